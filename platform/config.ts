@@ -1,0 +1,229 @@
+/**
+ * What every process is told from outside. This file alone reads the environment: it reports every mistake at once, each
+ * with its fix, and hands on one frozen value. Every variable can also be given as a file, `NAME_FILE=/run/secrets/name`.
+ */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { z } from 'zod'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The requests that are counted, with the requests a minute that each allows unless `SVC_RATE_LIMITS` says otherwise. */
+export const rateLimitDefaults = {
+  relay_start: 6,
+  relay_stop: 20,
+  relay_active: 60,
+  usage: 30,
+  login: 5,
+  signup: 5,
+  forgot: 5,
+  plugin_start: 10,
+  plugin_poll: 60,
+  oauth_start: 20,
+  manifest: 60,
+  capacity: 60,
+  operator: 5,
+} as const
+
+export type RateLimitName = keyof typeof rateLimitDefaults
+
+const Region = z.object({
+  region: z.string().regex(/^[a-z0-9-]{1,32}$/),
+  display_name: z.string().min(1).max(64),
+  provider: z.enum(['local']),
+  /** The address under which relays of this region are reached; the local provider's are on this machine. */
+  host: z.string().min(1).default('127.0.0.1'),
+  default: z.boolean().default(false),
+  /** The most relays that may exist in this region at once. */
+  capacity: z.int().min(0).default(50),
+})
+
+export type RegionConfig = z.infer<typeof Region>
+
+const defaultRegions = JSON.stringify([
+  { region: 'local', display_name: 'This machine', provider: 'local', default: true },
+])
+
+const seconds = (least: number, most: number, fallback: number) =>
+  z.coerce.number().int().min(least).max(most).default(fallback)
+const port = (fallback: number) => z.coerce.number().int().min(0).max(65535).default(fallback)
+const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ''))
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
+
+/** Text of at least 32 bytes that nobody copied from an example. */
+const secret = z
+  .string()
+  .refine((text) => Buffer.byteLength(text) >= 32, 'is shorter than 32 bytes: make one with `openssl rand -base64 48`')
+  .refine(
+    (text) => !/change.?me|example|secret{2}|^(.)\1+$/i.test(text),
+    'is a placeholder: make one with `openssl rand -base64 48`',
+  )
+
+const secretPair = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .pipe(z.array(secret).min(1).max(2, 'has more than two secrets: keep the new and the old one'))
+
+const jsonText = z.string().transform((text, context) => {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    context.addIssue({ code: 'custom', message: 'is not JSON' })
+    return z.NEVER
+  }
+})
+
+const regions = jsonText.pipe(
+  z
+    .array(Region)
+    .min(1, 'names no region')
+    .refine((all) => new Set(all.map((one) => one.region)).size === all.length, 'names a region twice')
+    .refine((all) => all.filter((one) => one.default).length <= 1, 'has more than one default region'),
+)
+
+const rateLimits = z.string().transform((text, context) => {
+  const limits: Record<RateLimitName, number> = { ...rateLimitDefaults }
+  for (const entry of text.split(',').filter((part) => part.trim() !== '')) {
+    const [name, count, ...rest] = entry.split('=').map((part) => part.trim())
+    if (name && Object.hasOwn(limits, name) && rest.length === 0 && /^[1-9]\d{0,6}$/.test(count ?? '')) {
+      limits[name as RateLimitName] = Number(count)
+    } else {
+      const names = Object.keys(rateLimitDefaults).join(', ')
+      context.addIssue({ code: 'custom', message: `"${entry}" is not name=count with a name of: ${names}` })
+    }
+  }
+  return limits
+})
+
+const Variables = z.object({
+  NODE_ENV: z.string().optional(),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  PORT: port(8080),
+  SVC_SITE_PORT: port(8081),
+  SVC_API_URL: url.optional(),
+  SVC_SITE_URL: url.optional(),
+  SVC_DATA_DIR: z.string().min(1).default('.svc'),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'is no postgres:// URL' }),
+  SVC_DATABASE_POOL: z.coerce.number().int().min(2).max(200).default(10),
+  TEMPORAL_ADDRESS: z.string().regex(/^[^\s/]+:\d+$/, 'is not host:port'),
+  TEMPORAL_NAMESPACE: z.string().min(1).default('default'),
+  TEMPORAL_API_KEY: z.string().min(1).optional(),
+  TEMPORAL_TLS_CA: z.string().min(1).optional(),
+  TEMPORAL_TLS_CERT: z.string().min(1).optional(),
+  TEMPORAL_TLS_KEY: z.string().min(1).optional(),
+  TEMPORAL_TLS: flag.default(false),
+  SVC_TEMPORAL_TASK_QUEUE: z.string().min(1).default('relay-control-plane'),
+  SVC_TEMPORAL_UI_URL: url.default('http://localhost:8233'),
+  SVC_JWT_SECRET: secret,
+  SVC_JWT_SECRET_PREVIOUS: secret.optional(),
+  SVC_JWT_TTL_SECONDS: seconds(600, 900, 720),
+  SVC_OPERATOR_PASSWORD: z.string().min(12, 'is shorter than 12 characters').optional(),
+  SVC_RELAY_AUTH_SECRET: secretPair,
+  SVC_REQUIRE_EMAIL_VERIFICATION: flag.default(false),
+  SVC_REGIONS: z.string().default(defaultRegions).pipe(regions),
+  SVC_RELAY_PROVISION_TIMEOUT_SECONDS: seconds(1, 3600, 300),
+  SVC_RELAY_HEALTH_INTERVAL_SECONDS: seconds(1, 300, 10),
+  SVC_RELAY_HEALTH_TIMEOUT_SECONDS: seconds(1, 3600, 45),
+  SVC_RELAY_GRACE_SECONDS: seconds(1, 3600, 120),
+  SVC_RELAY_STOP_GRACE_SECONDS: seconds(0, 3600, 30),
+  SVC_RELAY_MAX_SESSION_SECONDS: seconds(5, 30 * 86_400, 57_600),
+  SVC_TIME_BANK_HOURS_PER_RELAY: z.coerce.number().int().min(0).max(100_000).default(200),
+  SVC_TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
+  SVC_RATE_LIMITS: z.string().default('').pipe(rateLimits),
+})
+
+/** Every mistake in the environment, one line each, ready to be shown to the person who started the process. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+  constructor(readonly problems: readonly string[]) {
+    super(
+      `The configuration has ${problems.length} mistake${problems.length === 1 ? '' : 's'}:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
+    )
+  }
+}
+
+/** The environment with each `NAME_FILE` replaced by what its file holds. Empty values count as unset. */
+export function withFiles(
+  env: Environment,
+  names: readonly string[],
+): { values: Record<string, string>; problems: string[] } {
+  const values: Record<string, string> = {}
+  const problems: string[] = []
+  for (const name of names) {
+    const direct = env[name]
+    const file = env[`${name}_FILE`]
+    if (direct && file) problems.push(`${name} and ${name}_FILE are both set: keep one`)
+    else if (direct) values[name] = direct
+    else if (file) {
+      try {
+        values[name] = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+      } catch (error) {
+        problems.push(`${name}_FILE names ${file}, which can't be read: ${(error as Error).message}`)
+      }
+    }
+  }
+  return { values, problems }
+}
+
+/** Checks all variables at once. Throws {@link ConfigError}. */
+export function readConfig(env: Environment = process.env) {
+  const { values, problems } = withFiles(env, Object.keys(Variables.shape))
+  const read = Variables.safeParse(values)
+  if (!read.success) {
+    for (const issue of read.error.issues) {
+      const name = String(issue.path[0])
+      if (problems.some((line) => line.startsWith(`${name}_FILE `))) continue
+      problems.push(values[name] === undefined ? `${name} is not set` : `${name} ${issue.message}`)
+    }
+  }
+  if (problems.length > 0 || !read.success) throw new ConfigError(problems)
+  return freeze(shape(read.data))
+}
+
+export type Config = ReturnType<typeof readConfig>
+
+const shape = (v: z.infer<typeof Variables>) => ({
+  logLevel: v.LOG_LEVEL,
+  port: v.PORT,
+  apiUrl: v.SVC_API_URL ?? `http://localhost:${v.PORT}`,
+  siteUrl: v.SVC_SITE_URL ?? `http://localhost:${v.SVC_SITE_PORT}`,
+  dataDir: resolve(v.SVC_DATA_DIR),
+  database: { url: v.DATABASE_URL, connectionsMax: v.SVC_DATABASE_POOL },
+  temporal: {
+    address: v.TEMPORAL_ADDRESS,
+    namespace: v.TEMPORAL_NAMESPACE,
+    taskQueue: v.SVC_TEMPORAL_TASK_QUEUE,
+    uiUrl: v.SVC_TEMPORAL_UI_URL,
+    apiKey: v.TEMPORAL_API_KEY,
+    tls: v.TEMPORAL_TLS || v.TEMPORAL_TLS_CA !== undefined || v.TEMPORAL_TLS_CERT !== undefined,
+    tlsCa: v.TEMPORAL_TLS_CA,
+    tlsCert: v.TEMPORAL_TLS_CERT,
+    tlsKey: v.TEMPORAL_TLS_KEY,
+  },
+  jwt: {
+    secret: v.SVC_JWT_SECRET,
+    previousSecret: v.SVC_JWT_SECRET_PREVIOUS,
+    ttlSeconds: v.SVC_JWT_TTL_SECONDS,
+  },
+  operatorPassword: v.SVC_OPERATOR_PASSWORD,
+  /** The first signs, all are believed: two while the secret is being rotated. */
+  relayAuthSecrets: v.SVC_RELAY_AUTH_SECRET,
+  requireEmailVerification: v.SVC_REQUIRE_EMAIL_VERIFICATION,
+  regions: v.SVC_REGIONS,
+  relay: {
+    provisionTimeoutSeconds: v.SVC_RELAY_PROVISION_TIMEOUT_SECONDS,
+    healthIntervalSeconds: v.SVC_RELAY_HEALTH_INTERVAL_SECONDS,
+    healthTimeoutSeconds: v.SVC_RELAY_HEALTH_TIMEOUT_SECONDS,
+    graceSeconds: v.SVC_RELAY_GRACE_SECONDS,
+    stopGraceSeconds: v.SVC_RELAY_STOP_GRACE_SECONDS,
+    maxSessionSeconds: v.SVC_RELAY_MAX_SESSION_SECONDS,
+  },
+  timeBank: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: 'report' as const },
+  trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
+  rateLimits: v.SVC_RATE_LIMITS,
+})
+
+const freeze = <T extends object>(value: T): Readonly<T> => {
+  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) freeze(inner)
+  return Object.freeze(value)
+}

@@ -1,0 +1,60 @@
+/** What a process holds open, let go of in reverse order, each within a limit, when it is asked to stop. */
+import type { Logger } from './log.ts'
+
+interface Held {
+  what: string
+  stop: () => Promise<unknown> | unknown
+}
+
+export class Lifecycle {
+  readonly #held: Held[] = []
+  #stopping: Promise<void> | undefined
+
+  constructor(
+    private readonly log: Logger,
+    /** How long one thing may take to stop before the next one's turn comes. */
+    private readonly stopMillisMax = 15_000,
+  ) {}
+
+  /** Keeps `value` and remembers how to stop it. */
+  hold<T>(what: string, value: T, stop: (value: T) => Promise<unknown> | unknown): T {
+    this.#held.push({ what, stop: () => stop(value) })
+    return value
+  }
+
+  /** Stops everything in reverse; a second call waits for the first. Never throws: what fails to stop is logged. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stopAll()
+    return this.#stopping
+  }
+
+  async #stopAll(): Promise<void> {
+    for (const { what, stop } of this.#held.splice(0).reverse()) {
+      try {
+        await withinMillis(this.stopMillisMax, stop)
+      } catch (error) {
+        this.log.error({ err: error, what }, 'did not stop cleanly')
+      }
+    }
+  }
+
+  /** Resolves with the reason when the process is asked to end: a signal, or the end of the process that started it. */
+  untilAsked(): Promise<string> {
+    return new Promise((resolve) => {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal))
+      if (process.connected) process.once('disconnect', () => resolve('parent ended'))
+    })
+  }
+}
+
+async function withinMillis(millis: number, work: () => Promise<unknown> | unknown): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`still running after ${millis} ms`)), millis)
+  })
+  try {
+    await Promise.race([work(), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

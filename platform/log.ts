@@ -1,0 +1,39 @@
+/** Structured logs, one JSON object a line. Secrets are cut out by name, wherever they stand in what is logged. */
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
+
+export type { Logger } from 'pino'
+
+const secretNames = [
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'password',
+  'token',
+  'poll_token',
+  'refresh_token',
+  'cp_access_jwt',
+  'pair_token',
+  'relay_ws_token',
+  'stream_token',
+  'x-relay-auth',
+  'x-pair-token',
+]
+
+const redact = {
+  paths: secretNames.flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]),
+  censor: '[redacted]',
+}
+
+/** @param name which process speaks: `api`, `worker`, `migrate`. */
+export const createLog = (name: string, level: string, destination?: DestinationStream): Logger =>
+  pino(
+    {
+      name,
+      level,
+      redact,
+      base: { name, pid: process.pid },
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    ...(destination ? [destination] : []),
+  )
