@@ -180,6 +180,14 @@ export function readConfig(env: Environment = process.env) {
   return freeze(shape(read.data))
 }
 
+/** Only where the database is, for the command that needs nothing else. Throws {@link ConfigError}. */
+export function readDatabaseUrl(env: Environment = process.env): string {
+  const { values, problems } = withFiles(env, ['DATABASE_URL'])
+  const read = Variables.shape.DATABASE_URL.safeParse(values.DATABASE_URL)
+  if (read.success) return read.data
+  throw new ConfigError(problems.length > 0 ? problems : ['DATABASE_URL is not set to a postgres:// URL'])
+}
+
 export type Config = ReturnType<typeof readConfig>
 
 const shape = (v: z.infer<typeof Variables>) => ({

@@ -1,0 +1,75 @@
+/**
+ * The access token: a JWT that proves who asks and through which sign-in, and nothing about relays.
+ * Signed over the raw bytes of the secret's text (specification, "Tokens"); checked as strictly as RFC 8725 asks.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
+import type { Config } from '../platform/config.ts'
+import type { User } from './route.ts'
+
+const algorithm = 'HS256'
+const type = 'at+jwt'
+const audience = 'svc-api'
+
+export interface AccessTokens {
+  readonly ttlSeconds: number
+  sign(user: User): Promise<string>
+  /** The token's user, or undefined when it is not one of ours, not for us, or over. */
+  verify(token: string): Promise<User | undefined>
+}
+
+export function createAccessTokens(config: Pick<Config, 'jwt' | 'apiUrl'>): AccessTokens {
+  const current = signingKey(config.jwt.secret)
+  const keys = new Map(
+    [current, ...(config.jwt.previousSecret ? [signingKey(config.jwt.previousSecret)] : [])].map((key) => [
+      key.kid,
+      key,
+    ]),
+  )
+
+  return {
+    ttlSeconds: config.jwt.ttlSeconds,
+    sign: ({ userId, authSessionId }) =>
+      new SignJWT({ uid: userId, sid: authSessionId })
+        .setProtectedHeader({ alg: algorithm, typ: type, kid: current.kid })
+        .setIssuer(config.apiUrl)
+        .setAudience(audience)
+        .setSubject(userId)
+        .setIssuedAt()
+        .setExpirationTime(`${config.jwt.ttlSeconds}s`)
+        .setJti(randomUUID())
+        .sign(current.bytes),
+    verify: async (token) => {
+      try {
+        const { payload } = await jwtVerify(
+          token,
+          (header) => keys.get(header.kid ?? '')?.bytes ?? Promise.reject(new errors.JWKSNoMatchingKey()),
+          {
+            algorithms: [algorithm],
+            issuer: config.apiUrl,
+            audience,
+            typ: type,
+            requiredClaims: ['sub', 'uid', 'sid', 'iat', 'exp', 'jti'],
+          },
+        )
+        return userOf(payload)
+      } catch (error) {
+        if (error instanceof errors.JOSEError) return undefined
+        throw error
+      }
+    },
+  }
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+const userOf = ({ sub, uid, sid }: JWTPayload): User | undefined =>
+  typeof sub === 'string' && typeof sid === 'string' && uid === sub && uuid.test(sub) && uuid.test(sid)
+    ? { userId: sub, authSessionId: sid }
+    : undefined
+
+/** The key id names the secret without telling anything about it. */
+function signingKey(secret: string) {
+  const bytes = new TextEncoder().encode(secret)
+  return { bytes, kid: createHash('sha256').update('kid:').update(bytes).digest('base64url').slice(0, 12) }
+}

@@ -1,0 +1,164 @@
+/** The HTTP application: what happens to every request before and after its route. */
+import { randomUUID } from 'node:crypto'
+import { isIP } from 'node:net'
+import { Router, type RouterContext } from '@koa/router'
+import Koa, { type Middleware } from 'koa'
+import { koaBody } from 'koa-body'
+import helmet from 'koa-helmet'
+import type { z } from 'zod'
+import { isInvalidText, isOutage } from '../db/connection.ts'
+import type { Identify } from './callers.ts'
+import { type HttpMetrics, templateOf } from './metrics.ts'
+import { addressSubject } from './rate-limits.ts'
+import { Refusal } from './refusals.ts'
+import type { Route, User } from './route.ts'
+import type { Services } from './services.ts'
+
+export const basePath = '/api/v1'
+export const bodyBytesMax = 64 * 1024
+
+interface Needs {
+  readonly services: Services
+  readonly identify: Identify
+  readonly httpMetrics: HttpMetrics
+  readonly routes: readonly Route[]
+  /** Routes outside the base path: health, metrics, documentation. */
+  readonly pages: Router
+}
+
+export function createApp({ services, identify, httpMetrics, routes, pages }: Needs): Koa {
+  const app = new Koa({ proxy: services.config.trustedProxyHops > 0, maxIpsCount: services.config.trustedProxyHops })
+  app.silent = true
+  app.use(observe(services, httpMetrics))
+  app.use(answerRefusals(services))
+  app.use(securityHeaders)
+  app.use(pages.routes())
+  const router = new Router({ prefix: basePath, sensitive: true, strict: true })
+  for (const route of routes) mount(router, route, services, identify)
+  app.use(router.routes())
+  app.use(refuseUnknown([pages, router]))
+  return app
+}
+
+/** Gives each request an id, and says in logs and metrics how it went, by the route's template only. */
+const observe =
+  ({ log }: Services, httpMetrics: HttpMetrics): Middleware =>
+  async (ctx, next) => {
+    const requestId = randomUUID()
+    const startedAt = performance.now()
+    ctx.state.log = log.child({ request_id: requestId })
+    ctx.set('X-Request-Id', requestId)
+    try {
+      await next()
+    } finally {
+      const seconds = (performance.now() - startedAt) / 1000
+      const template = templateOf(ctx)
+      httpMetrics.observe({ method: ctx.method, route: template, status: ctx.status, seconds })
+      ctx.state.log.debug(
+        { method: ctx.method, route: template, status: ctx.status, ms: Math.round(seconds * 1000) },
+        'answered',
+      )
+    }
+  }
+
+/** Turns whatever was thrown into the contract's error body. What nobody foresaw is logged whole and told nothing. */
+const answerRefusals =
+  ({ log }: Services): Middleware =>
+  async (ctx, next) => {
+    try {
+      await next()
+    } catch (error) {
+      const refusal = asRefusal(error)
+      if (refusal.status >= 500) (ctx.state.log ?? log).error({ err: error, code: refusal.code }, 'request failed')
+      ctx.set(refusal.headers)
+      ctx.status = refusal.status
+      ctx.body = refusal.body
+    }
+  }
+
+function asRefusal(error: unknown): Refusal {
+  if (error instanceof Refusal) return error
+  if (isOutage(error)) return new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '2' })
+  // Text that Postgres can't hold, in a place where no schema forbade it.
+  if (isInvalidText(error)) return new Refusal('invalid_request')
+  return new Refusal('internal_error')
+}
+
+const securityHeaders: Middleware = helmet({
+  contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+  crossOriginResourcePolicy: { policy: 'same-site' },
+  referrerPolicy: { policy: 'no-referrer' },
+})
+
+/** One route in its order: who asks, how often, what exactly, and only then the answer. */
+function mount(router: Router, route: Route, services: Services, identify: Identify): void {
+  const parseBody = route.body
+    ? koaBody({ text: false, urlencoded: false, multipart: false, jsonLimit: bodyBytesMax })
+    : undefined
+  const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
+  router.register(path, [route.method], async (ctx) => {
+    if (route.secret) ctx.set('Cache-Control', 'no-store')
+    const ip = clientAddress(ctx.ip, ctx.req.socket.remoteAddress)
+    const header = (name: string) => ctx.get(name) || undefined
+    const caller = await identify(route.caller, { ip, header })
+    if (route.limit && !route.countsItself) {
+      const subject = route.caller === 'user' ? (caller as User).userId : addressSubject(ip)
+      ctx.set(await services.rateLimits.count(route.limit, subject))
+    }
+    const params = route.params ? parsed(route.params, ctx.params, 'path') : {}
+    const query = route.query ? parsed(route.query, ctx.query, 'query') : {}
+    const body = route.body && parseBody ? parsed(route.body, await readBody(ctx, parseBody), 'body') : {}
+    const userAgent = (header('user-agent') ?? '').slice(0, 256)
+    const reply = await route.handle({ caller, params, query, body, ip, userAgent, header }, services)
+    ctx.set(reply.headers ?? {})
+    ctx.status = reply.status
+    if (reply.body) ctx.body = reply.body
+  })
+}
+
+async function readBody(ctx: RouterContext, parseBody: Middleware): Promise<unknown> {
+  if (!ctx.is('json')) {
+    // An absent body is a bad one, of the right type.
+    if (ctx.is() === null) throw new Refusal('invalid_request', 'The request has no body: send a JSON object.')
+    throw new Refusal('unsupported_media_type')
+  }
+  try {
+    await parseBody(ctx as never, async () => {})
+  } catch (error) {
+    const status = (error as { status?: number }).status
+    if (status === 413) throw new Refusal('payload_too_large', undefined, { Connection: 'close' })
+    if (status === 415) throw new Refusal('unsupported_media_type')
+    throw new Refusal('invalid_request', 'The request body is not valid JSON.')
+  }
+  return (ctx.request as { body?: unknown }).body
+}
+
+/** Checks the outside world against a schema. A path that names nothing possible is not found; the rest is invalid. */
+function parsed<Value>(schema: z.ZodType<Value>, value: unknown, where: 'path' | 'query' | 'body'): Value {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  if (where === 'path') throw new Refusal('not_found')
+  const [issue] = result.error.issues
+  const name = issue?.path.join('.')
+  throw new Refusal(
+    'invalid_request',
+    name ? `${where} field ${name}: ${issue?.message}` : `${where}: ${issue?.message}`,
+  )
+}
+
+/** An address to count by: what the trusted proxies say when that is an address, else the peer's own. */
+function clientAddress(claimed: string, peer: string | undefined): string {
+  const address = isIP(claimed) ? claimed : (peer ?? '0.0.0.0')
+  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
+}
+
+/** A known path with another method is told so, everything else is unknown. */
+const refuseUnknown =
+  (routers: readonly Router[]): Middleware =>
+  (ctx) => {
+    const allowed = new Set(
+      routers.flatMap((one) => one.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods)),
+    )
+    if (allowed.size === 0) throw new Refusal('not_found')
+    throw new Refusal('method_not_allowed', undefined, { Allow: [...allowed].sort().join(', ') })
+  }

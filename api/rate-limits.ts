@@ -1,0 +1,56 @@
+/** Counts a request against its limit and says so in the reply, as the RateLimit header fields draft has it. */
+import { isIPv6 } from 'node:net'
+import type { Database } from '../db/connection.ts'
+import { countRequests, type RateLimitWindow, readWindow, windowSeconds } from '../db/rate-limits.ts'
+import { batch } from '../platform/batch.ts'
+import type { Config, RateLimitName } from '../platform/config.ts'
+import { Refusal } from './refusals.ts'
+
+export type RateLimitHeaders = Readonly<Record<string, string>>
+
+export interface RateLimits {
+  /** Counts one request and answers the header fields, or refuses with `rate_limited`. */
+  count(name: RateLimitName, subject: string): Promise<RateLimitHeaders>
+  /** Refuses when the window is used up, and counts nothing. */
+  peek(name: RateLimitName, subject: string): Promise<void>
+  /** The same for a window that was counted elsewhere, such as within a transaction. */
+  judge(name: RateLimitName, window: RateLimitWindow): RateLimitHeaders
+}
+
+export const rateLimitKey = (name: RateLimitName, subject: string): string => `${name}:${subject}`
+
+export function createRateLimits(sql: Database, limits: Config['rateLimits']): RateLimits {
+  const countOne = batch((keys: string[]) => countRequests(sql, keys))
+
+  const judge: RateLimits['judge'] = (name, { requests, resetSeconds }) => {
+    const limit = limits[name]
+    const headers = {
+      'RateLimit-Policy': `"${name}";q=${limit};w=${windowSeconds}`,
+      RateLimit: `"${name}";r=${Math.max(0, limit - requests)};t=${resetSeconds}`,
+    }
+    if (requests > limit)
+      throw new Refusal('rate_limited', undefined, { ...headers, 'Retry-After': String(resetSeconds) })
+    return headers
+  }
+
+  const peek: RateLimits['peek'] = async (name, subject) => {
+    const window = await readWindow(sql, rateLimitKey(name, subject))
+    if (window && window.requests >= limits[name]) judge(name, { ...window, requests: limits[name] + 1 })
+  }
+
+  return { judge, peek, count: async (name, subject) => judge(name, await countOne(rateLimitKey(name, subject))) }
+}
+
+/** What an address is counted by: an IPv6 caller owns its whole /64, so that is one subject. */
+export function addressSubject(ip: string): string {
+  if (!isIPv6(ip)) return ip
+  const [head = '', tail = ''] = ip.split('%')[0]?.split('::') ?? []
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === '' ? [] : tail.split(':')
+  const zeros = Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0')
+  const groups = ip.includes('::') ? [...left, ...zeros, ...right] : left
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}
