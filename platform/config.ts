@@ -3,7 +3,8 @@
  * with its fix, and hands on one frozen value. Every variable can also be given as a file, `NAME_FILE=/run/secrets/name`.
  */
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { homedir } from 'node:os'
+import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -235,3 +236,71 @@ const freeze = <T extends object>(value: T): Readonly<T> => {
   for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) freeze(inner)
   return Object.freeze(value)
 }
+
+const wantedPort = z.coerce.number().int().min(1).max(65535).optional()
+
+/** What `npm start` and the tests need to know before there is a database: nothing here is required. */
+const StackVariables = Variables.pick({
+  SVC_DATA_DIR: true,
+  SVC_API_URL: true,
+  TEMPORAL_NAMESPACE: true,
+  SVC_JWT_SECRET: true,
+  SVC_RELAY_AUTH_SECRET: true,
+  SVC_OPERATOR_PASSWORD: true,
+})
+  .partial({ SVC_JWT_SECRET: true, SVC_RELAY_AUTH_SECRET: true })
+  .extend({
+    PORT: wantedPort,
+    DATABASE_URL: Variables.shape.DATABASE_URL.optional(),
+    TEMPORAL_ADDRESS: Variables.shape.TEMPORAL_ADDRESS.optional(),
+    SVC_TEMPORAL_UI_URL: z.string().optional(),
+    SVC_EMBEDDED_PG_PORT: wantedPort,
+    SVC_EMBEDDED_TEMPORAL_PORT: wantedPort,
+    SVC_EMBEDDED_TEMPORAL_UI_PORT: wantedPort,
+    SVC_TEMPORAL_CLI: z.string().min(1).optional(),
+    SVC_DEMO_EMAIL: z.email().optional(),
+    SVC_DEMO_PASSWORD: z.string().min(1).optional(),
+    TEST_DATABASE_URL: Variables.shape.DATABASE_URL.optional(),
+    TEST_TEMPORAL_ADDRESS: Variables.shape.TEMPORAL_ADDRESS.optional(),
+  })
+
+/** Reads what the embedded stack is started from; a value left out is `undefined`. Throws {@link ConfigError}. */
+export function readStackConfig(env: Environment = process.env) {
+  const { values, problems } = withFiles(env, Object.keys(StackVariables.shape))
+  const read = StackVariables.safeParse(values)
+  for (const issue of read.error?.issues ?? []) problems.push(`${String(issue.path[0])} ${issue.message}`)
+  if (problems.length > 0 || !read.success) throw new ConfigError(problems)
+  const v = read.data
+  const home = env.HOME || homedir()
+  const cacheHome = env.XDG_CACHE_HOME && isAbsolute(env.XDG_CACHE_HOME) ? env.XDG_CACHE_HOME : join(home, '.cache')
+  return freeze({
+    dataDir: resolve(v.SVC_DATA_DIR),
+    cacheDir: join(cacheHome, 'relay-control-plane'),
+    searchPath: (env.PATH ?? '').split(delimiter).filter(isAbsolute),
+    port: v.PORT,
+    apiUrl: v.SVC_API_URL,
+    databaseUrl: v.DATABASE_URL,
+    temporalAddress: v.TEMPORAL_ADDRESS,
+    temporalNamespace: v.TEMPORAL_NAMESPACE,
+    temporalUiUrl: v.SVC_TEMPORAL_UI_URL,
+    embedded: {
+      postgresPort: v.SVC_EMBEDDED_PG_PORT,
+      temporalPort: v.SVC_EMBEDDED_TEMPORAL_PORT,
+      temporalUiPort: v.SVC_EMBEDDED_TEMPORAL_UI_PORT,
+      temporalCli: v.SVC_TEMPORAL_CLI,
+    },
+    /** Only those that were given: the embedded stack makes and keeps the others. */
+    secrets: {
+      SVC_JWT_SECRET: v.SVC_JWT_SECRET,
+      SVC_RELAY_AUTH_SECRET: v.SVC_RELAY_AUTH_SECRET?.join(','),
+      SVC_OPERATOR_PASSWORD: v.SVC_OPERATOR_PASSWORD,
+    },
+    demo: { email: v.SVC_DEMO_EMAIL, password: v.SVC_DEMO_PASSWORD },
+    /** Servers that the tests use instead of starting their own. */
+    test: { databaseUrl: v.TEST_DATABASE_URL, temporalAddress: v.TEST_TEMPORAL_ADDRESS },
+    /** Handed on to the processes that `npm start` runs. */
+    environment: { ...env },
+  })
+}
+
+export type StackConfig = ReturnType<typeof readStackConfig>

@@ -1,0 +1,96 @@
+/**
+ * A server program run as a child: in a session of its own, so that the terminal's Ctrl-C reaches only the supervisor, and
+ * with its output in a file, so that it can outlive a killed supervisor without writing into a broken pipe.
+ */
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import type { Signals } from './processes.ts'
+
+const logBytesMax = 10 * 1024 * 1024
+
+/** The file descriptor of a log file to append to. One that has grown past 10 MiB is put aside as `<file>.1`. */
+export function openLogFile(file: string): number {
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > logBytesMax) renameSync(file, `${file}.1`)
+  return openSync(file, 'a', 0o600)
+}
+
+export interface ServerProgram {
+  executable: string
+  args: readonly string[]
+  env: Readonly<Record<string, string>>
+  /** Where its output goes; null throws it away. */
+  logFile: string | null
+  /** Whom it runs as, when not as the caller. */
+  runAs?: { uid: number; gid: number } | undefined
+}
+
+export class ServerProcess {
+  readonly pid: number
+  /** Resolves with what is known about the end, asked for or not. */
+  readonly exited: Promise<string>
+  #running = true
+
+  private constructor(
+    private readonly child: ReturnType<typeof spawn>,
+    private readonly logFile: string | null,
+    private readonly logBytesBefore: number,
+  ) {
+    this.pid = child.pid ?? 0
+    this.exited = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        this.#running = false
+        resolve(signal ? `ended by ${signal}` : `ended with code ${code}`)
+      })
+    })
+  }
+
+  /** Rejects when the program can't be run at all. */
+  static async start({ executable, args, env, logFile, runAs }: ServerProgram): Promise<ServerProcess> {
+    const output = logFile === null ? 'ignore' : openLogFile(logFile)
+    const bytesBefore = logFile === null ? 0 : statSync(logFile).size
+    try {
+      const child = spawn(executable, [...args], {
+        detached: true,
+        stdio: ['ignore', output, output],
+        env: { ...env },
+        ...runAs,
+      })
+      const server = new ServerProcess(child, logFile, bytesBefore)
+      await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject))
+      return server
+    } finally {
+      if (typeof output === 'number') closeSync(output)
+    }
+  }
+
+  get running(): boolean {
+    return this.#running
+  }
+
+  /** The last lines it wrote since it was started, for an error message. */
+  lastWords(lines = 8): string {
+    if (this.logFile === null) return ''
+    return readFileSync(this.logFile)
+      .subarray(this.logBytesBefore)
+      .toString('utf8')
+      .trim()
+      .split('\n')
+      .slice(-lines)
+      .join('\n')
+  }
+
+  /** Sends one signal after the other, each with its time, until it has ended. */
+  async end(signals: Signals): Promise<void> {
+    for (const [signal, waitMillis] of signals) {
+      if (!this.#running) return
+      this.child.kill(signal)
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise((resolve) => {
+        timer = setTimeout(resolve, waitMillis)
+      })
+      await Promise.race([this.exited, late])
+      clearTimeout(timer)
+    }
+    if (this.#running) throw new Error(`process ${this.pid} does not end`)
+  }
+}

@@ -1,0 +1,82 @@
+/** One Postgres and one Temporal for the whole test run, or those that TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS name. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { readStackConfig } from '../../platform/config.ts'
+import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
+import { sendSignal } from '../../platform/embedded/processes.ts'
+import { startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
+import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
+import { createLog } from '../../platform/log.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Of an empty database; whoever needs one of their own makes it beside it. */
+    postgresUrl: string
+    /** host:port of a server with the namespace `default`. */
+    temporalAddress: string
+  }
+}
+
+const say = (text: string) => process.stderr.write(`[servers] ${text}\n`)
+const log = createLog('test-servers', 'warn')
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const stops: Array<() => Promise<void>> = []
+  const teardown = async () => {
+    await Promise.all(stops.map((stop) => stop()))
+  }
+  const began = performance.now()
+  const given = readStackConfig().test
+  const started = await Promise.allSettled([
+    given.databaseUrl ?? startPostgres(stops),
+    given.temporalAddress ?? startTemporal(stops),
+  ])
+  const failed = started.find((each) => each.status === 'rejected')
+  if (failed) {
+    await teardown()
+    throw failed.reason
+  }
+  const [postgresUrl, temporalAddress] = started.map((each) => (each.status === 'fulfilled' ? each.value : ''))
+  project.provide('postgresUrl', postgresUrl ?? '')
+  project.provide('temporalAddress', temporalAddress ?? '')
+  say(`Postgres and Temporal are ready after ${Math.round(performance.now() - began)} ms`)
+  return teardown
+}
+
+/** For a run that is broken off before its teardown. */
+const endWithRunner = (pid: number) => process.once('exit', () => sendSignal(pid, 'SIGKILL'))
+
+async function startPostgres(stops: Array<() => Promise<void>>): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'relay-test-postgres-'))
+  // A power failure during the tests may cost these data; a killed process still does not.
+  const server = await startEmbeddedPostgres({ dir, log, settings: { fsync: 'off', full_page_writes: 'off' } })
+  endWithRunner(server.pid)
+  stops.push(async () => {
+    await server.stop()
+    await rm(dir, { recursive: true, force: true })
+  })
+  return server.url
+}
+
+async function startTemporal(stops: Array<() => Promise<void>>): Promise<string> {
+  const { embedded, searchPath, dataDir, cacheDir } = readStackConfig()
+  let told = ''
+  const executable = await findTemporalCli({
+    explicit: embedded.temporalCli,
+    searchPath,
+    dataDir,
+    cacheDir,
+    // The part behind the colon counts on and on: a line for each step is enough.
+    progress: (text) => {
+      const step = text.split(': ')[0] ?? text
+      if (step !== told) say(text)
+      told = step
+    },
+  })
+  const server = await startEmbeddedTemporal({ executable, dir: null, log })
+  endWithRunner(server.pid)
+  stops.push(server.stop)
+  return server.address
+}
