@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type {} from 'vitest'
 import type { TestProject } from 'vitest/node'
 import { readStackConfig } from '../../platform/config.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
