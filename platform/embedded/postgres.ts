@@ -150,8 +150,8 @@ async function endLeftover(data: string, log: Logger): Promise<void> {
   const isThisServer = async ({ command }: ProcessEntry) =>
     command.includes('postgres') && (command.includes(data) || (await folderOf(pid)) === data)
   if (await endProcess(pid, isThisServer, shutdown))
-    log.warn({ pid }, 'ended a Postgres that a killed start had left behind')
-  else log.warn({ pid }, 'removed the pid file of a Postgres that was killed')
+    log.warn({ leftover: pid }, 'ended a Postgres that a killed start had left behind')
+  else log.warn({ leftover: pid }, 'removed the pid file of a Postgres that was killed')
   await rm(pidFile, { force: true })
 }
 

@@ -44,6 +44,25 @@ export async function commandOf(pid: number): Promise<string | undefined> {
   }
 }
 
+/**
+ * Tells this process from any other that has or will ever have its pid, also after a reboot. Nothing when it doesn't run.
+ * Compare for equality only.
+ */
+export async function identityOf(pid: number): Promise<string | undefined> {
+  if ((await commandOf(pid)) === undefined) return undefined
+  try {
+    if (!hasProc) return (await run('ps', ['-o', 'lstart=', '-p', String(pid)])).stdout.trim() || undefined
+    const [boot, stat] = await Promise.all([
+      readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+      readFile(`/proc/${pid}/stat`, 'utf8'),
+    ])
+    // The 22nd field is the start time; the second, the program's name, may hold blanks and brackets.
+    return `${boot.trim()}/${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`
+  } catch {
+    return undefined
+  }
+}
+
 /** The folder a process works in, or nothing where the system doesn't tell. */
 export const folderOf = (pid: number): Promise<string | undefined> =>
   hasProc ? readlink(`/proc/${pid}/cwd`).catch(() => undefined) : Promise.resolve(undefined)

@@ -22,6 +22,8 @@ export interface ServerProgram {
   logFile: string | null
   /** Whom it runs as, when not as the caller. */
   runAs?: { uid: number; gid: number } | undefined
+  /** A channel to it, by whose end it learns that its supervisor is gone. Node programs only. */
+  ipc?: boolean
 }
 
 export class ServerProcess {
@@ -45,13 +47,13 @@ export class ServerProcess {
   }
 
   /** Rejects when the program can't be run at all. */
-  static async start({ executable, args, env, logFile, runAs }: ServerProgram): Promise<ServerProcess> {
+  static async start({ executable, args, env, logFile, runAs, ipc }: ServerProgram): Promise<ServerProcess> {
     const output = logFile === null ? 'ignore' : openLogFile(logFile)
     const bytesBefore = logFile === null ? 0 : statSync(logFile).size
     try {
       const child = spawn(executable, [...args], {
         detached: true,
-        stdio: ['ignore', output, output],
+        stdio: ipc ? ['ignore', output, output, 'ipc'] : ['ignore', output, output],
         env: { ...env },
         ...runAs,
       })

@@ -1,12 +1,13 @@
 /** The Temporal CLI's development server beside the service, with a file store or in memory. */
 import { mkdir, realpath } from 'node:fs/promises'
+import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Connection } from '@temporalio/client'
 import type { Logger } from '../log.ts'
 import { freePort } from './ports.ts'
-import type { Signals } from './processes.ts'
+import { endProcess, listProcesses, type ProcessEntry, type Signals } from './processes.ts'
 import { ServerProcess } from './server-process.ts'
 
 const readyMillisMax = 60_000
@@ -55,6 +56,7 @@ export async function startEmbeddedTemporal(options: EmbeddedTemporalOptions): P
   const { executable, uiPort, namespace = 'default', log } = options
   if (options.dir !== null) await mkdir(options.dir, { recursive: true })
   const dir = options.dir === null ? null : await realpath(options.dir)
+  if (dir !== null) await endLeftovers(join(dir, 'temporal.db'), log)
   const port = options.port ?? (await freePort())
   const args = [
     ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'error'],
@@ -72,7 +74,7 @@ export async function startEmbeddedTemporal(options: EmbeddedTemporalOptions): P
   })
   const address = `127.0.0.1:${port}`
   try {
-    await untilServing(server, address, namespace)
+    await untilServing(server, port, namespace)
   } catch (error) {
     await server.end(shutdown)
     throw error
@@ -87,13 +89,22 @@ export async function startEmbeddedTemporal(options: EmbeddedTemporalOptions): P
   }
 }
 
-async function untilServing(server: ServerProcess, address: string, namespace: string): Promise<void> {
+/** Two servers on one store would overwrite each other's work. */
+async function endLeftovers(file: string, log: Logger): Promise<void> {
+  const usesFile = ({ command }: ProcessEntry) => command.includes(` start-dev `) && command.includes(` ${file} `)
+  for (const leftover of (await listProcesses()).filter(usesFile)) {
+    await endProcess(leftover.pid, usesFile, shutdown)
+    log.warn({ leftover: leftover.pid }, 'ended a Temporal server that a killed start had left behind')
+  }
+}
+
+async function untilServing(server: ServerProcess, port: number, namespace: string): Promise<void> {
   const deadline = Date.now() + readyMillisMax
   let last: unknown
   while (Date.now() < deadline) {
     if (!server.running) throw new Error(`Temporal ${await server.exited}:\n${server.lastWords()}`)
     try {
-      if (await serves(address, namespace)) return
+      if ((await isListening(port)) && (await serves(`127.0.0.1:${port}`, namespace))) return
     } catch (error) {
       last = error
     }
@@ -101,6 +112,17 @@ async function untilServing(server: ServerProcess, address: string, namespace: s
   }
   throw new Error(`Temporal is not ready after ${readyMillisMax / 1000} s: ${(last as Error | undefined)?.message}`)
 }
+
+/** Asked before gRPC is: its client waits a whole second after a refused connection. */
+const isListening = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = createConnection(port, '127.0.0.1')
+    const answer = (listening: boolean) => {
+      socket.destroy()
+      resolve(listening)
+    }
+    socket.once('connect', () => answer(true)).once('error', () => answer(false))
+  })
 
 /** The namespace comes up before its search attributes do: both must be there. */
 async function serves(address: string, namespace: string): Promise<boolean> {

@@ -1,0 +1,288 @@
+/** `npm start`: the whole service with one command, on an embedded Postgres and Temporal unless others are named. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ConfigError, readConfig, readStackConfig, type StackConfig } from '../platform/config.ts'
+import { DataFolder } from '../platform/embedded/data-folder.ts'
+import { choosePort } from '../platform/embedded/ports.ts'
+import { startEmbeddedPostgres } from '../platform/embedded/postgres.ts'
+import { endLocalRelays } from '../platform/embedded/processes.ts'
+import { provideSecrets, secretsFile } from '../platform/embedded/secrets.ts'
+import { startEmbeddedTemporal } from '../platform/embedded/temporal.ts'
+import { findTemporalCli } from '../platform/embedded/temporal-cli.ts'
+import { Lifecycle } from '../platform/lifecycle.ts'
+import { createLog } from '../platform/log.ts'
+import { type DemoAccount, ensureDemoAccount } from './demo-account.ts'
+import { untilHealthy } from './health.ts'
+import { Kept, type Running } from './kept.ts'
+import { readState, remember, removeRunning, writeRunning } from './kept-files.ts'
+import { pretty, runProgram, startProgram, watchLog } from './programs.ts'
+import { Progress } from './progress.ts'
+import { readyText } from './ready.ts'
+
+/** Ctrl-C reaches us from the terminal and once more through npm: what follows that soon is the same wish. */
+const sameWishMillis = 700
+/** Three crashes right after their start mean that it won't get better by itself. */
+const crashesMax = 3
+
+const progress = new Progress()
+const log = createLog('start', 'warn', { write: (line) => progress.note(pretty(line).trimEnd()) })
+const life = new Lifecycle(log, 25_000)
+const kept: Kept[] = []
+const asked = new AbortController()
+
+/** The parts of the environment that are known only once the servers run. */
+type Variables = Record<string, string>
+
+async function bringUp(stack: StackConfig): Promise<void> {
+  const folder = life.hold('data folder', await DataFolder.lock(stack.dataDir), (held) => held.release())
+  const dataDir = folder.path
+  for (const name of folder.ended) progress.note(`! ${name} of a killed start was still running; ended it`)
+  const logs = join(dataDir, 'logs')
+  await mkdir(logs, { recursive: true })
+
+  const postgres = await providePostgres(stack, folder)
+  const temporal = await provideTemporal(stack, folder)
+  const isEmbedded = postgres.isEmbedded || temporal.isEmbedded
+  const secrets = isEmbedded ? await provideSecrets(dataDir, stack.secrets) : undefined
+  const port = await chooseApiPort(stack, dataDir)
+  const env = environmentOf(stack, {
+    ...missingSecrets(stack, secrets),
+    ...postgres.variables,
+    ...temporal.variables,
+    ...(stack.port === undefined ? { PORT: String(port) } : {}),
+    SVC_DATA_DIR: dataDir,
+  })
+  const config = readConfig(env)
+
+  const migrate = { file: 'db/migrate.ts', env, logFile: join(logs, 'migrate.log') }
+  await progress.step(
+    'Bringing the database up to date',
+    () => runProgram(migrate),
+    () => 'The database is up to date',
+  )
+
+  life.hold(
+    'relays',
+    dataDir,
+    stopping('local relays', () => endLocalRelays(dataDir)),
+  )
+  const local = `http://127.0.0.1:${port}`
+  await progress.step(
+    'Starting the worker and the API',
+    () => startService(folder, logs, env, local),
+    () => 'The service is healthy',
+  )
+
+  const demo = postgres.isEmbedded && secrets && config.operatorPassword ? demoAccount(stack, secrets.demo) : undefined
+  if (demo) await provideDemoAccount(dataDir, local, config.operatorPassword ?? '', demo)
+  life.hold('running.json', dataDir, removeRunning)
+  await writeRunning(dataDir, { pid: process.pid, api: config.apiUrl, temporalUi: config.temporal.uiUrl })
+  progress.note(`\nReady after ${progress.sinceStart}.`)
+  progress.note(
+    readyText({
+      api: config.apiUrl,
+      temporalUi: config.temporal.uiUrl,
+      postgres: postgres.shown,
+      operatorPassword: stack.secrets.SVC_OPERATOR_PASSWORD ? 'as you set it' : `in ${secretsFile(dataDir)}`,
+      logs: `${logs}/api.log, worker.log (JSON lines; warnings are shown here)`,
+      demo,
+    }),
+  )
+}
+
+interface Provided {
+  isEmbedded: boolean
+  variables: Variables
+  /** How it is named to a person. */
+  shown: string
+}
+
+async function providePostgres(stack: StackConfig, folder: DataFolder): Promise<Provided> {
+  if (stack.databaseUrl) return { isEmbedded: false, variables: {}, shown: 'the one of DATABASE_URL' }
+  const port = await choosePort({
+    what: 'the embedded Postgres',
+    variable: 'SVC_EMBEDDED_PG_PORT',
+    explicit: stack.embedded.postgresPort,
+    preferred: [],
+  })
+  const dir = join(folder.path, 'postgres')
+  const { url } = await progress.step(
+    'Starting Postgres',
+    () => keep('postgres', folder, () => startEmbeddedPostgres({ dir, port, log })),
+    () => `Postgres is ready on 127.0.0.1:${port}`,
+  )
+  const shown = `127.0.0.1:${port}, database svc, user postgres, password in ${join(dir, 'password')}`
+  return { isEmbedded: true, variables: { DATABASE_URL: url }, shown }
+}
+
+async function provideTemporal(stack: StackConfig, folder: DataFolder): Promise<Provided> {
+  if (stack.temporalAddress) return { isEmbedded: false, variables: {}, shown: stack.temporalAddress }
+  const { searchPath, cacheDir, temporalNamespace: namespace, embedded } = stack
+  const search = { explicit: embedded.temporalCli, searchPath, dataDir: folder.path, cacheDir }
+  const executable = await progress.step(
+    'Looking for the Temporal CLI',
+    (say) => findTemporalCli({ ...search, progress: say }),
+    (path) => `Temporal CLI: ${path}`,
+  )
+  const port = await choosePort({
+    what: 'the embedded Temporal',
+    variable: 'SVC_EMBEDDED_TEMPORAL_PORT',
+    explicit: embedded.temporalPort,
+    preferred: [7233],
+  })
+  const uiPort = await choosePort({
+    what: 'the web UI of the embedded Temporal',
+    variable: 'SVC_EMBEDDED_TEMPORAL_UI_PORT',
+    explicit: embedded.temporalUiPort,
+    preferred: [8233],
+  })
+  const dir = join(folder.path, 'temporal')
+  const { address } = await progress.step(
+    'Starting Temporal',
+    () => keep('temporal', folder, () => startEmbeddedTemporal({ executable, dir, port, uiPort, namespace, log })),
+    () => `Temporal is ready on 127.0.0.1:${port}`,
+  )
+  const uiUrl = stack.temporalUiUrl ?? `http://localhost:${uiPort}`
+  return { isEmbedded: true, variables: { TEMPORAL_ADDRESS: address, SVC_TEMPORAL_UI_URL: uiUrl }, shown: address }
+}
+
+async function chooseApiPort(stack: StackConfig, dataDir: string): Promise<number> {
+  const { apiPort } = await readState(dataDir)
+  // 8081 is the site's.
+  const usual = [8080, ...Array.from({ length: 18 }, (_, index) => 8082 + index)]
+  const preferred = apiPort === undefined ? usual : [apiPort, ...usual]
+  const port = await choosePort({ what: 'the API', variable: 'PORT', explicit: stack.port, preferred })
+  if (stack.port === undefined && port !== preferred[0]) {
+    progress.note(`! Port ${preferred[0]} is taken by another program: the API listens on ${port}`)
+  }
+  if (port !== apiPort) await remember(dataDir, { apiPort: port })
+  return port
+}
+
+/** The worker is held first, so that it stops last: requests in flight may still need it. */
+async function startService(folder: DataFolder, logs: string, env: Variables, api: string): Promise<void> {
+  const programs = [
+    { name: 'worker', file: 'activities/worker.ts' },
+    { name: 'api', file: 'api/server.ts' },
+  ]
+  let lastWords = () => ''
+  for (const { name, file } of programs) {
+    const logFile = join(logs, `${name}.log`)
+    const unwatch = await watchLog(name, logFile, (text) => progress.note(text))
+    life.hold(`${name} log`, unwatch, (stop) => stop())
+    await keep(name, folder, async () => {
+      const running = await startProgram({ file, env, logFile })
+      void running.exited.then(() => {
+        lastWords = running.lastWords
+      })
+      return running
+    })
+  }
+  const services = kept.slice(-programs.length)
+  await untilHealthy(api, () => {
+    const broken = services.find((one) => one.failures >= crashesMax)
+    return broken && `${broken.name} ${broken.lastEnd}, ${broken.failures} times in a row:\n${lastWords()}`
+  })
+}
+
+async function provideDemoAccount(
+  dataDir: string,
+  api: string,
+  operatorPassword: string,
+  demo: DemoAccount,
+): Promise<void> {
+  const { demoAccountReady = false } = await readState(dataDir)
+  const ensure = () => ensureDemoAccount(api, operatorPassword, demo, demoAccountReady)
+  await progress.step('Making sure of the demo account', ensure, () => `Demo account: ${demo.email}`)
+  if (!demoAccountReady) await remember(dataDir, { demoAccountReady: true })
+}
+
+const demoAccount = ({ demo }: StackConfig, made: DemoAccount): DemoAccount => ({
+  email: demo.email ?? made.email,
+  password: demo.password ?? made.password,
+})
+
+/** Holds it before it is started, so that a stop in the middle of its start finds it too. */
+async function keep<T extends Running>(name: string, folder: DataFolder, start: () => Promise<T>): Promise<T> {
+  asked.signal.throwIfAborted()
+  const started = (what: string, pid: number) => folder.record(what, pid)
+  const program = new Kept<T>({ name, start, started, notice: (text) => progress.note(`! ${text}`) })
+  kept.push(program as unknown as Kept)
+  life.hold(
+    name,
+    program,
+    stopping(name, () => program.stop()),
+  )
+  return program.start()
+}
+
+const stopping = (name: string, stop: () => Promise<unknown>) => async () => {
+  const began = performance.now()
+  const outcome = await stop()
+  if (outcome !== 0) progress.note(`✔ ${name} stopped (${Math.round(performance.now() - began)} ms)`)
+}
+
+const missingSecrets = ({ secrets }: StackConfig, made: Readonly<Record<string, unknown>> | undefined): Variables =>
+  Object.fromEntries(
+    Object.entries(secrets).flatMap(([name, given]) =>
+      given === undefined && made ? [[name, String(made[name])]] : [],
+    ),
+  )
+
+/** Our own environment with `resolved` over it; a variable that came from a file is not in it. */
+function environmentOf({ environment }: StackConfig, resolved: Variables): Variables {
+  const env: Variables = {}
+  for (const [name, value] of Object.entries(environment)) if (value !== undefined) env[name] = value
+  for (const [name, value] of Object.entries(resolved)) {
+    env[name] = value
+    delete env[`${name}_FILE`]
+  }
+  return env
+}
+
+function listenToSignals(): void {
+  let firstAt: number | undefined
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (firstAt !== undefined && Date.now() - firstAt > sameWishMillis) void force()
+      firstAt ??= Date.now()
+      asked.abort()
+    })
+  }
+  // Whoever read our output may be gone before us.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+}
+
+/** npm passes a signal on to the shell between it and us, which dies of it without a word to us. */
+function listenForTheEndOfNpm({ environment }: StackConfig): void {
+  if (environment.npm_lifecycle_event === undefined) return
+  const shell = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid !== shell) asked.abort()
+  }, 250)
+  timer.unref()
+}
+
+async function force(): Promise<void> {
+  progress.note('Ending everything at once.')
+  await Promise.race([Promise.all(kept.map((one) => one.kill())), new Promise((resolve) => setTimeout(resolve, 2000))])
+  process.exit(130)
+}
+
+const untilAsked = new Promise<void>((resolve) => asked.signal.addEventListener('abort', () => resolve()))
+listenToSignals()
+try {
+  const stack = readStackConfig()
+  listenForTheEndOfNpm(stack)
+  await Promise.race([bringUp(stack), untilAsked])
+  await untilAsked
+  progress.end()
+  progress.note('\nStopping …')
+} catch (error) {
+  progress.end()
+  console.error(`\n✖ ${error instanceof ConfigError ? error.message : (error as Error).message}`)
+  process.exitCode = 1
+  asked.abort()
+}
+await life.stop()
+process.exit()
