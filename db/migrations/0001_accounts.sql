@@ -37,7 +37,7 @@ create table if not exists auth_sessions (
   check ((revoked_at is null) = (revoked_for is null))
 );
 
-create index if not exists auth_sessions_alive on auth_sessions (user_id) where revoked_at is null;
+create index if not exists auth_sessions_user on auth_sessions (user_id, created_at);
 
 -- One lineage of refresh tokens per auth session. A token is live while it has neither been replaced nor superseded.
 create table if not exists refresh_tokens (

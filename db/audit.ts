@@ -1,0 +1,22 @@
+/** What people and operators did that matters for trust in an account. Entries are only ever added. */
+import type { Sql } from './connection.ts'
+
+export interface AuditEntry {
+  readonly actor: 'user' | 'operator' | 'system'
+  /** What happened, as a past participle in snake case: `signed_in`, `account_disabled`. */
+  readonly action: string
+  /** Whose account it concerns. */
+  readonly userId?: string | undefined
+  readonly ip?: string | undefined
+  /** What signed in or acted: `web`, or a plugin's own name for itself. */
+  readonly client?: string | undefined
+  /** Never a secret, and nothing that a stranger typed: entries outlive the request by far. */
+  readonly detail?: Readonly<Record<string, string | number | boolean | null>>
+}
+
+/** Adds an entry, in the transaction of what it tells of, so that neither stands without the other. */
+export async function audit(sql: Sql, { actor, action, userId, ip, client, detail = {} }: AuditEntry): Promise<void> {
+  await sql`
+    insert into audit_entries (actor, action, user_id, ip, client, detail)
+    values (${actor}, ${action}, ${userId ?? null}, ${ip ?? null}, ${client ?? null}, ${sql.json(detail)})`
+}
