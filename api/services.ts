@@ -2,6 +2,8 @@
 import type { Database } from '../db/connection.ts'
 import type { Config } from '../platform/config.ts'
 import type { Logger } from '../platform/log.ts'
+import type { AccessTokens } from './access-tokens.ts'
+import type { Passwords } from './passwords.ts'
 import type { RateLimits } from './rate-limits.ts'
 
 export interface Services {
@@ -9,4 +11,6 @@ export interface Services {
   readonly sql: Database
   readonly log: Logger
   readonly rateLimits: RateLimits
+  readonly accessTokens: AccessTokens
+  readonly passwords: Passwords
 }

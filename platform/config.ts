@@ -16,10 +16,12 @@ export const rateLimitDefaults = {
   relay_active: 60,
   usage: 30,
   login: 5,
+  /** Wrong passwords for one account; see `api/login-failures.ts`. */
+  login_failures: 20,
   signup: 5,
   forgot: 5,
   plugin_start: 10,
-  plugin_poll: 60,
+  plugin_poll: 300,
   oauth_start: 20,
   manifest: 60,
   capacity: 60,
@@ -37,6 +39,10 @@ const Region = z.object({
   default: z.boolean().default(false),
   /** The most relays that may exist in this region at once. */
   capacity: z.int().min(0).default(50),
+  /** What relays of this region run, as the manifest tells clients. */
+  image: z
+    .object({ image_id: z.string().min(1), version: z.string().min(1), released_at: z.iso.datetime() })
+    .default({ image_id: 'relay-node', version: '0.1.0', released_at: '2026-11-21T00:00:00Z' }),
 })
 
 export type RegionConfig = z.infer<typeof Region>

@@ -1,0 +1,86 @@
+/** Passwords: which are good enough, and bcrypt with a bound on how much of the machine it may take. */
+import { randomBytes } from 'node:crypto'
+import { createRequire } from 'node:module'
+import bcrypt from 'bcrypt'
+import pLimit from 'p-limit'
+import { z } from 'zod'
+import { Refusal } from './refusals.ts'
+
+const cost = 12
+const charactersMin = 10
+/** What bcrypt reads; it would ignore the rest without a word. */
+const bytesMax = 72
+
+/** bcrypt runs on libuv's four threads, and so does the signing of access tokens: it gets half of them. */
+const bounds = {
+  runningMax: 2,
+  /** About six seconds of work; whoever comes after is told to come back. */
+  waitingMax: 40,
+}
+const hashSeconds = 0.3
+
+/** The same characters typed on another keyboard are the same password. */
+const normalized = (text: string): string => text.normalize('NFC')
+
+/** Whether bcrypt would see all of the text, and as it is. */
+const isHashable = (text: string): boolean => Buffer.byteLength(text) <= bytesMax && !/[\0\p{Surrogate}]/u.test(text)
+
+let common: { test(password: string): boolean } | undefined
+
+/** Loaded when the first password is chosen: 50,000 entries, 14 MB and 30 ms. All of them are in lower case. */
+function isCommon(password: string): boolean {
+  common ??= createRequire(import.meta.url)('fxa-common-password-list') as { test(password: string): boolean }
+  return common.test(password) || common.test(password.toLowerCase())
+}
+
+/** A password that may be chosen. One that is only typed to sign in is any text: see {@link Passwords.matches}. */
+export const NewPassword = z
+  .string()
+  .transform(normalized)
+  .refine((text) => !/[\0\p{Surrogate}]/u.test(text), {
+    error: 'has characters that are none: type it again without them',
+    abort: true,
+  })
+  .refine((text) => [...text].length >= charactersMin, {
+    error: `is shorter than ${charactersMin} characters: choose a longer one`,
+    abort: true,
+  })
+  .refine((text) => Buffer.byteLength(text) <= bytesMax, {
+    error: `is longer than ${bytesMax} bytes: choose a shorter one`,
+    abort: true,
+  })
+  .refine((text) => !isCommon(text), 'is on the list of common passwords: choose one that nobody else would')
+
+export interface Passwords {
+  /** @param password one that passed {@link NewPassword}. Refuses with `temporarily_unavailable` when too many wait. */
+  hash(password: string): Promise<string>
+  /**
+   * Whether this is the password, after the same work whether there is one to compare with or not, and whatever was typed.
+   * Refuses with `temporarily_unavailable` when too many wait.
+   */
+  matches(password: string, hash: string | null | undefined): Promise<boolean>
+}
+
+export async function createPasswords({ runningMax, waitingMax } = bounds): Promise<Passwords> {
+  const limit = pLimit(runningMax)
+  // What is compared with when there is nothing to compare with: of the same cost, or the time would tell.
+  const dummyHash = await bcrypt.hash(randomBytes(32).toString('base64'), cost)
+
+  const bounded = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (limit.pendingCount >= waitingMax) {
+      const seconds = Math.ceil((limit.pendingCount * hashSeconds) / runningMax)
+      throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': String(seconds) })
+    }
+    return limit(work)
+  }
+
+  return {
+    hash: async (password) => bounded(() => bcrypt.hash(password, cost)),
+    matches: async (password, hash) => {
+      const typed = normalized(password)
+      const comparable = isHashable(typed)
+      const same = await bounded(() => bcrypt.compare(comparable ? typed : '', hash && comparable ? hash : dummyHash))
+      return same && comparable && Boolean(hash)
+    },
+  }
+}
