@@ -1,0 +1,194 @@
+/** The API in this process, on a database of its own. What a test doesn't care about, `given` makes up. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Router } from '@koa/router'
+import { Registry } from 'prom-client'
+import { afterAll, inject } from 'vitest'
+import { createAccessTokens } from '../../api/access-tokens.ts'
+import { createApp } from '../../api/app.ts'
+import { openAuthSession, tokenSet } from '../../api/auth-sessions.ts'
+import { createIdentify } from '../../api/callers.ts'
+import { createHttpMetrics } from '../../api/metrics.ts'
+import { createPasswords } from '../../api/passwords.ts'
+import { createRateLimits } from '../../api/rate-limits.ts'
+import { routes } from '../../api/routes.ts'
+import type { Services } from '../../api/services.ts'
+import { connectPostgres, type Database } from '../../db/connection.ts'
+import { migrate } from '../../db/migrations.ts'
+import { insertUser } from '../../db/users.ts'
+import { rateLimitDefaults, readConfig } from '../../platform/config.ts'
+import { createLog } from '../../platform/log.ts'
+
+export interface Answer<Body> {
+  readonly status: number
+  readonly body: Body
+  readonly headers: Headers
+}
+
+export interface TokenSet {
+  readonly cp_access_jwt: string
+  readonly refresh_token: string
+  readonly token_type: string
+  readonly expires_in: number
+}
+
+export interface ErrorBody {
+  readonly error: { readonly code: string; readonly message: string }
+}
+
+interface Asking {
+  readonly bearer?: string
+  /** Where the request seems to come from. */
+  readonly ip?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Asks for paths below `/api/v1`; an answer without a body has an empty one. */
+export class Client {
+  constructor(readonly url: string) {}
+
+  get = <Body = Partial<ErrorBody>>(path: string, asking?: Asking) => this.#ask<Body>('GET', path, undefined, asking)
+  delete = <Body = Partial<ErrorBody>>(path: string, asking?: Asking) =>
+    this.#ask<Body>('DELETE', path, undefined, asking)
+  /** @param body sent as JSON, or as it is when it is text. */
+  post = <Body = Partial<ErrorBody>>(path: string, body?: object | string, asking?: Asking) =>
+    this.#ask<Body>('POST', path, body, asking)
+
+  async #ask<Body>(
+    method: string,
+    path: string,
+    body: object | string | undefined,
+    { bearer, ip, headers }: Asking = {},
+  ): Promise<Answer<Body>> {
+    const response = await fetch(`${this.url}/api/v1${path}`, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...(bearer ? { Authorization: `Bearer ${bearer}` } : {}),
+        ...(ip ? { 'X-Forwarded-For': ip } : {}),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, body: (text === '' ? {} : JSON.parse(text)) as Body, headers: response.headers }
+  }
+}
+
+/** An account, signed in once. */
+export interface GivenUser {
+  readonly userId: string
+  readonly email: string
+  readonly password: string
+  readonly authSessionId: string
+  readonly bearer: string
+  readonly refreshToken: string
+}
+
+export interface TestApi extends Client {
+  readonly services: Services
+  readonly sql: Database
+  /** Every line that the API logged, from debug up. */
+  readonly logged: readonly string[]
+  readonly given: {
+    /** Made in the database as signing up does, only without the time that hashing takes. */
+    user(): Promise<GivenUser>
+    /** Signs the same account in once more. */
+    signIn(user: GivenUser, client?: string): Promise<GivenUser>
+  }
+}
+
+/**
+ * Starts it and stops it after the tests of this file.
+ * @param variables of the environment; limits are out of the way and one proxy is believed unless they say otherwise.
+ */
+export async function startApi(variables: Readonly<Record<string, string>> = {}): Promise<TestApi> {
+  const database = await createDatabase()
+  const config = readConfig({
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: inject('temporalAddress'),
+    SVC_JWT_SECRET: randomBytes(48).toString('base64'),
+    SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64'),
+    SVC_TRUSTED_PROXY_HOPS: '1',
+    SVC_RATE_LIMITS: highLimits(),
+    ...variables,
+  })
+  const sql = connectPostgres(config.database.url, config.database.connectionsMax)
+  await migrate(sql)
+  const logged: string[] = []
+  const log = createLog('api', 'debug', { write: (line) => void logged.push(line) })
+  const rateLimits = createRateLimits(sql, config.rateLimits)
+  const accessTokens = createAccessTokens(config)
+  const services: Services = { config, sql, log, rateLimits, accessTokens, passwords: await onePasswords() }
+  const identify = createIdentify({ config, sql, accessTokens, rateLimits })
+  const httpMetrics = createHttpMetrics(new Registry())
+  const app = createApp({ services, identify, httpMetrics, routes, pages: new Router() })
+  const server = await listen(createServer(app.callback()))
+  afterAll(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+    await sql.end({ timeout: 5 })
+    await database.drop()
+  })
+  const client = new Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  return Object.assign(client, { services, sql, logged, given: createGiven(services) })
+}
+
+const listen = (server: Server): Promise<Server> =>
+  new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
+
+/** For `SVC_RATE_LIMITS`: no limit in the way, save those that the test names. */
+export const highLimits = (limits: Readonly<Record<string, number>> = {}): string =>
+  Object.keys(rateLimitDefaults)
+    .map((name) => `${name}=${limits[name] ?? 1_000_000}`)
+    .join(',')
+
+async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  const server = connectPostgres(inject('postgresUrl'), 1)
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  await server.unsafe(`create database ${name}`)
+  const url = new URL(inject('postgresUrl'))
+  url.pathname = `/${name}`
+  return {
+    url: url.href,
+    drop: async () => {
+      await server.unsafe(`drop database ${name} with (force)`)
+      await server.end({ timeout: 5 })
+    },
+  }
+}
+
+const password = 'correct horse battery'
+
+let passwords: ReturnType<typeof createPasswords> | undefined
+let passwordHash: Promise<string> | undefined
+
+/** One for the whole process: its start hashes a password, which takes a while. */
+function onePasswords() {
+  passwords ??= createPasswords()
+  return passwords
+}
+
+function createGiven(services: Services): TestApi['given'] {
+  const signIn = async (account: { userId: string; email: string }, client: string): Promise<GivenUser> => {
+    const opened = await services.sql.begin((tx) =>
+      openAuthSession(tx, { userId: account.userId, client, ip: '192.0.2.1', userAgent: '' }),
+    )
+    const { cp_access_jwt, refresh_token } = await tokenSet(services, opened)
+    const { userId, email } = account
+    const { authSessionId } = opened
+    return { userId, email, password, authSessionId, bearer: cp_access_jwt, refreshToken: refresh_token }
+  }
+  return {
+    user: async () => {
+      passwordHash ??= services.passwords.hash(password)
+      const email = `${randomUUID()}@example.com`
+      const streamToken = randomBytes(4).toString('hex')
+      const userId = await insertUser(services.sql, { email, passwordHash: await passwordHash, streamToken })
+      if (!userId) throw new Error('a random address or stream token was taken')
+      return signIn({ userId, email }, 'web')
+    },
+    signIn: (user, client = 'web') => signIn(user, client),
+  }
+}
