@@ -17,6 +17,7 @@ const client = 'web'
 
 const Email = z
   .string()
+  .describe('An email address of at most 254 characters; its case does not matter.')
   .transform((text) => text.trim().normalize('NFC'))
   .refine((text) => text.length <= 254, { error: 'is longer than 254 characters', abort: true })
   .refine((text) => /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(text), 'is not an email address')

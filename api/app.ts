@@ -24,15 +24,18 @@ interface Needs {
   readonly routes: readonly Route[]
   /** Routes outside the base path: health, metrics, documentation. */
   readonly pages: Router
+  /** False while the database has not been brought up to date. */
+  readonly isReady: () => boolean
 }
 
-export function createApp({ services, identify, httpMetrics, routes, pages }: Needs): Koa {
+export function createApp({ services, identify, httpMetrics, routes, pages, isReady }: Needs): Koa {
   const app = new Koa({ proxy: services.config.trustedProxyHops > 0, maxIpsCount: services.config.trustedProxyHops })
   app.silent = true
   app.use(observe(services, httpMetrics))
   app.use(answerRefusals(services))
   app.use(securityHeaders)
   app.use(pages.routes())
+  app.use(refuseUntilReady(isReady))
   const router = new Router({ prefix: basePath, sensitive: true, strict: true })
   for (const route of routes) mount(router, route, services, identify)
   app.use(router.routes())
@@ -89,6 +92,13 @@ const securityHeaders: Middleware = helmet({
   crossOriginResourcePolicy: { policy: 'same-site' },
   referrerPolicy: { policy: 'no-referrer' },
 })
+
+const refuseUntilReady =
+  (isReady: () => boolean): Middleware =>
+  (_, next) => {
+    if (isReady()) return next()
+    throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '2' })
+  }
 
 /** One route in its order: who asks, how often, what exactly, and only then the answer. */
 function mount(router: Router, route: Route, services: Services, identify: Identify): void {

@@ -30,6 +30,7 @@ const clientNameMax = 64
 /** The plugin's own name for itself, to be read by a person: without characters that hide, reorder or control. */
 const ClientName = z
   .string()
+  .describe(`What the approval page calls the plugin: 1 to ${clientNameMax} characters.`)
   .transform((text) => text.replaceAll(/\p{C}/gu, '').trim())
   .refine((text) => text !== '' && [...text].length <= clientNameMax, `is not 1 to ${clientNameMax} characters`)
 

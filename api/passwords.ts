@@ -14,8 +14,8 @@ const bytesMax = 72
 /** bcrypt runs on libuv's four threads, and so does the signing of access tokens: it gets half of them. */
 const bounds = {
   runningMax: 2,
-  /** About six seconds of work; whoever comes after is told to come back. */
-  waitingMax: 40,
+  /** About nine seconds of work; whoever comes after is told to come back. */
+  waitingMax: 64,
 }
 const hashSeconds = 0.3
 
@@ -36,6 +36,7 @@ function isCommon(password: string): boolean {
 /** A password that may be chosen. One that is only typed to sign in is any text: see {@link Passwords.matches}. */
 export const NewPassword = z
   .string()
+  .describe(`At least ${charactersMin} characters, at most ${bytesMax} bytes of UTF-8, and not a common password.`)
   .transform(normalized)
   .refine((text) => !/[\0\p{Surrogate}]/u.test(text), {
     error: 'has characters that are none: type it again without them',

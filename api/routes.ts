@@ -1,8 +1,14 @@
 /** The whole surface on one page. Everything under `/api/v1` stands here and nowhere else. */
 import * as accounts from './accounts.ts'
+import * as admin from './admin.ts'
 import * as authSessions from './auth-sessions.ts'
 import * as loginAttempts from './login-attempts.ts'
+import * as regions from './regions.ts'
+import * as relay from './relay.ts'
+import * as relayHealth from './relay-health.ts'
 import type { Route } from './route.ts'
+import * as sessionSummary from './session-summary.ts'
+import * as usage from './usage.ts'
 
 export const routes: readonly Route[] = [
   accounts.signup,
@@ -16,4 +22,22 @@ export const routes: readonly Route[] = [
   loginAttempts.read,
   loginAttempts.approve,
   loginAttempts.deny,
+
+  sessionSummary.summary,
+  usage.current,
+
+  relay.start,
+  relay.active,
+  relay.stop,
+  relayHealth.report,
+  regions.manifest,
+  regions.capacity,
+
+  admin.findUser,
+  admin.showUser,
+  admin.grant,
+  admin.listSessions,
+  admin.showSession,
+  admin.disconnect,
+  admin.transition,
 ]

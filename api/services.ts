@@ -1,8 +1,14 @@
 /** What handlers may ask. Put together once, in `server.ts`. */
+
+import type { Client } from '@temporalio/client'
 import type { Database } from '../db/connection.ts'
+import type { HealthReport, ReportedSession } from '../db/relay-health.ts'
+import type { LiveRelaysAnswer } from '../db/relay-sessions.ts'
 import type { Config } from '../platform/config.ts'
 import type { Logger } from '../platform/log.ts'
+import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 import type { AccessTokens } from './access-tokens.ts'
+import type { Deliveries } from './deliveries.ts'
 import type { Passwords } from './passwords.ts'
 import type { RateLimits } from './rate-limits.ts'
 
@@ -13,4 +19,11 @@ export interface Services {
   readonly rateLimits: RateLimits
   readonly accessTokens: AccessTokens
   readonly passwords: Passwords
+  readonly temporal: Client
+  readonly actors: RelaySessionActors
+  readonly deliveries: Deliveries
+  /** A user's live relays; questions of many requests share a round trip. */
+  readonly liveRelays: (userId: string) => Promise<LiveRelaysAnswer>
+  /** Keeps a relay's report, and answers its session; reports of many relays share a write. */
+  readonly recordReport: (report: HealthReport) => Promise<ReportedSession | undefined>
 }

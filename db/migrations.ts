@@ -1,7 +1,9 @@
 /** Plain SQL files, applied in the order of their numbers, each in a transaction of its own and never changed afterwards. */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import type { Database } from './connection.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from '../platform/log.ts'
+import { type Database, isOutage } from './connection.ts'
 
 const directory = new URL('./migrations/', import.meta.url)
 /** Any number, the same in every process: only one migrates at a time. */
@@ -59,6 +61,21 @@ export async function migrate(sql: Database): Promise<string[]> {
     await connection`select pg_advisory_unlock(${advisoryLock})`.catch(() => {})
     await connection`reset all`.catch(() => {})
     connection.release()
+  }
+}
+
+/** The same, waiting for a database that is away for as long as it takes, and saying so. */
+export async function migrateWhenThere(sql: Database, log: Logger): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      const applied = await migrate(sql)
+      if (applied.length > 0) log.info({ applied }, 'migrated the database')
+      return
+    } catch (error) {
+      if (!isOutage(error)) throw error
+      if (attempt % 10 === 0) log.warn({ err: error }, 'the database is not there yet, trying again')
+      await sleep(Math.min(250 * 2 ** attempt, 2000))
+    }
   }
 }
 

@@ -1,11 +1,10 @@
--- What the processes say of themselves. The worker has no listener, so this is how /health and /metrics know of it.
+-- What the processes say of themselves. Workers have no listener, so this is how /health and /metrics know of them.
 
-create table if not exists processes (
+create table if not exists workers (
   id         uuid primary key,
-  kind       text not null check (kind in ('api', 'worker')),
   started_at timestamptz not null default now(),
   beat_at    timestamptz not null default now(),
-  -- Its counters as prom-client exports them; added up over all processes of the kind.
+  -- Its counters as prom-client exports them; added up over all workers.
   metrics    jsonb not null default '[]'
 );
 

@@ -1,23 +1,13 @@
 /** The API in this process, on a database of its own. What a test doesn't care about, `given` makes up. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { Router } from '@koa/router'
-import { Registry } from 'prom-client'
 import { afterAll, inject } from 'vitest'
-import { createAccessTokens } from '../../api/access-tokens.ts'
-import { createApp } from '../../api/app.ts'
 import { openAuthSession, tokenSet } from '../../api/auth-sessions.ts'
-import { createIdentify } from '../../api/callers.ts'
-import { createHttpMetrics } from '../../api/metrics.ts'
-import { createPasswords } from '../../api/passwords.ts'
-import { createRateLimits } from '../../api/rate-limits.ts'
-import { routes } from '../../api/routes.ts'
 import type { Services } from '../../api/services.ts'
+import { startApi as startListening } from '../../api/start-api.ts'
 import { connectPostgres, type Database } from '../../db/connection.ts'
-import { migrate } from '../../db/migrations.ts'
 import { insertUser } from '../../db/users.ts'
 import { rateLimitDefaults, readConfig } from '../../platform/config.ts'
+import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 
 export interface Answer<Body> {
@@ -110,33 +100,22 @@ export async function startApi(variables: Readonly<Record<string, string>> = {})
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     SVC_JWT_SECRET: randomBytes(48).toString('base64'),
     SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64'),
+    PORT: '0',
     SVC_TRUSTED_PROXY_HOPS: '1',
     SVC_RATE_LIMITS: highLimits(),
     ...variables,
   })
   const sql = connectPostgres(config.database.url, config.database.connectionsMax)
-  await migrate(sql)
   const logged: string[] = []
   const log = createLog('api', 'debug', { write: (line) => void logged.push(line) })
-  const rateLimits = createRateLimits(sql, config.rateLimits)
-  const accessTokens = createAccessTokens(config)
-  const services: Services = { config, sql, log, rateLimits, accessTokens, passwords: await onePasswords() }
-  const identify = createIdentify({ config, sql, accessTokens, rateLimits })
-  const httpMetrics = createHttpMetrics(new Registry())
-  const app = createApp({ services, identify, httpMetrics, routes, pages: new Router() })
-  const server = await listen(createServer(app.callback()))
-  afterAll(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
-    await sql.end({ timeout: 5 })
-    await database.drop()
-  })
-  const client = new Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  return Object.assign(client, { services, sql, logged, given: createGiven(services) })
+  const life = new Lifecycle(log)
+  life.hold('database', database, (it) => it.drop())
+  life.hold('connections', sql, (it) => it.end({ timeout: 5 }))
+  const { port, services, ready } = await startListening({ config, log, sql, life })
+  await ready
+  afterAll(() => life.stop())
+  return Object.assign(new Client(`http://127.0.0.1:${port}`), { services, sql, logged, given: createGiven(services) })
 }
-
-const listen = (server: Server): Promise<Server> =>
-  new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
 
 /** For `SVC_RATE_LIMITS`: no limit in the way, save those that the test names. */
 export const highLimits = (limits: Readonly<Record<string, number>> = {}): string =>
@@ -161,14 +140,7 @@ async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }>
 
 const password = 'correct horse battery'
 
-let passwords: ReturnType<typeof createPasswords> | undefined
 let passwordHash: Promise<string> | undefined
-
-/** One for the whole process: its start hashes a password, which takes a while. */
-function onePasswords() {
-  passwords ??= createPasswords()
-  return passwords
-}
 
 function createGiven(services: Services): TestApi['given'] {
   const signIn = async (account: { userId: string; email: string }, client: string): Promise<GivenUser> => {

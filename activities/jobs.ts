@@ -1,0 +1,79 @@
+/**
+ * Background jobs: small rounds that look at rows and put right what no actor would notice. Each runs on one worker at a
+ * time, by a lease in Postgres, and says there how it went.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Database } from '../db/connection.ts'
+import { declareJobs, finishJob, leaseJob } from '../db/jobs.ts'
+import type { Logger } from '../platform/log.ts'
+
+export interface Job {
+  readonly name: string
+  readonly everySeconds: number
+  /** Longer than any round takes: after it another worker may begin the next one. */
+  readonly leaseSeconds: number
+  run(): Promise<void>
+}
+
+interface Needs {
+  readonly sql: Database
+  readonly log: Logger
+  readonly workerId: string
+}
+
+/** Runs the jobs until stopped; a round under way is waited for. A job that fails is logged and has its next turn. */
+export function startJobs(jobs: readonly Job[], needs: Needs): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const loops = declared(jobs, needs, stopping.signal).then(() =>
+    Promise.all(jobs.map((job) => loop(job, needs, stopping.signal))),
+  )
+  return {
+    stop: async () => {
+      stopping.abort()
+      await loops
+    },
+  }
+}
+
+async function declared(jobs: readonly Job[], { sql, log }: Needs, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      return await declareJobs(
+        sql,
+        jobs.map((job) => job.name),
+      )
+    } catch (error) {
+      log.warn({ err: error }, 'jobs wait for the database')
+      await pause(1000, signal)
+    }
+  }
+}
+
+async function loop(job: Job, needs: Needs, signal: AbortSignal): Promise<void> {
+  // Looks more often than it runs, so that a job that was hurried or left by a dead worker does not wait a whole turn.
+  const lookMillis = Math.min(job.everySeconds * 1000, 1000)
+  while (!signal.aborted) {
+    try {
+      if (await leaseJob(needs.sql, job.name, needs.workerId, job.leaseSeconds)) await runOnce(job, needs)
+    } catch (error) {
+      needs.log.warn({ err: error, job: job.name }, 'a job could not say how it went')
+    }
+    await pause(lookMillis, signal)
+  }
+}
+
+async function runOnce(job: Job, { sql, log, workerId }: Needs): Promise<void> {
+  const startedAt = performance.now()
+  let error: string | null = null
+  try {
+    await job.run()
+  } catch (failure) {
+    error = failure instanceof Error ? failure.message : String(failure)
+    log.error({ err: failure, job: job.name }, 'a job failed')
+  }
+  const durationSeconds = (performance.now() - startedAt) / 1000
+  await finishJob(sql, job.name, workerId, { durationSeconds, error, nextInSeconds: job.everySeconds })
+}
+
+const pause = (millis: number, signal: AbortSignal): Promise<void> =>
+  sleep(millis, undefined, { signal }).catch(() => undefined)

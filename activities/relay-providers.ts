@@ -1,0 +1,47 @@
+/** The provider of each region, with every call counted and timed. */
+import type { Config } from '../platform/config.ts'
+import type { Logger } from '../platform/log.ts'
+import { createLocalRelayProvider } from '../providers/relay/local.ts'
+import type { RelayProvider } from '../providers/relay/provider.ts'
+import type { WorkerMetrics } from './metrics.ts'
+
+export type RelayProviders = ReadonlyMap<string, RelayProvider>
+
+/** @returns providers by region; regions of one kind share a provider. */
+export function createRelayProviders(config: Config, log: Logger): RelayProviders {
+  const local = createLocalRelayProvider({ dataDir: config.dataDir, log })
+  return new Map(config.regions.map(({ region }) => [region, local] as const))
+}
+
+export function countingCalls(providers: RelayProviders, config: Config, metrics: WorkerMetrics): RelayProviders {
+  const kinds = new Map(config.regions.map((one) => [one.region, one.provider] as const))
+  return new Map(
+    [...providers].map(
+      ([region, provider]) => [region, counting(provider, kinds.get(region) ?? 'unknown', metrics)] as const,
+    ),
+  )
+}
+
+function counting(provider: RelayProvider, kind: string, metrics: WorkerMetrics): RelayProvider {
+  const counted =
+    <Args extends unknown[], Value>(operation: string, call: (...args: Args) => Promise<Value>) =>
+    async (...args: Args): Promise<Value> => {
+      const startedAt = performance.now()
+      const count = (outcome: 'ok' | 'failed') =>
+        metrics.countOperation({ provider: kind, operation, outcome, seconds: (performance.now() - startedAt) / 1000 })
+      try {
+        const value = await call(...args)
+        count('ok')
+        return value
+      } catch (error) {
+        count('failed')
+        throw error
+      }
+    }
+  return {
+    create: counted('create', (spec, signal) => provider.create(spec, signal)),
+    describe: counted('describe', (instanceId) => provider.describe(instanceId)),
+    destroy: counted('destroy', (instanceId) => provider.destroy(instanceId)),
+    list: counted('list', (filter) => provider.list(filter)),
+  }
+}

@@ -1,0 +1,118 @@
+/** The rounds that keep relay sessions true: commands that did not arrive, relays that fell silent, instances nobody owns. */
+import pLimit from 'p-limit'
+import type { Database } from '../db/connection.ts'
+import { noteInstanceGone, orphansAmong } from '../db/instances.ts'
+import { forgetEndedAttempts } from '../db/login-attempts.ts'
+import { forgetEndedWindows } from '../db/rate-limits.ts'
+import { forgetExpiredTokens } from '../db/refresh-tokens.ts'
+import { idleSessions, overlookedReports, type SilentRegion, silentSessions } from '../db/relay-health.ts'
+import { markCommandDelivered, undeliveredCommands } from '../db/relay-sessions.ts'
+import { forgetOldKeys } from '../db/relay-starts.ts'
+import { forgetDeadWorkers } from '../db/workers.ts'
+import type { Config } from '../platform/config.ts'
+import type { Logger } from '../platform/log.ts'
+import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
+import type { Job } from './jobs.ts'
+import type { RelayProviders } from './relay-providers.ts'
+
+interface Needs {
+  readonly config: Config
+  readonly sql: Database
+  readonly log: Logger
+  readonly actors: RelaySessionActors
+  readonly providers: RelayProviders
+}
+
+/** An instance is destroyed as nobody's only when two rounds at least this far apart saw it so, in seconds. */
+const orphanApartSeconds = 60
+const roundMax = 500
+/** Calls to Temporal under way at once, so that a storm queues instead of failing. */
+const callsMax = 16
+
+export const relaySessionJobs = (needs: Needs): readonly Job[] => [
+  { name: 'deliver_commands', everySeconds: 2, leaseSeconds: 120, run: () => deliverCommands(needs) },
+  {
+    name: 'watch_health',
+    everySeconds: Math.max(0.25, Math.min(5, needs.config.relay.healthTimeoutSeconds / 4)),
+    leaseSeconds: 60,
+    run: () => watchHealth(needs),
+  },
+  { name: 'sweep_orphans', everySeconds: 60, leaseSeconds: 300, run: () => sweepOrphans(needs) },
+  { name: 'forget_expired', everySeconds: 600, leaseSeconds: 300, run: () => forgetExpired(needs) },
+]
+
+/** Sends accepted commands again that their actors are not known to have. */
+async function deliverCommands({ sql, log, actors }: Needs): Promise<void> {
+  const limit = pLimit(callsMax)
+  const sessions = await undeliveredCommands(sql, 3, roundMax)
+  await Promise.all(
+    sessions.map((session) =>
+      limit(async () => {
+        try {
+          await actors.deliver(session)
+          await markCommandDelivered(sql, session.id, session.command_seq)
+        } catch (error) {
+          log.warn({ err: error, session_id: session.id }, 'a command could not be delivered yet')
+        }
+      }),
+    ),
+  )
+}
+
+/** Tells actors what the absence, the return or the overlooking of reports means for them. */
+async function watchHealth({ config, sql, log, actors }: Needs): Promise<void> {
+  const limit = pLimit(callsMax)
+  const tell = (calls: readonly (() => Promise<void>)[]) => Promise.all(calls.map((call) => limit(call)))
+  const { healthTimeoutSeconds, maxSessionSeconds } = config.relay
+
+  for (const region of await silentSessions(sql, healthTimeoutSeconds)) {
+    if (isRegionalOutage(region)) {
+      log.error(
+        { region: region.region, active: region.active, silent: region.silent.length },
+        'most relays of a region fell silent at once',
+      )
+    } else {
+      await tell(region.silent.map((id) => () => actors.healthLost(id)))
+    }
+  }
+  const overlooked = await overlookedReports(sql, roundMax)
+  await tell(
+    overlooked.map(
+      ({ id, state }) =>
+        () =>
+          state === 'provisioning' ? actors.ready(id) : actors.healthRestored(id),
+    ),
+  )
+  await tell(
+    (await idleSessions(sql, maxSessionSeconds)).map(
+      ({ id }) =>
+        () =>
+          actors.idle(id),
+    ),
+  )
+}
+
+/** When most of a region falls silent at once it is the region or the way to it, and stopping relays would make it worse. */
+export const isRegionalOutage = ({ active, silent }: SilentRegion): boolean => active >= 5 && silent.length > active / 2
+
+/** Destroys instances that no live session owns. A listing that fails condemns nothing. */
+async function sweepOrphans({ config, sql, log, providers }: Needs): Promise<void> {
+  for (const { region } of config.regions) {
+    const provider = providers.get(region)
+    if (!provider) continue
+    const seen = (await provider.list()).filter((instance) => instance.region === region)
+    for (const instanceId of await orphansAmong(sql, region, seen, orphanApartSeconds)) {
+      log.warn({ region, instance_id: instanceId }, 'destroying an instance that no session owns')
+      await provider.destroy(instanceId)
+      await noteInstanceGone(sql, instanceId)
+    }
+  }
+}
+
+async function forgetExpired({ sql }: Needs): Promise<void> {
+  await forgetEndedWindows(sql)
+  await forgetOldKeys(sql)
+  await forgetEndedAttempts(sql)
+  await forgetExpiredTokens(sql)
+  await forgetDeadWorkers(sql)
+}

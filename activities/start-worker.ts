@@ -1,0 +1,125 @@
+/** A worker: runs workflows, activities and background jobs, and says every few seconds that it does. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type NativeConnection, Runtime, Worker } from '@temporalio/worker'
+import { Registry } from 'prom-client'
+import type { Database } from '../db/connection.ts'
+import { beat, endBeat } from '../db/workers.ts'
+import type { Config } from '../platform/config.ts'
+import type { Lifecycle } from '../platform/lifecycle.ts'
+import type { Logger } from '../platform/log.ts'
+import { connectTemporal, connectTemporalWorker } from '../platform/temporal.ts'
+import { searchAttributes } from '../workflows/messages.ts'
+import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
+import { startJobs } from './jobs.ts'
+import { createWorkerMetrics } from './metrics.ts'
+import { countingCalls, type RelayProviders } from './relay-providers.ts'
+import { relaySessionJobs } from './relay-session-jobs.ts'
+import { createRelaySessionActivities } from './relay-sessions.ts'
+import { workflowBundlePath } from './workflow-bundle.ts'
+
+const beatMillis = 5000
+/** How long an activity may go on after the worker was asked to stop, before it is cancelled and tried elsewhere. */
+const shutdownGraceTime = '10s'
+
+interface Needs {
+  readonly config: Config
+  readonly log: Logger
+  readonly sql: Database
+  readonly life: Lifecycle
+  readonly providers: RelayProviders
+}
+
+/** Resolves once the worker takes work. What it holds open ends with `life`. */
+export async function startWorker({ config, log, sql, life, providers }: Needs): Promise<void> {
+  const workerId = randomUUID()
+  const metrics = createWorkerMetrics(new Registry())
+  const client = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.connection.close())
+  const connection = life.hold('Temporal worker connection', await connectTemporalWorker(config.temporal, log), (it) =>
+    it.close(),
+  )
+  await registerSearchAttributes(connection, config.temporal.namespace)
+
+  const counted = countingCalls(providers, config, metrics)
+  const worker = await Worker.create({
+    connection,
+    namespace: config.temporal.namespace,
+    taskQueue: config.temporal.taskQueue,
+    workflowBundle: { codePath: await workflowBundlePath(log) },
+    activities: { ...createRelaySessionActivities({ config, sql, providers: counted, metrics }) },
+    shutdownGraceTime,
+    maxCachedWorkflows: 2000,
+    maxConcurrentActivityTaskExecutions: 50,
+    // A cancelled create is told so within a second, or a stopped relay would linger.
+    maxHeartbeatThrottleInterval: '1s',
+    defaultHeartbeatThrottleInterval: '1s',
+  })
+  const running = worker.run()
+  running.catch((error: unknown) => log.fatal({ err: error }, 'the worker failed'))
+  life.hold('worker', worker, async () => {
+    if (worker.getState() === 'RUNNING') worker.shutdown()
+    await running.catch(() => undefined)
+  })
+
+  const actors = createRelaySessionActors(client, {
+    taskQueue: config.temporal.taskQueue,
+    settings: config.relay,
+    callMillisMax: 10_000,
+  })
+  const jobs = relaySessionJobs({ config, sql, log, actors, providers: counted })
+  life.hold('jobs', startJobs(jobs, { sql, log, workerId }), (it) => it.stop())
+  life.hold('presence', startPresence(), (it) => it.stop())
+
+  function startPresence() {
+    const stopping = new AbortController()
+    const loop = (async () => {
+      while (!stopping.signal.aborted) {
+        // A worker whose poller died is not alive, whatever else still runs.
+        if (worker.getState() === 'RUNNING') await sayAlive()
+        await sleep(beatMillis, undefined, { signal: stopping.signal }).catch(() => undefined)
+      }
+    })()
+    return {
+      stop: async () => {
+        stopping.abort()
+        await loop
+        await endBeat(sql, workerId).catch(() => undefined)
+      },
+    }
+  }
+
+  const sayAlive = async () => {
+    try {
+      await beat(sql, workerId, await metrics.registry.getMetricsAsJSON())
+    } catch (error) {
+      log.warn({ err: error }, 'could not say that the worker is alive')
+    }
+  }
+}
+
+/** The process owns its signals, so that everything stops in one order. Once a process, before any worker. */
+export const leaveSignalsAlone = (log: Logger): Runtime =>
+  Runtime.install({
+    shutdownSignals: [],
+    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
+    logger: {
+      log: (level, message) => log.info({ level }, message),
+      trace: (message) => log.trace(message),
+      debug: (message) => log.debug(message),
+      info: (message) => log.debug(message),
+      warn: (message, meta) => log.warn(meta, message),
+      error: (message, meta) => log.error(meta, message),
+    },
+  })
+
+/** Tells the server of the attributes that operators filter by. Those that exist already are fine. */
+async function registerSearchAttributes(connection: NativeConnection, namespace: string): Promise<void> {
+  const keyword = 2
+  const known = await connection.operatorService.listSearchAttributes({ namespace })
+  const missing = searchAttributes.filter((name) => !(name in (known.customAttributes ?? {})))
+  if (missing.length === 0) return
+  await connection.operatorService.addSearchAttributes({
+    namespace,
+    searchAttributes: Object.fromEntries(missing.map((name) => [name, keyword])),
+  })
+}

@@ -1,0 +1,136 @@
+/** The OpenAPI 3.1 description, made from the routes themselves so that it can't say anything else. */
+import { z } from 'zod'
+import { basePath } from './app.ts'
+import { type RefusalCode, refusals } from './refusals.ts'
+import type { CallerKind, Route } from './route.ts'
+
+const securityOf: Record<CallerKind, object[] | undefined> = {
+  none: undefined,
+  user: [{ accessToken: [] }],
+  operator: [{ operator: [] }],
+  relay: [{ relayAuth: [] }],
+}
+
+export interface OpenapiDocument {
+  readonly openapi: string
+  readonly info: { readonly title: string; readonly version: string; readonly description: string }
+  readonly servers: readonly { readonly url: string }[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: object
+}
+
+export interface Operation {
+  readonly summary: string
+  readonly tags: readonly string[]
+  readonly parameters: readonly object[]
+  readonly requestBody?: object
+  readonly responses: Readonly<Record<string, { readonly description: string }>>
+}
+
+/** @param apiUrl where the described service is reached. */
+export function openapiDocument(routes: readonly Route[], apiUrl: string): OpenapiDocument {
+  const paths: Record<string, Record<string, Operation>> = {}
+  for (const route of routes) {
+    const path = basePath + route.path
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Relay control plane',
+      version: '1',
+      description: 'Accounts, relay lifecycle and operators. Errors are `{"error":{"code","message"}}`.',
+    },
+    servers: [{ url: apiUrl }],
+    paths,
+    components: {
+      securitySchemes: {
+        accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+        operator: { type: 'http', scheme: 'basic' },
+        relayAuth: { type: 'apiKey', in: 'header', name: 'X-Relay-Auth' },
+      },
+      schemas: {
+        Error: jsonSchema(
+          z.object({ error: z.object({ code: z.enum(Object.keys(refusals) as [RefusalCode]), message: z.string() }) }),
+        ),
+      },
+    },
+  }
+}
+
+function operation(route: Route): Operation {
+  const security = securityOf[route.caller]
+  return {
+    summary: route.summary,
+    tags: [route.path.split('/')[1] ?? ''],
+    ...(security ? { security } : {}),
+    parameters: [
+      ...parameters('path', route.params),
+      ...parameters('query', route.query),
+      ...Object.entries(route.requestHeaders ?? {}).map(([name, description]) => ({
+        name,
+        in: 'header',
+        required: true,
+        description,
+        schema: { type: 'string' },
+      })),
+    ],
+    ...(route.body
+      ? {
+          requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(route.body, 'input') } } },
+        }
+      : {}),
+    responses: { ...successes(route), ...failures(route) },
+  }
+}
+
+function parameters(where: 'path' | 'query', schema: z.ZodType | undefined): object[] {
+  if (!schema) return []
+  const { properties = {}, required = [] } = jsonSchema(schema, 'input') as {
+    properties?: Record<string, object>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    in: where,
+    required: required.includes(name),
+    schema: property,
+  }))
+}
+
+const successes = (route: Route) =>
+  Object.fromEntries(
+    Object.entries(route.answers).map(([status, schema]) => [
+      status,
+      {
+        description: 'Success',
+        ...(schema ? { content: { 'application/json': { schema: jsonSchema(schema) } } } : {}),
+      },
+    ]),
+  )
+
+function failures(route: Route) {
+  const codes = new Set<RefusalCode>([...route.refuses, 'internal_error', 'temporarily_unavailable'])
+  if (route.body || route.query) codes.add('invalid_request')
+  if (route.body) codes.add('payload_too_large').add('unsupported_media_type')
+  if (route.caller === 'user') codes.add('unauthorized')
+  if (route.caller === 'operator') codes.add('invalid_operator').add('not_found').add('rate_limited')
+  if (route.limit) codes.add('rate_limited')
+  const byStatus = new Map<number, RefusalCode[]>()
+  for (const code of [...codes].sort())
+    byStatus.set(refusals[code].status, [...(byStatus.get(refusals[code].status) ?? []), code])
+  return Object.fromEntries(
+    [...byStatus].map(([status, list]) => [
+      status,
+      {
+        description: list.join(', '),
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    ]),
+  )
+}
+
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output' = 'output'): object {
+  const { $schema, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  return rest
+}

@@ -1,0 +1,141 @@
+/** The API process: its services, its listener, and what it says of itself. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Registry } from 'prom-client'
+import type { Database } from '../db/connection.ts'
+import { migrateWhenThere } from '../db/migrations.ts'
+import { confirmReporting, recordReports } from '../db/relay-health.ts'
+import { liveRelaysOf } from '../db/relay-sessions.ts'
+import { batch } from '../platform/batch.ts'
+import type { Config } from '../platform/config.ts'
+import type { Lifecycle } from '../platform/lifecycle.ts'
+import type { Logger } from '../platform/log.ts'
+import { connectTemporal } from '../platform/temporal.ts'
+import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
+import { createAccessTokens } from './access-tokens.ts'
+import { createApp } from './app.ts'
+import { createIdentify } from './callers.ts'
+import { createDeliveries } from './deliveries.ts'
+import { createHttpMetrics } from './metrics.ts'
+import { createPages } from './pages.ts'
+import { createPasswords } from './passwords.ts'
+import { createRateLimits } from './rate-limits.ts'
+import { Refusal } from './refusals.ts'
+import { routes } from './routes.ts'
+import type { Services } from './services.ts'
+
+/** Well below the time after which reports count as impossible, so that one slow write does not look like an outage. */
+const presenceMillis = 2000
+/** How long requests under way may take to end when the process stops. */
+const drainMillisMax = 10_000
+
+interface Needs {
+  readonly config: Config
+  readonly log: Logger
+  readonly sql: Database
+  readonly life: Lifecycle
+}
+
+export interface RunningApi {
+  readonly port: number
+  readonly services: Services
+  /** Resolves once the database is up to date; requests are answered with 503 before. */
+  readonly ready: Promise<void>
+}
+
+/** Resolves once it listens, whether or not Postgres and Temporal are there. What it holds open ends with `life`. */
+export async function startApi({ config, log, sql, life }: Needs): Promise<RunningApi> {
+  const registry = new Registry()
+  const services = await createServices({ config, log, sql, life })
+  let isReady = false
+  const app = createApp({
+    services,
+    identify: createIdentify(services),
+    httpMetrics: createHttpMetrics(registry),
+    routes,
+    pages: createPages(services, registry, routes),
+    isReady: () => isReady,
+  })
+  const server = createServer(
+    { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000 },
+    app.callback(),
+  )
+  server.on('clientError', refuseUnreadable)
+  await listen(server, config.port)
+  life.hold('listener', server, drain)
+
+  const ready = migrateWhenThere(sql, log).then(() => {
+    isReady = true
+    life.hold('presence', startPresence(sql, log), (it) => it.stop())
+  })
+  return { port: (server.address() as AddressInfo).port, services, ready }
+}
+
+async function createServices({ config, log, sql, life }: Needs): Promise<Services> {
+  const temporal = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.connection.close())
+  const actors = createRelaySessionActors(temporal, {
+    taskQueue: config.temporal.taskQueue,
+    settings: config.relay,
+    callMillisMax: 10_000,
+  })
+  const deliveries = life.hold('deliveries', createDeliveries({ sql, actors, log }), (it) => it.settled())
+  return {
+    config,
+    log,
+    sql,
+    temporal,
+    actors,
+    deliveries,
+    rateLimits: createRateLimits(sql, config.rateLimits),
+    accessTokens: createAccessTokens(config),
+    passwords: await createPasswords(),
+    liveRelays: batch((userIds: string[]) => liveRelaysOf(sql, userIds)),
+    recordReport: batch((reports) => recordReports(sql, reports)),
+  }
+}
+
+const listen = (server: Server, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+
+/** Takes no new connection, lets requests under way end, and then closes what is still open. */
+async function drain(server: Server): Promise<void> {
+  const late = setTimeout(() => server.closeAllConnections(), drainMillisMax)
+  server.on('request', (_, response) => response.setHeader('Connection', 'close'))
+  await new Promise((resolve) => server.close(resolve))
+  clearTimeout(late)
+}
+
+/** What is no HTTP request at all still gets the contract's error body. */
+function refuseUnreadable(_: Error, socket: Socket): void {
+  if (!socket.writable) return
+  const body = JSON.stringify(new Refusal('invalid_request', 'This is not a valid HTTP request.').body)
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}
+
+/** Says every few seconds that relays can report: silence while nobody says so is not a relay's fault. */
+function startPresence(sql: Database, log: Logger): { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const loop = (async () => {
+    while (!stopping.signal.aborted) {
+      await confirmReporting(sql).catch((error: unknown) =>
+        log.warn({ err: error }, 'could not say that reports can come'),
+      )
+      await sleep(presenceMillis, undefined, { signal: stopping.signal }).catch(() => undefined)
+    }
+  })()
+  return {
+    stop: async () => {
+      stopping.abort()
+      await loop
+    },
+  }
+}

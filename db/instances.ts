@@ -1,0 +1,55 @@
+/** What exists at the providers, as far as we know, and what of it belongs to nobody. */
+import type { Sql } from './connection.ts'
+
+/** The session's instances are confirmed gone. */
+export const forgetInstances = async (sql: Sql, sessionId: string): Promise<void> => {
+  await sql`update instances set gone_at = now() where session_id = ${sessionId} and gone_at is null`
+}
+
+export interface SeenInstance {
+  readonly instanceId: string
+  readonly sessionId: string | null
+}
+
+/**
+ * Takes one complete listing of a region and answers the instances that no live session owned in this round and in one at
+ * least `apartSeconds` ago. A single round never condemns anything, since a session may just be about to bind its instance.
+ */
+export async function orphansAmong(
+  sql: Sql,
+  region: string,
+  seen: readonly SeenInstance[],
+  apartSeconds: number,
+): Promise<string[]> {
+  const rows = await sql<{ instance_id: string }[]>`
+    with seen as (
+      select * from unnest(${seen.map((one) => one.instanceId)}::text[], ${seen.map((one) => one.sessionId)}::uuid[]) as i (instance_id, session_id)
+    ), judged as (
+      select seen.*, exists (
+        select from relay_sessions s where s.id = seen.session_id and s.state <> 'stopped'
+          and (s.instance_id is null or s.instance_id = seen.instance_id)
+      ) as owned from seen
+    ), kept as (
+      insert into instances as i (instance_id, session_id, region, unowned_since)
+      select instance_id, session_id, ${region}, case when not owned then now() end from judged
+      on conflict (instance_id) do update set
+        gone_at = null,
+        unowned_since = case when excluded.unowned_since is not null then coalesce(i.unowned_since, excluded.unowned_since) end
+      returning instance_id, unowned_since
+    ), vanished as (
+      update instances set gone_at = now()
+      where region = ${region} and gone_at is null and instance_id not in (select instance_id from seen)
+        and created_at < now() - interval '1 minute'
+    )
+    select instance_id from kept where unowned_since <= now() - make_interval(secs => ${apartSeconds})`
+  return rows.map((row) => row.instance_id)
+}
+
+export const noteInstanceGone = async (sql: Sql, instanceId: string): Promise<void> => {
+  await sql`update instances set gone_at = now() where instance_id = ${instanceId}`
+}
+
+/** Instances known to exist, by region. */
+export const existingInstances = async (sql: Sql): Promise<{ region: string; count: number }[]> =>
+  sql<{ region: string; count: number }[]>`
+    select region, count(*)::int as count from instances where gone_at is null group by region`

@@ -1,0 +1,22 @@
+/** Accounts as their owners and operators see them. */
+import { first, type Sql } from './connection.ts'
+
+export interface ProfileRow {
+  id: string
+  email: string
+  email_verified: boolean
+  stream_token: string
+  plan_tier: 'free' | 'paid'
+  disabled: boolean
+  created_at: Date
+}
+
+const profileColumns = (sql: Sql) => sql`
+  id, email, email_verified_at is not null as email_verified, stream_token,
+  case when plan_until <= now() then 'free' else plan_tier end as plan_tier, disabled_at is not null as disabled, created_at`
+
+export const profileOf = async (sql: Sql, userId: string): Promise<ProfileRow | undefined> =>
+  first(await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where id = ${userId}`)
+
+export const profileByEmail = async (sql: Sql, email: string): Promise<ProfileRow | undefined> =>
+  first(await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where lower(email) = lower(${email})`)

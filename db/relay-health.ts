@@ -1,0 +1,110 @@
+/** Health reports of relays: what came, what stayed away, and whether anything could have come at all. */
+import { first, type Sql } from './connection.ts'
+import type { RelayCommand, RelayReason, RelayState } from './relay-sessions.ts'
+
+/** Reports can't come while no api process has said for this long that it is there, in seconds. */
+const presenceSeconds = 10
+
+export interface HealthReport {
+  readonly sessionId: string
+  readonly instanceId: string
+  /** Nobody sends through the relay; undefined when the report does not say. */
+  readonly idle: boolean | undefined
+}
+
+export interface ReportedSession {
+  state: RelayState
+  reason: RelayReason
+  command: RelayCommand
+  /** The instance that is bound to the session, if one is yet. */
+  bound: string | null
+}
+
+/**
+ * Keeps a round of reports and answers each report's session as it is, in their order; nothing for an unknown one.
+ * A report for a stopped session, or from an instance that is not the bound one, is not kept.
+ */
+export async function recordReports(
+  sql: Sql,
+  reports: readonly HealthReport[],
+): Promise<(ReportedSession | undefined)[]> {
+  const rows = await sql<(ReportedSession & { place: number })[]>`
+    with asked as (
+      select * from unnest(
+        ${reports.map((one) => one.sessionId)}::uuid[], ${reports.map((one) => one.instanceId)}::text[],
+        ${reports.map((one) => one.idle ?? false)}::bool[]
+      ) with ordinality as report (session_id, instance_id, idle, place)
+    ), known as (
+      select a.*, s.state, s.reason, s.command, s.instance_id as bound
+      from asked a join relay_sessions s on s.id = a.session_id
+    ), kept as (
+      insert into relay_health as h (session_id, instance_id, last_report_at, idle_since)
+      select distinct on (session_id) session_id, instance_id, now(), case when idle then now() end
+      from known where state <> 'stopped' and (bound is null or bound = instance_id)
+      order by session_id, place desc
+      on conflict (session_id) do update set
+        instance_id = excluded.instance_id, last_report_at = excluded.last_report_at,
+        idle_since = case when excluded.idle_since is not null then coalesce(h.idle_since, excluded.idle_since) end
+    )
+    select place::int, state, reason, command, bound from known`
+  const answers = new Map(rows.map(({ place, ...session }) => [place, session] as const))
+  return reports.map((_, index) => answers.get(index + 1))
+}
+
+/** An api process says that reports can come. A break since the last one who said so starts the time anew. */
+export const confirmReporting = async (sql: Sql): Promise<void> => {
+  await sql`
+    update reporting set seen_at = now(),
+      since = case when seen_at < now() - make_interval(secs => ${presenceSeconds}) then now() else since end`
+}
+
+/** Since when reports could come without a break, and whether they can just now. */
+export async function reportingSince(sql: Sql): Promise<{ since: Date; possible: boolean }> {
+  const row = first(
+    await sql<{ since: Date; possible: boolean }[]>`
+      select since, seen_at >= now() - make_interval(secs => ${presenceSeconds}) as possible from reporting`,
+  )
+  return row ?? { since: new Date(), possible: false }
+}
+
+export interface SilentRegion {
+  region: string
+  /** Live relays that ought to report. */
+  active: number
+  silent: string[]
+}
+
+/** Active sessions whose relay was silent for `timeoutSeconds` in which it could have been heard, by region. */
+export const silentSessions = async (sql: Sql, timeoutSeconds: number): Promise<SilentRegion[]> =>
+  sql<SilentRegion[]>`
+    with heard as (
+      select s.id, s.region, greatest(coalesce(h.last_report_at, s.active_at), r.since, s.active_at)
+        < now() - make_interval(secs => ${timeoutSeconds}) as silent
+      from relay_sessions s cross join reporting r
+      left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+      where s.state = 'active' and r.seen_at >= now() - make_interval(secs => ${presenceSeconds})
+    )
+    select region, count(*)::int as active, coalesce(array_agg(id) filter (where silent), '{}') as silent from heard group by region`
+
+/** Sessions that wait for a report which did come: what the api told their actors got lost on its way. */
+export const overlookedReports = async (sql: Sql, limit: number): Promise<{ id: string; state: RelayState }[]> =>
+  sql<{ id: string; state: RelayState }[]>`
+    select s.id, s.state from relay_sessions s
+    join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+    where s.state in ('provisioning', 'grace') and h.last_report_at < now() - interval '2 seconds'
+      and (s.state = 'provisioning' or (s.reason = 'health_lost' and h.last_report_at > s.grace_started_at))
+    limit ${limit}`
+
+/** Active sessions older than `longestSeconds` through which nobody sends. */
+export const idleSessions = async (sql: Sql, longestSeconds: number): Promise<{ id: string }[]> =>
+  sql<{ id: string }[]>`
+    select s.id from relay_sessions s join relay_health h on h.session_id = s.id
+    where s.state = 'active' and s.created_at < now() - make_interval(secs => ${longestSeconds}) and h.idle_since is not null`
+
+/** Live sessions older than `longestSeconds`. */
+export const countOverlongSessions = async (sql: Sql, longestSeconds: number): Promise<number> =>
+  first(
+    await sql<{ sessions: number }[]>`
+      select count(*)::int as sessions from relay_sessions
+      where state <> 'stopped' and created_at < now() - make_interval(secs => ${longestSeconds})`,
+  )?.sessions ?? 0

@@ -1,0 +1,153 @@
+/**
+ * Starting a relay, as far as rows go: one transaction that holds the user's row, so that of any number of starts at once
+ * each sees what the one before it left. It reserves the session; the actor does the rest.
+ */
+import { type Database, first, type Sql } from './connection.ts'
+import { type Entitlement, entitlementOf } from './entitlements.ts'
+import { countRequest, type RateLimitWindow } from './rate-limits.ts'
+import {
+  liveRelaySessions,
+  type RelaySessionRow,
+  recordCommand,
+  relaySessionById,
+  relaySessionColumns,
+} from './relay-sessions.ts'
+
+export interface StartRequest {
+  readonly userId: string
+  /** A UUID; remembered for an hour with the hash of what it was used for. */
+  readonly idempotencyKey: string
+  readonly requestHash: Buffer
+  readonly connectionId: string
+  readonly region: string
+  /** The most live sessions that the region takes. */
+  readonly regionCapacity: number
+  readonly rateLimitKey: string
+  readonly rateLimit: number
+  readonly pairToken: string
+  readonly relayWsToken: string
+}
+
+export type StartOutcome =
+  | {
+      readonly type: 'reserved' | 'existing' | 'replayed'
+      readonly session: RelaySessionRow
+      readonly toDeliver: readonly RelaySessionRow[]
+      readonly window?: RateLimitWindow
+    }
+  | { readonly type: 'key_reused' }
+  | { readonly type: 'rate_limited'; readonly window: RateLimitWindow }
+  | { readonly type: 'denied'; readonly entitlement: Entitlement; readonly window: RateLimitWindow }
+  | { readonly type: 'limit_reached' | 'region_full'; readonly window: RateLimitWindow }
+
+/** Refusals keep nothing but the request's count. */
+export const startRelay = (sql: Database, request: StartRequest): Promise<StartOutcome> =>
+  sql.begin(async (tx): Promise<StartOutcome> => {
+    await tx`select from users where id = ${request.userId} for update`
+    const replay = await replayed(tx, request)
+    if (replay) return replay
+    const window = await countRequest(tx, request.rateLimitKey)
+    if (window.requests > request.rateLimit) return { type: 'rate_limited', window }
+
+    const live = await liveRelaySessions(tx, request.userId)
+    const existing = live.find((session) => session.connection_id === request.connectionId)
+    if (existing) {
+      const resumed = await resume(tx, existing)
+      if (resumed) {
+        await remember(tx, request, existing.id)
+        return {
+          type: 'existing',
+          session: resumed,
+          toDeliver: resumed.command_seq > existing.command_seq ? [resumed] : [],
+          window,
+        }
+      }
+      // It stopped between the two reads: there is none any more.
+      live.splice(live.indexOf(existing), 1)
+    }
+    const entitlement = await entitlementOf(tx, request.userId)
+    if (!entitlement) throw new Error('a signed-in user has no row')
+    if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
+    if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }
+    if (await isFull(tx, request)) return { type: 'region_full', window }
+    const displaced = live.length >= entitlement.maxConcurrentConns ? await makeRoom(tx, live) : []
+    const session = await reserve(tx, request)
+    await remember(tx, request, session.id)
+    return { type: 'reserved', session, toDeliver: [session, ...displaced], window }
+  }) as Promise<StartOutcome>
+
+/** The same key within its hour: the session as it is now, whatever became of it. */
+async function replayed(
+  tx: Sql,
+  { userId, idempotencyKey, requestHash }: StartRequest,
+): Promise<StartOutcome | undefined> {
+  const known = first(
+    await tx<{ request_hash: Buffer; session_id: string }[]>`
+      select request_hash, session_id from idempotency_keys
+      where user_id = ${userId} and key = ${idempotencyKey} and accepted_at > now() - interval '1 hour'`,
+  )
+  if (!known) return undefined
+  if (!known.request_hash.equals(requestHash)) return { type: 'key_reused' }
+  const session = await relaySessionById(tx, known.session_id)
+  return session && { type: 'replayed', session, toDeliver: [] }
+}
+
+/** The connection's session, told to run on if it was asked to stop; nothing when it has stopped meanwhile. */
+async function resume(tx: Sql, { id }: RelaySessionRow): Promise<RelaySessionRow | undefined> {
+  const row = first(
+    await tx<
+      RelaySessionRow[]
+    >`select ${relaySessionColumns(tx)} from relay_sessions where id = ${id} and state <> 'stopped' for update`,
+  )
+  if (!row) return undefined
+  const stopping =
+    row.command === 'stop' || row.command === 'stop_now' || (row.state === 'grace' && row.reason === 'stop_requested')
+  return stopping ? recordCommand(tx, id, 'run', 'user') : row
+}
+
+/** One region is reserved in by one transaction at a time, so that its last place is given once. */
+async function isFull(tx: Sql, { region, regionCapacity }: StartRequest): Promise<boolean> {
+  await tx`select pg_advisory_xact_lock(hashtextextended('region:' || ${region}, 0))`
+  const taken = first(
+    await tx<
+      { sessions: number }[]
+    >`select count(*)::int as sessions from relay_sessions where region = ${region} and state <> 'stopped'`,
+  )
+  return (taken?.sessions ?? 0) >= regionCapacity
+}
+
+/** The plan's relays are all there, some only in grace for a stop: the oldest of those goes at once. */
+async function makeRoom(tx: Sql, live: readonly RelaySessionRow[]): Promise<RelaySessionRow[]> {
+  const oldest = live.find(
+    (session) => session.command === 'stop' || (session.state === 'grace' && session.reason === 'stop_requested'),
+  )
+  const stopped = oldest && (await recordCommand(tx, oldest.id, 'stop_now', 'system'))
+  return stopped ? [stopped] : []
+}
+
+async function reserve(tx: Sql, request: StartRequest): Promise<RelaySessionRow> {
+  const session = first(
+    await tx<RelaySessionRow[]>`
+      insert into relay_sessions (user_id, connection_id, region, command_actor, pair_token, relay_ws_token)
+      values (${request.userId}, ${request.connectionId}, ${request.region}, 'user', ${request.pairToken}, ${request.relayWsToken})
+      returning ${relaySessionColumns(tx)}`,
+  )
+  if (!session) throw new Error('an inserted session did not come back')
+  return session
+}
+
+const remember = async (
+  tx: Sql,
+  { userId, idempotencyKey, requestHash }: StartRequest,
+  sessionId: string,
+): Promise<void> => {
+  await tx`
+    insert into idempotency_keys (user_id, key, request_hash, session_id)
+    values (${userId}, ${idempotencyKey}, ${requestHash}, ${sessionId})
+    on conflict (user_id, key) do update set
+      request_hash = excluded.request_hash, session_id = excluded.session_id, accepted_at = now()`
+}
+
+/** Forgets keys whose hour is over. */
+export const forgetOldKeys = async (sql: Sql): Promise<number> =>
+  (await sql`delete from idempotency_keys where accepted_at < now() - interval '1 hour'`).count

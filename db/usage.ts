@@ -1,0 +1,31 @@
+/** The Time Bank: how much of the cycle's relay time is used, from intervals by the database's clock. */
+import { first, type Sql } from './connection.ts'
+
+export interface Usage {
+  readonly cycleStart: Date
+  readonly cycleEnd: Date
+  /** Whole seconds; concurrent relays add up, running ones count to now. */
+  readonly consumedSeconds: number
+  /** Relays whose interval is open. */
+  readonly activeSessions: number
+  readonly asOf: Date
+}
+
+/** The account's use of the present cycle: the calendar month, in UTC. */
+export async function usageOf(sql: Sql, userId: string): Promise<Usage> {
+  const row = first(
+    await sql<Usage[]>`
+      with cycle as (
+        select date_trunc('month', now(), 'UTC') as starts, date_trunc('month', now(), 'UTC') + interval '1 month' as ends
+      )
+      select starts as "cycleStart", ends as "cycleEnd", now() as "asOf",
+        coalesce(floor(sum(extract(epoch from least(coalesce(u.ended_at, now()), ends) - greatest(u.started_at, starts)))), 0)::int
+          as "consumedSeconds",
+        (count(u.id) filter (where u.ended_at is null))::int as "activeSessions"
+      from cycle left join usage_intervals u
+        on u.user_id = ${userId} and u.started_at < ends and coalesce(u.ended_at, now()) > starts
+      group by starts, ends`,
+  )
+  if (!row) throw new Error('a cycle always has a row')
+  return row
+}

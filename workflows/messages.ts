@@ -1,0 +1,67 @@
+/**
+ * How the relay session actor is spoken to, on one page. Ask = update, tell = signal, look = query.
+ * Everything may be repeated. No message carries a secret: histories are kept and shown.
+ */
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
+import type { Actor, Command, Millis, Session, Settings, State } from './relay-session-state.ts'
+
+export const relaySessionWorkflow = 'relaySession'
+
+export const relaySessionWorkflowId = (sessionId: string): string => `relay-session/${sessionId}`
+
+export interface RelaySessionInput {
+  readonly sessionId: string
+  readonly userId: string
+  readonly connectionId: string
+  readonly region: string
+  readonly createdAt: Millis
+  readonly settings: Settings
+  /** The state that an earlier run of this actor handed on. */
+  readonly carried?: Session
+  /** Events after which a run hands on to the next; Temporal's own suggestion unless given. */
+  readonly historyEventsMax?: number
+}
+
+/** What the actor answers: its own view, without anything secret. */
+export interface RelaySessionSnapshot {
+  readonly sessionId: string
+  readonly state: State
+  readonly reason: string
+  readonly version: number
+  readonly region: string
+  readonly instanceId: string | null
+  readonly commandSeq: number
+  readonly deadlineAt: Millis | null
+  readonly longestAt: Millis
+}
+
+export interface CommandRequest {
+  /** Its number within the session; an older one than the last is ignored. */
+  readonly seq: number
+  readonly command: Command
+  readonly actor: Actor
+}
+
+/** Ask the relay to run or to end. Refuses nothing: a stopped session answers as it is. */
+export const command = defineUpdate<RelaySessionSnapshot, [CommandRequest]>('relay.command')
+
+/** Ask for one of the five moves by its end. Refused with `invalid_transition` when it is none. */
+export const transition = defineUpdate<RelaySessionSnapshot, [{ readonly to: State }]>('relay.transition')
+
+/** Tell it that its bound instance reported for the first time. Ignored unless provisioning. */
+export const ready = defineSignal<[]>('relay.ready')
+
+/** Tell it that no report came within the health timeout. Ignored unless active. */
+export const healthLost = defineSignal<[]>('relay.healthLost')
+
+/** Tell it that reports come again. Ignored unless in grace for lost health. */
+export const healthRestored = defineSignal<[]>('relay.healthRestored')
+
+/** Tell it that no one sends through the relay just now. Ignored unless it is over its longest duration. */
+export const idle = defineSignal<[]>('relay.idle')
+
+/** Look at the actor's own view. */
+export const snapshot = defineQuery<RelaySessionSnapshot>('snapshot')
+
+/** Search attributes that an operator filters by in the Temporal UI; all are keywords. */
+export const searchAttributes = ['RelayState', 'Region', 'PlanTier', 'UserId'] as const

@@ -1,0 +1,2 @@
+/** The workflows that a worker runs: the entry of their bundle. */
+export { relaySession } from './relay-session.ts'

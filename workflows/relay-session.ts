@@ -1,0 +1,254 @@
+/**
+ * The relay session actor: one relay's life. Handlers and timers only put events into its inbox; one loop takes them in
+ * order, decides by the pure rules, and writes each move to Postgres before it is true for anybody.
+ */
+import { defineSearchAttributeKey } from '@temporalio/common'
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  isCancellation,
+  proxyActivities,
+  proxyLocalActivities,
+  setCurrentDetails,
+  setHandler,
+  sleep,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow'
+import type { RelaySessionActivities } from '../activities/relay-sessions.ts'
+import * as messages from './messages.ts'
+import {
+  deadlineAfter,
+  decide,
+  type Event,
+  isLegal,
+  latestEndAt,
+  longestAt,
+  type Millis,
+  type Session,
+  windowSeconds,
+} from './relay-session-state.ts'
+
+const RelayState = defineSearchAttributeKey('RelayState', 'KEYWORD')
+
+const { moveSession } = proxyLocalActivities<RelaySessionActivities>({
+  startToCloseTimeout: '5s',
+  retry: { initialInterval: '100ms', maximumInterval: '5s' },
+})
+
+const { createInstance } = proxyActivities<RelaySessionActivities>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: '5s',
+  retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '10s', maximumAttempts: 5 },
+  summary: 'create the relay instance, or adopt it',
+})
+
+const { destroyInstances } = proxyActivities<RelaySessionActivities>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: '30s',
+  retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '60s' },
+  summary: 'destroy what the session has at the provider',
+})
+
+export async function relaySession(input: messages.RelaySessionInput): Promise<void> {
+  let session = input.carried ?? beginning(input)
+  const inbox: Event[] = []
+  let handled = 0
+
+  setHandler(messages.snapshot, () => snapshotOf(session))
+  setHandler(messages.ready, () => void inbox.push({ type: 'ready' }))
+  setHandler(messages.healthLost, () => void inbox.push({ type: 'health_lost' }))
+  setHandler(messages.healthRestored, () => void inbox.push({ type: 'health_restored' }))
+  setHandler(messages.idle, () => void inbox.push({ type: 'idle' }))
+  setHandler(messages.command, async (request) => {
+    await answered({ type: 'command', ...request })
+    return snapshotOf(session)
+  })
+  setHandler(
+    messages.transition,
+    async ({ to }) => {
+      const before = session.version
+      await answered({ type: 'transition', to })
+      if (session.version === before || session.state !== to) throw invalidTransition(session, to)
+      return snapshotOf(session)
+    },
+    {
+      validator: ({ to }) => {
+        if (!isLegal(session.state, to)) throw invalidTransition(session, to)
+      },
+    },
+  )
+
+  /** Waits until the loop has taken the event out of the inbox and dealt with it. */
+  const answered = async (event: Event) => {
+    const place = handled + inbox.push(event)
+    await condition(() => handled >= place || session.state === 'stopped')
+  }
+
+  const timers = startTimers(session, inbox)
+  const provisioning = new CancellationScope()
+  const provisioned =
+    session.instanceId === null ? provisioning.run(() => provision(session.sessionId, inbox)) : undefined
+  // Cancelling it in the Temporal UI is one more way to ask for its end: the clean-up is never skipped.
+  CancellationScope.current().cancelRequested.catch(() => inbox.push({ type: 'cancelled' }))
+
+  await CancellationScope.nonCancellable(async () => {
+    while (session.state !== 'stopped' && !(mayHandOn(input, session, inbox) && allHandlersFinished())) {
+      await condition(() => inbox.length > 0)
+      while (inbox[0] !== undefined && session.state !== 'stopped') {
+        session = await step(session, inbox[0])
+        inbox.shift()
+        handled += 1
+        timers.arm(session)
+      }
+    }
+    if (session.state !== 'stopped') return continueAsNew<typeof relaySession>({ ...input, carried: session })
+
+    // Stopped is true for everybody now; what is left at the provider goes behind their back. The undo is by the session's
+    // tag and so also finds what a create made and lost the reply of.
+    provisioning.cancel()
+    await provisioned
+    await condition(allHandlersFinished)
+    await destroyInstances({ sessionId: session.sessionId })
+  })
+}
+
+const beginning = ({ sessionId, region, settings, createdAt }: messages.RelaySessionInput): Session => ({
+  sessionId,
+  region,
+  settings,
+  createdAt,
+  state: 'provisioning',
+  reason: 'start_requested',
+  version: 0,
+  commandSeq: 1,
+  instanceId: null,
+  deadlineAt: Date.now() + settings.provisionTimeoutSeconds * 1000,
+})
+
+/** A run hands on when its history grows long, at a moment when nothing is under way. */
+const mayHandOn = (
+  { historyEventsMax }: messages.RelaySessionInput,
+  session: Session,
+  inbox: readonly Event[],
+): boolean =>
+  inbox.length === 0 &&
+  session.instanceId !== null &&
+  (workflowInfo().continueAsNewSuggested ||
+    workflowInfo().historyLength > (historyEventsMax ?? Number.POSITIVE_INFINITY))
+
+/** Deals with one event: the session afterwards, which is the same one when the event changes nothing. */
+async function step(session: Session, event: Event): Promise<Session> {
+  const noted = note(session, event)
+  const wanted = decide(session, event, Date.now())
+  if (wanted.length === 0) return noted
+  const last = wanted.at(-1)
+  const outcome = await moveSession({
+    sessionId: session.sessionId,
+    from: session.state,
+    region: session.region,
+    createdAt: session.createdAt,
+    version: session.version,
+    commandSeq: noted.commandSeq,
+    moves: wanted,
+    windowSeconds: windowSeconds(session),
+    healthTimeoutSeconds: session.settings.healthTimeoutSeconds,
+    deadlineAt: last === undefined ? null : deadlineAfter(session, last, Date.now()),
+  })
+  switch (outcome.type) {
+    case 'row':
+      return show({ ...noted, ...outcome.row })
+    case 'newer_command':
+      // Accepted by the api, but not here yet: what was accepted is obeyed first, then the event is looked at again.
+      return step(await step(noted, { type: 'command', ...outcome.command }), event)
+    case 'reporting':
+      return step(noted, { type: session.state === 'provisioning' ? 'ready' : 'health_restored' })
+    case 'postponed':
+      return { ...noted, deadlineAt: outcome.until }
+  }
+}
+
+function note(session: Session, event: Event): Session {
+  if (event.type === 'command') return { ...session, commandSeq: Math.max(session.commandSeq, event.seq) }
+  if (event.type === 'bound') return { ...session, instanceId: event.instanceId }
+  return session
+}
+
+/** Makes a move readable in the Temporal UI. */
+function show(session: Session): Session {
+  upsertSearchAttributes([{ key: RelayState, value: session.state }])
+  const until = session.deadlineAt === null ? '' : `, until ${new Date(session.deadlineAt).toISOString()}`
+  setCurrentDetails(
+    `**${session.state}** (${session.reason})${until} · instance \`${session.instanceId ?? 'none'}\` · ${session.version} moves`,
+  )
+  return session
+}
+
+/** Creates the instance in the background; how it went comes back as an event. */
+async function provision(sessionId: string, inbox: Event[]): Promise<void> {
+  try {
+    const outcome = await createInstance({ sessionId })
+    if (outcome.type === 'newer_command') {
+      inbox.push({ type: 'command', ...outcome.command })
+      return
+    }
+    inbox.push({ type: 'bound', instanceId: outcome.instanceId })
+    if (outcome.reported) inbox.push({ type: 'ready' })
+  } catch (error) {
+    if (isCancellation(error)) return
+    if (!(error instanceof ActivityFailure)) throw error
+    inbox.push({ type: 'provision_failed' })
+  }
+}
+
+/** One timer for the present deadline, one for the longest duration. Each is named for the operator who sees it. */
+function startTimers(begun: Session, inbox: Event[]) {
+  let armedFor: Millis | null = null
+  let armed: CancellationScope | undefined
+
+  const arm = ({ state, reason, deadlineAt }: Session) => {
+    if (deadlineAt === armedFor) return
+    armed?.cancel()
+    armedFor = deadlineAt
+    if (deadlineAt === null) return
+    armed = new CancellationScope()
+    wake(armed, deadlineAt, state === 'provisioning' ? 'provisioning deadline' : `grace after ${reason} ends`, () => {
+      armedFor = null
+      inbox.push({ type: 'deadline' })
+    })
+  }
+
+  arm(begun)
+  wake(new CancellationScope(), latestEndAt(begun), 'longest duration', () => inbox.push({ type: 'longest' }))
+  return { arm }
+}
+
+function wake(scope: CancellationScope, at: Millis, summary: string, then: () => void): void {
+  scope
+    .run(async () => {
+      await sleep(Math.max(1, at - Date.now()), { summary })
+      then()
+    })
+    .catch((error: unknown) => {
+      if (!isCancellation(error)) throw error
+    })
+}
+
+const snapshotOf = (session: Session): messages.RelaySessionSnapshot => ({
+  sessionId: session.sessionId,
+  state: session.state,
+  reason: session.reason,
+  version: session.version,
+  region: session.region,
+  instanceId: session.instanceId,
+  commandSeq: session.commandSeq,
+  deadlineAt: session.deadlineAt,
+  longestAt: longestAt(session),
+})
+
+const invalidTransition = ({ state }: Session, to: string) =>
+  ApplicationFailure.nonRetryable(`${state} → ${to} is not among the five moves`, 'invalid_transition')
