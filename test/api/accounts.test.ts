@@ -106,20 +106,20 @@ describe('signing in', () => {
     const known = await api.given.user()
     const without = await api.given.user()
     await api.sql`update users set password_hash = null where id = ${without.userId}`
-    const secondsFor = async (email: string) => {
-      const seconds = []
-      for (let round = 0; round < 3; round += 1) {
+    const emails = [known.email, without.email, freshEmail()]
+    const shortest = emails.map(() => Number.POSITIVE_INFINITY)
+    // In turns, so that a machine busy with something else is so for all of them.
+    for (let round = 0; round < 4; round += 1) {
+      for (const [index, email] of emails.entries()) {
         const began = performance.now()
         expect((await login(email, 'not the password')).status).toBe(401)
-        seconds.push((performance.now() - began) / 1000)
+        shortest[index] = Math.min(shortest[index] ?? 0, performance.now() - began)
       }
-      return Math.min(...seconds)
     }
-    const usual = await secondsFor(known.email)
-    for (const email of [freshEmail(), without.email]) {
-      const ratio = (await secondsFor(email)) / usual
-      expect(ratio).toBeGreaterThan(0.6)
-      expect(ratio).toBeLessThan(1.7)
+    const [usual = 0, ...others] = shortest
+    for (const millis of others) {
+      expect(millis / usual).toBeGreaterThan(0.6)
+      expect(millis / usual).toBeLessThan(1.7)
     }
   })
 

@@ -65,13 +65,15 @@ test('a plugin signs in once a person approved what both of them show', async ()
   expect(sessions.body).toMatchObject({ sessions: [{ client: 'OBS plugin', current: true }, { client: 'web' }] })
 })
 
-test('the tokens are handed out once, even to two polls at once', async () => {
+test('the tokens are handed out once, even to many polls at once', async () => {
   const user = await api.given.user()
-  const attempt = await start()
-  await decide(attempt, 'approve', user.bearer)
-  const polls = await Promise.all([poll(attempt), poll(attempt), poll(attempt)])
-  expect(polls.map((one) => one.status).sort()).toEqual([200, 410, 410])
-  expect(outcome(await poll(attempt))).toEqual([410, 'attempt_consumed'])
+  for (let round = 0; round < 5; round += 1) {
+    const attempt = await start()
+    await decide(attempt, 'approve', user.bearer)
+    const polls = await Promise.all(Array.from({ length: 10 }, () => poll(attempt)))
+    expect(polls.map((one) => one.status).sort()).toEqual([200, ...Array(9).fill(410)])
+    expect(outcome(await poll(attempt))).toEqual([410, 'attempt_consumed'])
+  }
 })
 
 test('looking at an attempt approves nothing', async () => {
