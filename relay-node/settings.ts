@@ -27,7 +27,7 @@ export interface Settings {
 /** Every mistake in the arguments and the environment, one line each. */
 export class SettingsError extends Error {
   override name = 'SettingsError'
-  constructor(readonly problems: readonly string[]) {
+  constructor(problems: readonly string[]) {
     super(`The relay can't start with these settings:\n${problems.map((line) => `  - ${line}`).join('\n')}`)
   }
 }

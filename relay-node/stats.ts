@@ -49,8 +49,11 @@ export interface StatsLimits {
 
 export class Stats {
   readonly #groups = new Map<string, Group>()
+  readonly #limits: StatsLimits
 
-  constructor(readonly limits: StatsLimits = { idleMillisMax: 60_000, linksMax: 64 }) {}
+  constructor(limits: StatsLimits = { idleMillisMax: 60_000, linksMax: 64 }) {
+    this.#limits = limits
+  }
 
   /** @param group the links that belong together: those that reach the same port. */
   count(group: string, addr: string, bytes: number, now: number): void {
@@ -61,7 +64,7 @@ export class Stats {
     }
     let link = known.links.get(addr)
     if (!link) {
-      if (known.links.size >= this.limits.linksMax) known.links.delete(longestSilent(known.links))
+      if (known.links.size >= this.#limits.linksMax) known.links.delete(longestSilent(known.links))
       link = { bytes: 0, pkts: 0, firstAt: now, lastAt: now }
       known.links.set(addr, link)
     }
@@ -76,7 +79,7 @@ export class Stats {
     const groups: GroupStats[] = []
     for (const [id, group] of this.#groups) {
       for (const [addr, link] of group.links) {
-        if (now - link.lastAt > this.limits.idleMillisMax) group.links.delete(addr)
+        if (now - link.lastAt > this.#limits.idleMillisMax) group.links.delete(addr)
       }
       if (group.links.size === 0) this.#groups.delete(id)
       else groups.push(showGroup(id, group, now))

@@ -1,0 +1,281 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { createLog } from '../../../platform/log.ts'
+import { createLocalRelayProvider, endAllLocalRelays } from '../../../providers/relay/local.ts'
+import {
+  isRunning,
+  type RelayProcess,
+  readTableOfPs,
+  relayArguments,
+  relayProcesses,
+} from '../../../providers/relay/local-processes.ts'
+import { RelayProviderError, type RelaySpec } from '../../../providers/relay/provider.ts'
+import { refusal } from '../../relay-node/control-plane.ts'
+import { eventually, givenControlPlane, givenFolder, secret, statsOf, streamToken } from '../../relay-node/running.ts'
+
+const log = createLog('test', 'silent')
+const never = () => new AbortController().signal
+const processesIn = (dataDir: string) => relayProcesses(join(dataDir, 'relay-nodes'))
+
+const specOf = (plane: { url: string }, more: Partial<RelaySpec> = {}): RelaySpec => ({
+  sessionId: randomUUID(),
+  region: 'local',
+  streamToken,
+  apiUrl: plane.url,
+  relayAuthSecret: secret,
+  healthIntervalSeconds: 1,
+  capMbps: 48,
+  ...more,
+})
+
+async function givenProvider() {
+  const plane = await givenControlPlane()
+  const dataDir = givenFolder()
+  onTestFinished(async () => {
+    await endAllLocalRelays(dataDir)
+  })
+  return { plane, dataDir, relays: createLocalRelayProvider({ dataDir, log }) }
+}
+
+/** As if a process had got stuck before it was up: it has a relay's command line and does nothing. */
+async function givenStuckRelay(dataDir: string, relay: Omit<RelayProcess, 'pid' | 'started'>) {
+  mkdirSync(join(dataDir, 'relay-nodes'), { recursive: true })
+  const code = 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1000); console.log("ready")'
+  const child = spawn(process.execPath, ['-e', code, '--', 'relay-node/main.ts', ...relayArguments(relay)])
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  return child
+}
+
+test('a created relay is listed and described, serves its stats and reports by itself', async () => {
+  const { plane, relays } = await givenProvider()
+  const spec = specOf(plane)
+
+  const instance = await relays.create(spec, never())
+
+  expect(instance).toMatchObject({ sessionId: spec.sessionId, region: 'local', endpoint: { host: '127.0.0.1' } })
+  expect(Date.now() - instance.createdAt.getTime()).toBeLessThan(10_000)
+  expect(await relays.list()).toEqual([instance])
+  expect(await relays.list({ sessionId: spec.sessionId })).toEqual([instance])
+  expect(await relays.list({ sessionId: randomUUID() })).toEqual([])
+  expect(await relays.describe(instance.instanceId)).toEqual(instance)
+  expect(await statsOf(instance.endpoint)).toMatchObject({ groups: [] })
+  const [report] = await eventually(
+    () => plane.reports,
+    (all) => all.length > 0,
+  )
+  expect(report).toMatchObject({
+    secret,
+    body: { session_id: spec.sessionId, instance_id: instance.instanceId },
+  })
+})
+
+test('creating twice for one session adopts what exists', async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  const spec = specOf(plane)
+  const first = await relays.create(spec, never())
+
+  expect(await relays.create(spec, never())).toEqual(first)
+  expect(await processesIn(dataDir)).toHaveLength(1)
+})
+
+test('callers that create for one session at once get the same single process', async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  const other = createLocalRelayProvider({ dataDir, log })
+  const spec = specOf(plane)
+
+  const instances = await Promise.all([relays, other, relays].map((provider) => provider.create(spec, never())))
+
+  expect(instances[1]).toEqual(instances[0])
+  expect(instances[2]).toEqual(instances[0])
+  expect(await processesIn(dataDir)).toHaveLength(1)
+})
+
+test('a relay outlives the process that created it, and another one finds, adopts and ends it', async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  const spec = specOf(plane)
+  const module = (path: string) => JSON.stringify(pathToFileURL(resolve(path)).href)
+  const code = `
+    const { createLocalRelayProvider } = await import(${module('providers/relay/local.ts')})
+    const { createLog } = await import(${module('platform/log.ts')})
+    const provider = createLocalRelayProvider({ dataDir: ${JSON.stringify(dataDir)}, log: createLog('creator', 'silent') })
+    const made = await provider.create(${JSON.stringify(spec)}, new AbortController().signal)
+    console.log(made.instanceId)
+    setInterval(() => {}, 1000)`
+  const creator = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code])
+  const [printed] = await once(creator.stdout, 'data')
+  const [before] = await processesIn(dataDir)
+
+  creator.kill('SIGKILL')
+  await once(creator, 'exit')
+
+  const [found] = await relays.list()
+  expect(found?.instanceId).toBe(String(printed).trim())
+  expect(await relays.create(spec, never())).toEqual(found)
+  const reported = plane.reports.length
+  await eventually(
+    () => plane.reports.length,
+    (count) => count > reported + 1,
+  )
+  expect(await processesIn(dataDir)).toEqual([before])
+  await relays.destroy(found?.instanceId ?? '')
+  expect(await processesIn(dataDir)).toEqual([])
+})
+
+test('a destroyed relay is gone, with all its files but the log, and destroying it again is no error', async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  const { instanceId, endpoint } = await relays.create(specOf(plane), never())
+
+  await relays.destroy(instanceId)
+
+  expect(await processesIn(dataDir)).toEqual([])
+  expect(await relays.list()).toEqual([])
+  expect(await relays.describe(instanceId)).toBeNull()
+  await expect(statsOf(endpoint)).rejects.toThrow()
+  expect(readdirSync(join(dataDir, 'relay-nodes'))).toEqual([`${instanceId}.log`])
+  await relays.destroy(instanceId)
+})
+
+test('what was never created is gone', async () => {
+  const { relays } = await givenProvider()
+  await relays.destroy('local-0123456789abcdef')
+  await relays.destroy('../../elsewhere')
+  expect(await relays.describe('local-0123456789abcdef')).toBeNull()
+  expect(await relays.list()).toEqual([])
+})
+
+test('a relay that was killed is not there any more, and can be created anew', async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  const spec = specOf(plane)
+  const { instanceId } = await relays.create(spec, never())
+  const [killed] = await processesIn(dataDir)
+  if (!killed) throw new Error('no process')
+
+  process.kill(killed.pid, 'SIGKILL')
+  await eventually(
+    () => isRunning(killed),
+    (running) => !running,
+  )
+
+  expect(await relays.list()).toEqual([])
+  expect((await relays.create(spec, never())).instanceId).toBe(instanceId)
+  expect(await processesIn(dataDir)).toHaveLength(1)
+})
+
+test('a relay that ended by itself is not there any more', async () => {
+  const { plane, relays } = await givenProvider()
+  plane.answers(refusal(404, 'not_found'))
+  const { instanceId } = await relays.create(specOf(plane), never())
+  await eventually(
+    () => relays.describe(instanceId),
+    (instance) => instance === null,
+  )
+})
+
+test('a create that is aborted leaves no process, at whatever moment it is', async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  for (const millis of [0, 5, 60, 140]) {
+    const reason = new Error('the activity was cancelled')
+    const aborting = new AbortController()
+    const created = relays.create(specOf(plane), aborting.signal)
+    setTimeout(() => aborting.abort(reason), millis)
+    await expect(created).rejects.toBe(reason)
+    expect(await processesIn(dataDir)).toEqual([])
+  }
+  expect(readdirSync(join(dataDir, 'relay-nodes')).filter((name) => !name.endsWith('.log'))).toEqual([])
+})
+
+test('a caller whose relay is taken away by the abort of another starts its own', async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  const spec = specOf(plane)
+  const aborting = new AbortController()
+  const aborted = relays.create(spec, aborting.signal)
+  await eventually(
+    () => processesIn(dataDir),
+    (all) => all.length === 1,
+  )
+  const kept = relays.create(spec, never())
+  setTimeout(() => aborting.abort(), 30)
+
+  await expect(aborted).rejects.toThrow()
+  const { instanceId } = await kept
+
+  expect(await processesIn(dataDir)).toMatchObject([{ instanceId }])
+})
+
+test('a relay that dies at once is reported with its last words and without its secrets', async () => {
+  const { plane, relays } = await givenProvider()
+  const failure = await relays.create(specOf(plane, { capMbps: -1 }), never()).catch((error: unknown) => error)
+
+  expect(failure).toBeInstanceOf(RelayProviderError)
+  expect(failure).toMatchObject({ permanent: true })
+  expect((failure as Error).message).toContain('SVC_RELAY_CAP_MBPS is not between')
+  expect((failure as Error).message).not.toContain(secret)
+})
+
+test('the relays of another data folder are not seen', async () => {
+  const [ours, theirs] = [await givenProvider(), await givenProvider()]
+  const { instanceId } = await theirs.relays.create(specOf(theirs.plane), never())
+
+  expect(await ours.relays.list()).toEqual([])
+  expect(await ours.relays.describe(instanceId)).toBeNull()
+  await ours.relays.destroy(instanceId)
+  expect(await endAllLocalRelays(ours.dataDir)).toBe(0)
+  expect(await theirs.relays.list()).toHaveLength(1)
+})
+
+test('neither the command line nor any file of a relay holds a secret', async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  await relays.create(specOf(plane), never())
+  const [relay] = await processesIn(dataDir)
+  const folder = join(dataDir, 'relay-nodes')
+  const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'))
+  const commandLine = execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(relay?.pid)], { encoding: 'utf8' })
+  expect(commandLine).toContain('relay-node/main.ts')
+
+  for (const text of [...files, commandLine]) {
+    expect(text).not.toContain(secret)
+    expect(text).not.toContain(streamToken)
+  }
+})
+
+test('a relay that never came up is listed without ports, and destroyed even if it does not listen', async () => {
+  const { relays, dataDir } = await givenProvider()
+  const sessionId = randomUUID()
+  const instanceId = 'local-0123456789abcdef'
+  const stateFile = join(dataDir, 'relay-nodes', `${instanceId}.json`)
+  const child = await givenStuckRelay(dataDir, { instanceId, sessionId, region: 'local', stateFile })
+
+  const [listed] = await relays.list()
+
+  expect(listed).toMatchObject({ instanceId, sessionId, endpoint: { srtlaPort: 0, statsPort: 0 } })
+  expect(Math.abs(Date.now() - (listed?.createdAt.getTime() ?? 0))).toBeLessThan(10_000)
+  const ended = once(child, 'exit')
+  await relays.destroy(instanceId)
+  expect(await ended).toEqual([null, 'SIGKILL'])
+  expect(await relays.list()).toEqual([])
+})
+
+test('all relays of a data folder can be ended at once', async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  await Promise.all([1, 2, 3].map(() => relays.create(specOf(plane), never())))
+
+  expect(await endAllLocalRelays(dataDir)).toBe(3)
+  expect(await processesIn(dataDir)).toEqual([])
+})
+
+test('where there is no /proc the same relays are read from ps', async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  await relays.create(specOf(plane), never())
+  const withoutStart = (all: RelayProcess[]) => all.map(({ started: _, ...relay }) => relay)
+
+  const byPs = await relayProcesses(join(dataDir, 'relay-nodes'), readTableOfPs)
+
+  expect(withoutStart(byPs)).toEqual(withoutStart(await processesIn(dataDir)))
+  expect(byPs).toHaveLength(1)
+})

@@ -1,0 +1,94 @@
+/** Relays as real processes, started as their provider starts them, and ended with the test that started them. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { StateFile } from '../../relay-node/claim.ts'
+import type { StatsReply } from '../../relay-node/stats.ts'
+import { startControlPlane } from './control-plane.ts'
+
+export const secret = 'the-secret-between-relay-and-plane'
+export const streamToken = 'Ab12Cd34'
+
+export async function eventually<T>(
+  ask: () => T | Promise<T>,
+  holds: (value: T) => boolean,
+  millisMax = 5_000,
+): Promise<T> {
+  const until = Date.now() + millisMax
+  for (;;) {
+    const value = await ask()
+    if (holds(value)) return value
+    if (Date.now() > until) throw new Error(`not within ${millisMax} ms: ${JSON.stringify(value)}`)
+    await new Promise((done) => setTimeout(done, 15))
+  }
+}
+
+export async function givenControlPlane(port = 0) {
+  const plane = await startControlPlane(port)
+  onTestFinished(() => plane.close())
+  return plane
+}
+
+export function givenFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'relay-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export const endOf = async (child: ChildProcess): Promise<number | null> => {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  return child.exitCode
+}
+
+interface Start {
+  readonly apiUrl: string
+  readonly folder?: string
+  readonly sessionId?: string
+  readonly intervalSeconds?: number
+}
+
+/** A process whose start may be awaited with `up`. */
+export function startRelay({ apiUrl, folder = givenFolder(), sessionId = randomUUID(), intervalSeconds = 0.2 }: Start) {
+  const instanceId = 'relay-1'
+  const stateFile = join(folder, `${instanceId}.json`)
+  const relay = ['--instance', instanceId, '--session', sessionId, '--region', 'local', '--state-file', stateFile]
+  const child = spawn(process.execPath, ['--import', 'tsx', resolve('relay-node/main.ts'), ...relay], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      SVC_RELAY_API_URL: apiUrl,
+      SVC_RELAY_AUTH_SECRET: secret,
+      SVC_RELAY_STREAM_TOKEN: streamToken,
+      SVC_RELAY_HEALTH_INTERVAL_SECONDS: String(intervalSeconds),
+      SVC_RELAY_CAP_MBPS: '48',
+    },
+  })
+  let output = ''
+  child.stdout.on('data', (data) => {
+    output += data
+  })
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await endOf(child)
+  })
+  const state = () => JSON.parse(readFileSync(stateFile, 'utf8')) as StateFile
+  return {
+    child,
+    sessionId,
+    instanceId,
+    stateFile,
+    output: () => output,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+    async up(): Promise<StateFile> {
+      await eventually(() => existsSync(stateFile), Boolean, 10_000)
+      return state()
+    },
+  }
+}
+
+export async function statsOf(state: { host: string; statsPort: number }): Promise<StatsReply> {
+  return (await fetch(`http://${state.host}:${state.statsPort}/stats`)).json() as Promise<StatsReply>
+}
