@@ -8,16 +8,19 @@ const elapsed = (since: number): string => `${((performance.now() - since) / 100
 export class Progress {
   readonly #began = performance.now()
   #spinner: ReturnType<typeof ora> | undefined
+  #ended = false
 
-  constructor(private readonly terminal = process.stdout.isTTY === true) {}
+  /** Some terminals, a container's for instance, say that they are 0 columns wide: nothing can be drawn there. */
+  readonly #draws = process.stdout.isTTY === true && process.stdout.columns >= 40
 
   /**
    * Shows `doing` until `work` has an outcome, then `done` of it. `work` may say how it gets on: the part of its text
-   * before a colon is what it does, the part behind it may change often.
+   * before a colon is what it does, the part behind it may change often. Nothing is begun after the end.
    */
   async step<T>(doing: string, work: (say: Say) => Promise<T>, done: (outcome: T) => string): Promise<T> {
+    if (this.#ended) throw new Error(`too late: ${doing}`)
     const since = performance.now()
-    const outcome = await (this.terminal ? this.#spin(doing, since, work) : this.#tell(doing, work))
+    const outcome = await (this.#draws ? this.#spin(doing, since, work) : this.#tell(doing, work))
     this.note(`✔ ${done(outcome)} (${elapsed(since)})`)
     return outcome
   }
@@ -33,8 +36,13 @@ export class Progress {
     return elapsed(this.#began)
   }
 
-  /** Leaves the terminal as it was, e.g. before a last word. */
+  /** Only lines from now on. */
   end(): void {
+    this.#ended = true
+    this.#clear()
+  }
+
+  #clear(): void {
     this.#spinner?.stop()
     this.#spinner = undefined
   }
@@ -52,7 +60,7 @@ export class Progress {
       })
     } finally {
       clearInterval(clock)
-      this.end()
+      this.#clear()
     }
   }
 
