@@ -9,7 +9,12 @@ export type RelayProviders = ReadonlyMap<string, RelayProvider>
 
 /** @returns providers by region; regions of one kind share a provider. */
 export function createRelayProviders(config: Config, log: Logger): RelayProviders {
-  const local = createLocalRelayProvider({ dataDir: config.dataDir, log })
+  const hosts = new Map(config.regions.map(({ region, host }) => [region, host] as const))
+  const local = createLocalRelayProvider({
+    dataDir: config.dataDir,
+    log,
+    hostOf: (region) => hosts.get(region) ?? '127.0.0.1',
+  })
   return new Map(config.regions.map(({ region }) => [region, local] as const))
 }
 

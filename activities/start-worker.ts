@@ -12,7 +12,7 @@ import { connectTemporal, connectTemporalWorker } from '../platform/temporal.ts'
 import { searchAttributes } from '../workflows/messages.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { startJobs } from './jobs.ts'
-import { createWorkerMetrics } from './metrics.ts'
+import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 import { countingCalls, type RelayProviders } from './relay-providers.ts'
 import { relaySessionJobs } from './relay-session-jobs.ts'
 import { createRelaySessionActivities } from './relay-sessions.ts'
@@ -68,25 +68,19 @@ export async function startWorker({ config, log, sql, life, providers }: Needs):
   })
   const jobs = relaySessionJobs({ config, sql, log, actors, providers: counted })
   life.hold('jobs', startJobs(jobs, { sql, log, workerId }), (it) => it.stop())
-  life.hold('presence', startPresence(), (it) => it.stop())
+  life.hold('presence', startPresence({ worker, workerId, sql, log, metrics }), (it) => it.stop())
+}
 
-  function startPresence() {
-    const stopping = new AbortController()
-    const loop = (async () => {
-      while (!stopping.signal.aborted) {
-        // A worker whose poller died is not alive, whatever else still runs.
-        if (worker.getState() === 'RUNNING') await sayAlive()
-        await sleep(beatMillis, undefined, { signal: stopping.signal }).catch(() => undefined)
-      }
-    })()
-    return {
-      stop: async () => {
-        stopping.abort()
-        await loop
-        await endBeat(sql, workerId).catch(() => undefined)
-      },
-    }
-  }
+interface Presence {
+  readonly worker: Worker
+  readonly workerId: string
+  readonly sql: Database
+  readonly log: Logger
+  readonly metrics: WorkerMetrics
+}
+
+function startPresence({ worker, workerId, sql, log, metrics }: Presence): { stop(): Promise<void> } {
+  const stopping = new AbortController()
 
   const sayAlive = async () => {
     try {
@@ -94,6 +88,23 @@ export async function startWorker({ config, log, sql, life, providers }: Needs):
     } catch (error) {
       log.warn({ err: error }, 'could not say that the worker is alive')
     }
+  }
+
+  const loop = (async () => {
+    while (!stopping.signal.aborted) {
+      // A worker whose poller died is not alive, whatever else still runs.
+      if (worker.getState() === 'RUNNING') await sayAlive()
+      await sleep(beatMillis, undefined, { signal: stopping.signal }).catch(() => undefined)
+    }
+  })()
+
+  return {
+    stop: async () => {
+      stopping.abort()
+      await loop
+      await sayAlive()
+      await endBeat(sql, workerId).catch(() => undefined)
+    },
   }
 }
 

@@ -90,7 +90,7 @@ export const grant = route({
     const until = body.until === undefined ? null : new Date(body.until)
     const disconnected = await sql.begin(async (tx): Promise<RelaySessionRow[]> => {
       // Held as a start holds it, so that no relay is reserved on the plan that is being taken away.
-      await tx`select from users where id = ${params.id} for update`
+      await tx`select from users where id = ${params.id} for no key update`
       if (!(await grantPlan(tx, params.id, { planTier: body.plan_tier, addons: body.addons, until })))
         throw new Refusal('not_found')
       await audit(tx, {

@@ -32,7 +32,7 @@ export async function recordReports(
     with asked as (
       select * from unnest(
         ${reports.map((one) => one.sessionId)}::uuid[], ${reports.map((one) => one.instanceId)}::text[],
-        ${reports.map((one) => one.idle ?? false)}::bool[]
+        ${reports.map((one) => String(one.idle ?? false))}::text[]::bool[]
       ) with ordinality as report (session_id, instance_id, idle, place)
     ), known as (
       select a.*, s.state, s.reason, s.command, s.instance_id as bound

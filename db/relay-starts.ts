@@ -43,7 +43,7 @@ export type StartOutcome =
 /** Refusals keep nothing but the request's count. */
 export const startRelay = (sql: Database, request: StartRequest): Promise<StartOutcome> =>
   sql.begin(async (tx): Promise<StartOutcome> => {
-    await tx`select from users where id = ${request.userId} for update`
+    await tx`select from users where id = ${request.userId} for no key update`
     const replay = await replayed(tx, request)
     if (replay) return replay
     const window = await countRequest(tx, request.rateLimitKey)

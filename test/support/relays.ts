@@ -1,0 +1,214 @@
+/** The whole service in this process, api and worker, with relays that are real child processes. */
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, onTestFinished } from 'vitest'
+import { createRelayProviders, type RelayProviders } from '../../activities/relay-providers.ts'
+import { leaveSignalsAlone, startWorker } from '../../activities/start-worker.ts'
+import type { SessionView } from '../../api/relay-session-view.ts'
+import { connectPostgres } from '../../db/connection.ts'
+import { Lifecycle } from '../../platform/lifecycle.ts'
+import { createLog } from '../../platform/log.ts'
+import { endAllLocalRelays } from '../../providers/relay/local.ts'
+import type { RelayProvider } from '../../providers/relay/provider.ts'
+import { type Answer, type GivenUser, startApi, type TestApi } from './api.ts'
+
+export const operatorPassword = 'an operator of these tests'
+export const operator = { Authorization: `Basic ${Buffer.from(`operator:${operatorPassword}`).toString('base64')}` }
+
+export type OneSession = { readonly session: SessionView }
+export type History = {
+  readonly session: SessionView
+  readonly live: { readonly state: string } | null
+  readonly transitions: readonly {
+    readonly from: string
+    readonly to: string
+    readonly reason: string
+    readonly actor: string
+  }[]
+  readonly workflow_id: string
+}
+
+/** Short enough to be waited for, long enough that a busy machine does not take one for another. */
+export const shortTimes = {
+  SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '20',
+  SVC_RELAY_HEALTH_INTERVAL_SECONDS: '1',
+  SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '3',
+  SVC_RELAY_GRACE_SECONDS: '5',
+  SVC_RELAY_STOP_GRACE_SECONDS: '3',
+}
+
+export interface RelayUser extends GivenUser {
+  start(body?: object, key?: string): Promise<Answer<OneSession>>
+  stop(body: object): Promise<Answer<OneSession>>
+  active(connectionId?: string): Promise<{ session: SessionView | null; sessions: readonly SessionView[] }>
+}
+
+export interface TestService {
+  readonly api: TestApi
+  readonly dataDir: string
+  /** Relay processes that run for a session, by what their state files say and the process table confirms. */
+  relaysOf(sessionId: string): number[]
+  history(sessionId: string): Promise<History>
+  user(plan?: { addons: number }): Promise<RelayUser>
+  /** A relay that has become active. */
+  activeRelay(user?: RelayUser): Promise<{ user: RelayUser; session: SessionView }>
+}
+
+interface Options {
+  readonly variables?: Readonly<Record<string, string>>
+  /** Stands between the worker and the real provider. */
+  readonly around?: (provider: RelayProvider) => RelayProvider
+  readonly worker?: boolean
+}
+
+/** Starts it for the tests of a file, and leaves no process behind. */
+export async function startService({ variables = {}, around, worker = true }: Options = {}): Promise<TestService> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'relay-test-'))
+  afterAll(async () => {
+    await endAllLocalRelays(dataDir)
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+  const api = await startApi({
+    ...shortTimes,
+    PORT: String(await freePort()),
+    SVC_DATA_DIR: dataDir,
+    SVC_OPERATOR_PASSWORD: operatorPassword,
+    SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
+    ...variables,
+  })
+  if (worker) await startTestWorker(api, around)
+  return createService(api, dataDir)
+}
+
+let areSignalsLeft = false
+
+/** A worker in this process; it ends with the tests of the file, or when it is asked to. */
+export async function startTestWorker(
+  api: TestApi,
+  around?: (provider: RelayProvider) => RelayProvider,
+): Promise<Lifecycle> {
+  const log = createLog('worker', process.env.TEST_LOG ?? 'fatal')
+  if (!areSignalsLeft) leaveSignalsAlone(log)
+  areSignalsLeft = true
+  const life = new Lifecycle(log)
+  const { config } = api.services
+  const sql = life.hold('database', connectPostgres(config.database.url, 5), (it) => it.end({ timeout: 5 }))
+  const real = createRelayProviders(config, log)
+  const providers: RelayProviders = around
+    ? new Map([...real].map(([region, provider]) => [region, around(provider)]))
+    : real
+  await startWorker({ config, log, sql, life, providers })
+  afterAll(() => life.stop())
+  return life
+}
+
+function createService(api: TestApi, dataDir: string): TestService {
+  const service: TestService = {
+    api,
+    dataDir,
+    relaysOf: (sessionId) =>
+      relayProcesses(dataDir)
+        .filter((relay) => relay.sessionId === sessionId)
+        .map((relay) => relay.pid),
+    history: async (sessionId) => (await api.get<History>(`/admin/sessions/${sessionId}`, { headers: operator })).body,
+    user: async (plan = { addons: 3 }) => {
+      const user = await api.given.user()
+      await api.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid', ...plan }, { headers: operator })
+      const bearer = { bearer: user.bearer }
+      return {
+        ...user,
+        start: (body = {}, key = randomUUID()) =>
+          api.post<OneSession>('/relay/start', body, { ...bearer, headers: { 'Idempotency-Key': key } }),
+        stop: (body) => api.post<OneSession>('/relay/stop', body, bearer),
+        active: async (connectionId) =>
+          (
+            await api.get<Awaited<ReturnType<RelayUser['active']>>>(
+              `/relay/active${connectionId ? `?connection_id=${connectionId}` : ''}`,
+              bearer,
+            )
+          ).body,
+      }
+    },
+    activeRelay: async (given) => {
+      const user = given ?? (await service.user())
+      const { session } = (await user.start()).body
+      return {
+        user,
+        session: await eventually(
+          () => sessionOf(user, session.session_id),
+          (one) => one.state === 'active',
+        ),
+      }
+    },
+  }
+  return service
+}
+
+async function sessionOf(user: RelayUser, sessionId: string): Promise<SessionView> {
+  const found = (await user.active()).sessions.find((one) => one.session_id === sessionId)
+  if (!found) throw new Error(`${sessionId} is not among the live sessions`)
+  return found
+}
+
+/** Asks until the answer is as wanted. Rejects with the last answer when that takes longer than `secondsMax`. */
+export async function eventually<Value>(
+  ask: () => Promise<Value> | Value,
+  isWanted: (value: Value) => boolean,
+  secondsMax = 20,
+): Promise<Value> {
+  const until = Date.now() + secondsMax * 1000
+  for (;;) {
+    const value = await ask()
+    if (isWanted(value)) return value
+    if (Date.now() > until) throw new Error(`still not as wanted after ${secondsMax} s: ${JSON.stringify(value)}`)
+    await sleep(50)
+  }
+}
+
+interface RelayProcess {
+  readonly pid: number
+  readonly sessionId: string
+}
+
+/** Relay processes of a data folder, straight from the process table. */
+export function relayProcesses(dataDir: string): RelayProcess[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        const args = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0')
+        const isOurs =
+          args.some((arg) => arg.startsWith(dataDir)) && args.some((arg) => arg.endsWith('relay-node/main.ts'))
+        return isOurs ? [{ pid: Number(name), sessionId: args[args.indexOf('--session') + 1] ?? '' }] : []
+      } catch {
+        return []
+      }
+    })
+}
+
+/** Holds a process still, as a machine that hangs; it goes on when the test is over or when it is told to. */
+export function freeze(pid: number): { thaw(): void } {
+  process.kill(pid, 'SIGSTOP')
+  const thaw = () => {
+    try {
+      process.kill(pid, 'SIGCONT')
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  onTestFinished(thaw)
+  return { thaw }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
