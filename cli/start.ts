@@ -5,17 +5,19 @@ import { ConfigError, readConfig, readStackConfig, type StackConfig } from '../p
 import { DataFolder } from '../platform/embedded/data-folder.ts'
 import { choosePort } from '../platform/embedded/ports.ts'
 import { startEmbeddedPostgres } from '../platform/embedded/postgres.ts'
-import { endLocalRelays } from '../platform/embedded/processes.ts'
+import { endLocalRelays, localRelaysAreGone } from '../platform/embedded/processes.ts'
 import { provideSecrets, secretsFile } from '../platform/embedded/secrets.ts'
 import { startEmbeddedTemporal } from '../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../platform/embedded/temporal-cli.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLog } from '../platform/log.ts'
 import { type DemoAccount, ensureDemoAccount } from './demo-account.ts'
+import { disconnectSessions } from './farewell.ts'
 import { untilHealthy } from './health.ts'
 import { Kept, type Running } from './kept.ts'
 import { readState, remember, removeRunning, writeRunning } from './kept-files.ts'
-import { pretty, runProgram, startProgram, watchLog } from './programs.ts'
+import { readableLine, watchLog } from './log-watch.ts'
+import { runProgram, startProgram } from './programs.ts'
 import { Progress } from './progress.ts'
 import { readyText } from './ready.ts'
 
@@ -25,7 +27,7 @@ const sameWishMillis = 700
 const crashesMax = 3
 
 const progress = new Progress()
-const log = createLog('start', 'warn', { write: (line) => progress.note(pretty(line).trimEnd()) })
+const log = createLog('start', 'warn', { write: (line) => progress.note(readableLine('start', line) ?? line) })
 const life = new Lifecycle(log, 25_000)
 const kept: Kept[] = []
 const asked = new AbortController()
@@ -75,6 +77,10 @@ async function bringUp(stack: StackConfig): Promise<void> {
 
   const demo = postgres.isEmbedded && secrets && config.operatorPassword ? demoAccount(stack, secrets.demo) : undefined
   if (demo) await provideDemoAccount(dataDir, local, config.operatorPassword ?? '', demo)
+  if (postgres.isEmbedded && config.operatorPassword) {
+    const disconnect = () => disconnectSessions(local, config.operatorPassword ?? '', () => localRelaysAreGone(dataDir))
+    life.hold('sessions', disconnect, stopping('live sessions', disconnect))
+  }
   life.hold('running.json', dataDir, removeRunning)
   await writeRunning(dataDir, { pid: process.pid, api: config.apiUrl, temporalUi: config.temporal.uiUrl })
   progress.note(`\nReady after ${progress.sinceStart}.`)

@@ -109,18 +109,23 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
+const isRelayOf =
+  (dataDir: string) =>
+  ({ command }: ProcessEntry): boolean =>
+    command.includes('relay-node/main.ts') && command.includes(`${dataDir}/relay-nodes/`)
+
+/** Whether no local relay of this data folder runs. */
+export const localRelaysAreGone = async (dataDir: string): Promise<boolean> =>
+  !(await listProcesses()).some(isRelayOf(dataDir))
+
 /** Ends the local relays of this data folder, which outlive the worker on purpose. @returns how many there were. */
 export async function endLocalRelays(dataDir: string): Promise<number> {
-  const isRelay = ({ command }: ProcessEntry) =>
-    command.includes('relay-node/main.ts') && command.includes(`${dataDir}/relay-nodes/`)
+  const isRelay = isRelayOf(dataDir)
   const relays = (await listProcesses()).filter(isRelay)
-  await Promise.all(
-    relays.map(({ pid }) =>
-      endProcess(pid, isRelay, [
-        ['SIGTERM', 3000],
-        ['SIGKILL', 2000],
-      ]),
-    ),
-  )
+  const signals = [
+    ['SIGTERM', 3000],
+    ['SIGKILL', 2000],
+  ] as const
+  await Promise.all(relays.map(({ pid }) => endProcess(pid, isRelay, signals)))
   return relays.length
 }
