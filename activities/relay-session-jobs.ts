@@ -6,7 +6,7 @@ import { forgetEndedAttempts } from '../db/login-attempts.ts'
 import { forgetEndedWindows } from '../db/rate-limits.ts'
 import { forgetExpiredTokens } from '../db/refresh-tokens.ts'
 import { idleSessions, overlookedReports, type SilentRegion, silentSessions } from '../db/relay-health.ts'
-import { markCommandDelivered, undeliveredCommands } from '../db/relay-sessions.ts'
+import { liveAmong, markCommandDelivered, undeliveredCommands } from '../db/relay-sessions.ts'
 import { forgetOldKeys } from '../db/relay-starts.ts'
 import { forgetDeadWorkers } from '../db/workers.ts'
 import type { Config } from '../platform/config.ts'
@@ -37,6 +37,7 @@ export const relaySessionJobs = (needs: Needs): readonly Job[] => [
     leaseSeconds: 60,
     run: () => watchHealth(needs),
   },
+  { name: 'revive_actors', everySeconds: 30, leaseSeconds: 120, run: () => reviveActors(needs) },
   { name: 'sweep_orphans', everySeconds: 60, leaseSeconds: 300, run: () => sweepOrphans(needs) },
   { name: 'forget_expired', everySeconds: 600, leaseSeconds: 300, run: () => forgetExpired(needs) },
 ]
@@ -57,6 +58,14 @@ async function deliverCommands({ sql, log, actors }: Needs): Promise<void> {
       }),
     ),
   )
+}
+
+/** Gives live sessions a new actor when theirs was terminated or failed: a relay on the air is not left to itself. */
+async function reviveActors({ sql, log, actors }: Needs): Promise<void> {
+  for (const session of await liveAmong(sql, await actors.brokenOff())) {
+    log.warn({ session_id: session.id }, 'the actor of a live session was broken off, another one goes on')
+    await actors.revive(session)
+  }
 }
 
 /** Tells actors what the absence, the return or the overlooking of reports means for them. */

@@ -1,7 +1,7 @@
 /** A worker: runs workflows, activities and background jobs, and says every few seconds that it does. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type NativeConnection, Runtime, Worker } from '@temporalio/worker'
+import { DefaultLogger, type NativeConnection, Runtime, Worker } from '@temporalio/worker'
 import { Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
 import { beat, endBeat } from '../db/workers.ts'
@@ -49,6 +49,8 @@ export async function startWorker({ config, log, sql, life, providers }: Needs):
     activities: { ...createRelaySessionActivities({ config, sql, providers: counted, metrics }) },
     shutdownGraceTime,
     maxCachedWorkflows: 2000,
+    // What a dead worker had in its cache goes to another one this soon.
+    stickyQueueScheduleToStartTimeout: '3s',
     maxConcurrentActivityTaskExecutions: 50,
     // A cancelled create is told so within a second, or a stopped relay would linger.
     maxHeartbeatThrottleInterval: '1s',
@@ -113,14 +115,10 @@ export const leaveSignalsAlone = (log: Logger): Runtime =>
   Runtime.install({
     shutdownSignals: [],
     telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
-    logger: {
-      log: (level, message) => log.info({ level }, message),
-      trace: (message) => log.trace(message),
-      debug: (message) => log.debug(message),
-      info: (message) => log.debug(message),
-      warn: (message, meta) => log.warn(meta, message),
-      error: (message, meta) => log.error(meta, message),
-    },
+    logger: new DefaultLogger('WARN', ({ level, message, meta }) => {
+      const { error, ...rest } = (meta ?? {}) as { error?: unknown }
+      log[level === 'WARN' ? 'warn' : 'error']({ ...rest, ...(error ? { err: error } : {}) }, message)
+    }),
   })
 
 /** Tells the server of the attributes that operators filter by. Those that exist already are fine. */

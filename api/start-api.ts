@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
 import { migrateWhenThere } from '../db/migrations.ts'
-import { confirmReporting, recordReports } from '../db/relay-health.ts'
+import { confirmReporting, presenceSeconds, recordReports } from '../db/relay-health.ts'
 import { liveRelaysOf } from '../db/relay-sessions.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config.ts'
@@ -25,8 +25,6 @@ import { Refusal } from './refusals.ts'
 import { routes } from './routes.ts'
 import type { Services } from './services.ts'
 
-/** Well below the time after which reports count as impossible, so that one slow write does not look like an outage. */
-const presenceMillis = 2000
 /** How long requests under way may take to end when the process stops. */
 const drainMillisMax = 10_000
 
@@ -67,7 +65,7 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
 
   const ready = migrateWhenThere(sql, log).then(() => {
     isReady = true
-    life.hold('presence', startPresence(sql, log), (it) => it.stop())
+    life.hold('presence', startPresence(config, sql, log), (it) => it.stop())
   })
   return { port: (server.address() as AddressInfo).port, services, ready }
 }
@@ -122,14 +120,16 @@ function refuseUnreadable(_: Error, socket: Socket): void {
 }
 
 /** Says every few seconds that relays can report: silence while nobody says so is not a relay's fault. */
-function startPresence(sql: Database, log: Logger): { stop(): Promise<void> } {
+function startPresence({ relay }: Config, sql: Database, log: Logger): { stop(): Promise<void> } {
+  // Several times within the span after which reports count as impossible, so that a slow write is no outage.
+  const everyMillis = presenceSeconds(relay.healthTimeoutSeconds) * 250
   const stopping = new AbortController()
   const loop = (async () => {
     while (!stopping.signal.aborted) {
-      await confirmReporting(sql).catch((error: unknown) =>
+      await confirmReporting(sql, relay.healthTimeoutSeconds).catch((error: unknown) =>
         log.warn({ err: error }, 'could not say that reports can come'),
       )
-      await sleep(presenceMillis, undefined, { signal: stopping.signal }).catch(() => undefined)
+      await sleep(everyMillis, undefined, { signal: stopping.signal }).catch(() => undefined)
     }
   })()
   return {

@@ -2,8 +2,11 @@
 import { first, type Sql } from './connection.ts'
 import type { RelayCommand, RelayReason, RelayState } from './relay-sessions.ts'
 
-/** Reports can't come while no api process has said for this long that it is there, in seconds. */
-const presenceSeconds = 10
+/**
+ * Reports can't come while no api process has said for this long that it is there, in seconds. A small part of the silence
+ * that loses a relay its health, so that our own absence never adds up to it.
+ */
+export const presenceSeconds = (healthTimeoutSeconds: number): number => Math.min(10, healthTimeoutSeconds / 3)
 
 export interface HealthReport {
   readonly sessionId: string
@@ -52,17 +55,20 @@ export async function recordReports(
 }
 
 /** An api process says that reports can come. A break since the last one who said so starts the time anew. */
-export const confirmReporting = async (sql: Sql): Promise<void> => {
+export const confirmReporting = async (sql: Sql, healthTimeoutSeconds: number): Promise<void> => {
   await sql`
     update reporting set seen_at = now(),
-      since = case when seen_at < now() - make_interval(secs => ${presenceSeconds}) then now() else since end`
+      since = case when seen_at < now() - make_interval(secs => ${presenceSeconds(healthTimeoutSeconds)}) then now() else since end`
 }
 
 /** Since when reports could come without a break, and whether they can just now. */
-export async function reportingSince(sql: Sql): Promise<{ since: Date; possible: boolean }> {
+export async function reportingSince(
+  sql: Sql,
+  healthTimeoutSeconds: number,
+): Promise<{ since: Date; possible: boolean }> {
   const row = first(
     await sql<{ since: Date; possible: boolean }[]>`
-      select since, seen_at >= now() - make_interval(secs => ${presenceSeconds}) as possible from reporting`,
+      select since, seen_at >= now() - make_interval(secs => ${presenceSeconds(healthTimeoutSeconds)}) as possible from reporting`,
   )
   return row ?? { since: new Date(), possible: false }
 }
@@ -82,7 +88,7 @@ export const silentSessions = async (sql: Sql, timeoutSeconds: number): Promise<
         < now() - make_interval(secs => ${timeoutSeconds}) as silent
       from relay_sessions s cross join reporting r
       left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
-      where s.state = 'active' and r.seen_at >= now() - make_interval(secs => ${presenceSeconds})
+      where s.state = 'active' and r.seen_at >= now() - make_interval(secs => ${presenceSeconds(timeoutSeconds)})
     )
     select region, count(*)::int as active, coalesce(array_agg(id) filter (where silent), '{}') as silent from heard group by region`
 

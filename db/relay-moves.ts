@@ -135,8 +135,9 @@ async function objectionTo(tx: Sql, row: LockedRow, request: MoveRequest): Promi
   if (waited === null) return undefined
   if (report && report.at > waited) return { type: 'reporting' }
 
-  const reporting = await reportingSince(tx)
-  if (!reporting.possible) return { type: 'postponed', until: Date.now() + 15_000 }
+  const reporting = await reportingSince(tx, request.healthTimeoutSeconds)
+  if (!reporting.possible)
+    return { type: 'postponed', until: Date.now() + 1000 * Math.max(1, request.healthTimeoutSeconds / 3) }
   const until = reporting.since.getTime() + request.windowSeconds * 1000
   // Without an instance there is nobody to report, so our own absence made no difference.
   return row.instance_id !== null && reporting.since > waited && until > Date.now()

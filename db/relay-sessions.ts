@@ -57,6 +57,11 @@ export const liveRelaySessions = async (sql: Sql, userId: string): Promise<Relay
     select ${relaySessionColumns(sql)} from relay_sessions
     where user_id = ${userId} and state <> 'stopped' order by created_at, id`
 
+/** Those of the named sessions that are live. */
+export const liveAmong = async (sql: Sql, ids: readonly string[]): Promise<RelaySessionRow[]> =>
+  sql<RelaySessionRow[]>`
+    select ${relaySessionColumns(sql)} from relay_sessions where id = any(${ids}::uuid[]) and state <> 'stopped'`
+
 export interface LiveRelaysAnswer {
   streamToken: string
   sessions: RelaySessionRow[]

@@ -9,6 +9,8 @@ export const relaySessionWorkflow = 'relaySession'
 
 export const relaySessionWorkflowId = (sessionId: string): string => `relay-session/${sessionId}`
 
+export const sessionIdOf = (workflowId: string): string => workflowId.slice('relay-session/'.length)
+
 export interface RelaySessionInput {
   readonly sessionId: string
   readonly userId: string

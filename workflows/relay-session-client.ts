@@ -8,7 +8,7 @@ import {
 } from '@temporalio/client'
 import { ApplicationFailure, defineSearchAttributeKey } from '@temporalio/common'
 import * as messages from './messages.ts'
-import type { Actor, Command, Settings, State } from './relay-session-state.ts'
+import type { Actor, Command, Reason, Session, Settings, State } from './relay-session-state.ts'
 
 /** What must be known of a session to reach its actor, and the last command in its inbox. */
 export interface AddressedSession {
@@ -23,6 +23,15 @@ export interface AddressedSession {
   readonly command_delivered_seq: number
 }
 
+/** What an actor that is to go on where another was broken off must know besides. */
+export interface BrokenOffSession extends AddressedSession {
+  readonly state: State
+  readonly reason: Reason
+  readonly version: number
+  readonly instance_id: string | null
+  readonly grace_ends_at: Date | null
+}
+
 /** `ended`: the actor is no more, so the session is stopped. `refused`: the move is none of the five from where it is. */
 export type ActorAnswer =
   | { readonly type: 'answered'; readonly session: messages.RelaySessionSnapshot }
@@ -31,6 +40,10 @@ export type ActorAnswer =
 export interface RelaySessionActors {
   /** Starts the actor if it has not been, and hands it the session's last command. Resolves when it has acted on it. */
   deliver(session: AddressedSession): Promise<void>
+  /** Lets a new actor go on with a live session whose own was terminated or failed. */
+  revive(session: BrokenOffSession): Promise<void>
+  /** Sessions whose actor was terminated or failed within the last hour. */
+  brokenOff(): Promise<string[]>
   transition(sessionId: string, to: State): Promise<ActorAnswer>
   snapshot(sessionId: string): Promise<messages.RelaySessionSnapshot | undefined>
   ready(sessionId: string): Promise<void>
@@ -57,19 +70,20 @@ export function createRelaySessionActors(
   const handle = (sessionId: string) => client.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
   const within = <Value>(call: () => Promise<Value>) => client.withDeadline(Date.now() + callMillisMax, call)
 
-  const start = async (session: AddressedSession): Promise<void> => {
+  const start = async (session: AddressedSession, carried?: Session): Promise<void> => {
     try {
       await within(() =>
         client.workflow.start(messages.relaySessionWorkflow, {
           taskQueue,
           workflowId: messages.relaySessionWorkflowId(session.id),
           workflowIdConflictPolicy: 'USE_EXISTING',
-          workflowIdReusePolicy: 'REJECT_DUPLICATE',
-          args: [inputOf(session, settings)],
+          workflowIdReusePolicy: carried ? 'ALLOW_DUPLICATE_FAILED_ONLY' : 'REJECT_DUPLICATE',
+          workflowTaskTimeout: '5s',
+          args: [{ ...inputOf(session, settings), ...(carried ? { carried } : {}) }],
           typedSearchAttributes: [
             { key: UserId, value: session.user_id },
             { key: Region, value: session.region },
-            { key: RelayState, value: 'provisioning' },
+            { key: RelayState, value: carried?.state ?? 'provisioning' },
           ],
           staticSummary: `Relay in ${session.region} for connection ${session.connection_id}`,
         }),
@@ -96,6 +110,15 @@ export function createRelaySessionActors(
           }),
         ),
       )
+    },
+    revive: (session) => start(session, carriedOf(session, settings)),
+    brokenOff: async () => {
+      const since = new Date(Date.now() - 3_600_000).toISOString()
+      const query = `WorkflowType = '${messages.relaySessionWorkflow}' AND TaskQueue = '${taskQueue}' AND ExecutionStatus IN ('Terminated', 'Failed', 'TimedOut') AND CloseTime > '${since}'`
+      const sessionIds = new Set<string>()
+      for await (const { workflowId } of client.workflow.list({ query }))
+        sessionIds.add(messages.sessionIdOf(workflowId))
+      return [...sessionIds]
     },
     transition: async (sessionId, to) => {
       try {
@@ -132,6 +155,22 @@ const inputOf = (session: AddressedSession, settings: Settings): messages.RelayS
   region: session.region,
   createdAt: session.created_at.getTime(),
   settings,
+})
+
+const carriedOf = (session: BrokenOffSession, settings: Settings): Session => ({
+  sessionId: session.id,
+  region: session.region,
+  settings,
+  createdAt: session.created_at.getTime(),
+  state: session.state,
+  reason: session.reason,
+  version: session.version,
+  commandSeq: Math.max(1, session.command_delivered_seq),
+  instanceId: session.instance_id,
+  deadlineAt:
+    session.state === 'provisioning'
+      ? Date.now() + settings.provisionTimeoutSeconds * 1000
+      : (session.grace_ends_at?.getTime() ?? null),
 })
 
 const grpcNotFound = 5
