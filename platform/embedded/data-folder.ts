@@ -2,6 +2,7 @@
  * The data folder belongs to one `npm start` at a time. Its lock names the owner and what the owner runs; a lock whose owner
  * is dead is taken over, and what the dead one left running is ended first.
  */
+import { randomUUID } from 'node:crypto'
 import { link, mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { endProcess, identityOf, type Signals } from './processes.ts'
@@ -73,14 +74,14 @@ export class DataFolder {
   }
 
   async #replace(): Promise<void> {
-    const half = `${this.#file}.${process.pid}`
+    const half = `${this.#file}.${randomUUID()}`
     await writeFile(half, this.#text())
     await rename(half, this.#file)
   }
 
   /** Linking fails where a file stands already, and never shows half a file. */
   async #create(): Promise<boolean> {
-    const half = `${this.#file}.${process.pid}`
+    const half = `${this.#file}.${randomUUID()}`
     await writeFile(half, this.#text())
     try {
       await link(half, this.#file)
@@ -104,7 +105,7 @@ export class DataFolder {
       )
     }
     // Of several that see the same dead lock one alone can move it away; it may be a new owner's by now, though.
-    const aside = `${this.#file}.dead-${process.pid}`
+    const aside = `${this.#file}.dead-${randomUUID()}`
     const moved = await rename(this.#file, aside).then(
       () => readLock(aside),
       () => undefined,

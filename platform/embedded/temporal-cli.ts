@@ -26,11 +26,15 @@ export interface TemporalCliSearch {
   cacheDir: string
   /** Told what is being done whenever it takes time, ready to be shown. */
   progress: (text: string) => void
+  /** How to get one when there is none, tried in this order: put it into the folder and answer its path. */
+  ways?: readonly Way[]
 }
+
+export type Way = (work: string, progress: (text: string) => void) => Promise<string>
 
 /** The path of a CLI that was seen to run. Rejects with all ways out when there is none. */
 export async function findTemporalCli(search: TemporalCliSearch): Promise<string> {
-  const { explicit, searchPath, dataDir, cacheDir, progress } = search
+  const { explicit, searchPath, dataDir, cacheDir, progress, ways = [download, build] } = search
   if (explicit !== undefined) {
     const fault = await faultOf(explicit)
     if (fault) throw new Error(`SVC_TEMPORAL_CLI names ${explicit}, which ${fault}`)
@@ -45,7 +49,7 @@ export async function findTemporalCli(search: TemporalCliSearch): Promise<string
   }
   const failures: string[] = []
   const folder = await firstWritable([cacheDir, dataDir].map((parent) => join(parent, folderName)))
-  for (const obtain of [download, build]) {
+  for (const obtain of ways) {
     try {
       return await keep(folder, (work) => obtain(work, progress))
     } catch (error) {

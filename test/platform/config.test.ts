@@ -1,0 +1,159 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { ConfigError, type Environment, readConfig, readDatabaseUrl, readStackConfig } from '../../platform/config.ts'
+import { temporaryFolder } from '../support/folders.ts'
+
+const complete = {
+  DATABASE_URL: 'postgres://svc:pw@db:5432/svc',
+  TEMPORAL_ADDRESS: 'temporal:7233',
+  SVC_JWT_SECRET: 'ju7tU9oYk1mNQ4z0vBx2cD8eF6gH5iJ3',
+  SVC_RELAY_AUTH_SECRET: 'aK9sLq2wE8rT5yU1iO7pZ3xC6vB4nM0d',
+}
+
+function problemsOf(env: Environment, read: (env: Environment) => unknown = readConfig): readonly string[] {
+  try {
+    read(env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+  return []
+}
+
+test('four variables are all that a process needs', () => {
+  expect(readConfig(complete)).toMatchObject({
+    port: 8080,
+    apiUrl: 'http://localhost:8080',
+    siteUrl: 'http://localhost:8081',
+    jwt: { ttlSeconds: 720 },
+    relay: { graceSeconds: 120, stopGraceSeconds: 30 },
+    operatorPassword: undefined,
+    trustedProxyHops: 0,
+  })
+})
+
+test('every mistake is reported at once, by the name of its variable', () => {
+  const problems = problemsOf({
+    ...complete,
+    DATABASE_URL: 'mysql://db/svc',
+    TEMPORAL_ADDRESS: undefined,
+    PORT: 'http',
+    SVC_JWT_SECRET: 'short',
+    SVC_REGIONS: '{"region":',
+  })
+  expect(problems.map((line) => line.split(' ')[0]).toSorted()).toEqual([
+    'DATABASE_URL',
+    'PORT',
+    'SVC_JWT_SECRET',
+    'SVC_REGIONS',
+    'TEMPORAL_ADDRESS',
+  ])
+  expect(problems).toContain('TEMPORAL_ADDRESS is not set')
+  expect(problems.find((line) => line.startsWith('SVC_JWT_SECRET'))).toContain('openssl rand -base64 48')
+})
+
+test('no mistake repeats a secret', () => {
+  const problems = problemsOf({ ...complete, SVC_JWT_SECRET: 'hunter2', SVC_OPERATOR_PASSWORD: 'swordfish' })
+  expect(problems).toHaveLength(2)
+  expect(problems.join()).not.toMatch(/hunter2|swordfish/)
+})
+
+test.each(['please-changeme-please-changeme-please', 'this-is-an-example-secret-of-40-characters', 'a'.repeat(40)])(
+  'a secret copied from somewhere is refused: %s',
+  (secret) => {
+    expect(problemsOf({ ...complete, SVC_JWT_SECRET: secret })).toEqual([
+      expect.stringMatching(/^SVC_JWT_SECRET is a placeholder/),
+    ])
+  },
+)
+
+test('an empty variable counts as unset', () => {
+  expect(readConfig({ ...complete, PORT: '', SVC_OPERATOR_PASSWORD: '' })).toMatchObject({
+    port: 8080,
+    operatorPassword: undefined,
+  })
+})
+
+test('a secret can come from a file, whose last line break does not belong to it', async () => {
+  const file = join(await temporaryFolder(), 'jwt')
+  await writeFile(file, `${complete.SVC_JWT_SECRET}\n`)
+  const { SVC_JWT_SECRET, ...rest } = complete
+  expect(readConfig({ ...rest, SVC_JWT_SECRET_FILE: file }).jwt.secret).toBe(SVC_JWT_SECRET)
+})
+
+test('a variable given both directly and as a file is refused instead of guessed', () => {
+  expect(problemsOf({ ...complete, SVC_JWT_SECRET_FILE: '/run/secrets/jwt' })).toContain(
+    'SVC_JWT_SECRET and SVC_JWT_SECRET_FILE are both set: keep one',
+  )
+})
+
+test('a file that can not be read is named once, with the reason', () => {
+  const { SVC_JWT_SECRET: _, ...rest } = complete
+  const problems = problemsOf({ ...rest, SVC_JWT_SECRET_FILE: '/nowhere/jwt' })
+  expect(problems).toEqual([
+    expect.stringMatching(/^SVC_JWT_SECRET_FILE names \/nowhere\/jwt, which can't be read: ENOENT/),
+  ])
+})
+
+test('the configuration can not be changed, however deep', () => {
+  const config = readConfig(complete)
+  expect(Object.isFrozen(config)).toBe(true)
+  expect(Object.isFrozen(config.regions[0])).toBe(true)
+  expect(() => Object.assign(config.relay, { graceSeconds: 1 })).toThrow(TypeError)
+})
+
+test('two relay secrets may be valid while one replaces the other, three may not', () => {
+  const [first, second] = [complete.SVC_RELAY_AUTH_SECRET, complete.SVC_JWT_SECRET]
+  expect(readConfig({ ...complete, SVC_RELAY_AUTH_SECRET: `${first}, ${second}` }).relayAuthSecrets).toEqual([
+    first,
+    second,
+  ])
+  expect(problemsOf({ ...complete, SVC_RELAY_AUTH_SECRET: [first, second, first].join(',') })).toEqual([
+    expect.stringContaining('more than two'),
+  ])
+})
+
+test('a rate limit is changed by its name and the others stay', () => {
+  const { rateLimits } = readConfig({ ...complete, SVC_RATE_LIMITS: 'login=50, relay_start=9' })
+  expect(rateLimits).toMatchObject({ login: 50, relay_start: 9, signup: 5, relay_active: 60 })
+})
+
+test.each(['login', 'login=0', 'login=-1', 'login=1=2', 'nonsense=5', 'toString=5'])(
+  'the rate limit "%s" is refused',
+  (text) => {
+    expect(problemsOf({ ...complete, SVC_RATE_LIMITS: text })).toEqual([expect.stringMatching(/^SVC_RATE_LIMITS /)])
+  },
+)
+
+test('a region that is named twice is refused', () => {
+  const region = { region: 'eu', display_name: 'Europe', provider: 'local' }
+  expect(problemsOf({ ...complete, SVC_REGIONS: JSON.stringify([region, region]) })).toEqual([
+    'SVC_REGIONS names a region twice',
+  ])
+})
+
+test('a migration needs to know no more than where the database is', () => {
+  expect(readDatabaseUrl({ DATABASE_URL: complete.DATABASE_URL })).toBe(complete.DATABASE_URL)
+  expect(problemsOf({}, readDatabaseUrl)).toEqual(['DATABASE_URL is not set to a postgres:// URL'])
+})
+
+test('the embedded stack needs nothing at all', () => {
+  expect(readStackConfig({ HOME: '/home/someone' })).toMatchObject({
+    cacheDir: '/home/someone/.cache/relay-control-plane',
+    databaseUrl: undefined,
+    temporalAddress: undefined,
+    port: undefined,
+    secrets: { SVC_JWT_SECRET: undefined },
+  })
+})
+
+test('the embedded stack checks the secrets that it is given', () => {
+  expect(problemsOf({ SVC_JWT_SECRET: 'short', SVC_EMBEDDED_PG_PORT: '70000' }, readStackConfig)).toHaveLength(2)
+})
+
+test('a cache folder that is no absolute path is ignored, as its specification asks', () => {
+  expect(readStackConfig({ HOME: '/home/someone', XDG_CACHE_HOME: 'cache' }).cacheDir).toBe(
+    '/home/someone/.cache/relay-control-plane',
+  )
+})

@@ -1,0 +1,70 @@
+import { join } from 'node:path'
+import { Client, Connection } from '@temporalio/client'
+import { expect, onTestFinished, test } from 'vitest'
+import { readStackConfig } from '../../../platform/config.ts'
+import { commandOf, sendSignal } from '../../../platform/embedded/processes.ts'
+import { startEmbeddedTemporal } from '../../../platform/embedded/temporal.ts'
+import { findTemporalCli } from '../../../platform/embedded/temporal-cli.ts'
+import { createLog } from '../../../platform/log.ts'
+import { temporaryFolder } from '../../support/folders.ts'
+
+const log = createLog('test', 'silent')
+
+async function start(dir: string | null, more: { uiPort?: number } = {}) {
+  const { searchPath, dataDir, cacheDir, embedded } = readStackConfig()
+  const search = { explicit: embedded.temporalCli, searchPath, dataDir, cacheDir, progress: () => {} }
+  const server = await startEmbeddedTemporal({ executable: await findTemporalCli(search), dir, log, ...more })
+  onTestFinished(() => server.stop())
+  return server
+}
+
+async function withClient<T>(address: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const connection = await Connection.connect({ address })
+  try {
+    return await work(new Client({ connection }))
+  } finally {
+    await connection.close()
+  }
+}
+
+const startWorkflow = (address: string, attributes: Record<string, string[]> = {}) =>
+  withClient(address, (client) =>
+    client.workflow.start('nobodyRunsIt', { taskQueue: 'none', workflowId: 'kept', searchAttributes: attributes }),
+  )
+
+const statusOfWorkflow = (address: string) =>
+  withClient(address, async (client) => (await client.workflow.getHandle('kept').describe()).status.name)
+
+test('as soon as it has started, workflows can carry the search attributes that operators use', async () => {
+  const { address, uiUrl } = await start(null)
+  await startWorkflow(address, { RelayState: ['active'], Region: ['local'], PlanTier: ['paid'], UserId: ['someone'] })
+  expect(await statusOfWorkflow(address)).toBe('RUNNING')
+  expect(uiUrl).toBeNull()
+})
+
+test('workflows survive a killed server', async () => {
+  const dir = await temporaryFolder()
+  const first = await start(dir)
+  await startWorkflow(first.address)
+  sendSignal(first.pid, 'SIGKILL')
+  await first.exited
+  const second = await start(dir)
+  expect(await statusOfWorkflow(second.address)).toBe('RUNNING')
+})
+
+test('a server left running on the same store is ended before the next one starts', async () => {
+  const dir = await temporaryFolder()
+  const orphan = await start(dir)
+  await startWorkflow(orphan.address)
+  const next = await start(dir)
+  expect(await commandOf(orphan.pid)).toBeUndefined()
+  expect(await statusOfWorkflow(next.address)).toBe('RUNNING')
+})
+
+test('a program that is no Temporal server is reported with its last words', async () => {
+  const dir = await temporaryFolder()
+  const executable = process.execPath
+  await expect(startEmbeddedTemporal({ executable, dir: join(dir, 'store'), log })).rejects.toThrow(
+    /Temporal ended with code 1:[\s\S]*MODULE_NOT_FOUND/,
+  )
+})
