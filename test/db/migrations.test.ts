@@ -1,0 +1,86 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { connectPostgres, type Database } from '../../db/connection.ts'
+import { migrate, readMigrations } from '../../db/migrations.ts'
+import { schemaText } from '../../db/schema.ts'
+import { createDatabase } from '../support/api.ts'
+
+async function emptyDatabase(): Promise<{ sql: Database; connect(): Database }> {
+  const database = await createDatabase()
+  const open: Database[] = []
+  onTestFinished(async () => {
+    await Promise.all(open.map((sql) => sql.end({ timeout: 5 })))
+    await database.drop()
+  })
+  const connect = () => {
+    const sql = connectPostgres(database.url, 2)
+    open.push(sql)
+    return sql
+  }
+  return { sql: connect(), connect }
+}
+
+const names = (await readMigrations()).map((one) => one.name)
+
+test('migrations are numbered from one on without a gap', () => {
+  expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1))
+})
+
+test('an empty database gets all migrations in their order, and nothing the second time', async () => {
+  const { sql } = await emptyDatabase()
+  expect(await migrate(sql)).toEqual(names)
+  expect(await migrate(sql)).toEqual([])
+  const kept = await sql<{ name: string }[]>`select name from schema_migrations order by name`
+  expect(kept.map((row) => row.name)).toEqual(names)
+})
+
+test('each migration may be applied again where it is applied already, and changes nothing', async () => {
+  const { sql } = await emptyDatabase()
+  for (const { text } of await readMigrations()) {
+    await sql.unsafe(text)
+    const once = await schemaText(sql)
+    await sql.unsafe(text)
+    expect(await schemaText(sql)).toBe(once)
+  }
+})
+
+test('of processes that migrate at the same time one does it, and the others find it done', async () => {
+  const { connect } = await emptyDatabase()
+  const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(connect())))
+  expect(applied.filter((one) => one.length > 0)).toEqual([names])
+})
+
+test('a migration that fails leaves nothing of itself, and the next run begins with it', async () => {
+  const { sql } = await emptyDatabase()
+  // A view in the place of the table that the migration seeds: making the others goes well, and then it fails.
+  await sql`create view reporting as select 1 as only_row`
+  await expect(migrate(sql)).rejects.toThrow('migration 0003_processes.sql failed: ')
+  expect(await sql`select from pg_class where relname = 'workers'`).toHaveLength(0)
+  await sql`drop view reporting`
+  expect(await migrate(sql)).toEqual(names.slice(names.indexOf('0003_processes.sql')))
+})
+
+test('a migration that was changed after it was applied is refused by its name', async () => {
+  const { sql } = await emptyDatabase()
+  await migrate(sql)
+  await sql`update schema_migrations set checksum = 'another' where name = ${names[0] ?? ''}`
+  await expect(migrate(sql)).rejects.toThrow(
+    `migration ${names[0]} was changed after it was applied: restore it and write a new one`,
+  )
+})
+
+test('a database that a newer version migrated is refused by the name of what is unknown', async () => {
+  const { sql } = await emptyDatabase()
+  await migrate(sql)
+  await sql`insert into schema_migrations (name, checksum) values ('9999_the_future.sql', 'unknown')`
+  await expect(migrate(sql)).rejects.toThrow(
+    'the database has migration 9999_the_future.sql, which this version does not know: run the newer version',
+  )
+})
+
+test('a refused migration lets go of the lock, so that others are refused too instead of waiting', async () => {
+  const { sql, connect } = await emptyDatabase()
+  await migrate(sql)
+  await sql`insert into schema_migrations (name, checksum) values ('9999_the_future.sql', 'unknown')`
+  await expect(migrate(sql)).rejects.toThrow('9999_the_future.sql')
+  await expect(migrate(connect())).rejects.toThrow('9999_the_future.sql')
+})
