@@ -123,7 +123,8 @@ export const highLimits = (limits: Readonly<Record<string, number>> = {}): strin
     .map((name) => `${name}=${limits[name] ?? 1_000_000}`)
     .join(',')
 
-async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+/** An empty database beside the others of this run. */
+export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const server = connectPostgres(inject('postgresUrl'), 1)
   const name = `test_${randomUUID().replaceAll('-', '')}`
   await server.unsafe(`create database ${name}`)
@@ -163,4 +164,13 @@ function createGiven(services: Services): TestApi['given'] {
     },
     signIn: (user, client = 'web') => signIn(user, client),
   }
+}
+
+/** An account made through the front door, for an api that runs elsewhere. */
+export async function signUp(api: Client): Promise<GivenUser> {
+  const email = `${randomUUID()}@example.com`
+  const { body } = await api.post<TokenSet>('/auth/signup', { email, password })
+  const bearer = body.cp_access_jwt
+  const session = await api.get<{ user: { id: string } }>('/auth/session', { bearer })
+  return { userId: session.body.user.id, email, password, authSessionId: '', bearer, refreshToken: body.refresh_token }
 }

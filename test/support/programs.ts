@@ -1,0 +1,56 @@
+/** The api and the worker as the programs that they are, so that a test can kill them. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { afterAll } from 'vitest'
+import { eventually } from './relays.ts'
+
+export type ProgramName = 'api' | 'worker'
+
+const entries: Record<ProgramName, string> = { api: 'api/server.ts', worker: 'activities/worker.ts' }
+
+export interface Program {
+  /** Ends it as a power failure does, and resolves once it is gone. */
+  kill(): Promise<void>
+  /** Starts it again after it was killed. */
+  start(): void
+  /** What it said, for the message of a test that fails. */
+  readonly said: () => string
+}
+
+/** Starts the program, and kills it after the tests of the file. */
+export function startProgram(name: ProgramName, env: Readonly<Record<string, string>>): Program {
+  let child: ChildProcess | undefined
+  let output = ''
+  const start = () => {
+    child = spawn(
+      process.execPath,
+      ['--import', 'tsx', fileURLToPath(new URL(`../../${entries[name]}`, import.meta.url))],
+      {
+        env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', LOG_LEVEL: 'warn', ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    )
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk: Buffer) => {
+        output = (output + chunk.toString()).slice(-20_000)
+      })
+  }
+  const kill = async () => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+  }
+  start()
+  afterAll(kill)
+  return { kill, start, said: () => output }
+}
+
+/** Resolves once the service says that all of it is well. */
+export const untilWell = (apiUrl: string): Promise<Response | undefined> =>
+  eventually(
+    () => fetch(`${apiUrl}/health`).catch(() => undefined),
+    (answer) => answer?.status === 200,
+    40,
+  )
