@@ -66,7 +66,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const password = await keptPassword(dir, place.data)
   const logFile = join(dir, 'postgres.log')
   await endLeftover(place.data, log)
-  if (!(await exists(join(place.data, 'PG_VERSION')))) await makeCluster(place, password, logFile)
+  const more = options.settings?.fsync === 'off' ? ['--no-sync'] : []
+  if (!(await exists(join(place.data, 'PG_VERSION')))) await makeCluster(place, password, logFile, more)
 
   const port = options.port ?? (await freePort())
   const settings = { ...smallServer, ...options.settings, port: String(port) }
@@ -115,7 +116,12 @@ async function keptPassword(dir: string, data: string): Promise<string> {
 }
 
 /** Made beside its place and moved there when whole, so that a killed initdb leaves nothing half. */
-async function makeCluster({ initdb, data, runAs }: PostgresPlace, password: string, logFile: string): Promise<void> {
+async function makeCluster(
+  { initdb, data, runAs }: PostgresPlace,
+  password: string,
+  logFile: string,
+  more: readonly string[],
+): Promise<void> {
   const half = `${data}.half`
   const passwordFile = `${data}.initdb`
   await rm(half, { recursive: true, force: true })
@@ -127,7 +133,7 @@ async function makeCluster({ initdb, data, runAs }: PostgresPlace, password: str
     const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
     const making = await ServerProcess.start({
       executable: initdb,
-      args: [...args, ...locale],
+      args: [...args, ...locale, ...more],
       env: plainEnv,
       logFile,
       runAs,

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Connection } from '@temporalio/client'
 import type { Logger } from '../log.ts'
+import { searchAttributes } from '../temporal.ts'
 import { freePort } from './ports.ts'
 import { endProcess, listProcesses, type ProcessEntry, type Signals } from './processes.ts'
 import { ServerProcess } from './server-process.ts'
@@ -16,9 +17,6 @@ const shutdown: Signals = [
   ['SIGTERM', 8000],
   ['SIGKILL', 2000],
 ]
-
-/** What operators can search workflows by. Stored unencrypted: never a secret. */
-export const searchAttributes = ['RelayState', 'Region', 'PlanTier', 'UserId'] as const
 
 /** Four times faster than the store as it comes, and still safe against a killed process. */
 const fileStore = (file: string) => [

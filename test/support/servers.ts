@@ -1,7 +1,4 @@
 /** One Postgres and one Temporal for the whole test run, or those that TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS name. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type {} from 'vitest'
 import type { TestProject } from 'vitest/node'
 import { readStackConfig } from '../../platform/config.ts'
@@ -10,6 +7,7 @@ import { sendSignal } from '../../platform/embedded/processes.ts'
 import { startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../platform/log.ts'
+import { makeFolder, removeFolder } from './folders.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -50,13 +48,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
 const endWithRunner = (pid: number) => process.once('exit', () => sendSignal(pid, 'SIGKILL'))
 
 async function startPostgres(stops: Array<() => Promise<void>>): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'relay-test-postgres-'))
+  const dir = await makeFolder()
   // A power failure during the tests may cost these data; a killed process still does not.
   const server = await startEmbeddedPostgres({ dir, log, settings: { fsync: 'off', full_page_writes: 'off' } })
   endWithRunner(server.pid)
   stops.push(async () => {
     await server.stop()
-    await rm(dir, { recursive: true, force: true })
+    await removeFolder(dir)
   })
   return server.url
 }

@@ -12,9 +12,11 @@ import { createLog } from '../../../platform/log.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 
 const log = createLog('test', 'silent')
+/** What these tests kill are processes, never the machine. */
+const settings = { fsync: 'off' }
 
 async function started(dir: string) {
-  const server = await startEmbeddedPostgres({ dir, log })
+  const server = await startEmbeddedPostgres({ dir, log, settings })
   onTestFinished(() => server.stop())
   return server
 }
@@ -32,7 +34,8 @@ const keepNumber = (url: string) => query(url, (sql) => sql`create table kept as
 const keptNumber = (url: string) => query(url, async (sql) => (await sql`select number from kept`)[0]?.number)
 
 test('a new folder becomes a database named svc that syncs what it commits', async () => {
-  const server = await started(await temporaryFolder())
+  const server = await startEmbeddedPostgres({ dir: await temporaryFolder(), log })
+  onTestFinished(() => server.stop())
   const [row] = await query(
     server.url,
     (sql) => sql`select current_database() as name, current_setting('fsync') as fsync,
@@ -43,7 +46,7 @@ test('a new folder becomes a database named svc that syncs what it commits', asy
 
 test('data survive a stop and a start', async () => {
   const dir = await temporaryFolder()
-  const first = await startEmbeddedPostgres({ dir, log })
+  const first = await startEmbeddedPostgres({ dir, log, settings })
   await keepNumber(first.url)
   await first.stop()
   expect(await commandOf(first.pid)).toBeUndefined()
@@ -52,7 +55,7 @@ test('data survive a stop and a start', async () => {
 
 test('data survive a killed server, whose stale pid file is no obstacle', async () => {
   const dir = await temporaryFolder()
-  const first = await startEmbeddedPostgres({ dir, log })
+  const first = await startEmbeddedPostgres({ dir, log, settings })
   await keepNumber(first.url)
   sendSignal(first.pid, 'SIGKILL')
   await first.exited
@@ -61,7 +64,7 @@ test('data survive a killed server, whose stale pid file is no obstacle', async 
 
 test('a server that a killed supervisor left running is shut down before the next one starts', async () => {
   const dir = await temporaryFolder()
-  const orphan = await startEmbeddedPostgres({ dir, log })
+  const orphan = await startEmbeddedPostgres({ dir, log, settings })
   await keepNumber(orphan.url)
   const next = await started(dir)
   expect(await orphan.exited).toBe('ended with code 0')
@@ -70,7 +73,7 @@ test('a server that a killed supervisor left running is shut down before the nex
 
 test('a stale pid file that names a stranger by now costs the stranger nothing', async () => {
   const dir = await temporaryFolder()
-  await (await startEmbeddedPostgres({ dir, log })).stop()
+  await (await startEmbeddedPostgres({ dir, log, settings })).stop()
   const stranger = spawn('sleep', ['60'])
   onTestFinished(() => void stranger.kill())
   await once(stranger, 'spawn')
@@ -100,9 +103,9 @@ test('nobody without the password gets in, and only the owner may read it', asyn
 
 test('a lost password is named instead of shutting the owner out in silence', async () => {
   const dir = await temporaryFolder()
-  await (await startEmbeddedPostgres({ dir, log })).stop()
+  await (await startEmbeddedPostgres({ dir, log, settings })).stop()
   await rm(join(dir, 'password'))
-  await expect(startEmbeddedPostgres({ dir, log })).rejects.toThrow(/password is gone/)
+  await expect(startEmbeddedPostgres({ dir, log, settings })).rejects.toThrow(/password is gone/)
 })
 
 const outside = Object.values(networkInterfaces())
@@ -118,6 +121,6 @@ test.skipIf(outside === undefined)('the server is not reachable from other machi
 
 test('a server that can not start says why in its own words', async () => {
   const dir = await temporaryFolder()
-  const start = startEmbeddedPostgres({ dir, log, settings: { shared_buffers: 'plenty' } })
+  const start = startEmbeddedPostgres({ dir, log, settings: { ...settings, shared_buffers: 'plenty' } })
   await expect(start).rejects.toThrow(/invalid value for parameter "shared_buffers"/)
 })

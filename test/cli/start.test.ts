@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { makeFolder, removeFolder, temporaryFolder } from '../support/folders.ts'
+import { endAll, endAllAfterwards, processesOf, Stack } from '../support/stack.ts'
+
+const startMillisMax = 180_000
+const run = promisify(execFile)
+
+async function paste(...lines: string[]): Promise<string> {
+  return (await run('bash', ['-c', lines.join('\n')], { timeout: 30_000 })).stdout
+}
+
+interface SessionReply {
+  session: { session_id: string; state: string } | null
+}
+
+/** Looks until the relay is in that state. */
+async function untilState(stack: Stack, jwt: string, state: string): Promise<void> {
+  const url = `${stack.api}/api/v1/relay/active?connection_id=demo`
+  let seen: unknown
+  for (let look = 0; look < 40; look++) {
+    const response = await fetch(url, { headers: { authorization: `Bearer ${jwt}` } })
+    const { session } = (await response.json()) as SessionReply
+    if (session?.state === state) return
+    seen = session?.state
+    await sleep(500)
+  }
+  throw new Error(`the relay is ${seen}, not ${state}`)
+}
+
+const names = async (dataDir: string) => (await processesOf(dataDir)).map(({ command }) => command)
+
+describe('on an empty folder', () => {
+  let dataDir: string
+  let stack: Stack
+
+  beforeAll(async () => {
+    dataDir = await makeFolder()
+    stack = await new Stack(dataDir).ready()
+  }, startMillisMax)
+
+  afterAll(async () => {
+    await endAll(dataDir)
+    await removeFolder(dataDir)
+  })
+
+  test('the command lines that it shows start, show and stop a relay when they are pasted', async () => {
+    const [signIn = '', start = '', look = '', stop = ''] = stack.commandLines
+    const started = JSON.parse(await paste(signIn, start)) as SessionReply
+    expect(started.session?.state).toBe('provisioning')
+    const jwt = (await paste(signIn, 'echo $JWT')).trim()
+    await untilState(stack, jwt, 'active')
+    expect(JSON.parse(await paste(`JWT=${jwt}`, look))).toMatchObject({ session: { state: 'active' } })
+    expect(JSON.parse(await paste(`JWT=${jwt}`, stop))).toMatchObject({
+      session: { session_id: started.session?.session_id, state: 'stopped' },
+    })
+  })
+
+  test('the demo takes a client from sign-in to the history of moves', async () => {
+    const { stdout } = await run(process.execPath, ['--import', 'tsx', 'cli/demo.ts'], {
+      env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
+      timeout: 60_000,
+    })
+    expect(stdout).toMatch(/the plugin polled: complete/)
+    expect(stdout).toMatch(/the relay is active, \d+ ms after it was asked for/)
+    expect(stdout).toMatch(/provisioning → active +relay_ready/)
+    expect(stdout).toMatch(/grace +→ stopped +stop_requested/)
+  })
+
+  test('a second start is refused and says which process is in its way', async () => {
+    const second = new Stack(dataDir)
+    expect(await second.ended()).toBe(1)
+    expect(second.output).toMatch(/Another start \(process \d+\) is running on .*Stop it first/)
+    expect((await fetch(`${stack.api}/health`)).status).toBe(200)
+  })
+
+  test('an API that crashes is started again', async () => {
+    const api = (await processesOf(dataDir)).find(({ command }) => command.endsWith('/api/server.ts'))
+    process.kill(api?.pid ?? 0, 'SIGKILL')
+    await stack.waitFor(/! api ended by SIGKILL; it is started again in 0.5 s/)
+    let status = 0
+    for (let attempt = 0; attempt < 60 && status !== 200; attempt++) {
+      await sleep(250)
+      status = await fetch(`${stack.api}/health`).then(
+        (response) => response.status,
+        () => 0,
+      )
+    }
+    expect(status).toBe(200)
+  })
+})
+
+test('SIGTERM ends everything, a live relay too', { timeout: startMillisMax }, async () => {
+  const dataDir = await temporaryFolder()
+  endAllAfterwards(dataDir)
+  const stack = await new Stack(dataDir).ready()
+  const [signIn = '', start = ''] = stack.commandLines
+  await paste(signIn, start)
+  await untilState(stack, (await paste(signIn, 'echo $JWT')).trim(), 'active')
+  expect(await stack.end('SIGTERM')).toBe(0)
+  expect(await names(dataDir)).toEqual([])
+  expect(stack.output).not.toContain('did not stop cleanly')
+})
+
+test('what a killed start leaves behind is ended by the next one, which goes on with its data', {
+  timeout: startMillisMax,
+}, async () => {
+  const dataDir = await temporaryFolder()
+  endAllAfterwards(dataDir)
+  const first = await new Stack(dataDir).ready()
+  const [signIn = '', start = ''] = first.commandLines
+  const begun = JSON.parse(await paste(signIn, start)) as SessionReply
+  await first.end('SIGKILL')
+  expect(await names(dataDir)).toContainEqual(expect.stringContaining('postgres'))
+
+  const second = await new Stack(dataDir).ready()
+  expect(second.output).toContain('! postgres of a killed start was still running; ended it')
+  // The same account, the same port for relays to report to, and the same relay.
+  expect(second.commandLines).toEqual(first.commandLines)
+  const [, , look = ''] = second.commandLines
+  const found = JSON.parse(await paste(signIn, look)) as SessionReply
+  expect(found.session?.session_id).toBe(begun.session?.session_id)
+  expect(await second.end('SIGINT')).toBe(0)
+  expect(await names(dataDir)).toEqual([])
+})
+
+test('a stop in the middle of a start leaves nothing either', { timeout: startMillisMax }, async () => {
+  const dataDir = await temporaryFolder()
+  endAllAfterwards(dataDir)
+  const stack = new Stack(dataDir)
+  await stack.waitFor('Starting Temporal')
+  expect(await stack.end('SIGINT')).toBe(0)
+  expect(await names(dataDir)).toEqual([])
+  await expect(readFile(join(dataDir, 'lock.json'))).rejects.toThrow('ENOENT')
+})
+
+test('the demo without a running service says how to start one', async () => {
+  const demo = run(process.execPath, ['--import', 'tsx', 'cli/demo.ts'], {
+    env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: await temporaryFolder() },
+  })
+  await expect(demo).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('Start it first: npm start') })
+})
