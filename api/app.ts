@@ -1,8 +1,9 @@
 /** The HTTP application: what happens to every request before and after its route. */
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { Router, type RouterContext } from '@koa/router'
-import Koa, { type Middleware } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import { koaBody } from 'koa-body'
 import helmet from 'koa-helmet'
 import type { z } from 'zod'
@@ -34,6 +35,7 @@ export function createApp({ services, identify, httpMetrics, routes, pages, isRe
   app.use(observe(services, httpMetrics))
   app.use(answerRefusals(services))
   app.use(securityHeaders)
+  app.use(refuseUnreadable)
   app.use(pages.routes())
   app.use(refuseUntilReady(isReady))
   const router = new Router({ prefix: basePath, sensitive: true, strict: true })
@@ -93,6 +95,23 @@ const securityHeaders: Middleware = helmet({
   referrerPolicy: { policy: 'no-referrer' },
 })
 
+/** An address that can't be read, or no host at all, which Node would refuse in its own words. */
+const refuseUnreadable: Middleware = (ctx, next) => {
+  const { headers, httpVersion } = ctx.req
+  if ((headers.host === undefined && httpVersion === '1.1') || !isAddressReadable(ctx)) throw notHttp()
+  return next()
+}
+
+function isAddressReadable(ctx: Context): boolean {
+  try {
+    return ctx.path !== undefined
+  } catch {
+    return false
+  }
+}
+
+export const notHttp = (): Refusal => new Refusal('invalid_request', 'This is not a valid HTTP request.')
+
 const refuseUntilReady =
   (isReady: () => boolean): Middleware =>
   (_, next) => {
@@ -127,11 +146,9 @@ function mount(router: Router, route: Route, services: Services, identify: Ident
 }
 
 async function readBody(ctx: RouterContext, parseBody: Middleware): Promise<unknown> {
-  if (!ctx.is('json')) {
-    // An absent body is a bad one, of the right type.
-    if (ctx.is() === null) throw new Refusal('invalid_request', 'The request has no body: send a JSON object.')
-    throw new Refusal('unsupported_media_type')
-  }
+  // Nothing sent says nothing: a route takes it when it requires no field.
+  if (isBodyAbsent(ctx.req)) return {}
+  if (!ctx.is('json')) throw new Refusal('unsupported_media_type')
   try {
     await parseBody(ctx as never, async () => {})
   } catch (error) {
@@ -142,6 +159,9 @@ async function readBody(ctx: RouterContext, parseBody: Middleware): Promise<unkn
   }
   return (ctx.request as { body?: unknown }).body
 }
+
+const isBodyAbsent = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
 
 /** Checks the outside world against a schema. A path that names nothing possible is not found; the rest is invalid. */
 function parsed<Value>(schema: z.ZodType<Value>, value: unknown, where: 'path' | 'query' | 'body'): Value {
@@ -159,7 +179,7 @@ function parsed<Value>(schema: z.ZodType<Value>, value: unknown, where: 'path' |
 /** An address to count by: what the trusted proxies say when that is an address, else the peer's own. */
 function clientAddress(claimed: string, peer: string | undefined): string {
   const address = isIP(claimed) ? claimed : (peer ?? '0.0.0.0')
-  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
+  return address.replace(/^::ffff:(?=[\d.]+$)/i, '')
 }
 
 /** A known path with another method is told so, everything else is unknown. */

@@ -18,7 +18,7 @@ export const report = route({
   body: z.object({
     session_id: id,
     instance_id: storable(128),
-    observed_at: z.string().max(64).optional(),
+    observed_at: z.iso.datetime({ offset: true }).optional(),
     stats: Stats.optional(),
   }),
   answers: {

@@ -1,4 +1,5 @@
 /** The API process: its services, its listener, and what it says of itself. */
+import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,14 +15,13 @@ import type { Logger } from '../platform/log.ts'
 import { connectTemporal } from '../platform/temporal.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { createAccessTokens } from './access-tokens.ts'
-import { createApp } from './app.ts'
+import { createApp, notHttp } from './app.ts'
 import { createIdentify } from './callers.ts'
 import { createDeliveries } from './deliveries.ts'
 import { createHttpMetrics } from './metrics.ts'
 import { createPages } from './pages.ts'
 import { createPasswords } from './passwords.ts'
 import { createRateLimits } from './rate-limits.ts'
-import { Refusal } from './refusals.ts'
 import { routes } from './routes.ts'
 import type { Services } from './services.ts'
 
@@ -55,10 +55,14 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
     pages: createPages(services, registry, routes),
     isReady: () => isReady,
   })
+  const answer = app.callback()
+  // The app itself refuses a request without a host, in the contract's words.
   const server = createServer(
-    { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000 },
-    app.callback(),
+    { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000, requireHostHeader: false },
+    answer,
   )
+  // An expectation that nobody knows is passed over: Node's own 417 has no body.
+  server.on('checkExpectation', answer)
   server.on('clientError', refuseUnreadable)
   await listen(server, config.port)
   life.hold('listener', server, drain)
@@ -113,10 +117,15 @@ async function drain(server: Server): Promise<void> {
 /** What is no HTTP request at all still gets the contract's error body. */
 function refuseUnreadable(_: Error, socket: Socket): void {
   if (!socket.writable) return
-  const body = JSON.stringify(new Refusal('invalid_request', 'This is not a valid HTTP request.').body)
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
+  const body = JSON.stringify(notHttp().body)
+  const head = [
+    'HTTP/1.1 400 Bad Request',
+    `X-Request-Id: ${randomUUID()}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
 /** Says every few seconds that relays can report: silence while nobody says so is not a relay's fault. */
