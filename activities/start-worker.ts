@@ -1,15 +1,14 @@
 /** A worker: runs workflows, activities and background jobs, and says every few seconds that it does. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DefaultLogger, type NativeConnection, Runtime, Worker } from '@temporalio/worker'
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 import { Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
 import { beat, endBeat } from '../db/workers.ts'
 import type { Config } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
-import { connectTemporal, connectTemporalWorker } from '../platform/temporal.ts'
-import { searchAttributes } from '../workflows/messages.ts'
+import { connectTemporal, connectTemporalWorker, registerSearchAttributes } from '../platform/temporal.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { startJobs } from './jobs.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
@@ -120,15 +119,3 @@ export const leaveSignalsAlone = (log: Logger): Runtime =>
       log[level === 'WARN' ? 'warn' : 'error']({ ...rest, ...(error ? { err: error } : {}) }, message)
     }),
   })
-
-/** Tells the server of the attributes that operators filter by. Those that exist already are fine. */
-async function registerSearchAttributes(connection: NativeConnection, namespace: string): Promise<void> {
-  const keyword = 2
-  const known = await connection.operatorService.listSearchAttributes({ namespace })
-  const missing = searchAttributes.filter((name) => !(name in (known.customAttributes ?? {})))
-  if (missing.length === 0) return
-  await connection.operatorService.addSearchAttributes({
-    namespace,
-    searchAttributes: Object.fromEntries(missing.map((name) => [name, keyword])),
-  })
-}

@@ -60,3 +60,18 @@ export const isTemporalOutage = (error: unknown): boolean =>
   isGrpcServiceError(error)
     ? [1, 4, 8, 14].includes(error.code)
     : error instanceof Error && error.name === 'ServiceError'
+
+/** What operators can search workflows by; all are keywords. Stored unencrypted: never a secret. */
+export const searchAttributes = ['RelayState', 'Region', 'PlanTier', 'UserId'] as const
+
+/** Tells the server of the attributes that operators filter by. Those that exist already are fine. */
+export async function registerSearchAttributes(connection: NativeConnection, namespace: string): Promise<void> {
+  const keyword = 2
+  const known = await connection.operatorService.listSearchAttributes({ namespace })
+  const missing = searchAttributes.filter((name) => !(name in (known.customAttributes ?? {})))
+  if (missing.length === 0) return
+  await connection.operatorService.addSearchAttributes({
+    namespace,
+    searchAttributes: Object.fromEntries(missing.map((name) => [name, keyword])),
+  })
+}

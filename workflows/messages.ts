@@ -64,6 +64,3 @@ export const idle = defineSignal<[]>('relay.idle')
 
 /** Look at the actor's own view. */
 export const snapshot = defineQuery<RelaySessionSnapshot>('snapshot')
-
-/** Search attributes that an operator filters by in the Temporal UI; all are keywords. */
-export const searchAttributes = ['RelayState', 'Region', 'PlanTier', 'UserId'] as const
