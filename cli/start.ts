@@ -31,6 +31,7 @@ const log = createLog('start', 'warn', { write: (line) => progress.note(readable
 const life = new Lifecycle(log, 25_000)
 const kept: Kept[] = []
 const asked = new AbortController()
+let lockedFolder: string | undefined
 
 /** The parts of the environment that are known only once the servers run. */
 type Variables = Record<string, string>
@@ -38,6 +39,7 @@ type Variables = Record<string, string>
 async function bringUp(stack: StackConfig): Promise<void> {
   const folder = life.hold('data folder', await DataFolder.lock(stack.dataDir), (held) => held.release())
   const dataDir = folder.path
+  lockedFolder = dataDir
   for (const name of folder.ended) progress.note(`! ${name} of a killed start was still running; ended it`)
   const logs = join(dataDir, 'logs')
   await mkdir(logs, { recursive: true })
@@ -269,9 +271,12 @@ function listenForTheEndOfNpm({ environment }: StackConfig): void {
   timer.unref()
 }
 
+/** What is left of the locks the next start clears away. */
 async function force(): Promise<void> {
   progress.note('Ending everything at once.')
-  await Promise.race([Promise.all(kept.map((one) => one.kill())), new Promise((resolve) => setTimeout(resolve, 2000))])
+  const relays = lockedFolder ? endLocalRelays(lockedFolder, [['SIGKILL', 1000]]) : undefined
+  const all = Promise.allSettled([relays, ...kept.map((one) => one.kill())])
+  await Promise.race([all, new Promise((resolve) => setTimeout(resolve, 2000))])
   process.exit(130)
 }
 

@@ -118,14 +118,15 @@ const isRelayOf =
 export const localRelaysAreGone = async (dataDir: string): Promise<boolean> =>
   !(await listProcesses()).some(isRelayOf(dataDir))
 
+const relayStop: Signals = [
+  ['SIGTERM', 3000],
+  ['SIGKILL', 2000],
+]
+
 /** Ends the local relays of this data folder, which outlive the worker on purpose. @returns how many there were. */
-export async function endLocalRelays(dataDir: string): Promise<number> {
+export async function endLocalRelays(dataDir: string, signals = relayStop): Promise<number> {
   const isRelay = isRelayOf(dataDir)
   const relays = (await listProcesses()).filter(isRelay)
-  const signals = [
-    ['SIGTERM', 3000],
-    ['SIGKILL', 2000],
-  ] as const
   await Promise.all(relays.map(({ pid }) => endProcess(pid, isRelay, signals)))
   return relays.length
 }
