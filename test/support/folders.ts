@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
 /** With no link in its path, and open to the user as whom the embedded Postgres runs when the tests run as root. */
-export async function makeFolder(): Promise<string> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'relay-test-')))
+export async function makeFolder(name = ''): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), `relay-test-${name}`)))
   await chmod(folder, 0o755)
   return folder
 }

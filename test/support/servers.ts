@@ -3,7 +3,7 @@ import type {} from 'vitest'
 import type { TestProject } from 'vitest/node'
 import { readStackConfig } from '../../platform/config.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
-import { sendSignal } from '../../platform/embedded/processes.ts'
+import { commandOf, endProcess, listProcesses, sendSignal } from '../../platform/embedded/processes.ts'
 import { startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../platform/log.ts'
@@ -26,6 +26,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const teardown = async () => {
     await Promise.all(stops.map((stop) => stop()))
   }
+  await endServersOfDeadRuns()
   const began = performance.now()
   const given = readStackConfig().test
   const started = await Promise.allSettled([
@@ -47,8 +48,22 @@ export default async function setup(project: TestProject): Promise<() => Promise
 /** For a run that is broken off before its teardown. */
 const endWithRunner = (pid: number) => process.once('exit', () => sendSignal(pid, 'SIGKILL'))
 
+/** Names the run, so that a later one can tell whether it still goes on. */
+const folderName = `servers-of-${process.pid}-`
+
+/** A run that was killed could not stop its servers. */
+async function endServersOfDeadRuns(): Promise<void> {
+  const runnerOf = (command: string) => Number(/relay-test-servers-of-(\d+)-/.exec(command)?.[1] ?? 0)
+  for (const { pid, command } of await listProcesses()) {
+    const runner = runnerOf(command)
+    if (runner === 0 || (await commandOf(runner)) !== undefined) continue
+    if (await endProcess(pid, (now) => now.command === command, [['SIGKILL', 5000]]))
+      say(`ended a server of run ${runner}`)
+  }
+}
+
 async function startPostgres(stops: Array<() => Promise<void>>): Promise<string> {
-  const dir = await makeFolder()
+  const dir = await makeFolder(folderName)
   // A power failure during the tests may cost these data; a killed process still does not.
   const server = await startEmbeddedPostgres({ dir, log, settings: { fsync: 'off', full_page_writes: 'off' } })
   endWithRunner(server.pid)
@@ -74,8 +89,12 @@ async function startTemporal(stops: Array<() => Promise<void>>): Promise<string>
       told = step
     },
   })
-  const server = await startEmbeddedTemporal({ executable, dir: null, log })
+  const dir = await makeFolder(folderName)
+  const server = await startEmbeddedTemporal({ executable, dir, log })
   endWithRunner(server.pid)
-  stops.push(server.stop)
+  stops.push(async () => {
+    await server.stop()
+    await removeFolder(dir)
+  })
   return server.address
 }
