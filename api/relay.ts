@@ -88,7 +88,8 @@ async function answerStart(
     default: {
       for (const session of outcome.toDeliver) {
         // Coming back from a stop is worth a moment's wait, so that the answer shows it; a new start is not.
-        if (outcome.type === 'existing') await deliveries.sendAndWait(session, actorMillisMax)
+        if (outcome.type === 'existing' && session.id === outcome.session.id)
+          await deliveries.sendAndWait(session, actorMillisMax)
         else deliveries.send(session)
       }
       const isResumed = outcome.type === 'existing' && outcome.toDeliver.length > 0

@@ -39,9 +39,13 @@ export async function entitlementOf(sql: Sql, userId: string): Promise<Entitleme
   return row && judge(row)
 }
 
-/** Provisioning, active, and grace for lost health; a session that was asked to stop makes room for another. */
-export const countsAgainstLimit = (sql: Sql) =>
-  sql`s.state <> 'stopped' and s.command = 'run' and not (s.state = 'grace' and s.reason = 'stop_requested')`
+/**
+ * Provisioning, active, and grace for lost health. A session that was asked to stop makes room for another, until it is asked
+ * to go on: then it counts at once, though its actor may hear of it later.
+ */
+export const countsAgainstLimit = (sql: Sql) => sql`
+  (s.state <> 'stopped' and s.command = 'run'
+    and not (s.state = 'grace' and s.reason = 'stop_requested' and s.commanded_at <= s.grace_started_at))`
 
 function judge(row: EntitlementRow): Entitlement {
   const paid = row.plan_tier === 'paid'

@@ -140,7 +140,8 @@ export const recordCommand = async (
           when command in ('stop', 'stop_now') and ${command} = 'stop' then 'stop_now'
           else ${command} end,
         command_actor = case when command = 'disconnect' then command_actor else ${actor} end,
-        command_seq = command_seq + 1, commanded_at = now()
+        -- The clock's own time: the transaction may have begun before a move that it waited for.
+        command_seq = command_seq + 1, commanded_at = clock_timestamp()
       where id = ${sessionId} and state <> 'stopped'
       returning ${relaySessionColumns(sql)}`,
   )

@@ -3,15 +3,9 @@
  * each sees what the one before it left. It reserves the session; the actor does the rest.
  */
 import { type Database, first, type Sql } from './connection.ts'
-import { type Entitlement, entitlementOf } from './entitlements.ts'
+import { countsAgainstLimit, type Entitlement, entitlementOf } from './entitlements.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
-import {
-  liveRelaySessions,
-  type RelaySessionRow,
-  recordCommand,
-  relaySessionById,
-  relaySessionColumns,
-} from './relay-sessions.ts'
+import { type RelaySessionRow, recordCommand, relaySessionById, relaySessionColumns } from './relay-sessions.ts'
 
 export interface StartRequest {
   readonly userId: string
@@ -49,31 +43,24 @@ export const startRelay = (sql: Database, request: StartRequest): Promise<StartO
     const window = await countRequest(tx, request.rateLimitKey)
     if (window.requests > request.rateLimit) return { type: 'rate_limited', window }
 
-    const live = await liveRelaySessions(tx, request.userId)
+    const live = await lockLive(tx, request.userId)
     const existing = live.find((session) => session.connection_id === request.connectionId)
-    if (existing) {
-      const resumed = await resume(tx, existing)
-      if (resumed) {
-        await remember(tx, request, existing.id)
-        return {
-          type: 'existing',
-          session: resumed,
-          toDeliver: resumed.command_seq > existing.command_seq ? [resumed] : [],
-          window,
-        }
-      }
-      // It stopped between the two reads: there is none any more.
-      live.splice(live.indexOf(existing), 1)
+    if (existing && !isStopping(existing)) {
+      await remember(tx, request, existing.id)
+      // Asked to go on already, but its actor may not know yet.
+      return { type: 'existing', session: existing, toDeliver: isInStopGrace(existing) ? [existing] : [], window }
     }
     const entitlement = await entitlementOf(tx, request.userId)
     if (!entitlement) throw new Error('a signed-in user has no row')
     if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
     if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }
-    if (await isFull(tx, request)) return { type: 'region_full', window }
-    const displaced = live.length >= entitlement.maxConcurrentConns ? await makeRoom(tx, live) : []
-    const session = await reserve(tx, request)
+    const resumed = existing && (await recordCommand(tx, existing.id, 'run', 'user'))
+    if (!resumed && (await isFull(tx, request))) return { type: 'region_full', window }
+    const others = live.filter((session) => session !== existing)
+    const displaced = await makeRoom(tx, others, entitlement.maxConcurrentConns)
+    const session = resumed ?? (await reserve(tx, request))
     await remember(tx, request, session.id)
-    return { type: 'reserved', session, toDeliver: [session, ...displaced], window }
+    return { type: resumed ? 'existing' : 'reserved', session, toDeliver: [session, ...displaced], window }
   }) as Promise<StartOutcome>
 
 /** The same key within its hour: the session as it is now, whatever became of it. */
@@ -92,18 +79,20 @@ async function replayed(
   return session && { type: 'replayed', session, toDeliver: [] }
 }
 
-/** The connection's session, told to run on if it was asked to stop; nothing when it has stopped meanwhile. */
-async function resume(tx: Sql, { id }: RelaySessionRow): Promise<RelaySessionRow | undefined> {
-  const row = first(
-    await tx<
-      RelaySessionRow[]
-    >`select ${relaySessionColumns(tx)} from relay_sessions where id = ${id} and state <> 'stopped' for update`,
-  )
-  if (!row) return undefined
-  const stopping =
-    row.command === 'stop' || row.command === 'stop_now' || (row.state === 'grace' && row.reason === 'stop_requested')
-  return stopping ? recordCommand(tx, id, 'run', 'user') : row
+interface LiveSession extends RelaySessionRow {
+  readonly counts: boolean
 }
+
+/** All live sessions of the user, oldest first, held as they are until the transaction ends. */
+const lockLive = async (tx: Sql, userId: string): Promise<LiveSession[]> =>
+  tx<LiveSession[]>`
+    select ${relaySessionColumns(tx)}, ${countsAgainstLimit(tx)} as counts from relay_sessions s
+    where user_id = ${userId} and state <> 'stopped' order by created_at, id for no key update`
+
+/** It was asked to end and may still be asked to go on, which takes the same entitlement as a new start. */
+const isStopping = ({ counts, command }: LiveSession): boolean => !counts && command !== 'disconnect'
+
+const isInStopGrace = ({ state, reason }: RelaySessionRow): boolean => state === 'grace' && reason === 'stop_requested'
 
 /** One region is reserved in by one transaction at a time, so that its last place is given once. */
 async function isFull(tx: Sql, { region, regionCapacity }: StartRequest): Promise<boolean> {
@@ -116,11 +105,10 @@ async function isFull(tx: Sql, { region, regionCapacity }: StartRequest): Promis
   return (taken?.sessions ?? 0) >= regionCapacity
 }
 
-/** The plan's relays are all there, some only in grace for a stop: the oldest of those goes at once. */
-async function makeRoom(tx: Sql, live: readonly RelaySessionRow[]): Promise<RelaySessionRow[]> {
-  const oldest = live.find(
-    (session) => session.command === 'stop' || (session.state === 'grace' && session.reason === 'stop_requested'),
-  )
+/** When the plan's relays are all there, some only in grace for a stop, the oldest of those goes at once. */
+async function makeRoom(tx: Sql, live: readonly LiveSession[], most: number): Promise<RelaySessionRow[]> {
+  const staying = live.filter(({ command }) => command === 'run' || command === 'stop')
+  const oldest = staying.length >= most ? staying.find(isStopping) : undefined
   const stopped = oldest && (await recordCommand(tx, oldest.id, 'stop_now', 'system'))
   return stopped ? [stopped] : []
 }
