@@ -75,9 +75,10 @@ async function watchHealth({ config, sql, log, actors }: Needs): Promise<void> {
   const { healthTimeoutSeconds, maxSessionSeconds } = config.relay
 
   for (const region of await silentSessions(sql, healthTimeoutSeconds)) {
+    if (region.silent.length === 0) continue
     if (isRegionalOutage(region)) {
       log.error(
-        { region: region.region, active: region.active, silent: region.silent.length },
+        { region: region.region, active: region.active, quiet: region.quiet },
         'most relays of a region fell silent at once',
       )
     } else {
@@ -92,17 +93,15 @@ async function watchHealth({ config, sql, log, actors }: Needs): Promise<void> {
           state === 'provisioning' ? actors.ready(id) : actors.healthRestored(id),
     ),
   )
-  await tell(
-    (await idleSessions(sql, maxSessionSeconds)).map(
-      ({ id }) =>
-        () =>
-          actors.idle(id),
-    ),
-  )
+  const idle = await idleSessions(sql, maxSessionSeconds)
+  await tell(idle.map((id) => () => actors.idle(id)))
 }
 
-/** When most of a region falls silent at once it is the region or the way to it, and stopping relays would make it worse. */
-export const isRegionalOutage = ({ active, silent }: SilentRegion): boolean => active >= 5 && silent.length > active / 2
+/**
+ * When most of a region falls silent at once it is the region or the way to it, and stopping relays would make it worse.
+ * Judged by those that are about to be silent, or the first few to be so would be given up before the others tell.
+ */
+const isRegionalOutage = ({ active, quiet }: SilentRegion): boolean => active >= 5 && quiet > active / 2
 
 /** Destroys instances that no live session owns. A listing that fails condemns nothing. */
 async function sweepOrphans({ config, sql, log, providers }: Needs): Promise<void> {

@@ -5,7 +5,7 @@
 import { AggregatorRegistry, Gauge, Registry } from 'prom-client'
 import { existingInstances } from '../db/instances.ts'
 import { listJobs } from '../db/jobs.ts'
-import { countOverlongSessions } from '../db/relay-health.ts'
+import { countOverlongSessions, silentSessions } from '../db/relay-health.ts'
 import { countLiveRelaySessions, oldestUndelivered } from '../db/relay-sessions.ts'
 import { countAliveWorkers, workerMetrics } from '../db/workers.ts'
 import type { Services } from './services.ts'
@@ -25,8 +25,9 @@ export async function renderMetrics(services: Services, own: Registry): Promise<
 }
 
 async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
-  const [sessions, overlong, undelivered, jobs, workers, instances, counted] = await Promise.all([
+  const [sessions, silence, overlong, undelivered, jobs, workers, instances, counted] = await Promise.all([
     countLiveRelaySessions(sql),
+    silentSessions(sql, config.relay.healthTimeoutSeconds),
     countOverlongSessions(sql, config.relay.maxSessionSeconds),
     oldestUndelivered(sql),
     listJobs(sql),
@@ -42,6 +43,11 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
   for (const { region } of config.regions)
     for (const state of ['provisioning', 'active', 'grace']) live.set({ state, region }, 0)
   for (const { state, region, sessions: count } of sessions) live.set({ state, region }, count)
+  const quiet = gauge('svc_relay_sessions_quiet', 'Active sessions that did not report for half the health timeout.', [
+    'region',
+  ])
+  for (const { region } of config.regions)
+    quiet.set({ region }, silence.find((one) => one.region === region)?.quiet ?? 0)
   gauge('svc_relay_sessions_overlong', 'Live sessions older than the longest duration.').set(overlong)
   gauge('svc_relay_commands_undelivered', 'Accepted commands that their actor is not known to have.').set(
     undelivered.commands,

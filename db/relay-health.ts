@@ -75,22 +75,27 @@ export async function reportingSince(
 
 export interface SilentRegion {
   region: string
-  /** Live relays that ought to report. */
+  /** Relays that ought to report. */
   active: number
+  /** Those that have not for half the timeout: the ones that are about to be silent. */
+  quiet: number
+  /** Those that have not for the whole timeout. */
   silent: string[]
 }
 
-/** Active sessions whose relay was silent for `timeoutSeconds` in which it could have been heard, by region. */
+/** Active sessions whose relay did not report for `timeoutSeconds` in which it could have been heard, by region. */
 export const silentSessions = async (sql: Sql, timeoutSeconds: number): Promise<SilentRegion[]> =>
   sql<SilentRegion[]>`
     with heard as (
-      select s.id, s.region, greatest(coalesce(h.last_report_at, s.active_at), r.since, s.active_at)
-        < now() - make_interval(secs => ${timeoutSeconds}) as silent
+      select s.id, s.region, now() - greatest(coalesce(h.last_report_at, s.active_at), r.since, s.active_at) as silence
       from relay_sessions s cross join reporting r
       left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
       where s.state = 'active' and r.seen_at >= now() - make_interval(secs => ${presenceSeconds(timeoutSeconds)})
     )
-    select region, count(*)::int as active, coalesce(array_agg(id) filter (where silent), '{}') as silent from heard group by region`
+    select region, count(*)::int as active,
+      (count(*) filter (where silence > make_interval(secs => ${timeoutSeconds / 2})))::int as quiet,
+      coalesce(array_agg(id) filter (where silence > make_interval(secs => ${timeoutSeconds})), '{}') as silent
+    from heard group by region`
 
 /** Sessions that wait for a report which did come: what the api told their actors got lost on its way. */
 export const overlookedReports = async (sql: Sql, limit: number): Promise<{ id: string; state: RelayState }[]> =>
@@ -102,10 +107,12 @@ export const overlookedReports = async (sql: Sql, limit: number): Promise<{ id: 
     limit ${limit}`
 
 /** Active sessions older than `longestSeconds` through which nobody sends. */
-export const idleSessions = async (sql: Sql, longestSeconds: number): Promise<{ id: string }[]> =>
-  sql<{ id: string }[]>`
+export const idleSessions = async (sql: Sql, longestSeconds: number): Promise<string[]> =>
+  (
+    await sql<{ id: string }[]>`
     select s.id from relay_sessions s join relay_health h on h.session_id = s.id
     where s.state = 'active' and s.created_at < now() - make_interval(secs => ${longestSeconds}) and h.idle_since is not null`
+  ).map((row) => row.id)
 
 /** Live sessions older than `longestSeconds`. */
 export const countOverlongSessions = async (sql: Sql, longestSeconds: number): Promise<number> =>

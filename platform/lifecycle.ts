@@ -43,6 +43,8 @@ export class Lifecycle {
     return new Promise((resolve) => {
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal))
       if (process.connected) process.once('disconnect', () => resolve('parent ended'))
+      // It had a parent once, which was gone before anybody asked.
+      else if (process.send) resolve('parent ended')
     })
   }
 }

@@ -92,7 +92,7 @@ export async function startTestWorker(
   api: TestApi,
   around?: (provider: RelayProvider) => RelayProvider,
 ): Promise<Lifecycle> {
-  const log = createLog('worker', process.env.TEST_LOG ?? 'fatal')
+  const log = createLog('worker', 'fatal')
   if (!areSignalsLeft) leaveSignalsAlone(log)
   areSignalsLeft = true
   const life = new Lifecycle(log)

@@ -1,0 +1,40 @@
+/** A relay session whose actor hands on to a new run early, as one does after days. */
+import { randomUUID } from 'node:crypto'
+import { startRelay } from '../../db/relay-starts.ts'
+import { type RelaySessionInput, relaySessionWorkflow, relaySessionWorkflowId } from '../../workflows/messages.ts'
+import type { TestApi } from './api.ts'
+
+/** Starts it and answers its id. Its actor hands on after 30 events instead of some ten thousand. */
+export async function startWithShortHistory({ services }: TestApi, userId: string): Promise<string> {
+  const { config, sql, temporal } = services
+  const outcome = await startRelay(sql, {
+    userId,
+    idempotencyKey: randomUUID(),
+    requestHash: Buffer.alloc(32),
+    connectionId: 'default',
+    region: 'local',
+    regionCapacity: 1000,
+    rateLimitKey: userId,
+    rateLimit: 1000,
+    pairToken: 'pair',
+    relayWsToken: 'ws',
+  })
+  if (outcome.type !== 'reserved') throw new Error(`not reserved but ${outcome.type}`)
+  const { session } = outcome
+  const input: RelaySessionInput = {
+    sessionId: session.id,
+    userId,
+    connectionId: 'default',
+    region: 'local',
+    createdAt: session.created_at.getTime(),
+    settings: config.relay,
+    historyEventsMax: 30,
+  }
+  const workflowId = relaySessionWorkflowId(session.id)
+  await temporal.workflow.start(relaySessionWorkflow, {
+    taskQueue: config.temporal.taskQueue,
+    workflowId,
+    args: [input],
+  })
+  return session.id
+}

@@ -1,0 +1,221 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Worker } from '@temporalio/worker'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { workflowBundlePath } from '../../activities/workflow-bundle.ts'
+import { recordCommand } from '../../db/relay-sessions.ts'
+import { createLog } from '../../platform/log.ts'
+import * as messages from '../../workflows/messages.ts'
+import { eventually, freeze, startService, type TestService } from '../support/relays.ts'
+import { startWithShortHistory } from '../support/short-history.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+
+const handleOf = (sessionId: string) =>
+  service.api.services.temporal.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
+const stateOf = async (sessionId: string) => (await service.history(sessionId)).session.state
+const untilState = (sessionId: string, state: string) =>
+  eventually(
+    () => stateOf(sessionId),
+    (now) => now === state,
+  )
+const untilEnded = (sessionId: string) =>
+  eventually(
+    () => handleOf(sessionId).describe(),
+    ({ status }) => status.name !== 'RUNNING',
+  )
+
+describe('the history of a relay session', () => {
+  test('has 40 events at most for a whole life', async () => {
+    const { user, session } = await service.activeRelay()
+    await user.stop({ session_id: session.session_id })
+    const { historyLength } = await untilEnded(session.session_id)
+    expect(historyLength).toBeLessThanOrEqual(40)
+  })
+
+  test('holds no secret', async () => {
+    const { user, session } = await service.activeRelay()
+    await user.stop({ session_id: session.session_id, immediate: true })
+    await untilEnded(session.session_id)
+    const text = JSON.stringify(await handleOf(session.session_id).fetchHistory())
+    const decoded = [...text.matchAll(/"data":"([A-Za-z0-9+/=]+)"/g)]
+      .map(([, data = '']) => Buffer.from(data, 'base64').toString())
+      .join('\n')
+    expect(decoded).toContain(session.session_id)
+    const [row] = await service.api.sql`select stream_token from users where id = ${user.userId}`
+    for (const secret of [session.pair_token, session.relay_ws_token, row?.stream_token]) {
+      expect(secret).toBeTruthy()
+      expect(text + decoded).not.toContain(secret)
+    }
+  })
+
+  test('shows state, region and user to whoever searches, and a summary to whoever looks', async () => {
+    const { user, session } = await service.activeRelay()
+    const { client } = { client: service.api.services.temporal }
+    const query = `RelayState = 'active' AND Region = 'local' AND UserId = '${user.userId}'`
+    const found = await eventually(
+      async () => {
+        const ids: string[] = []
+        for await (const { workflowId } of client.workflow.list({ query })) ids.push(workflowId)
+        return ids
+      },
+      (ids) => ids.length === 1,
+    )
+    expect(found).toEqual([messages.relaySessionWorkflowId(session.session_id)])
+    expect(await (await handleOf(session.session_id).describe()).staticSummary()).toBe(
+      'Relay in local for connection default',
+    )
+    const names = await timerNames(session.session_id)
+    expect(names).toEqual(['provisioning deadline', 'longest duration'])
+    await user.stop({ session_id: session.session_id })
+    expect(await timerNames(session.session_id)).toContain('grace after stop_requested ends')
+  })
+
+  test('is handed on when it grows long, with the deadline that it had', async () => {
+    const user = await service.user()
+    const sessionId = await startWithShortHistory(service.api, user.userId)
+    await untilState(sessionId, 'active')
+    const { firstExecutionRunId } = await firstRun(sessionId)
+    await user.stop({ session_id: sessionId })
+    const before = await handleOf(sessionId).query(messages.snapshot)
+    // Signals that change nothing still fill the history until it is handed on in the midst of the grace.
+    for (let index = 0; index < 4; index += 1) await handleOf(sessionId).signal(messages.healthRestored)
+    const runs = await eventually(
+      () => handleOf(sessionId).describe(),
+      ({ runId }) => runId !== firstExecutionRunId,
+    )
+    expect(runs.status.name).toBe('RUNNING')
+    const after = await handleOf(sessionId).query(messages.snapshot)
+    expect(after).toEqual(before)
+    expect(runs.typedSearchAttributes.getAll().find(({ key }) => key.name === 'RelayState')?.value).toBe('grace')
+    await untilState(sessionId, 'stopped')
+    await eventually(
+      () => service.relaysOf(sessionId),
+      (relays) => relays.length === 0,
+    )
+  })
+})
+
+describe('an actor', () => {
+  test('that an operator cancels in the Temporal UI ends its session with nothing left', async () => {
+    const { session } = await service.activeRelay()
+    await handleOf(session.session_id).cancel()
+    await untilState(session.session_id, 'stopped')
+    expect((await service.history(session.session_id)).session.reason).toBe('force_disconnected')
+    await eventually(
+      () => service.relaysOf(session.session_id),
+      (relays) => relays.length === 0,
+    )
+  })
+
+  test('that is terminated is followed by one that goes on with the relay', async () => {
+    const { user, session } = await service.activeRelay()
+    await handleOf(session.session_id).terminate('an operator in panic')
+    await service.api.sql`update jobs set due_at = now() where name = 'revive_actors'`
+    await eventually(
+      () => handleOf(session.session_id).describe(),
+      ({ status }) => status.name === 'RUNNING',
+    )
+    expect(await handleOf(session.session_id).query(messages.snapshot)).toMatchObject({ state: 'active', version: 1 })
+    const { body } = await user.stop({ session_id: session.session_id, immediate: true })
+    expect(body.session.state).toBe('stopped')
+    await eventually(
+      () => service.relaysOf(session.session_id),
+      (relays) => relays.length === 0,
+    )
+  })
+
+  test('obeys the command that was accepted last, however late an earlier one arrives', async () => {
+    const { session } = await service.activeRelay()
+    const { sql, services } = service.api
+    const stop = await recordCommand(sql, session.session_id, 'stop_now', 'user')
+    const run = await recordCommand(sql, session.session_id, 'run', 'user')
+    if (!stop || !run) throw new Error('the session is live')
+    await services.actors.deliver({ ...run, command_delivered_seq: 1 })
+    await services.actors.deliver({ ...stop, command_delivered_seq: 1 })
+    expect(await stateOf(session.session_id)).toBe('active')
+  })
+
+  test('that hears of an older command first looks at what was accepted since', async () => {
+    const { session } = await service.activeRelay()
+    const { sql, services } = service.api
+    const stop = await recordCommand(sql, session.session_id, 'stop_now', 'user')
+    await recordCommand(sql, session.session_id, 'run', 'user')
+    if (!stop) throw new Error('the session is live')
+    await services.actors.deliver({ ...stop, command_delivered_seq: 1 })
+    expect(await stateOf(session.session_id)).toBe('active')
+  })
+})
+
+describe('when most of a region falls silent at once', () => {
+  test('no relay is given up for it', async () => {
+    const relays = await Promise.all(Array.from({ length: 6 }, () => service.activeRelay()))
+    const frozen = relays.map(({ session }) => freeze(service.relaysOf(session.session_id)[0] ?? 0))
+    const until = Date.now() + 5000
+    while (Date.now() < until) {
+      const states = await Promise.all(relays.map(({ session }) => stateOf(session.session_id)))
+      expect(states).toEqual(Array(6).fill('active'))
+    }
+    for (const one of frozen) one.thaw()
+  })
+})
+
+describe('recorded histories', () => {
+  const directory = fileURLToPath(new URL('../histories/', import.meta.url))
+  const names = readdirSync(directory).filter((name) => name.endsWith('.json'))
+
+  test('are there for each path of a life', () => {
+    expect(names.sort()).toEqual([
+      'cancelled-by-operator.json',
+      'continued-as-new.json',
+      'health-lost-and-restored.json',
+      'health-lost-for-good.json',
+      'provision-failed.json',
+      'provision-timeout.json',
+      'started-and-stopped.json',
+      'stopped-at-once.json',
+      'stopped-while-provisioning.json',
+      'taken-back-from-stop.json',
+    ])
+  })
+
+  const replay = async (texts: ReadonlyMap<string, string>) => {
+    const workflowBundle = { codePath: await workflowBundlePath(createLog('test', 'fatal')) }
+    const histories = [...texts].map(([name, text]) => ({
+      workflowId: messages.relaySessionWorkflowId(name),
+      history: JSON.parse(text),
+    }))
+    const failed: string[] = []
+    for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, histories)) {
+      if (error) failed.push(messages.sessionIdOf(workflowId))
+    }
+    return failed
+  }
+  const recorded = new Map(names.map((name) => [name, readFileSync(`${directory}/${name}`, 'utf8')]))
+
+  test('replay against the code as it is', async () => {
+    expect(await replay(recorded)).toEqual([])
+  })
+
+  test('would be noticed if they did not', async () => {
+    const name = 'started-and-stopped.json'
+    const altered = recorded.get(name)?.replaceAll('destroyInstances', 'somethingElse') ?? ''
+    expect(await replay(new Map([[name, altered]]))).toEqual([name])
+  })
+})
+
+/** The names that the actor gave its timers, in their order. */
+async function timerNames(sessionId: string): Promise<string[]> {
+  const { events } = await handleOf(sessionId).fetchHistory()
+  return (events ?? [])
+    .filter((event) => event.timerStartedEventAttributes)
+    .map((event) => JSON.parse(Buffer.from(event.userMetadata?.summary?.data ?? []).toString()) as string)
+}
+
+async function firstRun(sessionId: string): Promise<{ firstExecutionRunId: string }> {
+  const { runId } = await handleOf(sessionId).describe()
+  return { firstExecutionRunId: runId }
+}

@@ -1,0 +1,116 @@
+/** Records the histories that the replay test keeps: `npm run histories`. */
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { beforeAll, inject, test } from 'vitest'
+import { readStackConfig } from '../../platform/config.ts'
+import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
+import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
+import * as messages from '../../workflows/messages.ts'
+import { eventually, freeze, type RelayUser, startService, type TestService } from '../support/relays.ts'
+import { startWithShortHistory } from '../support/short-history.ts'
+
+let service: TestService
+let user: RelayUser
+let create: RelayProvider['create'] | undefined
+let temporalCli: string
+
+beforeAll(async () => {
+  const { embedded, searchPath, dataDir, cacheDir } = readStackConfig()
+  temporalCli = await findTemporalCli({
+    explicit: embedded.temporalCli,
+    searchPath,
+    dataDir,
+    cacheDir,
+    progress: () => {},
+  })
+  service = await startService({
+    variables: { SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '5' },
+    around: (real) => ({ ...real, create: (spec, signal) => (create ?? real.create)(spec, signal) }),
+  })
+})
+
+const handleOf = (sessionId: string) =>
+  service.api.services.temporal.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
+const untilState = (sessionId: string, state: string) =>
+  eventually(
+    () => service.history(sessionId),
+    ({ session }) => session.state === state,
+  )
+
+const paths: Record<string, () => Promise<string>> = {
+  'started-and-stopped': async () => {
+    const { session } = await service.activeRelay(user)
+    await user.stop({ session_id: session.session_id })
+    return session.session_id
+  },
+  'stopped-at-once': async () => {
+    const { session } = await service.activeRelay(user)
+    await user.stop({ session_id: session.session_id, immediate: true })
+    return session.session_id
+  },
+  'taken-back-from-stop': async () => {
+    const { session } = await service.activeRelay(user)
+    await user.stop({ session_id: session.session_id })
+    await user.start()
+    await user.stop({ session_id: session.session_id, immediate: true })
+    return session.session_id
+  },
+  'stopped-while-provisioning': async () => {
+    create = () => new Promise(() => {})
+    const { session } = (await user.start()).body
+    await user.stop({ session_id: session.session_id })
+    return session.session_id
+  },
+  'provision-failed': async () => {
+    create = () => Promise.reject(new RelayProviderError('no such image', true))
+    return (await user.start()).body.session.session_id
+  },
+  'provision-timeout': async () => {
+    create = () => new Promise(() => {})
+    return (await user.start()).body.session.session_id
+  },
+  'health-lost-and-restored': async () => {
+    const { session } = await service.activeRelay(user)
+    const frozen = freeze(service.relaysOf(session.session_id)[0] ?? 0)
+    await untilState(session.session_id, 'grace')
+    frozen.thaw()
+    await untilState(session.session_id, 'active')
+    await user.stop({ session_id: session.session_id, immediate: true })
+    return session.session_id
+  },
+  'health-lost-for-good': async () => {
+    const { session } = await service.activeRelay(user)
+    process.kill(service.relaysOf(session.session_id)[0] ?? 0, 'SIGKILL')
+    return session.session_id
+  },
+  'cancelled-by-operator': async () => {
+    const { session } = await service.activeRelay(user)
+    await handleOf(session.session_id).cancel()
+    return session.session_id
+  },
+  'continued-as-new': async () => {
+    const sessionId = await startWithShortHistory(service.api, user.userId)
+    await untilState(sessionId, 'active')
+    await user.stop({ session_id: sessionId })
+    for (let index = 0; index < 4; index += 1) await handleOf(sessionId).signal(messages.healthRestored)
+    return sessionId
+  },
+}
+
+test.for(Object.keys(paths))('%s', { timeout: 60_000 }, async (name) => {
+  create = undefined
+  user = await service.user()
+  const sessionId = (await paths[name]?.()) ?? ''
+  await untilState(sessionId, 'stopped')
+  await eventually(
+    () => handleOf(sessionId).describe(),
+    ({ status }) => status.name === 'COMPLETED',
+    40,
+  )
+  const address = ['--address', inject('temporalAddress'), '--workflow-id', messages.relaySessionWorkflowId(sessionId)]
+  const { stdout } = await promisify(execFile)(temporalCli, ['workflow', 'show', ...address, '--output', 'json'], {
+    maxBuffer: 10 ** 8,
+  })
+  writeFileSync(new URL(`../histories/${name}.json`, import.meta.url), stdout)
+})
