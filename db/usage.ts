@@ -19,8 +19,9 @@ export async function usageOf(sql: Sql, userId: string): Promise<Usage> {
         select date_trunc('month', now(), 'UTC') as starts, date_trunc('month', now(), 'UTC') + interval '1 month' as ends
       )
       select starts as "cycleStart", ends as "cycleEnd", now() as "asOf",
-        coalesce(floor(sum(extract(epoch from least(coalesce(u.ended_at, now()), ends) - greatest(u.started_at, starts)))), 0)::int
-          as "consumedSeconds",
+        -- Without the filter the row that stands for no interval at all would count from the cycle's start to now.
+        coalesce(floor(sum(extract(epoch from least(coalesce(u.ended_at, now()), ends) - greatest(u.started_at, starts)))
+          filter (where u.id is not null)), 0)::int as "consumedSeconds",
         (count(u.id) filter (where u.ended_at is null))::int as "activeSessions"
       from cycle left join usage_intervals u
         on u.user_id = ${userId} and u.started_at < ends and coalesce(u.ended_at, now()) > starts

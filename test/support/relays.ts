@@ -14,7 +14,7 @@ import { connectPostgres } from '../../db/connection.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { endAllLocalRelays } from '../../providers/relay/local.ts'
-import type { RelayProvider } from '../../providers/relay/provider.ts'
+import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
 import { type Answer, type GivenUser, startApi, type TestApi } from './api.ts'
 
 export const operatorPassword = 'an operator of these tests'
@@ -83,6 +83,25 @@ export async function startService({ variables = {}, around, worker = true }: Op
   })
   if (worker) await startTestWorker(api, around)
   return createService(api, dataDir)
+}
+
+/** A provider whose relays exist on paper only, so that the test can speak for them: `instanceOf` names a session's. */
+export function paperRelays(): { around: () => RelayProvider; instanceOf(sessionId: string): string } {
+  const instances = new Map<string, RelayInstance>()
+  const instanceOf = (sessionId: string) => `paper-${sessionId}`
+  const provider: RelayProvider = {
+    create: async ({ sessionId, region }) => {
+      const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
+      const made = { instanceId: instanceOf(sessionId), sessionId, region, endpoint, createdAt: new Date() }
+      instances.set(made.instanceId, made)
+      return made
+    },
+    describe: async (instanceId) => instances.get(instanceId) ?? null,
+    destroy: async (instanceId) => void instances.delete(instanceId),
+    list: async (filter) =>
+      [...instances.values()].filter((one) => filter === undefined || one.sessionId === filter.sessionId),
+  }
+  return { around: () => provider, instanceOf }
 }
 
 let areSignalsLeft = false
