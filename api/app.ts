@@ -93,6 +93,7 @@ const securityHeaders: Middleware = helmet({
   contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
   crossOriginResourcePolicy: { policy: 'same-site' },
   referrerPolicy: { policy: 'no-referrer' },
+  frameguard: { action: 'deny' },
 })
 
 /** An address that can't be read, or no host at all, which Node would refuse in its own words. */

@@ -58,12 +58,18 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
   let session = input.carried ?? beginning(input)
   const inbox: Event[] = []
   let handled = 0
+  const tell = (event: Event) => void inbox.push(event)
+  /** Waits until the loop has taken the event out of the inbox and dealt with it. */
+  const answered = async (event: Event) => {
+    const place = handled + inbox.push(event)
+    await condition(() => handled >= place || session.state === 'stopped')
+  }
 
   setHandler(messages.snapshot, () => snapshotOf(session))
-  setHandler(messages.ready, () => void inbox.push({ type: 'ready' }))
-  setHandler(messages.healthLost, () => void inbox.push({ type: 'health_lost' }))
-  setHandler(messages.healthRestored, () => void inbox.push({ type: 'health_restored' }))
-  setHandler(messages.idle, () => void inbox.push({ type: 'idle' }))
+  setHandler(messages.ready, () => tell({ type: 'ready' }))
+  setHandler(messages.healthLost, () => tell({ type: 'health_lost' }))
+  setHandler(messages.healthRestored, () => tell({ type: 'health_restored' }))
+  setHandler(messages.idle, () => tell({ type: 'idle' }))
   setHandler(messages.command, async (request) => {
     await answered({ type: 'command', ...request })
     return snapshotOf(session)
@@ -83,18 +89,16 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
     },
   )
 
-  /** Waits until the loop has taken the event out of the inbox and dealt with it. */
-  const answered = async (event: Event) => {
-    const place = handled + inbox.push(event)
-    await condition(() => handled >= place || session.state === 'stopped')
-  }
-
-  const timers = startTimers(session, inbox)
+  const timers = startTimers(session, tell)
   const provisioning = new CancellationScope()
   const provisioned =
-    session.instanceId === null ? provisioning.run(() => provision(session.sessionId, inbox)) : undefined
+    session.instanceId === null
+      ? provisioning.run(() =>
+          provision({ sessionId: session.sessionId, tell, answered, isWanted: () => session.state === 'provisioning' }),
+        )
+      : undefined
   // Cancelling it in the Temporal UI is one more way to ask for its end: the clean-up is never skipped.
-  CancellationScope.current().cancelRequested.catch(() => inbox.push({ type: 'cancelled' }))
+  CancellationScope.current().cancelRequested.catch(() => tell({ type: 'cancelled' }))
 
   await CancellationScope.nonCancellable(async () => {
     while (session.state !== 'stopped' && !(mayHandOn(input, session, inbox) && allHandlersFinished())) {
@@ -147,7 +151,7 @@ async function step(session: Session, event: Event): Promise<Session> {
   const wanted = decide(session, event, Date.now())
   if (wanted.length === 0) return noted
   const last = wanted.at(-1)
-  const outcome = await moveSession({
+  const request = {
     sessionId: session.sessionId,
     from: session.state,
     region: session.region,
@@ -158,7 +162,9 @@ async function step(session: Session, event: Event): Promise<Session> {
     windowSeconds: windowSeconds(session),
     healthTimeoutSeconds: session.settings.healthTimeoutSeconds,
     deadlineAt: last === undefined ? null : deadlineAfter(session, last, Date.now()),
-  })
+  }
+  const summary = [session.state, ...wanted.map((move) => `→ ${move.to} (${move.reason})`)].join(' ')
+  const outcome = await moveSession.executeWithOptions({ summary }, [request])
   switch (outcome.type) {
     case 'row':
       return show({ ...noted, ...outcome.row })
@@ -188,25 +194,36 @@ function show(session: Session): Session {
   return session
 }
 
+interface Provisioning {
+  readonly sessionId: string
+  readonly tell: (event: Event) => void
+  /** Tells it, and resolves when it has been dealt with. */
+  readonly answered: (event: Event) => Promise<void>
+  readonly isWanted: () => boolean
+}
+
 /** Creates the instance in the background; how it went comes back as an event. */
-async function provision(sessionId: string, inbox: Event[]): Promise<void> {
+async function provision({ sessionId, tell, answered, isWanted }: Provisioning): Promise<void> {
   try {
-    const outcome = await createInstance({ sessionId })
-    if (outcome.type === 'newer_command') {
-      inbox.push({ type: 'command', ...outcome.command })
-      return
+    // A stop that kept it from creating may have been taken back by the time that the actor acts on it.
+    while (isWanted()) {
+      const outcome = await createInstance({ sessionId })
+      if (outcome.type === 'created') {
+        tell({ type: 'bound', instanceId: outcome.instanceId })
+        if (outcome.reported) tell({ type: 'ready' })
+        return
+      }
+      await answered({ type: 'command', ...outcome.command })
     }
-    inbox.push({ type: 'bound', instanceId: outcome.instanceId })
-    if (outcome.reported) inbox.push({ type: 'ready' })
   } catch (error) {
     if (isCancellation(error)) return
     if (!(error instanceof ActivityFailure)) throw error
-    inbox.push({ type: 'provision_failed' })
+    tell({ type: 'provision_failed' })
   }
 }
 
 /** One timer for the present deadline, one for the longest duration. Each is named for the operator who sees it. */
-function startTimers(begun: Session, inbox: Event[]) {
+function startTimers(begun: Session, tell: (event: Event) => void) {
   let armedFor: Millis | null = null
   let armed: CancellationScope | undefined
 
@@ -218,12 +235,12 @@ function startTimers(begun: Session, inbox: Event[]) {
     armed = new CancellationScope()
     wake(armed, deadlineAt, state === 'provisioning' ? 'provisioning deadline' : `grace after ${reason} ends`, () => {
       armedFor = null
-      inbox.push({ type: 'deadline' })
+      tell({ type: 'deadline' })
     })
   }
 
   arm(begun)
-  wake(new CancellationScope(), latestEndAt(begun), 'longest duration', () => inbox.push({ type: 'longest' }))
+  wake(new CancellationScope(), latestEndAt(begun), 'longest duration', () => tell({ type: 'longest' }))
   return { arm }
 }
 
