@@ -1,4 +1,6 @@
 /** What operators see and do. Every act of theirs is an audit entry. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client'
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
 import { entitlementOf, grantPlan } from '../db/entitlements.ts'
@@ -27,6 +29,8 @@ const OperatorSession = SessionView.extend({ user_id: id, instance_id: z.string(
 const UserDetail = z.object({ user: UserView, entitlement: EntitlementView, sessions: z.array(OperatorSession) })
 const pageSize = 100
 const actorMillisMax = 5000
+/** An operator who looks while no worker runs wants the rest of the page soon. */
+const lookMillisMax = 2000
 
 /** Operators look at sessions without being able to join them. */
 const presentForOperator = (row: RelaySessionRow): z.infer<typeof OperatorSession> => ({
@@ -88,6 +92,7 @@ export const grant = route({
   refuses: ['not_found'],
   handle: async ({ params, body, ip }, { sql, deliveries }) => {
     const until = body.until === undefined ? null : new Date(body.until)
+    const isFree = body.plan_tier === 'free' || (until !== null && until.getTime() <= Date.now())
     const disconnected = await sql.begin(async (tx): Promise<RelaySessionRow[]> => {
       // Held as a start holds it, so that no relay is reserved on the plan that is being taken away.
       await tx`select from users where id = ${params.id} for no key update`
@@ -100,7 +105,7 @@ export const grant = route({
         ip,
         detail: { plan_tier: body.plan_tier, addons: body.addons, until: body.until ?? null },
       })
-      return body.plan_tier === 'free' ? disconnectAll(tx, params.id, 'operator') : []
+      return isFree ? disconnectAll(tx, params.id, 'operator') : []
     })
     for (const session of disconnected) deliveries.send(session)
     const entitlement = await entitlementOf(sql, params.id)
@@ -183,10 +188,11 @@ export const showSession = route({
 
 /** What the actor itself says; null when it can't be asked, since the rest of the answer is worth having all the same. */
 async function liveView(sessionId: string, { actors, log }: Services) {
-  const snapshot = await actors.snapshot(sessionId).catch((error: unknown) => {
+  const asked = actors.snapshot(sessionId).catch((error: unknown) => {
     log.warn({ err: error }, 'an actor could not be asked')
     return undefined
   })
+  const snapshot = await Promise.race([asked, sleep(lookMillisMax, undefined, { ref: false })])
   return snapshot ? presentSnapshot(snapshot) : null
 }
 
@@ -244,7 +250,8 @@ export const transition = route({
       if (answer.type !== 'answered') throw new Refusal('invalid_transition')
     } catch (error) {
       // Only the actor can tell whether the move is legal, so without Temporal there is no answer.
-      if (isTemporalOutage(error)) throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
+      if (isTemporalOutage(error) || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError)
+        throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
       throw error
     }
     await audit(sql, {

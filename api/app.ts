@@ -39,7 +39,9 @@ export function createApp({ services, identify, httpMetrics, routes, pages, isRe
   app.use(pages.routes())
   app.use(refuseUntilReady(isReady))
   const router = new Router({ prefix: basePath, sensitive: true, strict: true })
-  for (const route of routes) mount(router, route, services, identify)
+  // Without operators their paths are not there at all, whatever the method.
+  const hasOperators = services.config.operatorPassword !== undefined
+  for (const route of routes) if (hasOperators || route.caller !== 'operator') mount(router, route, services, identify)
   app.use(router.routes())
   app.use(refuseUnknown([pages, router]))
   return app
