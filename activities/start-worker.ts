@@ -27,17 +27,19 @@ interface Needs {
   readonly sql: Database
   readonly life: Lifecycle
   readonly providers: RelayProviders
+  /** Called when the worker can't take work any more; the process had better end, so that another one takes its place. */
+  readonly failed: (error: unknown) => void
 }
 
 /** Resolves once the worker takes work. What it holds open ends with `life`. */
-export async function startWorker({ config, log, sql, life, providers }: Needs): Promise<void> {
+export async function startWorker({ config, log, sql, life, providers, failed }: Needs): Promise<void> {
   const workerId = randomUUID()
   const metrics = createWorkerMetrics(new Registry())
   const client = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.connection.close())
   const connection = life.hold('Temporal worker connection', await connectTemporalWorker(config.temporal, log), (it) =>
     it.close(),
   )
-  await registerSearchAttributes(connection, config.temporal.namespace)
+  await registerSearchAttributes(connection, config.temporal.namespace, log)
 
   const counted = countingCalls(providers, config, metrics)
   const worker = await Worker.create({
@@ -56,7 +58,7 @@ export async function startWorker({ config, log, sql, life, providers }: Needs):
     defaultHeartbeatThrottleInterval: '1s',
   })
   const running = worker.run()
-  running.catch((error: unknown) => log.fatal({ err: error }, 'the worker failed'))
+  running.catch(failed)
   life.hold('worker', worker, async () => {
     if (worker.getState() === 'RUNNING') worker.shutdown()
     await running.catch(() => undefined)

@@ -16,16 +16,13 @@ try {
   const sql = life.hold('database', connectPostgres(config.database.url, config.database.connectionsMax), (it) =>
     it.end({ timeout: 5 }),
   )
-  const started = migrateWhenThere(sql, log).then(() =>
-    startWorker({ config, log, sql, life, providers: createRelayProviders(config, log) }),
-  )
-  started.then(
-    () => log.info('the worker takes work'),
-    (error: unknown) => {
-      log.fatal({ err: error }, 'the worker could not start')
-      process.exit(1)
-    },
-  )
+  const failed = (error: unknown) => {
+    log.fatal({ err: error }, 'the worker can not go on')
+    process.exit(1)
+  }
+  migrateWhenThere(sql, log)
+    .then(() => startWorker({ config, log, sql, life, providers: createRelayProviders(config, log), failed }))
+    .then(() => log.info('the worker takes work'), failed)
   log.info({ reason: await asked }, 'stopping')
   await life.stop()
   process.exit(0)

@@ -2,7 +2,7 @@
  * The page that Prometheus reads: what this process counted, what all workers counted, and what stands in Postgres.
  * The last two are the same on every api replica: take `max by`, not `sum by`, over replicas.
  */
-import { AggregatorRegistry, Gauge, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
 import { existingInstances } from '../db/instances.ts'
 import { listJobs } from '../db/jobs.ts'
 import { countOverlongSessions, silentSessions } from '../db/relay-health.ts'
@@ -39,6 +39,9 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name, help, labelNames, registers: [page] })
 
+  const counter = (name: string, help: string, labelNames: string[]) =>
+    new Counter({ name, help, labelNames, registers: [page] })
+
   const live = gauge('svc_relay_sessions', 'Live relay sessions by state and region.', ['state', 'region'])
   for (const { region } of config.regions)
     for (const state of ['provisioning', 'active', 'grace']) live.set({ state, region }, 0)
@@ -57,15 +60,15 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
   for (const { region, count } of instances) existing.set({ region }, count)
   gauge('svc_workers_alive', 'Worker processes that said lately that they are alive.').set(workers)
 
-  const runs = gauge('svc_job_runs_total', 'Rounds of a background job.', ['job'])
-  const failures = gauge('svc_job_failures_total', 'Rounds that failed.', ['job'])
-  const seconds = gauge('svc_job_duration_seconds_total', 'Time spent in rounds.', ['job'])
+  const runs = counter('svc_job_runs_total', 'Rounds of a background job.', ['job'])
+  const failures = counter('svc_job_failures_total', 'Rounds that failed.', ['job'])
+  const seconds = counter('svc_job_duration_seconds_total', 'Time spent in rounds.', ['job'])
   const lastSeconds = gauge('svc_job_last_duration_seconds', 'Duration of the last round.', ['job'])
   const lastSuccess = gauge('svc_job_last_success_timestamp_seconds', 'When a round last succeeded.', ['job'])
   for (const job of jobs) {
-    runs.set({ job: job.name }, job.runs)
-    failures.set({ job: job.name }, job.failures)
-    seconds.set({ job: job.name }, job.duration_seconds_total)
+    runs.inc({ job: job.name }, job.runs)
+    failures.inc({ job: job.name }, job.failures)
+    seconds.inc({ job: job.name }, job.duration_seconds_total)
     if (job.last_duration_seconds !== null) lastSeconds.set({ job: job.name }, job.last_duration_seconds)
     if (job.last_success_at) lastSuccess.set({ job: job.name }, job.last_success_at.getTime() / 1000)
   }

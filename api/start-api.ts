@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Registry } from 'prom-client'
+import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
 import { migrateWhenThere } from '../db/migrations.ts'
 import { confirmReporting, presenceSeconds, recordReports } from '../db/relay-health.ts'
@@ -45,6 +45,7 @@ export interface RunningApi {
 /** Resolves once it listens, whether or not Postgres and Temporal are there. What it holds open ends with `life`. */
 export async function startApi({ config, log, sql, life }: Needs): Promise<RunningApi> {
   const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
   const services = await createServices({ config, log, sql, life })
   let isReady = false
   const app = createApp({

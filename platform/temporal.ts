@@ -64,14 +64,28 @@ export const isTemporalOutage = (error: unknown): boolean =>
 /** What operators can search workflows by; all are keywords. Stored unencrypted: never a secret. */
 export const searchAttributes = ['RelayState', 'Region', 'PlanTier', 'UserId'] as const
 
-/** Tells the server of the attributes that operators filter by. Those that exist already are fine. */
-export async function registerSearchAttributes(connection: NativeConnection, namespace: string): Promise<void> {
+/**
+ * Tells the server of the attributes that operators search by. Those that exist already are fine; a server that lets nobody
+ * add any must have been given them before, by whoever runs it.
+ */
+export async function registerSearchAttributes(
+  connection: NativeConnection,
+  namespace: string,
+  log: Logger,
+): Promise<void> {
   const keyword = 2
-  const known = await connection.operatorService.listSearchAttributes({ namespace })
-  const missing = searchAttributes.filter((name) => !(name in (known.customAttributes ?? {})))
-  if (missing.length === 0) return
-  await connection.operatorService.addSearchAttributes({
-    namespace,
-    searchAttributes: Object.fromEntries(missing.map((name) => [name, keyword])),
-  })
+  try {
+    const known = await connection.operatorService.listSearchAttributes({ namespace })
+    const missing = searchAttributes.filter((name) => !(name in (known.customAttributes ?? {})))
+    if (missing.length === 0) return
+    await connection.operatorService.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(missing.map((name) => [name, keyword])),
+    })
+  } catch (error) {
+    log.warn(
+      { err: error },
+      `search attributes could not be added: make sure that there are ${searchAttributes.join(', ')}, all keywords`,
+    )
+  }
 }

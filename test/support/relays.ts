@@ -1,8 +1,7 @@
 /** The whole service in this process, api and worker, with relays that are real child processes. */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -121,7 +120,16 @@ export async function startTestWorker(
   const providers: RelayProviders = around
     ? new Map([...real].map(([region, provider]) => [region, around(provider)]))
     : real
-  await startWorker({ config, log, sql, life, providers })
+  await startWorker({
+    config,
+    log,
+    sql,
+    life,
+    providers,
+    failed: (error) => {
+      throw error
+    },
+  })
   afterAll(() => life.stop())
   return life
 }
@@ -222,6 +230,32 @@ export function freeze(pid: number): { thaw(): void } {
   }
   onTestFinished(thaw)
   return { thaw }
+}
+
+/** A way to a server that can be blocked: connections through it are broken off, and refused until it is opened again. */
+export async function passageTo(url: string): Promise<{ url: string; block(): Promise<void>; open(): Promise<void> }> {
+  const target = new URL(url)
+  const sockets = new Set<Socket>()
+  const server = createServer((from) => {
+    const to = connect(Number(target.port), target.hostname)
+    for (const socket of [from, to]) {
+      sockets.add(socket)
+      socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+    }
+    from.pipe(to).pipe(from)
+  })
+  const port = await freePort()
+  const open = () => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const block = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      for (const socket of sockets) socket.destroy()
+    })
+  await open()
+  afterAll(block)
+  const through = new URL(url)
+  through.host = `127.0.0.1:${port}`
+  return { url: through.href, block, open }
 }
 
 export async function freePort(): Promise<number> {

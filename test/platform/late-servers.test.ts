@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { readStackConfig } from '../../platform/config.ts'
+import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
+import { startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
+import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
+import { createLog } from '../../platform/log.ts'
+import { startProgram, untilWell } from '../support/programs.ts'
+import { eventually, freePort } from '../support/relays.ts'
+
+test('the api and the worker wait for a Postgres and a Temporal that come later, and then serve', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'relay-late-'))
+  const log = createLog('test', 'fatal')
+  const { embedded, searchPath, cacheDir } = readStackConfig()
+  const executable = await findTemporalCli({
+    explicit: embedded.temporalCli,
+    searchPath,
+    dataDir: dir,
+    cacheDir,
+    progress: () => {},
+  })
+  const [port, temporalPort, databasePort] = await Promise.all([freePort(), freePort(), freePort()])
+  const startPostgres = () => startEmbeddedPostgres({ dir: join(dir, 'postgres'), port: databasePort, log })
+  // Only to have a cluster whose address is known; it is away when the programs start.
+  const first = await startPostgres()
+  await first.stop()
+  const env = {
+    PORT: String(port),
+    DATABASE_URL: first.url,
+    TEMPORAL_ADDRESS: `127.0.0.1:${temporalPort}`,
+    SVC_DATA_DIR: dir,
+    SVC_JWT_SECRET: randomBytes(48).toString('base64'),
+    SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
+  }
+  startProgram('api', env)
+  startProgram('worker', env)
+  const url = `http://127.0.0.1:${port}`
+  await eventually(
+    () => fetch(`${url}/livez`).catch(() => undefined),
+    (answer) => answer?.status === 200,
+  )
+  const health = await fetch(`${url}/health`)
+  expect([health.status, await health.json()]).toEqual([
+    503,
+    { status: 'failing', checks: { postgres: 'failing', temporal: 'failing', worker: 'failing' } },
+  ])
+  const refused = await fetch(`${url}/api/v1/capacity/status`)
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])
+
+  const postgres = await startPostgres()
+  const temporal = await startEmbeddedTemporal({ executable, dir: null, port: temporalPort, log })
+  afterAll(async () => {
+    await temporal.stop()
+    await postgres.stop()
+    await rm(dir, { recursive: true, force: true })
+  })
+  await untilWell(url)
+  expect((await fetch(`${url}/api/v1/capacity/status`)).status).toBe(200)
+}, 90_000)

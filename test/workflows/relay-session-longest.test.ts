@@ -1,0 +1,48 @@
+import { createSocket } from 'node:dgram'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { eventually, startService, type TestService } from '../support/relays.ts'
+
+const longestMillis = 5000
+let service: TestService
+
+beforeAll(async () => {
+  service = await startService({ variables: { SVC_RELAY_MAX_SESSION_SECONDS: String(longestMillis / 1000) } })
+})
+
+/** Sends to the relay all the time, as a phone on the air does. */
+function broadcast(url: string, onTestFinished: (stop: () => void) => void): void {
+  const { hostname, port } = new URL(url.replace(/^srt/, 'http'))
+  const socket = createSocket('udp4')
+  const sending = setInterval(() => socket.send('a packet', Number(port), hostname), 50)
+  onTestFinished(() => {
+    clearInterval(sending)
+    socket.close()
+  })
+}
+
+const lived = async (sessionId: string): Promise<number> => {
+  const { session, transitions } = await eventually(
+    () => service.history(sessionId),
+    (history) => history.session.state === 'stopped',
+  )
+  expect(transitions.slice(-2)).toMatchObject([
+    { from: 'active', to: 'grace', reason: 'force_disconnected', actor: 'timer' },
+    { from: 'grace', to: 'stopped', reason: 'force_disconnected', actor: 'timer' },
+  ])
+  return Date.parse(session.stopped_at ?? '') - Date.parse(session.created_at)
+}
+
+describe.concurrent('a session that is older than the longest duration', () => {
+  test('ends once nobody sends through its relay', async () => {
+    const { session } = await service.activeRelay()
+    const millis = await lived(session.session_id)
+    expect(millis).toBeGreaterThanOrEqual(longestMillis)
+    expect(millis).toBeLessThan(longestMillis * 1.5)
+  })
+
+  test('goes on while someone sends, for half as long again at most', async ({ onTestFinished }) => {
+    const { session } = await service.activeRelay()
+    broadcast(session.connect?.srt_url ?? '', onTestFinished)
+    expect(await lived(session.session_id)).toBeGreaterThanOrEqual(longestMillis * 1.5)
+  })
+})
