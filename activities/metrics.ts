@@ -1,6 +1,14 @@
 /** What a worker counts. It has no listener: the api reads these from Postgres, where each worker puts them every few seconds. */
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { CountedMoveRequest } from './relay-sessions.ts'
+import type { MoveRequest } from '../db/relay-moves.ts'
+import type { RelayState } from '../db/relay-sessions.ts'
+
+/** A request for moves with what they are counted by. */
+export interface CountedMoveRequest extends MoveRequest {
+  readonly from: RelayState
+  readonly region: string
+  readonly createdAt: number
+}
 
 export interface WorkerMetrics {
   readonly registry: Registry

@@ -3,28 +3,16 @@ import { Context } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
 import type { Database } from '../db/connection.ts'
 import { forgetInstances } from '../db/instances.ts'
-import { type MoveOutcome, type MoveRequest, moveSession } from '../db/relay-moves.ts'
-import {
-  bindInstance,
-  type RelayActor,
-  type RelayCommand,
-  type RelayState,
-  relaySessionById,
-} from '../db/relay-sessions.ts'
+import { type MoveOutcome, moveSession } from '../db/relay-moves.ts'
+import { bindInstance, type RelayActor, type RelayCommand, relaySessionById } from '../db/relay-sessions.ts'
 import { streamTokenOf } from '../db/users.ts'
 import type { Config } from '../platform/config.ts'
 import { type RelayProvider, RelayProviderError } from '../providers/relay/provider.ts'
-import type { WorkerMetrics } from './metrics.ts'
+import type { CountedMoveRequest, WorkerMetrics } from './metrics.ts'
 
 /** The hidden soft cap on a relay's throughput (specification, "Limits"). */
 const capMbps = 48
 const heartbeatMillis = 1000
-
-export interface CountedMoveRequest extends MoveRequest {
-  readonly from: RelayState
-  readonly region: string
-  readonly createdAt: number
-}
 
 export type CreateOutcome =
   | {

@@ -5,7 +5,12 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { Config } from '../platform/config.ts'
-import type { User } from './route.ts'
+
+/** Someone signed in: their account and the sign-in that this request came with. */
+export interface User {
+  readonly userId: string
+  readonly authSessionId: string
+}
 
 const algorithm = 'HS256'
 const type = 'at+jwt'

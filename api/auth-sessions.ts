@@ -13,8 +13,9 @@ import {
 import type { Sql } from '../db/connection.ts'
 import { type Exchange, exchangeRefreshToken, insertRefreshToken } from '../db/refresh-tokens.ts'
 import { lockCredentials } from '../db/users.ts'
+import type { User } from './access-tokens.ts'
 import { Refusal } from './refusals.ts'
-import { noContent, ok, route, type User } from './route.ts'
+import { noContent, ok, route } from './route.ts'
 import { id, timestamp } from './schemas.ts'
 import type { Services } from './services.ts'
 

@@ -4,10 +4,10 @@ import { aliveAuthSessions } from '../db/auth-sessions.ts'
 import type { Database } from '../db/connection.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config.ts'
-import type { AccessTokens } from './access-tokens.ts'
+import type { AccessTokens, User } from './access-tokens.ts'
 import { addressSubject, type RateLimits } from './rate-limits.ts'
 import { Refusal } from './refusals.ts'
-import type { CallerKind, Callers, User } from './route.ts'
+import type { CallerKind, Callers } from './route.ts'
 
 export interface Credentials {
   readonly ip: string

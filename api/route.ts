@@ -1,14 +1,9 @@
 /** What a route is: data that the router, the OpenAPI document, the limits and the docs page are all made from. */
 import type { z } from 'zod'
 import type { RateLimitName } from '../platform/config.ts'
+import type { User } from './access-tokens.ts'
 import type { RefusalCode } from './refusals.ts'
 import type { Services } from './services.ts'
-
-/** Someone signed in: their account and the sign-in that this request came with. */
-export interface User {
-  readonly userId: string
-  readonly authSessionId: string
-}
 
 export interface Callers {
   none: undefined
