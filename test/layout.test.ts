@@ -176,3 +176,18 @@ test('docs/dependencies.md says of each dependency why it is there, and of nothi
   const named = [...page.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name)
   expect(named.toSorted()).toEqual(Object.keys(dependencies).toSorted())
 })
+
+test('docs/operating.md names every variable, metric and job', async () => {
+  const page = await readFile(posix.join(root, 'docs/operating.md'), 'utf8')
+  const namesIn = (paths: RegExp, name: RegExp) =>
+    sources
+      .filter((file) => paths.test(file))
+      .flatMap((file) => [...(texts.get(file) ?? '').matchAll(name)].map(([, found = '']) => found))
+  const names = [
+    ...namesIn(/^platform\/config\.ts$/, /^ {2,4}([A-Z][A-Z_]+): /gm),
+    ...namesIn(/^(api|activities)\/.*metrics.*\.ts$/, /'(svc_[a-z_]+)'/g),
+    ...namesIn(/^activities\/.*-jobs\.ts$/, /\bname: '(\w+)',\s+everySeconds/g),
+  ]
+  expect(names.length).toBeGreaterThan(50)
+  expect([...new Set(names)].filter((name) => !page.includes(`\`${name}\``))).toEqual([])
+})
