@@ -1,0 +1,171 @@
+/** What one caller waits for when an actor is in the way: the first task, the report that makes a relay active, a stop. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { markCommandDelivered, type RelaySessionRow, relaySessionById } from '../db/relay-sessions.ts'
+import { startRelay } from '../db/relay-starts.ts'
+import * as messages from '../workflows/messages.ts'
+import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
+import { call } from './load.ts'
+import { type Machine, type RunningProgram, region, until } from './machine.ts'
+import { compare, inTurns, median, type Reading, type Row } from './pairs.ts'
+import { reportOf } from './requests.ts'
+import type { BenchUser, Rows } from './rows.ts'
+
+export interface Actors {
+  readonly machine: Machine
+  readonly api: RunningProgram
+  readonly rows: Rows
+}
+
+const rounds = 6
+const callsARound = 15
+
+/** The same call over and over by one caller, with a pause in which the work behind its answer ends. */
+async function oneAfterAnother<Item>(items: readonly Item[], wait: (item: Item) => Promise<number>): Promise<Reading> {
+  const waits: number[] = []
+  for (const item of items) {
+    waits.push(await wait(item))
+    await sleep(30)
+  }
+  return { 'p50 ms': median(waits) }
+}
+
+const take = <Item>(items: Item[]): Item[] => items.splice(0, callsARound)
+
+/** Enough of what is used up, for all rounds and the warm-up of both sides. */
+const supply = (rounds + 1) * 2 * callsARound
+
+/** Reserves a session as the api does. Its command counts as delivered: whoever asked tells the actor. */
+export async function reserve({ sql }: Machine, { userId }: BenchUser, connectionId: string): Promise<RelaySessionRow> {
+  const outcome = await startRelay(sql, {
+    ...{ userId, connectionId, region, regionCapacity: 100_000, rateLimit: 9_999_999 },
+    rateLimitKey: `relay_start:${userId}`,
+    idempotencyKey: randomUUID(),
+    requestHash: Buffer.alloc(32),
+    pairToken: randomUUID(),
+    relayWsToken: randomUUID(),
+  })
+  if (outcome.type !== 'reserved') throw new Error(`a new session was not reserved: ${outcome.type}`)
+  await markCommandDelivered(sql, outcome.session.id, 1)
+  return outcome.session
+}
+
+const post = (api: RunningProgram, path: string, headers: Readonly<Record<string, string>>, body: string) =>
+  call({ method: 'POST', url: `${api.url}/api/v1${path}`, headers, body })
+
+export const report = (api: RunningProgram, sessionId: string): Promise<string> =>
+  post(api, '/relay/health', { 'x-relay-auth': api.config.relayAuthSecrets[0] ?? '' }, reportOf(sessionId))
+
+export async function measureFirstTask({ machine, api, rows }: Actors): Promise<Row[]> {
+  const { taskQueue } = api.config.temporal
+  const actors = createRelaySessionActors(machine.temporal, {
+    ...{ taskQueue, settings: api.config.relay, callMillisMax: 10_000 },
+  })
+  const users = rows.users.slice(-supply)
+  const connectionId = 'first-task'
+  const pairs = await inTurns({
+    what: 'first task',
+    rounds,
+    floor: async () => {
+      const sessions = await Promise.all(take(users).map((user) => reserve(machine, user, connectionId)))
+      return oneAfterAnother(sessions, async (session) => {
+        const askedAt = Date.now()
+        await actors.deliver({ ...session, command_delivered_seq: 0 })
+        return (await firstTaskDoneAt(machine, session.id)) - askedAt
+      })
+    },
+    ours: () =>
+      oneAfterAnother(take(users), async ({ bearer }) => {
+        const headers = { authorization: bearer, 'idempotency-key': randomUUID() }
+        const answer = await post(api, '/relay/start', headers, JSON.stringify({ connection_id: connectionId }))
+        const answeredAt = Date.now()
+        const { session } = JSON.parse(answer) as { session: { session_id: string } }
+        return (await firstTaskDoneAt(machine, session.session_id)) - answeredAt
+      }),
+  })
+  const what = 'start answered → first task of its workflow done, one caller: p50'
+  return [compare(what, pairs, { figure: 'p50 ms', unit: 'ms', atMost: 1.3 })]
+}
+
+/** By the server's own clock, which is this machine's, so that asking for it costs nothing that is measured. */
+async function firstTaskDoneAt({ temporal }: Machine, sessionId: string): Promise<number> {
+  let doneAt = 0
+  const handle = temporal.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
+  await until('the first workflow task is done', async () => {
+    const { events } = await handle.fetchHistory().catch(() => ({ events: [] }))
+    const done = events?.find((event) => event.workflowTaskCompletedEventAttributes)?.eventTime
+    doneAt = done ? Number(done.seconds) * 1000 + (done.nanos ?? 0) / 1e6 : 0
+    return doneAt > 0
+  })
+  return doneAt
+}
+
+/** Sessions whose actor runs and whose instance is bound; nobody has reported yet. */
+async function provisioned({ machine, api, rows }: Actors, connectionId: string): Promise<OwnedSession[]> {
+  const owned: OwnedSession[] = []
+  for (const user of rows.users.slice(-supply)) {
+    const headers = { authorization: user.bearer, 'idempotency-key': randomUUID() }
+    const answer = await post(api, '/relay/start', headers, JSON.stringify({ connection_id: connectionId }))
+    owned.push({ user, sessionId: (JSON.parse(answer) as { session: { session_id: string } }).session.session_id })
+  }
+  const ids = owned.map((one) => one.sessionId)
+  await until('all instances are bound', async () => {
+    const [left] = await machine.sql`
+      select from relay_sessions where id = any(${ids}::uuid[]) and instance_id is null limit 1`
+    return left === undefined
+  })
+  return owned
+}
+
+interface OwnedSession {
+  readonly user: BenchUser
+  readonly sessionId: string
+}
+
+const untilState = async ({ sql }: Machine, sessionId: string, state: string): Promise<void> => {
+  while ((await relaySessionById(sql, sessionId))?.state !== state) await sleep(1)
+}
+
+/** The first report of a relay until its session is read as active, and the stop of the active sessions after it. */
+export async function measureReadyAndStop(actors: Actors): Promise<Row[]> {
+  const { machine, api } = actors
+  const { workflow } = machine.temporal
+  const handleOf = (sessionId: string) => workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
+  const sessions = await provisioned(actors, 'stopped-later')
+  const waiting = [...sessions]
+  const timed = async (work: () => Promise<unknown>) => {
+    const startedAt = performance.now()
+    await work()
+    return performance.now() - startedAt
+  }
+  const untilActive = (tell: (sessionId: string) => Promise<unknown>) => () =>
+    oneAfterAnother(take(waiting), ({ sessionId }) =>
+      timed(() => Promise.all([tell(sessionId), untilState(machine, sessionId, 'active')])),
+    )
+  const ready = await inTurns({
+    ...{ what: 'first report', rounds },
+    floor: untilActive((sessionId) => handleOf(sessionId).signal(messages.ready)),
+    ours: untilActive((sessionId) => report(api, sessionId)),
+  })
+  const running = [...sessions]
+  const stopped = await inTurns({
+    ...{ what: 'POST /relay/stop', rounds },
+    floor: () =>
+      oneAfterAnother(take(running), ({ sessionId }) =>
+        timed(() =>
+          handleOf(sessionId).executeUpdate(messages.command, { args: [{ seq: 2, command: 'stop', actor: 'user' }] }),
+        ),
+      ),
+    ours: () =>
+      oneAfterAnother(take(running), ({ user, sessionId }) =>
+        timed(() =>
+          post(api, '/relay/stop', { authorization: user.bearer }, JSON.stringify({ session_id: sessionId })),
+        ),
+      ),
+  })
+  const p50 = { figure: 'p50 ms', unit: 'ms' }
+  return [
+    compare('first health report → active is read, one caller: p50', ready, { ...p50, atMost: 1.5 }),
+    compare('POST /relay/stop, one caller: p50', stopped, { ...p50, atMost: 1.3 }),
+  ]
+}

@@ -1,0 +1,78 @@
+/**
+ * The floors: the least that any server of this kind does for the same kind of request. Each is a Koa application of a
+ * single function, without routes, callers, limits, metrics, logs or security headers.
+ */
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import Koa, { type Context } from 'koa'
+import { koaBody } from 'koa-body'
+import { connectPostgres } from '../db/connection.ts'
+import { startRelay } from '../db/relay-starts.ts'
+import { readConfig } from '../platform/config.ts'
+
+const config = readConfig()
+const [region] = config.regions
+const sql = connectPostgres(config.database.url, config.database.connectionsMax)
+
+/** The parsed JSON, taken for what the bench sends. */
+const bodyOf = (ctx: Context) => ctx.request.body as unknown as { session_id: string; connection_id: string }
+
+/** The user comes in plain words: a floor proves nothing. */
+const userOf = (ctx: Context) => ctx.get('x-user')
+
+const bare = (answer: (ctx: Context) => Promise<void> | void, body = false) => {
+  const app = new Koa()
+  if (body) app.use(koaBody({ text: false, urlencoded: false, multipart: false }))
+  app.use(answer)
+  return app.callback()
+}
+
+const floors = new Map([
+  [
+    '/bare',
+    bare((ctx) => {
+      ctx.body = { ok: true }
+    }),
+  ],
+  [
+    '/select',
+    bare(async (ctx) => {
+      ctx.body = await sql`
+        select id, connection_id, state, region, created_at from relay_sessions
+        where user_id = ${userOf(ctx)} and state <> 'stopped'`
+    }),
+  ],
+  [
+    '/json',
+    bare((ctx) => {
+      ctx.body = { state: 'active', desired: 'run', report_in_seconds: bodyOf(ctx).session_id ? 10 : 0 }
+    }, true),
+  ],
+  [
+    '/start',
+    bare(async (ctx) => {
+      const outcome = await startRelay(sql, {
+        userId: userOf(ctx),
+        idempotencyKey: ctx.get('idempotency-key'),
+        requestHash: Buffer.alloc(32),
+        connectionId: bodyOf(ctx).connection_id,
+        region: region?.region ?? '',
+        regionCapacity: region?.capacity ?? 0,
+        rateLimitKey: `relay_start:${userOf(ctx)}`,
+        rateLimit: config.rateLimits.relay_start,
+        pairToken: randomBytes(24).toString('base64url'),
+        relayWsToken: randomBytes(24).toString('base64url'),
+      })
+      ctx.status = outcome.type === 'reserved' ? 201 : 500
+      ctx.body = outcome
+    }, true),
+  ],
+])
+
+const server = createServer((request, response) => {
+  const answer = floors.get(request.url ?? '')
+  if (answer) answer(request, response)
+  else response.writeHead(404).end()
+})
+server.listen(config.port, '127.0.0.1')
+process.once('disconnect', () => process.exit(0))

@@ -1,0 +1,113 @@
+/** How much history an actor writes: in a steady hour, in a plain life, and in an eventful one. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { recordReports } from '../db/relay-health.ts'
+import { recordCommand, relaySessionById } from '../db/relay-sessions.ts'
+import * as messages from '../workflows/messages.ts'
+import { createRelaySessionActors, type RelaySessionActors } from '../workflows/relay-session-client.ts'
+import { type Actors, report, reserve } from './actors.ts'
+import { type Machine, say, until } from './machine.ts'
+import { absolute, type Row } from './pairs.ts'
+import { type BenchUser, paperInstance } from './rows.ts'
+
+const steadyReports = 1000
+const eventsMax = 40
+const shortSeconds = 1
+
+export async function measureLifecycle({ machine, api, rows }: Actors): Promise<Row[]> {
+  const settings = { ...api.config.relay, healthTimeoutSeconds: shortSeconds, stopGraceSeconds: shortSeconds }
+  const { taskQueue } = api.config.temporal
+  const actors = createRelaySessionActors(machine.temporal, { taskQueue, settings, callMillisMax: 10_000 })
+  const lifeOf = async (connectionId: string) => Life.begin(machine, actors, rows.users[0], connectionId)
+
+  say('one life: started, active, a thousand reports, stopped')
+  const plain = await lifeOf('plain-life')
+  await plain.becomeActive()
+  const before = await plain.historyEvents()
+  for (let sent = 0; sent < steadyReports; sent += 1) await report(api, plain.sessionId)
+  const eventsPerReport = ((await plain.historyEvents()) - before) / steadyReports
+  await plain.order('stop')
+  await plain.ends()
+
+  say('another: silence, return, a stop that is taken back, silence, return, and the stop')
+  const eventful = await lifeOf('eventful-life')
+  await eventful.becomeActive()
+  await eventful.fallSilentAndReturn()
+  await eventful.order('stop')
+  await eventful.order('run')
+  await eventful.fallSilentAndReturn()
+  await eventful.order('stop')
+  await eventful.ends()
+
+  return [
+    absolute(`Temporal events per steady report (${steadyReports} reports)`, eventsPerReport, 'events', 0),
+    absolute('history of a life: start, active, stop', await plain.historyEvents(), 'events', eventsMax),
+    absolute(
+      'history of a life with two silences and a stop taken back',
+      await eventful.historyEvents(),
+      'events',
+      eventsMax,
+    ),
+  ]
+}
+
+/** One session, led through its states. */
+class Life {
+  private constructor(
+    private readonly machine: Machine,
+    private readonly actors: RelaySessionActors,
+    readonly sessionId: string,
+  ) {}
+
+  static async begin(machine: Machine, actors: RelaySessionActors, user: BenchUser | undefined, connectionId: string) {
+    if (!user) throw new Error('there is no user')
+    const session = await reserve(machine, user, connectionId)
+    await actors.deliver({ ...session, command_delivered_seq: 0 })
+    return new Life(machine, actors, session.id)
+  }
+
+  async becomeActive(): Promise<void> {
+    await this.#untilRow((row) => row.instance_id !== null)
+    await this.#report()
+    await this.actors.ready(this.sessionId)
+    await this.#untilRow((row) => row.state === 'active')
+  }
+
+  async fallSilentAndReturn(): Promise<void> {
+    await sleep(shortSeconds * 1200)
+    await this.actors.healthLost(this.sessionId)
+    await this.#untilRow((row) => row.state === 'grace')
+    await this.#report()
+    await this.actors.healthRestored(this.sessionId)
+    await this.#untilRow((row) => row.state === 'active')
+  }
+
+  async order(command: 'run' | 'stop'): Promise<void> {
+    const session = await recordCommand(this.machine.sql, this.sessionId, command, 'user')
+    if (session) await this.actors.deliver(session)
+  }
+
+  /** Resolves once the workflow is over: the session is stopped and the provider has nothing left. */
+  async ends(): Promise<void> {
+    await this.#handle().result()
+  }
+
+  async historyEvents(): Promise<number> {
+    return (await this.#handle().describe()).historyLength
+  }
+
+  #handle() {
+    return this.machine.temporal.workflow.getHandle(messages.relaySessionWorkflowId(this.sessionId))
+  }
+
+  #report() {
+    const { sessionId } = this
+    return recordReports(this.machine.sql, [{ sessionId, instanceId: paperInstance(sessionId), idle: false }])
+  }
+
+  #untilRow(isSo: (row: NonNullable<Awaited<ReturnType<typeof relaySessionById>>>) => boolean): Promise<void> {
+    return until('the row is as the actor left it', async () => {
+      const row = await relaySessionById(this.machine.sql, this.sessionId)
+      return row !== undefined && isSo(row)
+    })
+  }
+}

@@ -1,0 +1,113 @@
+/** What is measured, on this machine alone: a Postgres, a Temporal, and the programs between them, as child processes. */
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from '@temporalio/client'
+import { startProgram } from '../cli/programs.ts'
+import { connectPostgres, type Database } from '../db/connection.ts'
+import { migrate } from '../db/migrations.ts'
+import { type Config, rateLimitDefaults, readConfig, readStackConfig } from '../platform/config.ts'
+import { freePort } from '../platform/embedded/ports.ts'
+import { startEmbeddedPostgres } from '../platform/embedded/postgres.ts'
+import { startEmbeddedTemporal } from '../platform/embedded/temporal.ts'
+import { findTemporalCli } from '../platform/embedded/temporal-cli.ts'
+import { Lifecycle } from '../platform/lifecycle.ts'
+import { createLog } from '../platform/log.ts'
+import { connectTemporal } from '../platform/temporal.ts'
+
+export const region = 'bench'
+
+export interface RunningProgram {
+  readonly url: string
+  readonly pid: number
+  /** What it was started with, as it reads it. */
+  readonly config: Config
+  stop(): Promise<void>
+}
+
+export interface Machine {
+  readonly sql: Database
+  readonly temporal: Client
+  readonly life: Lifecycle
+  /** Starts one of the programs on variables of its own; it ends with the machine at the latest. */
+  start(file: string, variables?: Readonly<Record<string, string>>): Promise<RunningProgram>
+  /** The configuration that programs have in common. */
+  readonly config: Config
+}
+
+/** Prints one line of what is being done. */
+export const say = (text: string): void => console.error(`[bench] ${text}`)
+
+/** Starts both servers in a new folder. All of it, the folder too, is gone after `life.stop()`. */
+export async function startMachine(): Promise<Machine> {
+  const log = createLog('bench', 'warn')
+  const life = new Lifecycle(log, 30_000)
+  try {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), 'relay-bench-')))
+    life.hold('folder', folder, (it) => rm(it, { recursive: true, force: true, maxRetries: 5 }))
+    // Open to the user as whom the embedded Postgres runs when this runs as root.
+    await chmod(folder, 0o755)
+    const { embedded, searchPath, dataDir, cacheDir, environment } = readStackConfig()
+    const cli = { explicit: embedded.temporalCli, searchPath, dataDir, cacheDir, progress: say }
+    const executable = await findTemporalCli(cli)
+    const postgres = await startEmbeddedPostgres({ dir: join(folder, 'postgres'), log })
+    life.hold('Postgres', postgres, (it) => it.stop())
+    const temporal = await startEmbeddedTemporal({ executable, dir: join(folder, 'temporal'), log })
+    life.hold('Temporal', temporal, (it) => it.stop())
+
+    const shared = {
+      ...{ PATH: environment.PATH ?? '', HOME: environment.HOME ?? '', NODE_ENV: 'production', LOG_LEVEL: 'info' },
+      ...{ DATABASE_URL: postgres.url, TEMPORAL_ADDRESS: temporal.address, SVC_DATA_DIR: join(folder, 'relays') },
+      SVC_JWT_SECRET: randomBytes(48).toString('base64'),
+      SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64'),
+      SVC_JWT_TTL_SECONDS: '900',
+      // The same in every program, so that a token of one is good at all.
+      SVC_API_URL: 'http://127.0.0.1:8080',
+      SVC_RATE_LIMITS: countedOnly,
+      SVC_REGIONS: JSON.stringify([{ region, display_name: 'Bench', provider: 'local', capacity: 100_000 }]),
+    }
+    const config = readConfig(shared)
+    const sql = life.hold('connections', connectPostgres(config.database.url, 4), (it) => it.end({ timeout: 5 }))
+    await migrate(sql)
+    const client = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.connection.close())
+    return { sql, temporal: client, life, config, start: startOn(life, folder, shared) }
+  } catch (error) {
+    await life.stop()
+    throw error
+  }
+}
+
+/** Limits are counted as ever, and never reached: the count itself stops at a million. */
+const countedOnly = Object.keys(rateLimitDefaults)
+  .map((name) => `${name}=9999999`)
+  .join(',')
+
+const startOn =
+  (life: Lifecycle, folder: string, shared: Readonly<Record<string, string>>): Machine['start'] =>
+  async (file, variables = {}) => {
+    const port = await freePort()
+    const env = { ...shared, PORT: String(port), ...variables }
+    const program = await startProgram({ file, env, logFile: join(folder, `${file.replaceAll('/', '-')}.log`) })
+    life.hold(file, program, (it) => it.stop())
+    return { url: `http://127.0.0.1:${port}`, pid: program.pid, config: readConfig(env), stop: () => program.stop() }
+  }
+
+/** Asks until it is so. Rejects when that takes longer than `secondsMax`. */
+export async function until(what: string, isSo: () => Promise<boolean>, secondsMax = 60): Promise<void> {
+  const late = Date.now() + secondsMax * 1000
+  while (!(await isSo())) {
+    if (Date.now() > late) throw new Error(`still not so after ${secondsMax} s: ${what}`)
+    await sleep(50)
+  }
+}
+
+/** Resolves once the program answers this path with 200. */
+export const untilAnswering = ({ url }: RunningProgram, path: string): Promise<void> =>
+  until(`${path} is answered`, () =>
+    fetch(url + path).then(
+      (answer) => answer.ok,
+      () => false,
+    ),
+  )

@@ -1,0 +1,65 @@
+/** What many live sessions cost a worker in memory. */
+import { execFile } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import pLimit from 'p-limit'
+import type { RelaySessionRow } from '../db/relay-sessions.ts'
+import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
+import { type Machine, type RunningProgram, region, say, until } from './machine.ts'
+import { absolute, type Row } from './pairs.ts'
+import { paperInstance, type Rows } from './rows.ts'
+
+const sessions = 10_000
+const callsAtOnce = 32
+const megabytesMax = 500
+
+/** @param worker one on a task queue of its own that has had nothing to do yet. */
+export async function measureMemory(machine: Machine, worker: RunningProgram, rows: Rows): Promise<Row[]> {
+  const { taskQueue } = worker.config.temporal
+  await sleep(5000)
+  const empty = await megabytesOf(worker.pid)
+  const actors = createRelaySessionActors(machine.temporal, {
+    ...{ taskQueue, settings: worker.config.relay, callMillisMax: 60_000 },
+  })
+  const live = await liveRows(machine, rows)
+  const limit = pLimit(callsAtOnce)
+  const startedAt = performance.now()
+  let begun = 0
+  const begin = async (session: RelaySessionRow) => {
+    await actors.revive(session)
+    begun += 1
+    if (begun % 1000 === 0) say(`memory: ${begun} live sessions, worker ${await megabytesOf(worker.pid)} MB`)
+  }
+  await Promise.all(live.map((session) => limit(begin, session)))
+  const query = `TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`
+  await until(
+    'all live sessions are seen',
+    async () => (await machine.temporal.workflow.count(query)).count >= sessions,
+  )
+  await sleep(5000)
+  const full = await megabytesOf(worker.pid)
+  say(`memory: worker ${empty} MB empty, ${full} MB after ${Math.round((performance.now() - startedAt) / 1000)} s`)
+  const row = absolute(
+    `memory of ${sessions.toLocaleString('en')} live sessions on one worker`,
+    full - empty,
+    'MB',
+    megabytesMax,
+  )
+  return [{ ...row, floor: `${empty} MB empty` }]
+}
+
+/** Active sessions whose actors were lost: the shortest way to many live ones. They are rows of nobody's table. */
+async function liveRows({ sql }: Machine, rows: Rows): Promise<RelaySessionRow[]> {
+  const userIds = rows.users.map((user) => user.userId)
+  const ids = await sql<RelaySessionRow[]>`
+    select gen_random_uuid() as id, (${userIds}::uuid[])[1 + n % ${userIds.length}::int] as user_id, 'live-' || n as connection_id,
+      ${region} as region, 'active' as state, 'relay_ready' as reason, 1 as version, 'run' as command, 1 as command_seq,
+      'user' as command_actor, 1 as command_delivered_seq, now() as created_at, null::timestamptz as grace_ends_at
+    from generate_series(1, ${sessions}) n`
+  return ids.map((row) => ({ ...row, instance_id: paperInstance(row.id) }))
+}
+
+async function megabytesOf(pid: number): Promise<number> {
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])
+  return Math.round(Number(stdout) / 1024)
+}

@@ -1,0 +1,45 @@
+/** The real worker with relays that exist on paper only: thousands of relay processes would be measured instead of it. */
+import { leaveSignalsAlone, startWorker } from '../activities/start-worker.ts'
+import { connectPostgres } from '../db/connection.ts'
+import { readConfig } from '../platform/config.ts'
+import { Lifecycle } from '../platform/lifecycle.ts'
+import { createLog } from '../platform/log.ts'
+import type { RelayInstance, RelayProvider } from '../providers/relay/provider.ts'
+import { paperInstance } from './rows.ts'
+
+function paperProvider(): RelayProvider {
+  const instances = new Map<string, RelayInstance>()
+  const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
+  return {
+    create: async ({ sessionId, region }) => {
+      const instance = { instanceId: paperInstance(sessionId), sessionId, region, endpoint, createdAt: new Date() }
+      instances.set(instance.instanceId, instance)
+      return instance
+    },
+    describe: async (instanceId) => instances.get(instanceId) ?? null,
+    destroy: async (instanceId) => void instances.delete(instanceId),
+    list: async (filter) => {
+      if (filter === undefined) return [...instances.values()]
+      const own = instances.get(paperInstance(filter.sessionId))
+      return own ? [own] : []
+    },
+  }
+}
+
+const config = readConfig()
+const log = createLog('worker', config.logLevel)
+const life = new Lifecycle(log)
+leaveSignalsAlone(log)
+const asked = life.untilAsked()
+const sql = connectPostgres(config.database.url, config.database.connectionsMax)
+life.hold('database', sql, (it) => it.end({ timeout: 5 }))
+const provider = paperProvider()
+const providers = new Map(config.regions.map((one) => [one.region, provider]))
+const failed = (error: unknown) => {
+  log.fatal({ err: error }, 'the worker failed')
+  process.exit(1)
+}
+await startWorker({ config, log, sql, life, providers, failed })
+await asked
+await life.stop()
+process.exit(0)

@@ -1,0 +1,99 @@
+/** Reading and reporting: the requests that come all the time, at full speed. */
+import { type Load, throughput } from './load.ts'
+import type { RunningProgram } from './machine.ts'
+import { compare, inTurns, type Row } from './pairs.ts'
+import { paperInstance, type Rows } from './rows.ts'
+
+export interface Servers {
+  readonly floors: RunningProgram
+  readonly api: RunningProgram
+}
+
+const rounds = 5
+const seconds = 3
+
+export const measureActive = (servers: Servers, rows: Rows): Promise<Row[]> =>
+  measureRead(servers, rows, { name: 'GET /relay/active', path: '/api/v1/relay/active', atLeast: 0.7 })
+
+export const measureSession = (servers: Servers, rows: Rows): Promise<Row[]> =>
+  measureRead(servers, rows, { name: 'GET /auth/session', path: '/api/v1/auth/session', atLeast: 0.4 })
+
+async function measureRead(
+  { floors, api }: Servers,
+  rows: Rows,
+  { name, path, atLeast }: { name: string; path: string; atLeast: number },
+): Promise<Row[]> {
+  const load = { connections: 32, seconds }
+  const userOf = (connection: number) => rows.users[connection % rows.users.length]
+  const pairs = await inTurns({
+    what: name,
+    rounds,
+    floor: () =>
+      throughput({
+        ...load,
+        ...floors,
+        requestsOf: (connection) => [
+          { method: 'GET', path: '/select', headers: { 'x-user': userOf(connection)?.userId ?? '' } },
+        ],
+      }),
+    ours: () =>
+      throughput({
+        ...load,
+        ...api,
+        requestsOf: (connection) => [
+          { method: 'GET', path, headers: { authorization: userOf(connection)?.bearer ?? '' } },
+        ],
+      }),
+  })
+  return [
+    compare(`${name}, throughput at ${load.connections} connections`, pairs, {
+      ...{ figure: 'per second', unit: '/s', atLeast },
+    }),
+  ]
+}
+
+/** A report as relays send it, with the statistics of one stream over two links. */
+export const reportOf = (sessionId: string): string =>
+  JSON.stringify({
+    session_id: sessionId,
+    instance_id: paperInstance(sessionId),
+    observed_at: '2026-11-21T12:00:00.000Z',
+    stats: {
+      groups: [
+        {
+          id: 'a1',
+          conn_count: 2,
+          total_bytes: 123_456_789,
+          connections: [1, 2].map((link) => ({
+            ...{ addr: `203.0.113.${link}:40000`, bytes: 61_728_394, pkts: 46_905, share_pct: 50, last_ms_ago: 12 },
+            uptime_s: 3600,
+          })),
+        },
+      ],
+    },
+  })
+
+export async function measureHealth({ floors, api }: Servers, rows: Rows): Promise<Row[]> {
+  const connections = 64
+  const headers = {
+    'content-type': 'application/json',
+    'x-relay-auth': api.config.relayAuthSecrets[0] ?? '',
+  }
+  const reports = rows.activeSessionIds.map(reportOf)
+  /** Each connection begins elsewhere, so that at any time different relays report. */
+  const requestsTo = (path: string): Load['requestsOf'] => {
+    const requests = reports.map((body) => ({ method: 'POST' as const, path, headers, body }))
+    return (connection) => {
+      const begin = Math.floor((connection * requests.length) / connections)
+      return [...requests.slice(begin), ...requests.slice(0, begin)]
+    }
+  }
+  const pairs = await inTurns({
+    what: 'POST /relay/health',
+    rounds,
+    floor: () => throughput({ connections, seconds, ...floors, requestsOf: requestsTo('/json') }),
+    ours: () => throughput({ connections, seconds, ...api, requestsOf: requestsTo('/api/v1/relay/health') }),
+  })
+  const what = `POST /relay/health, throughput at ${connections} connections, ${reports.length} relays`
+  return [compare(what, pairs, { figure: 'per second', unit: '/s', atLeast: 0.7 })]
+}

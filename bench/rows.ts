@@ -1,0 +1,92 @@
+/** The database of a service that has been in use for a while, made by SQL. */
+import { createAccessTokens } from '../api/access-tokens.ts'
+import type { Database } from '../db/connection.ts'
+import { type Machine, region, say } from './machine.ts'
+
+export const stoppedSessions = 100_000
+const users = 1000
+const activeSessions = 500
+
+/** What a relay calls itself that exists on paper only. */
+export const paperInstance = (sessionId: string): string => `paper-${sessionId}`
+
+export interface BenchUser {
+  readonly userId: string
+  readonly bearer: string
+}
+
+export interface Rows {
+  readonly users: readonly BenchUser[]
+  /** Sessions that are active, without an actor; the first users have one each. */
+  readonly activeSessionIds: readonly string[]
+}
+
+export async function fill({ sql, config }: Machine): Promise<Rows> {
+  say(`a database with ${users} users, ${activeSessions} active and ${stoppedSessions} stopped sessions`)
+  const tokens = createAccessTokens(config)
+  const signedIn = await sql<{ user_id: string; id: string }[]>`
+    with added as (
+      insert into users (email, stream_token, plan_tier, plan_status, addons)
+      select 'user-' || n || '@bench.test', lpad(n::text, 8, '0'), 'paid', 'active', 3
+      from generate_series(1, ${users}) n returning id
+    )
+    insert into auth_sessions (user_id, client, ip) select id, 'bench', '127.0.0.1' from added returning user_id, id`
+  const all = await Promise.all(
+    signedIn.map(async ({ user_id: userId, id: authSessionId }) => ({
+      userId,
+      bearer: `Bearer ${await tokens.sign({ userId, authSessionId })}`,
+    })),
+  )
+  const userIds = all.map((user) => user.userId)
+  await addStopped(sql, userIds)
+  const activeSessionIds = await addActive(sql, userIds.slice(0, activeSessions))
+  await sql`vacuum analyze`
+  return { users: all, activeSessionIds }
+}
+
+/** Spread over users and the last 90 days, each with its instance, its usage and its last report. */
+async function addStopped(sql: Database, userIds: readonly string[]): Promise<void> {
+  await sql.begin(async (tx) => {
+    // Past the trigger, which lets a session begin in one state only.
+    await tx`set local session_replication_role = replica`
+    await tx`set local statement_timeout = 0`
+    await tx`
+      insert into relay_sessions (user_id, connection_id, region, state, reason, version, command, command_seq, command_actor,
+        commanded_at, command_delivered_seq, instance_id, created_at, active_at, stopped_at)
+      select (${userIds}::uuid[])[1 + n % ${userIds.length}::int], 'default', ${region}, 'stopped', 'stop_requested', 3, 'stop', 2, 'user',
+        at, 2, 'old-' || n, at, at, at + interval '2 hours'
+      from (select n, now() - n * interval '77 seconds' - interval '3 hours' as at
+            from generate_series(1, ${stoppedSessions}) n) past`
+    await tx`
+      insert into instances (instance_id, session_id, region, created_at, gone_at)
+      select instance_id, id, region, created_at, stopped_at from relay_sessions where state = 'stopped'`
+    await tx`
+      insert into usage_intervals (session_id, user_id, started_at, ended_at)
+      select id, user_id, active_at, stopped_at from relay_sessions where state = 'stopped'`
+    await tx`
+      insert into relay_health (session_id, instance_id, last_report_at)
+      select id, instance_id, stopped_at from relay_sessions where state = 'stopped'`
+  })
+}
+
+async function addActive(sql: Database, userIds: readonly string[]): Promise<string[]> {
+  const added = await sql<{ id: string }[]>`
+    insert into relay_sessions (user_id, connection_id, region, command_actor, command_delivered_seq, pair_token, relay_ws_token)
+    select id, 'default', ${region}, 'user', 1, md5(id::text), md5(id::text) from unnest(${userIds}::uuid[]) as u (id)
+    returning id`
+  const ids = added.map((row) => row.id)
+  await sql`
+    update relay_sessions set state = 'active', reason = 'relay_ready', version = 1, active_at = now(),
+      instance_id = 'paper-' || id, relay_host = '198.51.100.7', srtla_port = 5000, publish_port = 4001, play_port = 4000,
+      stats_port = 5080
+    where id = any(${ids}::uuid[])`
+  await sql`
+    insert into usage_intervals (session_id, user_id, started_at)
+    select id, user_id, active_at from relay_sessions where id = any(${ids}::uuid[])`
+  await sql`
+    insert into instances (instance_id, session_id, region)
+    select instance_id, id, region from relay_sessions where id = any(${ids}::uuid[])`
+  await sql`
+    insert into relay_health (session_id, instance_id) select id, instance_id from relay_sessions where id = any(${ids}::uuid[])`
+  return ids
+}

@@ -1,0 +1,70 @@
+/** New relays, asked for by many at once. No worker runs: what is measured is the answer, and the delivery behind it. */
+import { randomUUID } from 'node:crypto'
+import type { Database } from '../db/connection.ts'
+import { callAll } from './load.ts'
+import { say, until } from './machine.ts'
+import { compare, inTurns, type Reading, type Row } from './pairs.ts'
+import type { Servers } from './requests.ts'
+import type { Rows } from './rows.ts'
+
+const rounds = 5
+const callers = 16
+/** Below what may wait for its delivery, so that none is left to the job, which has no worker here. */
+const startsARound = 800
+const connectionId = 'started'
+
+export async function measureStart({ floors, api }: Servers, sql: Database, rows: Rows): Promise<Row[]> {
+  const users = rows.users.slice(0, startsARound)
+  const body = JSON.stringify({ connection_id: connectionId })
+  const pairs = await inTurns({
+    what: 'POST /relay/start',
+    rounds,
+    floor: async () => {
+      const calls = users.map(({ userId }) => ({
+        ...{ method: 'POST' as const, url: `${floors.url}/start`, body },
+        headers: { 'x-user': userId, 'idempotency-key': randomUUID() },
+      }))
+      const reading = await callAll(calls, callers, floors.pid)
+      await forgetStarted(sql)
+      return reading
+    },
+    ours: async () => {
+      const calls = users.map(({ bearer }) => ({
+        ...{ method: 'POST' as const, url: `${api.url}/api/v1/relay/start`, body },
+        headers: { authorization: bearer, 'idempotency-key': randomUUID() },
+      }))
+      const startedAt = performance.now()
+      const reading = await callAll(calls, callers, api.pid)
+      await untilDelivered(sql, startedAt)
+      await forgetStarted(sql)
+      return reading
+    },
+  })
+  return startRows(pairs)
+}
+
+function startRows(pairs: readonly { floor: Reading; ours: Reading }[]): Row[] {
+  const what = `POST /relay/start, new, ${callers} callers`
+  return [
+    compare(`${what}: p50`, pairs, { figure: 'p50 ms', unit: 'ms', atMost: 1.3 }),
+    compare(`${what}: throughput`, pairs, { figure: 'per second', unit: '/s', atLeast: 0.7 }),
+  ]
+}
+
+/** The next reading must not share the machine with what this one left to be delivered. */
+async function untilDelivered(sql: Database, startedAt: number): Promise<void> {
+  await until('all starts are delivered', async () => {
+    const [left] = await sql`
+      select from relay_sessions where connection_id = ${connectionId} and command_delivered_seq < command_seq limit 1`
+    return left === undefined
+  })
+  const seconds = (performance.now() - startedAt) / 1000
+  say(
+    `${startsARound} starts were with Temporal after ${seconds.toFixed(1)} s, ${Math.round(startsARound / seconds)}/s`,
+  )
+}
+
+async function forgetStarted(sql: Database): Promise<void> {
+  await sql`delete from relay_sessions where connection_id = ${connectionId}`
+  await sql`vacuum relay_sessions, idempotency_keys, rate_limit_windows, users`
+}
