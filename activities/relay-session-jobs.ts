@@ -5,7 +5,13 @@ import { noteInstanceGone, orphansAmong } from '../db/instances.ts'
 import { forgetEndedAttempts } from '../db/login-attempts.ts'
 import { forgetEndedWindows } from '../db/rate-limits.ts'
 import { forgetExpiredTokens } from '../db/refresh-tokens.ts'
-import { idleSessions, overlookedReports, type SilentRegion, silentSessions } from '../db/relay-health.ts'
+import {
+  idleSessions,
+  overdueSessions,
+  overlookedReports,
+  type SilentRegion,
+  silentSessions,
+} from '../db/relay-health.ts'
 import { liveAmong, markCommandDelivered, undeliveredCommands } from '../db/relay-sessions.ts'
 import { forgetOldKeys } from '../db/relay-starts.ts'
 import { forgetDeadWorkers } from '../db/workers.ts'
@@ -43,14 +49,15 @@ export const relaySessionJobs = (needs: Needs): readonly Job[] => [
 ]
 
 /** Sends accepted commands again that their actors are not known to have. */
-async function deliverCommands({ sql, log, actors }: Needs): Promise<void> {
+async function deliverCommands(needs: Needs): Promise<void> {
+  const { sql, log, actors } = needs
   const limit = pLimit(callsMax)
   const sessions = await undeliveredCommands(sql, 3, roundMax)
   await Promise.all(
     sessions.map((session) =>
       limit(async () => {
         try {
-          await actors.deliver(session)
+          if (!(await actors.deliver(session))) await revive(session.id, needs)
           await markCommandDelivered(sql, session.id, session.command_seq)
         } catch (error) {
           log.warn({ err: error, session_id: session.id }, 'a command could not be delivered yet')
@@ -61,17 +68,30 @@ async function deliverCommands({ sql, log, actors }: Needs): Promise<void> {
 }
 
 /** Gives live sessions a new actor when theirs was terminated or failed: a relay on the air is not left to itself. */
-async function reviveActors({ sql, log, actors }: Needs): Promise<void> {
-  for (const session of await liveAmong(sql, await actors.brokenOff())) {
-    log.warn({ session_id: session.id }, 'the actor of a live session was broken off, another one goes on')
+async function reviveActors(needs: Needs): Promise<void> {
+  for (const { id } of await liveAmong(needs.sql, await needs.actors.brokenOff())) await revive(id, needs)
+}
+
+async function revive(sessionId: string, { sql, log, actors }: Needs): Promise<void> {
+  for (const session of await liveAmong(sql, [sessionId])) {
+    log.warn({ session_id: sessionId }, 'a live session has no actor any more, another one goes on')
     await actors.revive(session)
+    await actors.deliver(session)
   }
 }
 
 /** Tells actors what the absence, the return or the overlooking of reports means for them. */
-async function watchHealth({ config, sql, log, actors }: Needs): Promise<void> {
+async function watchHealth(needs: Needs): Promise<void> {
+  const { config, sql, log, actors } = needs
   const limit = pLimit(callsMax)
-  const tell = (calls: readonly (() => Promise<void>)[]) => Promise.all(calls.map((call) => limit(call)))
+  const tell = (sessionIds: readonly string[], signal: (sessionId: string) => Promise<boolean>) =>
+    Promise.all(
+      sessionIds.map((id) =>
+        limit(async () => {
+          if (!(await signal(id))) await revive(id, needs)
+        }),
+      ),
+    )
   const { healthTimeoutSeconds, maxSessionSeconds } = config.relay
 
   for (const region of await silentSessions(sql, healthTimeoutSeconds)) {
@@ -81,20 +101,14 @@ async function watchHealth({ config, sql, log, actors }: Needs): Promise<void> {
         { region: region.region, active: region.active, quiet: region.quiet },
         'most relays of a region fell silent at once',
       )
-    } else {
-      await tell(region.silent.map((id) => () => actors.healthLost(id)))
-    }
+    } else await tell(region.silent, actors.healthLost)
   }
   const overlooked = await overlookedReports(sql, roundMax)
-  await tell(
-    overlooked.map(
-      ({ id, state }) =>
-        () =>
-          state === 'provisioning' ? actors.ready(id) : actors.healthRestored(id),
-    ),
-  )
-  const idle = await idleSessions(sql, maxSessionSeconds)
-  await tell(idle.map((id) => () => actors.idle(id)))
+  await tell(overlooked.ready, actors.ready)
+  await tell(overlooked.restored, actors.healthRestored)
+  await tell(await idleSessions(sql, maxSessionSeconds), actors.idle)
+  // Their actors should have ended them: a signal that changes nothing finds out whether there is one.
+  await tell(await overdueSessions(sql, roundMax), actors.idle)
 }
 
 /**

@@ -15,7 +15,7 @@ export interface Deliveries {
   /** The same, and waits for the actor's answer for `millis` at most. */
   sendAndWait(session: RelaySessionRow, millis: number): Promise<void>
   /** Tells an actor something that a later report or a job would tell it again. */
-  tell(what: () => Promise<void>): void
+  tell(what: () => Promise<unknown>): void
   /** Resolves when nothing is under way. */
   settled(): Promise<void>
 }
@@ -30,9 +30,10 @@ export function createDeliveries({ sql, actors, log }: Needs): Deliveries {
   const limit = pLimit(underWayMax)
   const underWay = new Set<Promise<void>>()
 
-  const run = (work: () => Promise<void>): Promise<void> => {
+  const run = (work: () => Promise<unknown>): Promise<void> => {
     if (limit.pendingCount >= waitingMax) return Promise.resolve()
-    const done = limit(work)
+    const done: Promise<void> = limit(work)
+      .then(() => undefined)
       .catch((error: unknown) => log.warn({ err: error }, 'not delivered yet'))
       .finally(() => underWay.delete(done))
     underWay.add(done)
@@ -40,8 +41,8 @@ export function createDeliveries({ sql, actors, log }: Needs): Deliveries {
   }
 
   const deliver = async (session: RelaySessionRow): Promise<void> => {
-    await actors.deliver(session)
-    await markCommandDelivered(sql, session.id, session.command_seq)
+    // Where no actor was left to tell, the job looks closer at why.
+    if (await actors.deliver(session)) await markCommandDelivered(sql, session.id, session.command_seq)
   }
 
   return {

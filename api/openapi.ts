@@ -77,7 +77,10 @@ function operation(route: Route): Operation {
     ],
     ...(route.body
       ? {
-          requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(route.body, 'input') } } },
+          requestBody: {
+            required: !route.body.safeParse({}).success,
+            content: { 'application/json': { schema: jsonSchema(route.body, 'input') } },
+          },
         }
       : {}),
     responses: { ...successes(route), ...failures(route) },

@@ -1,10 +1,13 @@
 /** The connection pool. SQL is written as tagged templates; a query's function says what it answers. */
-import postgres from 'postgres'
+import type postgresTypes from 'postgres'
+import { loadPostgresDriver } from './postgres-driver.ts'
+
+const postgres = loadPostgresDriver()
 
 /** A pool, or one transaction of it: whoever asks a question need not know which. */
-export type Sql = postgres.Sql | postgres.TransactionSql
+export type Sql = postgresTypes.Sql | postgresTypes.TransactionSql
 
-export type Database = postgres.Sql
+export type Database = postgresTypes.Sql
 
 /**
  * Connects lazily and again after each loss, so that a process outlives its database's restarts.
@@ -26,6 +29,8 @@ export const first = <Row>(rows: readonly Row[]): Row | undefined => rows[0]
 
 const outage = new Set([
   'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
   'ECONNRESET',
   'ENOTFOUND',
   'EPIPE',

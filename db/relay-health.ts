@@ -98,13 +98,23 @@ export const silentSessions = async (sql: Sql, timeoutSeconds: number): Promise<
     from heard group by region`
 
 /** Sessions that wait for a report which did come: what the api told their actors got lost on its way. */
-export const overlookedReports = async (sql: Sql, limit: number): Promise<{ id: string; state: RelayState }[]> =>
-  sql<{ id: string; state: RelayState }[]>`
+export async function overlookedReports(sql: Sql, limit: number): Promise<{ ready: string[]; restored: string[] }> {
+  const rows = await sql<{ id: string; state: RelayState }[]>`
     select s.id, s.state from relay_sessions s
     join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
     where s.state in ('provisioning', 'grace') and h.last_report_at < now() - interval '2 seconds'
       and (s.state = 'provisioning' or (s.reason = 'health_lost' and h.last_report_at > s.grace_started_at))
     limit ${limit}`
+  const idsIn = (state: RelayState) => rows.filter((row) => row.state === state).map((row) => row.id)
+  return { ready: idsIn('provisioning'), restored: idsIn('grace') }
+}
+
+/** Sessions whose grace has been over for a while. */
+export const overdueSessions = async (sql: Sql, limit: number): Promise<string[]> =>
+  (
+    await sql<{ id: string }[]>`
+      select id from relay_sessions where state = 'grace' and grace_ends_at < now() - interval '30 seconds' limit ${limit}`
+  ).map((row) => row.id)
 
 /** Active sessions older than `longestSeconds` through which nobody sends. */
 export const idleSessions = async (sql: Sql, longestSeconds: number): Promise<string[]> =>

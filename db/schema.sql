@@ -174,7 +174,7 @@ create table relay_sessions (
 ) with (fillfactor = 80);
 
 create index relay_sessions_live on relay_sessions (region, state) where state <> 'stopped';
-create index relay_sessions_newest on relay_sessions (created_at desc, id);
+create index relay_sessions_newest on relay_sessions (created_at desc, id desc);
 create unique index relay_sessions_one_live on relay_sessions (user_id, connection_id) where state <> 'stopped';
 create index relay_sessions_undelivered on relay_sessions (commanded_at) where command_delivered_seq < command_seq;
 create index relay_sessions_user on relay_sessions (user_id, created_at desc);

@@ -62,7 +62,7 @@ const secret = z
   .string()
   .refine((text) => Buffer.byteLength(text) >= 32, 'is shorter than 32 bytes: make one with `openssl rand -base64 48`')
   .refine(
-    (text) => !/change.?me|example|secret{2}|^(.)\1+$/i.test(text),
+    (text) => !/change.?me|example|(secret){2}|^(.)\2+$/i.test(text),
     'is a placeholder: make one with `openssl rand -base64 48`',
   )
 
@@ -183,8 +183,19 @@ export function readConfig(env: Environment = process.env) {
       problems.push(values[name] === undefined ? `${name} is not set` : `${name} ${issue.message}`)
     }
   }
+  if (read.success) problems.push(...contradictions(read.data))
   if (problems.length > 0 || !read.success) throw new ConfigError(problems)
   return freeze(shape(read.data))
+}
+
+/** What each variable allows by itself, but not together with another. */
+function* contradictions(v: z.infer<typeof Variables>): Iterable<string> {
+  if (v.SVC_RELAY_HEALTH_TIMEOUT_SECONDS < 2 * v.SVC_RELAY_HEALTH_INTERVAL_SECONDS) {
+    yield 'SVC_RELAY_HEALTH_TIMEOUT_SECONDS is less than two times SVC_RELAY_HEALTH_INTERVAL_SECONDS: one late report would cost a relay its health'
+  }
+  if ((v.TEMPORAL_TLS_CERT === undefined) !== (v.TEMPORAL_TLS_KEY === undefined)) {
+    yield 'TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY go together: set both or none'
+  }
 }
 
 /** Only where the database is, for the command that needs nothing else. Throws {@link ConfigError}. */

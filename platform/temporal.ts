@@ -1,5 +1,4 @@
 /** Connections to the Temporal server, which may be away when a process starts and come and go while it runs. */
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, Connection, type ConnectionOptions, isGrpcServiceError } from '@temporalio/client'
 import { NativeConnection } from '@temporalio/worker'
@@ -14,8 +13,8 @@ const connectionOptions = ({ address, apiKey, tls, tlsCa, tlsCert, tlsKey }: Tem
   ...(tls || apiKey
     ? {
         tls: {
-          ...(tlsCa ? { serverRootCACertificate: readFileSync(tlsCa) } : {}),
-          ...(tlsCert && tlsKey ? { clientCertPair: { crt: readFileSync(tlsCert), key: readFileSync(tlsKey) } } : {}),
+          ...(tlsCa ? { serverRootCACertificate: Buffer.from(tlsCa) } : {}),
+          ...(tlsCert && tlsKey ? { clientCertPair: { crt: Buffer.from(tlsCert), key: Buffer.from(tlsKey) } } : {}),
         },
       }
     : {}),

@@ -38,18 +38,22 @@ export type ActorAnswer =
   | { readonly type: 'ended' | 'refused' }
 
 export interface RelaySessionActors {
-  /** Starts the actor if it has not been, and hands it the session's last command. Resolves when it has acted on it. */
-  deliver(session: AddressedSession): Promise<void>
+  /**
+   * Starts the actor if it has not been, and hands it the session's last command. Resolves when it has acted on it, with
+   * whether there was one: an actor that ended has nothing left to be told, but one that was lost has to be revived.
+   */
+  deliver(session: AddressedSession): Promise<boolean>
   /** Lets a new actor go on with a live session whose own was terminated or failed. */
   revive(session: BrokenOffSession): Promise<void>
   /** Sessions whose actor was terminated or failed within the last hour. */
   brokenOff(): Promise<string[]>
   transition(sessionId: string, to: State): Promise<ActorAnswer>
   snapshot(sessionId: string): Promise<messages.RelaySessionSnapshot | undefined>
-  ready(sessionId: string): Promise<void>
-  healthLost(sessionId: string): Promise<void>
-  healthRestored(sessionId: string): Promise<void>
-  idle(sessionId: string): Promise<void>
+  /** The signals resolve with whether there was an actor to hear them. */
+  ready(sessionId: string): Promise<boolean>
+  healthLost(sessionId: string): Promise<boolean>
+  healthRestored(sessionId: string): Promise<boolean>
+  idle(sessionId: string): Promise<boolean>
 }
 
 interface Options {
@@ -95,15 +99,15 @@ export function createRelaySessionActors(
   }
 
   const tell = (sessionId: string, signal: typeof messages.ready) =>
-    within(() => ignoringEnded(handle(sessionId).signal(signal)))
+    within(() => hasActor(handle(sessionId).signal(signal)))
 
   return {
     deliver: async (session) => {
       if (session.command_delivered_seq === 0) await start(session)
-      if (session.command_seq === 1) return
+      if (session.command_seq === 1) return true
       const { command_seq: seq, command, command_actor: actor } = session
-      await within(() =>
-        ignoringEnded(
+      return within(() =>
+        hasActor(
           handle(session.id).executeUpdate(messages.command, {
             args: [{ seq, command, actor }],
             updateId: `command-${seq}`,
@@ -178,10 +182,12 @@ const grpcNotFound = 5
 const hasEnded = (error: unknown): boolean =>
   error instanceof WorkflowNotFoundError || (isGrpcServiceError(error) && error.code === grpcNotFound)
 
-async function ignoringEnded(call: Promise<unknown>): Promise<void> {
+async function hasActor(call: Promise<unknown>): Promise<boolean> {
   try {
     await call
+    return true
   } catch (error) {
-    if (!hasEnded(error)) throw error
+    if (hasEnded(error)) return false
+    throw error
   }
 }

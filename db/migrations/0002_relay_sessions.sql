@@ -63,7 +63,7 @@ create unique index if not exists relay_sessions_one_live on relay_sessions (use
 create index if not exists relay_sessions_live on relay_sessions (region, state) where state <> 'stopped';
 create index if not exists relay_sessions_undelivered on relay_sessions (commanded_at) where command_delivered_seq < command_seq;
 create index if not exists relay_sessions_user on relay_sessions (user_id, created_at desc);
-create index if not exists relay_sessions_newest on relay_sessions (created_at desc, id);
+create index if not exists relay_sessions_newest on relay_sessions (created_at desc, id desc);
 
 create or replace function refuse_illegal_relay_move() returns trigger language plpgsql as $$
 begin

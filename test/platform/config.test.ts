@@ -68,6 +68,19 @@ test.each(['please-changeme-please-changeme-please', 'this-is-an-example-secret-
   },
 )
 
+test('settings that contradict each other are refused together with the reason', () => {
+  const problems = problemsOf({
+    ...complete,
+    SVC_RELAY_HEALTH_INTERVAL_SECONDS: '60',
+    SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '90',
+    TEMPORAL_TLS_CERT: 'a certificate',
+  })
+  expect(problems).toEqual([
+    expect.stringContaining('SVC_RELAY_HEALTH_TIMEOUT_SECONDS is less than two times'),
+    'TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY go together: set both or none',
+  ])
+})
+
 test('an empty variable counts as unset', () => {
   expect(readConfig({ ...complete, PORT: '', SVC_OPERATOR_PASSWORD: '' })).toMatchObject({
     port: 8080,

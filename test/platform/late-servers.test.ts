@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readStackConfig } from '../../platform/config.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
 import { startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../platform/log.ts'
+import { atEnd } from '../support/at-end.ts'
 import { startProgram, untilWell } from '../support/programs.ts'
 import { eventually, freePort } from '../support/relays.ts'
 
@@ -52,7 +53,7 @@ test('the api and the worker wait for a Postgres and a Temporal that come later,
 
   const postgres = await startPostgres()
   const temporal = await startEmbeddedTemporal({ executable, dir: null, port: temporalPort, log })
-  afterAll(async () => {
+  atEnd(async () => {
     await temporal.stop()
     await postgres.stop()
     await rm(dir, { recursive: true, force: true })

@@ -1,6 +1,6 @@
 /** The API in this process, on a database of its own. What a test doesn't care about, `given` makes up. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { afterAll, inject } from 'vitest'
+import { inject } from 'vitest'
 import { openAuthSession, tokenSet } from '../../api/auth-sessions.ts'
 import type { Services } from '../../api/services.ts'
 import { startApi as startListening } from '../../api/start-api.ts'
@@ -9,6 +9,7 @@ import { insertUser } from '../../db/users.ts'
 import { rateLimitDefaults, readConfig } from '../../platform/config.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
+import { atEnd } from './at-end.ts'
 
 export interface Answer<Body> {
   readonly status: number
@@ -113,7 +114,7 @@ export async function startApi(variables: Readonly<Record<string, string>> = {})
   life.hold('connections', sql, (it) => it.end({ timeout: 5 }))
   const { port, services, ready } = await startListening({ config, log, sql, life })
   await ready
-  afterAll(() => life.stop())
+  atEnd(() => life.stop())
   return Object.assign(new Client(`http://127.0.0.1:${port}`), { services, sql, logged, given: createGiven(services) })
 }
 

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { afterAll } from 'vitest'
+import { atEnd } from './at-end.ts'
 import { eventually } from './relays.ts'
 
 export type ProgramName = 'api' | 'worker'
@@ -43,7 +43,7 @@ export function startProgram(name: ProgramName, env: Readonly<Record<string, str
     await gone
   }
   start()
-  afterAll(kill)
+  atEnd(kill)
   return { kill, start, said: () => output }
 }
 

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { createRelayProviders, type RelayProviders } from '../../activities/relay-providers.ts'
 import { leaveSignalsAlone, startWorker } from '../../activities/start-worker.ts'
 import type { SessionView } from '../../api/relay-session-view.ts'
@@ -15,6 +15,7 @@ import { createLog } from '../../platform/log.ts'
 import { endAllLocalRelays } from '../../providers/relay/local.ts'
 import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
 import { type Answer, type GivenUser, startApi, type TestApi } from './api.ts'
+import { atEnd } from './at-end.ts'
 
 export const operatorPassword = 'an operator of these tests'
 export const operator = { Authorization: `Basic ${Buffer.from(`operator:${operatorPassword}`).toString('base64')}` }
@@ -68,7 +69,7 @@ interface Options {
 /** Starts it for the tests of a file, and leaves no process behind. */
 export async function startService({ variables = {}, around, worker = true }: Options = {}): Promise<TestService> {
   const dataDir = mkdtempSync(join(tmpdir(), 'relay-test-'))
-  afterAll(async () => {
+  atEnd(async () => {
     await endAllLocalRelays(dataDir)
     rmSync(dataDir, { recursive: true, force: true })
   })
@@ -130,7 +131,7 @@ export async function startTestWorker(
       throw error
     },
   })
-  afterAll(() => life.stop())
+  atEnd(() => life.stop())
   return life
 }
 
@@ -252,7 +253,7 @@ export async function passageTo(url: string): Promise<{ url: string; block(): Pr
       for (const socket of sockets) socket.destroy()
     })
   await open()
-  afterAll(block)
+  atEnd(block)
   const through = new URL(url)
   through.host = `127.0.0.1:${port}`
   return { url: through.href, block, open }

@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { endAllLocalRelays } from '../../providers/relay/local.ts'
 import { Client, createDatabase, type GivenUser, highLimits, signUp } from '../support/api.ts'
+import { atEnd } from '../support/at-end.ts'
 import { type Program, type ProgramName, startProgram, untilWell } from '../support/programs.ts'
 import {
   eventually,
@@ -47,7 +48,7 @@ beforeAll(async () => {
     SVC_RATE_LIMITS: highLimits(),
   }
   sql = connectPostgres(database.url, 3)
-  afterAll(async () => {
+  atEnd(async () => {
     await endAllLocalRelays(dataDir)
     rmSync(dataDir, { recursive: true, force: true })
     await sql.end({ timeout: 5 })

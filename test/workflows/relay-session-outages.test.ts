@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { readStackConfig } from '../../platform/config.ts'
 import { type EmbeddedTemporal, startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../platform/log.ts'
 import { endAllLocalRelays } from '../../providers/relay/local.ts'
 import { Client, createDatabase, highLimits, signUp } from '../support/api.ts'
+import { atEnd } from '../support/at-end.ts'
 import { type Program, startProgram, untilWell } from '../support/programs.ts'
 import {
   eventually,
@@ -62,7 +63,7 @@ beforeAll(async () => {
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
     SVC_RATE_LIMITS: highLimits(),
   }
-  afterAll(async () => {
+  atEnd(async () => {
     await endAllLocalRelays(dataDir)
     await temporal.stop()
     await database.drop()
@@ -144,6 +145,26 @@ describe('while Temporal is away', () => {
     })
     await user.stop()
     await untilState(session.session_id, 'stopped')
+  }, 90_000)
+})
+
+describe('when Temporal comes back without its histories', () => {
+  test('a live session gets a new actor as soon as it is needed, and its stop is carried out', async () => {
+    const user = await paidUser()
+    const { session } = (await user.start()).body
+    await untilState(session.session_id, 'active')
+    await temporal.stop()
+    rmSync(join(dataDir, 'temporal'), { recursive: true, force: true })
+    temporal = await startTemporal()
+    await untilWell(client.url)
+    await worker.kill()
+    worker.start()
+    expect((await user.stop()).status).toBe(200)
+    await untilState(session.session_id, 'stopped')
+    await eventually(
+      () => relayProcesses(dataDir),
+      (all) => all.length === 0,
+    )
   }, 90_000)
 })
 
