@@ -1,6 +1,5 @@
 /** What operators see and do. Every act of theirs is an audit entry. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { WorkflowUpdateRPCTimeoutOrCancelledError } from '@temporalio/client'
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
 import { entitlementOf, grantPlan } from '../db/entitlements.ts'
@@ -10,6 +9,7 @@ import {
   listRelaySessions,
   liveRelaySessions,
   type RelaySessionRow,
+  type RelayState,
   recordCommand,
   relaySessionById,
   transitionsOf,
@@ -244,16 +244,12 @@ export const transition = route({
   refuses: ['not_found', 'invalid_transition'],
   handle: async ({ params, body, ip }, { sql, actors }) => {
     const session = await existing(params.id, sql)
-    try {
-      if (session.state !== 'stopped' && session.command_delivered_seq === 0) await actors.deliver(session)
-      const answer = session.state === 'stopped' ? { type: 'ended' } : await actors.transition(params.id, body.to)
-      if (answer.type !== 'answered') throw new Refusal('invalid_transition')
-    } catch (error) {
-      // Only the actor can tell whether the move is legal, so without Temporal there is no answer.
-      if (isTemporalOutage(error) || error instanceof WorkflowUpdateRPCTimeoutOrCancelledError)
-        throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
-      throw error
-    }
+    const asked = session.state === 'stopped' ? 'ended' : askForMove(session, body.to, actors)
+    const outcome = await Promise.race([asked, sleep(actorMillisMax, 'late' as const, { ref: false })])
+    // Only the actor can tell whether the move is legal, so without it there is no answer.
+    if (outcome === 'late' || outcome === 'away')
+      throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
+    if (outcome !== 'answered') throw new Refusal('invalid_transition')
     await audit(sql, {
       actor: 'operator',
       action: 'session_moved',
@@ -264,6 +260,16 @@ export const transition = route({
     return ok({ session: presentForOperator(await existing(params.id, sql)) })
   },
 })
+
+async function askForMove(session: RelaySessionRow, to: RelayState, actors: Services['actors']) {
+  try {
+    if (session.command_delivered_seq === 0) await actors.deliver(session)
+    return (await actors.transition(session.id, to)).type
+  } catch (error) {
+    if (isTemporalOutage(error)) return 'away'
+    throw error
+  }
+}
 
 async function existing(sessionId: string, sql: Services['sql']): Promise<RelaySessionRow> {
   const session = await relaySessionById(sql, sessionId)

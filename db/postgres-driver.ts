@@ -28,19 +28,34 @@ const mends = [
 `,
   },
   {
-    why: 'The next connection begins with nothing put off, or it would never write its first byte.',
+    why: 'The next connection begins with nothing put off, or it would never write its first byte, and with no old error.',
     from: `incomings = null
     clearImmediate(nextWriteTimer)
 `,
     to: `incomings = null
     clearImmediate(nextWriteTimer)
-    chunk = nextWriteTimer = null
+    chunk = nextWriteTimer = errorResponse = null
 `,
   },
   {
-    why: 'Queries that came between the error and the close are refused too, instead of forgotten.',
-    from: '!hadError && (query || sent.length) && error(',
-    to: '(query || sent.length) && error(',
+    why: 'Whatever still waits when the connection has gone is refused: also what came after its error, and what it was opened for.',
+    from: `if (initial)
+      return reconnect()
+
+    !hadError && (query || sent.length) && error(Errors.connection('CONNECTION_CLOSED', options, socket))
+`,
+    to: `if (initial && options.host.length > 1)
+      return reconnect()
+
+    if (query || initial || sent.length)
+      error(Errors.connection('CONNECTION_CLOSED', options, socket))
+    query = null
+`,
+  },
+  {
+    why: 'A connection that is lost while it learns the types of arrays is one that is lost, and no error of its own.',
+    from: 'return fetchArrayTypes()\n',
+    to: 'return fetchArrayTypes().catch(() => {})\n',
   },
 ] as const
 

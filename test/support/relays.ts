@@ -239,9 +239,17 @@ export async function passageTo(url: string): Promise<{ url: string; block(): Pr
   const sockets = new Set<Socket>()
   const server = createServer((from) => {
     const to = connect(Number(target.port), target.hostname)
-    for (const socket of [from, to]) {
+    for (const [socket, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
       sockets.add(socket)
-      socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          sockets.delete(socket)
+          other.destroy()
+        })
     }
     from.pipe(to).pipe(from)
   })
