@@ -86,7 +86,7 @@ test('every reply has an id and the headers that protect a browser', async () =>
     const { headers } = await ask(path)
     expect(headers.get('x-request-id')).toMatch(uuidPattern)
     expect(headers.get('x-content-type-options')).toBe('nosniff')
-    expect(headers.get('x-frame-options')).toBe('SAMEORIGIN')
+    expect(headers.get('x-frame-options')).toBe('DENY')
     expect(headers.get('referrer-policy')).toBe('no-referrer')
     expect(headers.get('strict-transport-security')).toMatch(/max-age=\d{8}/)
     expect(headers.get('content-security-policy')).toMatch(/^default-src 'none';.*frame-ancestors 'none'/)

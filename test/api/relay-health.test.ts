@@ -6,7 +6,11 @@ import type { ErrorBody } from '../support/api.ts'
 import { eventually, operator, paperRelays, type RelayUser, startService, type TestService } from '../support/relays.ts'
 
 const [current, previous] = [randomBytes(48).toString('base64'), randomBytes(48).toString('base64')]
-const variables = { SVC_RELAY_AUTH_SECRET: `${current},${previous}`, SVC_RELAY_HEALTH_INTERVAL_SECONDS: '7' }
+const variables = {
+  SVC_RELAY_AUTH_SECRET: `${current},${previous}`,
+  SVC_RELAY_HEALTH_INTERVAL_SECONDS: '2',
+  SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '4',
+}
 const paper = paperRelays()
 
 /** Actors live, and their relays are what the test says in their name. */
@@ -59,7 +63,7 @@ describe('a report', () => {
   test('is answered with the state, what is wanted, and when to come again', async () => {
     const { session } = await started(still)
     const answer = await report({ session_id: session.session_id, instance_id: 'i-1' }, still)
-    expect([answer.status, answer.body]).toEqual([200, { state: 'provisioning', desired: 'run', report_in_seconds: 7 }])
+    expect([answer.status, answer.body]).toEqual([200, { state: 'provisioning', desired: 'run', report_in_seconds: 2 }])
   })
 
   test('of the bound instance makes the session active, and later ones change nothing', async () => {
@@ -68,7 +72,7 @@ describe('a report', () => {
       observed_at: new Date().toISOString(),
       stats: { groups: [{ connections: [{ addr: 'x' }], anything: 1 }], more: [] },
     })
-    expect(body).toEqual({ state: 'active', desired: 'run', report_in_seconds: 7 })
+    expect(body).toEqual({ state: 'active', desired: 'run', report_in_seconds: 2 })
   })
 
   test('that is one of many costs Temporal nothing', async () => {
