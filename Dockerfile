@@ -3,6 +3,7 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY patches ./patches
 RUN npm ci --omit=dev --no-audit --no-fund
 COPY . .
 # The workflow bundle, made by the very SDK that will run it: a worker refuses any other. The embedded Postgres is for

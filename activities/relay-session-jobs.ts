@@ -12,7 +12,7 @@ import {
   type SilentRegion,
   silentSessions,
 } from '../db/relay-health.ts'
-import { liveAmong, markCommandDelivered, undeliveredCommands } from '../db/relay-sessions.ts'
+import { disconnectExpiredPlans, liveAmong, markCommandDelivered, undeliveredCommands } from '../db/relay-sessions.ts'
 import { forgetOldKeys } from '../db/relay-starts.ts'
 import { forgetDeadWorkers } from '../db/workers.ts'
 import type { Config } from '../platform/config.ts'
@@ -43,6 +43,8 @@ export const relaySessionJobs = (needs: Needs): readonly Job[] => [
     leaseSeconds: 60,
     run: () => watchHealth(needs),
   },
+  // What it orders, deliver_commands takes to the actors.
+  { name: 'end_expired_plans', everySeconds: 15, leaseSeconds: 60, run: () => endExpiredPlans(needs) },
   { name: 'revive_actors', everySeconds: 30, leaseSeconds: 120, run: () => reviveActors(needs) },
   { name: 'sweep_orphans', everySeconds: 60, leaseSeconds: 300, run: () => sweepOrphans(needs) },
   { name: 'forget_expired', everySeconds: 600, leaseSeconds: 300, run: () => forgetExpired(needs) },
@@ -65,6 +67,12 @@ async function deliverCommands(needs: Needs): Promise<void> {
       }),
     ),
   )
+}
+
+/** A plan that was given for a time takes its relays with it when it ends. */
+async function endExpiredPlans({ sql, log }: Needs): Promise<void> {
+  const disconnected = await disconnectExpiredPlans(sql)
+  if (disconnected > 0) log.info({ disconnected }, 'relays of plans that ended are disconnected')
 }
 
 /** Gives live sessions a new actor when theirs was terminated or failed: a relay on the air is not left to itself. */

@@ -1,13 +1,13 @@
-/** The connection pool. SQL is written as tagged templates; a query's function says what it answers. */
-import type postgresTypes from 'postgres'
-import { loadPostgresDriver } from './postgres-driver.ts'
-
-const postgres = loadPostgresDriver()
+/**
+ * The connection pool. SQL is written as tagged templates; a query's function says what it answers.
+ * The driver is mended by `patches/` (docs/decisions/0007), or a lost connection could end the process.
+ */
+import postgres from 'postgres'
 
 /** A pool, or one transaction of it: whoever asks a question need not know which. */
-export type Sql = postgresTypes.Sql | postgresTypes.TransactionSql
+export type Sql = postgres.Sql | postgres.TransactionSql
 
-export type Database = postgresTypes.Sql
+export type Database = postgres.Sql
 
 /**
  * Connects lazily and again after each loss, so that a process outlives its database's restarts.

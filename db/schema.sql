@@ -248,6 +248,7 @@ create table users (
 );
 
 create unique index users_email on users (lower(email));
+create index users_plan_until on users (plan_until) where plan_until is not null;
 
 create table workers (
   id         uuid        not null,

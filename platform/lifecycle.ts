@@ -16,9 +16,10 @@ export class Lifecycle {
     private readonly stopMillisMax = 15_000,
   ) {}
 
-  /** Keeps `value` and remembers how to stop it. */
+  /** Keeps `value` and remembers how to stop it. What comes when the process is stopping already is stopped at once. */
   hold<T>(what: string, value: T, stop: (value: T) => Promise<unknown> | unknown): T {
     this.#held.push({ what, stop: () => stop(value) })
+    if (this.#stopping) this.#stopping = this.#stopping.then(() => this.#stopAll())
     return value
   }
 

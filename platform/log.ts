@@ -1,4 +1,4 @@
-/** Structured logs, one JSON object a line. Secrets are cut out by name, wherever they stand in what is logged. */
+/** Structured logs, one JSON object a line. Secrets are cut out by name, down to the third level of what is logged. */
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
 
 export type { Logger } from 'pino'

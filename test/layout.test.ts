@@ -29,6 +29,7 @@ const tools: Readonly<Record<string, string>> = {
   tsx: 'runs the programs',
   vitest: 'runs the tests',
   helmet: 'koa-helmet takes it from its user',
+  'patch-package': 'npm install, for patches/',
   protobufjs: 'one version of it for all of Temporal, or replays mix the messages of two',
   autocannon: 'measurements',
 }

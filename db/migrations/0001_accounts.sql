@@ -22,6 +22,7 @@ create table if not exists users (
 
 -- One account per address without regard to case.
 create unique index if not exists users_email on users (lower(email));
+create index if not exists users_plan_until on users (plan_until) where plan_until is not null;
 
 create table if not exists auth_sessions (
   id           uuid primary key default gen_random_uuid(),
