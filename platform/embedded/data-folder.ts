@@ -3,8 +3,9 @@
  * is dead is taken over, and what the dead one left running is ended first.
  */
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { endProcess, identityOf, type Signals } from './processes.ts'
 
 interface RunningProcess {
@@ -29,6 +30,7 @@ export class DataFolder {
   readonly ended: string[] = []
   readonly #children = new Map<string, RunningProcess>()
   #written: Promise<unknown> = Promise.resolve()
+  #generation = 0
 
   private constructor(
     /** With no link in it. */
@@ -43,14 +45,37 @@ export class DataFolder {
     const owner = { name: 'start', pid: process.pid, identity: (await identityOf(process.pid)) ?? '' }
     const folder = new DataFolder(path, owner)
     for (let attempt = 0; attempt < 10; attempt++) {
-      if (await folder.#create()) return folder
-      await folder.#removeDeadLock()
+      if (await folder.#claim()) return folder
+      await sleep(50 * Math.random())
     }
     throw new Error(`${path} could not be locked: several starts at once fight for it. Try again.`)
   }
 
+  /**
+   * Takes the lock that follows all there are: only one can make the file of the next number, and nobody ever removes a file
+   * that meanwhile belongs to somebody else. Looking again afterwards covers an owner who came and went in between: of any
+   * two, the later one to look sees both, so both may give way, but never both succeed.
+   */
+  async #claim(): Promise<boolean> {
+    const found = await readLocks(this.path)
+    for (const { record } of found) if (await isRunning(record)) throw inUse(record, this.path)
+    this.#generation = Math.max(0, ...found.map((lock) => lock.generation)) + 1
+    if (!(await this.#create())) return false
+    const others = (await readLocks(this.path)).filter((lock) => lock.generation !== this.#generation)
+    for (const { record } of others) {
+      if (!(await isRunning(record))) continue
+      await rm(this.#file, { force: true })
+      return false
+    }
+    for (const { file, record } of others) {
+      await this.#endChildrenOf(record)
+      await rm(file, { force: true })
+    }
+    return true
+  }
+
   get #file(): string {
-    return join(this.path, 'lock.json')
+    return join(this.path, `lock-${this.#generation}.json`)
   }
 
   /** Remembers a process, so that the next start can end it if this one is killed. Replaces one of the same name. */
@@ -94,31 +119,6 @@ export class DataFolder {
     }
   }
 
-  /** Throws when its owner lives. */
-  async #removeDeadLock(): Promise<void> {
-    const found = await readLock(this.#file)
-    if (found === undefined) return
-    if (await isRunning(found)) {
-      throw new Error(
-        `Another start (process ${found.pid}) is running on ${this.path}. ` +
-          'Stop it first, or set SVC_DATA_DIR to another folder to run a second copy.',
-      )
-    }
-    // Of several that see the same dead lock one alone can move it away; it may be a new owner's by now, though.
-    const aside = `${this.#file}.dead-${randomUUID()}`
-    const moved = await rename(this.#file, aside).then(
-      () => readLock(aside),
-      () => undefined,
-    )
-    if (moved === undefined) return
-    if (await isRunning(moved)) {
-      await rename(aside, this.#file)
-      return
-    }
-    await rm(aside, { force: true })
-    await this.#endChildrenOf(moved)
-  }
-
   /** The last started ends first. */
   async #endChildrenOf(dead: LockRecord): Promise<void> {
     for (const child of dead.children.toReversed()) {
@@ -128,6 +128,29 @@ export class DataFolder {
 }
 
 const isRunning = async ({ pid, identity }: RunningProcess): Promise<boolean> => (await identityOf(pid)) === identity
+
+const inUse = ({ pid }: RunningProcess, path: string) =>
+  new Error(
+    `Another start (process ${pid}) is running on ${path}. ` +
+      'Stop it first, or set SVC_DATA_DIR to another folder to run a second copy.',
+  )
+
+interface Lock {
+  file: string
+  generation: number
+  record: LockRecord
+}
+
+/** All locks of a folder; more than one only while somebody takes over from a dead owner. */
+async function readLocks(path: string): Promise<Lock[]> {
+  const locks = (await readdir(path)).map(async (name): Promise<Lock | undefined> => {
+    const generation = /^lock-(\d+)\.json$/.exec(name)?.[1]
+    if (generation === undefined) return undefined
+    const record = await readLock(join(path, name))
+    return record && { file: join(path, name), generation: Number(generation), record }
+  })
+  return (await Promise.all(locks)).filter((lock) => lock !== undefined)
+}
 
 /** Nothing when there is none; a record of nobody when it can't be understood, as after a full disk. */
 async function readLock(file: string): Promise<LockRecord | undefined> {

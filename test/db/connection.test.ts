@@ -1,11 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, expect, inject, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { connectPostgres, type Database, isOutage } from '../../db/connection.ts'
+import { createDatabase } from '../support/api.ts'
 import { passageTo } from '../support/relays.ts'
 
-const url = inject('postgresUrl')
+// Its own, since other tests' connections must not be the ones that are broken.
+const database = await createDatabase()
+const { url } = database
 const direct = connectPostgres(url, 1)
-afterAll(() => direct.end({ timeout: 1 }))
+afterAll(async () => {
+  await direct.end({ timeout: 1 })
+  await database.drop()
+})
 const poolSize = 8
 
 const questions: Record<string, (sql: Database) => Promise<unknown>> = {

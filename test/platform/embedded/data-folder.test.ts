@@ -7,7 +7,7 @@ import { DataFolder } from '../../../platform/embedded/data-folder.ts'
 import { commandOf } from '../../../platform/embedded/processes.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 
-const lockFile = (dir: string) => join(dir, 'lock.json')
+const lockFile = (dir: string) => join(dir, 'lock-1.json')
 
 async function sleeper(): Promise<ChildProcess & { pid: number }> {
   const child = spawn('sleep', ['60'])
@@ -81,6 +81,6 @@ test('of many that find a dead lock exactly one gets the folder', async () => {
   const dir = await temporaryFolder()
   await DataFolder.lock(dir)
   await killOwner(dir)
-  const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => DataFolder.lock(dir)))
+  const outcomes = await Promise.allSettled(Array.from({ length: 16 }, () => DataFolder.lock(dir)))
   expect(outcomes.filter((outcome) => outcome.status === 'fulfilled')).toHaveLength(1)
 })
