@@ -24,6 +24,8 @@ export interface RunningProgram {
   readonly pid: number
   /** What it was started with, as it reads it. */
   readonly config: Config
+  /** Why it is no more, once it is. */
+  readonly ended: Promise<string>
   stop(): Promise<void>
 }
 
@@ -91,7 +93,10 @@ const startOn =
     const env = { ...shared, PORT: String(port), ...variables }
     const program = await startProgram({ file, env, logFile: join(folder, `${file.replaceAll('/', '-')}.log`) })
     life.hold(file, program, (it) => it.stop())
-    return { url: `http://127.0.0.1:${port}`, pid: program.pid, config: readConfig(env), stop: () => program.stop() }
+    return {
+      ...{ url: `http://127.0.0.1:${port}`, pid: program.pid, config: readConfig(env), stop: () => program.stop() },
+      ended: program.exited.then((how) => `${file} ${how}:\n${program.lastWords()}`),
+    }
   }
 
 /** Asks until it is so. Rejects when that takes longer than `secondsMax`. */
@@ -103,11 +108,14 @@ export async function until(what: string, isSo: () => Promise<boolean>, secondsM
   }
 }
 
-/** Resolves once the program answers this path with 200. */
-export const untilAnswering = ({ url }: RunningProgram, path: string): Promise<void> =>
-  until(`${path} is answered`, () =>
-    fetch(url + path).then(
-      (answer) => answer.ok,
-      () => false,
+/** Resolves once the program answers this path with 200. Rejects with its last words when it ends instead. */
+export const untilAnswering = ({ url, ended }: RunningProgram, path: string): Promise<void> =>
+  Promise.race([
+    until(`${path} is answered`, () =>
+      fetch(url + path).then(
+        (answer) => answer.ok,
+        () => false,
+      ),
     ),
-  )
+    ended.then((how) => Promise.reject(new Error(how))),
+  ])

@@ -36,8 +36,7 @@ export async function measureMemory(machine: Machine, worker: RunningProgram, ro
     'all live sessions are seen',
     async () => (await machine.temporal.workflow.count(query)).count >= sessions,
   )
-  await sleep(5000)
-  const full = await megabytesOf(worker.pid)
+  const full = await settled(worker.pid)
   say(`memory: worker ${empty} MB empty, ${full} MB after ${Math.round((performance.now() - startedAt) / 1000)} s`)
   const row = absolute(
     `memory of ${sessions.toLocaleString('en')} live sessions on one worker`,
@@ -57,6 +56,19 @@ async function liveRows({ sql }: Machine, rows: Rows): Promise<RelaySessionRow[]
       'user' as command_actor, 1 as command_delivered_seq, now() as created_at, null::timestamptz as grace_ends_at
     from generate_series(1, ${sessions}) n`
   return ids.map((row) => ({ ...row, instance_id: paperInstance(row.id) }))
+}
+
+const calmSeconds = 10
+
+/** The most that it takes until that has not grown for a while: the worker is still at its backlog when the last call returns. */
+async function settled(pid: number): Promise<number> {
+  let most = 0
+  for (let calm = 0; calm < calmSeconds; calm += 1) {
+    const now = await megabytesOf(pid)
+    if (now > most) [most, calm] = [now, 0]
+    await sleep(1000)
+  }
+  return most
 }
 
 async function megabytesOf(pid: number): Promise<number> {
