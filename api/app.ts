@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { Router, type RouterContext } from '@koa/router'
+import helmet from 'helmet'
 import Koa, { type Context, type Middleware } from 'koa'
 import { koaBody } from 'koa-body'
-import helmet from 'koa-helmet'
 import type { z } from 'zod'
 import { isInvalidText, isOutage } from '../db/connection.ts'
 import type { User } from './access-tokens.ts'
@@ -54,7 +54,7 @@ const observe =
   async (ctx, next) => {
     const requestId = randomUUID()
     const startedAt = performance.now()
-    ctx.state.log = log.child({ request_id: requestId })
+    ctx.state.requestId = requestId
     ctx.set('X-Request-Id', requestId)
     try {
       await next()
@@ -62,8 +62,14 @@ const observe =
       const seconds = (performance.now() - startedAt) / 1000
       const template = templateOf(ctx)
       httpMetrics.observe({ method: ctx.method, route: template, status: ctx.status, seconds })
-      ctx.state.log.debug(
-        { method: ctx.method, route: template, status: ctx.status, ms: Math.round(seconds * 1000) },
+      log.debug(
+        {
+          request_id: requestId,
+          method: ctx.method,
+          route: template,
+          status: ctx.status,
+          ms: Math.round(seconds * 1000),
+        },
         'answered',
       )
     }
@@ -77,7 +83,8 @@ const answerRefusals =
       await next()
     } catch (error) {
       const refusal = asRefusal(error)
-      if (refusal.status >= 500) (ctx.state.log ?? log).error({ err: error, code: refusal.code }, 'request failed')
+      if (refusal.status >= 500)
+        log.error({ request_id: ctx.state.requestId, err: error, code: refusal.code }, 'request failed')
       ctx.set(refusal.headers)
       ctx.status = refusal.status
       ctx.body = refusal.body
@@ -92,12 +99,21 @@ function asRefusal(error: unknown): Refusal {
   return new Refusal('internal_error')
 }
 
-const securityHeaders: Middleware = helmet({
-  contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
-  crossOriginResourcePolicy: { policy: 'same-site' },
-  referrerPolicy: { policy: 'no-referrer' },
-  frameguard: { action: 'deny' },
-})
+/** The same for every reply, so they are made once. */
+const securityHeaders = ((): Middleware => {
+  const fixed: [string, string][] = []
+  const note = { setHeader: (name: string, value: string) => fixed.push([name, value]), removeHeader() {} }
+  helmet({
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    crossOriginResourcePolicy: { policy: 'same-site' },
+    referrerPolicy: { policy: 'no-referrer' },
+    frameguard: { action: 'deny' },
+  })({} as never, note as never, () => {})
+  return (ctx, next) => {
+    for (const [name, value] of fixed) ctx.res.setHeader(name, value)
+    return next()
+  }
+})()
 
 /** An address that can't be read, or no host at all, which Node would refuse in its own words. */
 const refuseUnreadable: Middleware = (ctx, next) => {

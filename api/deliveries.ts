@@ -1,12 +1,16 @@
 /** Sends accepted commands on to their actors, behind the answer. What does not get through is sent again by a job. */
 import pLimit from 'p-limit'
 import type { Database } from '../db/connection.ts'
-import { markCommandDelivered, type RelaySessionRow } from '../db/relay-sessions.ts'
+import { type DeliveredCommand, markCommandsDelivered, type RelaySessionRow } from '../db/relay-sessions.ts'
+import { batch } from '../platform/batch.ts'
 import type { Logger } from '../platform/log.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 
-/** Deliveries under way at once, and waiting at most: beyond that the job has them, a few seconds later. */
+/** Calls under way at once for those who wait, and to carry edges. */
 const underWayMax = 16
+/** Starts nobody waits for: a few at a time are about as fast in all, and leave the machine to those who want an answer. */
+const behindMax = 2
+/** Waiting at most: beyond that the job has them, a few seconds later. */
 const waitingMax = 1000
 
 export interface Deliveries {
@@ -27,10 +31,11 @@ interface Needs {
 }
 
 export function createDeliveries({ sql, actors, log }: Needs): Deliveries {
-  const limit = pLimit(underWayMax)
+  const promptly = pLimit(underWayMax)
+  const behind = pLimit(behindMax)
   const underWay = new Set<Promise<void>>()
 
-  const run = (work: () => Promise<unknown>): Promise<void> => {
+  const run = (limit: typeof behind, work: () => Promise<unknown>): Promise<void> => {
     if (limit.pendingCount >= waitingMax) return Promise.resolve()
     const done: Promise<void> = limit(work)
       .then(() => undefined)
@@ -40,24 +45,32 @@ export function createDeliveries({ sql, actors, log }: Needs): Deliveries {
     return done
   }
 
+  const mark = batch((marks: DeliveredCommand[]) => markCommandsDelivered(sql, marks))
+
+  /** Whoever waits for the actor's answer does not wait for the note of it too: without the note a job sends it again. */
   const deliver = async (session: RelaySessionRow): Promise<void> => {
     // Where no actor was left to tell, the job looks closer at why.
-    if (await actors.deliver(session)) await markCommandDelivered(sql, session.id, session.command_seq)
+    if (!(await actors.deliver(session))) return
+    const noted: Promise<void> = mark({ id: session.id, seq: session.command_seq })
+      .catch((error: unknown) => log.warn({ err: error }, 'delivered, but not noted'))
+      .then(() => void underWay.delete(noted))
+    underWay.add(noted)
   }
 
   return {
-    send: (session) => void run(() => deliver(session)),
+    send: (session) => void run(behind, () => deliver(session)),
     sendAndWait: async (session, millis) => {
       let timer: NodeJS.Timeout | undefined
       const late = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, millis)
       })
-      await Promise.race([run(() => deliver(session)), late])
+      await Promise.race([run(promptly, () => deliver(session)), late])
       clearTimeout(timer)
     },
-    tell: (what) => void run(what),
+    tell: (what) => void run(promptly, what),
     settled: async () => {
-      await Promise.all(underWay)
+      // What is delivered is still to be noted.
+      while (underWay.size > 0) await Promise.all(underWay)
     },
   }
 }

@@ -20,7 +20,7 @@ export interface RateLimits {
 export const rateLimitKey = (name: RateLimitName, subject: string): string => `${name}:${subject}`
 
 export function createRateLimits(sql: Database, limits: Config['rateLimits']): RateLimits {
-  const countOne = batch((keys: string[]) => countRequests(sql, keys))
+  const countOne = batch((keys: string[]) => countRequests(sql, keys, 'soon'))
 
   const judge: RateLimits['judge'] = (name, { requests, resetSeconds }) => {
     const limit = limits[name]

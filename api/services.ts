@@ -2,8 +2,11 @@
 
 import type { Client } from '@temporalio/client'
 import type { Database } from '../db/connection.ts'
+import type { Entitlement } from '../db/entitlements.ts'
+import type { ProfileRow } from '../db/profiles.ts'
 import type { HealthReport, ReportedSession } from '../db/relay-health.ts'
 import type { LiveRelaysAnswer } from '../db/relay-sessions.ts'
+import type { Usage } from '../db/usage.ts'
 import type { Config } from '../platform/config.ts'
 import type { Logger } from '../platform/log.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
@@ -11,6 +14,13 @@ import type { AccessTokens } from './access-tokens.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { Passwords } from './passwords.ts'
 import type { RateLimits } from './rate-limits.ts'
+
+export interface Glance {
+  readonly profile: ProfileRow | undefined
+  readonly entitlement: Entitlement | undefined
+  readonly usage: Usage | undefined
+  readonly live: LiveRelaysAnswer
+}
 
 export interface Services {
   readonly config: Config
@@ -24,6 +34,8 @@ export interface Services {
   readonly deliveries: Deliveries
   /** A user's live relays; questions of many requests share a round trip. */
   readonly liveRelays: (userId: string) => Promise<LiveRelaysAnswer>
+  /** All that an account shows at a glance; questions of many requests share round trips. */
+  readonly glance: (userId: string) => Promise<Glance>
   /** Keeps a relay's report, and answers its session; reports of many relays share a write. */
   readonly recordReport: (report: HealthReport) => Promise<ReportedSession | undefined>
 }

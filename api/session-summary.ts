@@ -1,8 +1,7 @@
 /** All that a client shows of an account at a glance: the user, the entitlement, the usage, the relay. */
 import { z } from 'zod'
-import { type Entitlement, entitlementOf } from '../db/entitlements.ts'
-import { type ProfileRow, profileOf } from '../db/profiles.ts'
-import { usageOf } from '../db/usage.ts'
+import type { Entitlement } from '../db/entitlements.ts'
+import type { ProfileRow } from '../db/profiles.ts'
 import { Refusal } from './refusals.ts'
 import { audienceOf, presentSession, SessionView, View } from './relay-session-view.ts'
 import { ok, route } from './route.ts'
@@ -69,14 +68,9 @@ export const summary = route({
   },
   refuses: [],
   secret: true,
-  handle: async ({ caller, query }, { sql, config, liveRelays }) => {
-    const [profile, entitlement, usage, live] = await Promise.all([
-      profileOf(sql, caller.userId),
-      entitlementOf(sql, caller.userId),
-      usageOf(sql, caller.userId),
-      liveRelays(caller.userId),
-    ])
-    if (!profile || !entitlement) throw new Refusal('unauthorized')
+  handle: async ({ caller, query }, { config, glance }) => {
+    const { profile, entitlement, usage, live } = await glance(caller.userId)
+    if (!profile || !entitlement || !usage) throw new Refusal('unauthorized')
     const [oldest] = live.sessions
     const audience = audienceOf(query)
     return ok({

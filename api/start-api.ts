@@ -5,9 +5,12 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
+import { entitlementsOf } from '../db/entitlements.ts'
 import { migrateWhenThere } from '../db/migrations.ts'
+import { profilesOf } from '../db/profiles.ts'
 import { confirmReporting, presenceSeconds, recordReports } from '../db/relay-health.ts'
 import { liveRelaysOf } from '../db/relay-sessions.ts'
+import { usagesOf } from '../db/usage.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
@@ -23,7 +26,7 @@ import { createPages } from './pages.ts'
 import { createPasswords } from './passwords.ts'
 import { createRateLimits } from './rate-limits.ts'
 import { routes } from './routes.ts'
-import type { Services } from './services.ts'
+import type { Glance, Services } from './services.ts'
 
 /** How long requests under way may take to end when the process stops. */
 const drainMillisMax = 10_000
@@ -94,8 +97,25 @@ async function createServices({ config, log, sql, life }: Needs): Promise<Servic
     accessTokens: createAccessTokens(config),
     passwords: await createPasswords(),
     liveRelays: batch((userIds: string[]) => liveRelaysOf(sql, userIds)),
+    glance: batch((userIds: string[]) => glancesOf(sql, userIds)),
     recordReport: batch((reports) => recordReports(sql, reports)),
   }
+}
+
+async function glancesOf(sql: Database, userIds: string[]): Promise<Glance[]> {
+  const asked = [...new Set(userIds)]
+  const [profiles, entitlements, usages, live] = await Promise.all([
+    profilesOf(sql, asked),
+    entitlementsOf(sql, asked),
+    usagesOf(sql, asked),
+    liveRelaysOf(sql, userIds),
+  ])
+  return userIds.map((userId, index) => ({
+    profile: profiles.get(userId),
+    entitlement: entitlements.get(userId),
+    usage: usages.get(userId),
+    live: live[index] ?? { streamToken: '', sessions: [] },
+  }))
 }
 
 const listen = (server: Server, port: number): Promise<void> =>

@@ -1,5 +1,5 @@
 /** What an account may do with relays: its plan, an operator's word, and how many relays it has. */
-import { first, type Sql } from './connection.ts'
+import type { Sql } from './connection.ts'
 
 export type PlanTier = 'free' | 'paid'
 export type PlanStatus = 'none' | 'active' | 'past_due' | 'cancelled'
@@ -25,19 +25,20 @@ interface EntitlementRow {
   active_managed_conns: number
 }
 
-/** The account's entitlement as it is now, or nothing for an unknown account. A plan given for a time ends by itself. */
-export async function entitlementOf(sql: Sql, userId: string): Promise<Entitlement | undefined> {
-  const row = first(
-    await sql<EntitlementRow[]>`
-      select
-        case when plan_until <= now() then 'free' else plan_tier end as plan_tier,
-        case when plan_until <= now() then 'none' else plan_status end as plan_status,
-        addons, relay_access_enabled, payment_grace_ends_at,
-        (select count(*)::int from relay_sessions s where s.user_id = u.id and ${countsAgainstLimit(sql)}) as active_managed_conns
-      from users u where id = ${userId}`,
-  )
-  return row && judge(row)
+/** Each account's entitlement as it is now, by its id; nothing for an unknown one. A plan given for a time ends by itself. */
+export async function entitlementsOf(sql: Sql, userIds: readonly string[]): Promise<Map<string, Entitlement>> {
+  const rows = await sql<(EntitlementRow & { id: string })[]>`
+    select id,
+      case when plan_until <= now() then 'free' else plan_tier end as plan_tier,
+      case when plan_until <= now() then 'none' else plan_status end as plan_status,
+      addons, relay_access_enabled, payment_grace_ends_at,
+      (select count(*)::int from relay_sessions s where s.user_id = u.id and ${countsAgainstLimit(sql)}) as active_managed_conns
+    from users u where id = any(${userIds}::uuid[])`
+  return new Map(rows.map((row) => [row.id, judge(row)] as const))
 }
+
+export const entitlementOf = async (sql: Sql, userId: string): Promise<Entitlement | undefined> =>
+  (await entitlementsOf(sql, [userId])).get(userId)
 
 /**
  * Provisioning, active, and grace for lost health. A session that was asked to stop makes room for another, until it is asked

@@ -20,3 +20,11 @@ export const profileOf = async (sql: Sql, userId: string): Promise<ProfileRow | 
 
 export const profileByEmail = async (sql: Sql, email: string): Promise<ProfileRow | undefined> =>
   first(await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where lower(email) = lower(${email})`)
+
+/** The same for each of these accounts, by its id. */
+export const profilesOf = async (sql: Sql, userIds: readonly string[]): Promise<Map<string, ProfileRow>> =>
+  new Map(
+    (await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where id = any(${userIds}::uuid[])`).map(
+      (row) => [row.id, row] as const,
+    ),
+  )

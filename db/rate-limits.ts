@@ -11,14 +11,21 @@ export interface RateLimitWindow {
 }
 
 /** Counts one request for each key (a key may come several times) and answers each key's window, in the order asked. */
-export async function countRequests(sql: Sql, keys: readonly string[]): Promise<RateLimitWindow[]> {
+export async function countRequests(
+  sql: Sql,
+  keys: readonly string[],
+  /** `soon`: a database that crashes may forget the last moments' counts, and nobody waits for its disk. */
+  durable: 'now' | 'soon' = 'now',
+): Promise<RateLimitWindow[]> {
   const counts = new Map<string, number>()
   for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)
   // In one order everywhere, so that two rounds with the same keys wait for each other instead of deadlocking.
   const names = [...counts.keys()].sort()
   const rows = await sql<{ key: string; requests: number; reset_seconds: number }[]>`
     insert into rate_limit_windows as w (key, opened_at, requests)
-    select key, now(), requests from unnest(${names}::text[], ${names.map((name) => counts.get(name) ?? 0)}::int[]) as asked (key, requests)
+    select key, now(), requests
+    from unnest(${names}::text[], ${names.map((name) => counts.get(name) ?? 0)}::int[]) as asked (key, requests)
+      ${durable === 'soon' ? sql`, set_config('synchronous_commit', 'off', true)` : sql``}
     on conflict (key) do update set
       requests = case when w.opened_at <= now() - make_interval(secs => ${windowSeconds}) then excluded.requests
                       else least(w.requests + excluded.requests, 1000000) end,

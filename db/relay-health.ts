@@ -33,10 +33,10 @@ export async function recordReports(
 ): Promise<(ReportedSession | undefined)[]> {
   const rows = await sql<(ReportedSession & { place: number })[]>`
     with asked as (
-      select * from unnest(
+      select session_id, instance_id, idle, place from unnest(
         ${reports.map((one) => one.sessionId)}::uuid[], ${reports.map((one) => one.instanceId)}::text[],
         ${reports.map((one) => String(one.idle ?? false))}::text[]::bool[]
-      ) with ordinality as report (session_id, instance_id, idle, place)
+      ) with ordinality as report (session_id, instance_id, idle, place), set_config('synchronous_commit', 'off', true)
     ), known as (
       select a.*, s.state, s.reason, s.command, s.instance_id as bound
       from asked a join relay_sessions s on s.id = a.session_id

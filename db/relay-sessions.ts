@@ -168,6 +168,21 @@ export const markCommandDelivered = async (sql: Sql, sessionId: string, seq: num
   await sql`update relay_sessions set command_delivered_seq = greatest(command_delivered_seq, ${seq}) where id = ${sessionId}`
 }
 
+export interface DeliveredCommand {
+  readonly id: string
+  readonly seq: number
+}
+
+/** The same for several sessions in one write. Answers nothing for each. */
+export async function markCommandsDelivered(sql: Sql, delivered: readonly DeliveredCommand[]): Promise<undefined[]> {
+  await sql`
+    update relay_sessions s set command_delivered_seq = greatest(command_delivered_seq, d.seq)
+    from (select id, max(seq) as seq from unnest(${delivered.map((one) => one.id)}::uuid[], ${delivered.map((one) => one.seq)}::int[])
+      as asked (id, seq) group by id) d
+    where s.id = d.id`
+  return delivered.map(() => undefined)
+}
+
 /** Sessions with a command that their actor is not known to have, accepted longer ago than `afterSeconds`; oldest first. */
 export const undeliveredCommands = async (sql: Sql, afterSeconds: number, limit: number): Promise<RelaySessionRow[]> =>
   sql<RelaySessionRow[]>`

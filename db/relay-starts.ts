@@ -94,16 +94,25 @@ const isStopping = ({ counts, command }: LiveSession): boolean => !counts && com
 
 const isInStopGrace = ({ state, reason }: RelaySessionRow): boolean => state === 'grace' && reason === 'stop_requested'
 
-/** One region is reserved in by one transaction at a time, so that its last place is given once. */
-async function isFull(tx: Sql, { region, regionCapacity }: StartRequest): Promise<boolean> {
-  await tx`select pg_advisory_xact_lock(hashtextextended('region:' || ${region}, 0))`
-  const taken = first(
+/** More than there can be transactions at once, by Postgres's own limit on connections as it is commonly set. */
+const crowdMax = 500
+
+/**
+ * The last places of a region are reserved by one transaction at a time, so that each is given once. While there are more
+ * than transactions could take at once, none waits for another.
+ */
+async function isFull(tx: Sql, request: StartRequest): Promise<boolean> {
+  if ((await takenIn(tx, request)) + crowdMax < request.regionCapacity) return false
+  await tx`select pg_advisory_xact_lock(hashtextextended('region:' || ${request.region}, 0))`
+  return (await takenIn(tx, request)) >= request.regionCapacity
+}
+
+const takenIn = async (tx: Sql, { region }: StartRequest): Promise<number> =>
+  first(
     await tx<
       { sessions: number }[]
     >`select count(*)::int as sessions from relay_sessions where region = ${region} and state <> 'stopped'`,
-  )
-  return (taken?.sessions ?? 0) >= regionCapacity
-}
+  )?.sessions ?? 0
 
 /** When the plan's relays are all there, some only in grace for a stop, the oldest of those goes at once. */
 async function makeRoom(tx: Sql, live: readonly LiveSession[], most: number): Promise<RelaySessionRow[]> {

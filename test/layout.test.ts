@@ -28,7 +28,6 @@ const tools: Readonly<Record<string, string>> = {
   typescript: 'npm run check:types',
   tsx: 'runs the programs',
   vitest: 'runs the tests',
-  helmet: 'koa-helmet takes it from its user',
   'patch-package': 'npm install, for patches/',
   protobufjs: 'one version of it for all of Temporal, or replays mix the messages of two',
   autocannon: 'measurements',
