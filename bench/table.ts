@@ -8,7 +8,7 @@ export function tableOf(rows: readonly Row[]): string {
     ours,
     ratio ? `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)} to ${ratio.max.toFixed(2)})` : '–',
     target,
-    met ? 'ok' : '**missed**',
+    target === '–' ? '' : met ? 'ok' : '**missed**',
   ])
   const head = ['what', 'floor', 'ours', 'ratio: median (min to max)', 'target', '']
   const all = [head, head.map(() => '---'), ...lines]
