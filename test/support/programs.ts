@@ -28,7 +28,8 @@ export function startProgram(name: ProgramName, env: Readonly<Record<string, str
       ['--import', 'tsx', fileURLToPath(new URL(`../../${entries[name]}`, import.meta.url))],
       {
         env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', LOG_LEVEL: 'warn', ...env },
-        stdio: ['ignore', 'pipe', 'pipe'],
+        // The channel is how it learns that a test run was broken off.
+        stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       },
     )
     for (const stream of [child.stdout, child.stderr])
