@@ -49,7 +49,8 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
     workflowBundle: { codePath: await workflowBundlePath(log) },
     activities: { ...createRelaySessionActivities({ config, sql, providers: counted, metrics }) },
     shutdownGraceTime,
-    maxCachedWorkflows: 2000,
+    // Memory against replays: 500 take about 400 MB, and most sessions have nothing to say for hours (docs/performance.md).
+    maxCachedWorkflows: 500,
     // What a dead worker had in its cache goes to another one this soon.
     stickyQueueScheduleToStartTimeout: '3s',
     maxConcurrentActivityTaskExecutions: 50,
