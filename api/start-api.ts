@@ -130,8 +130,10 @@ const listen = (server: Server, port: number): Promise<void> =>
 /** Takes no new connection, lets requests under way end, and then closes what is still open. */
 async function drain(server: Server): Promise<void> {
   const late = setTimeout(() => server.closeAllConnections(), drainMillisMax)
-  server.on('request', (_, response) => response.setHeader('Connection', 'close'))
+  // A connection whose request was under way is kept for the next one, which is not to come.
+  const tidying = setInterval(() => server.closeIdleConnections(), 50)
   await new Promise((resolve) => server.close(resolve))
+  clearInterval(tidying)
   clearTimeout(late)
 }
 

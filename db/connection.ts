@@ -57,10 +57,6 @@ const outage = new Set([
 export const isOutage = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && outage.has(String(error.code))
 
-/** True when a row with the same key was there first; `constraint` names the index. */
-export const isDuplicate = (error: unknown, constraint: string): boolean =>
-  error instanceof postgres.PostgresError && error.code === '23505' && error.constraint_name === constraint
-
 const invalidText = new Set(['22021', '22P05', '22P02', '22003', '22007', '22008'])
 
 /** True when a value was not of the kind that its column holds, such as text with a NUL. */

@@ -12,6 +12,8 @@ const entries: Record<ProgramName, string> = { api: 'api/server.ts', worker: 'ac
 export interface Program {
   /** Ends it as a power failure does, and resolves once it is gone. */
   kill(): Promise<void>
+  /** Asks it to end in good order, and resolves once it is gone. */
+  stop(): Promise<void>
   /** Starts it again after it was killed. */
   start(): void
   /** What it said, for the message of a test that fails. */
@@ -37,15 +39,16 @@ export function startProgram(name: ProgramName, env: Readonly<Record<string, str
         output = (output + chunk.toString()).slice(-20_000)
       })
   }
-  const kill = async () => {
+  const end = async (signal: NodeJS.Signals) => {
     if (!child || child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, 'exit')
-    child.kill('SIGKILL')
+    child.kill(signal)
     await gone
   }
+  const kill = () => end('SIGKILL')
   start()
   atEnd(kill)
-  return { kill, start, said: () => output }
+  return { kill, stop: () => end('SIGTERM'), start, said: () => output }
 }
 
 /** Resolves once the service says that all of it is well. */
