@@ -1,5 +1,4 @@
 /** Accounts by email and password: opening one, and signing in to it. */
-import { randomInt } from 'node:crypto'
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
 import type { Sql } from '../db/connection.ts'
@@ -11,6 +10,7 @@ import { Refusal } from './refusals.ts'
 import { accepted, created, ok, route } from './route.ts'
 import { Nothing } from './schemas.ts'
 import type { Services } from './services.ts'
+import { newStreamToken } from './stream-tokens.ts'
 
 /** What signs in here: the site, on behalf of a person at a browser. Plugins have a way of their own. */
 const client = 'web'
@@ -84,12 +84,7 @@ async function proveAccount(services: Services, typed: { email: string; password
   return { userId: credentials.userId, provenPasswordHash: credentials.passwordHash }
 }
 
-const streamTokenLength = 8
 const streamTokenTries = 5
-const alphanumerics = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-
-const newStreamToken = (): string =>
-  Array.from({ length: streamTokenLength }, () => alphanumerics[randomInt(alphanumerics.length)]).join('')
 
 /** Answers the new account's id, or nothing when the address has one. */
 async function insertAccount(sql: Sql, email: string, passwordHash: string): Promise<string | undefined> {

@@ -30,7 +30,7 @@ export const presentEntitlement = (entitlement: Entitlement): z.infer<typeof Ent
 
 export const UserView = z.object({
   id,
-  email: z.string(),
+  email: z.string().nullable(),
   email_verified: z.boolean(),
   plan_tier: z.enum(['free', 'paid']),
   relay_access_status: z.enum(['enabled', 'disabled']),

@@ -3,7 +3,8 @@ import { first, type Sql } from './connection.ts'
 
 export interface ProfileRow {
   id: string
-  email: string
+  /** Null for an account of a provider that vouches for no address. */
+  email: string | null
   email_verified: boolean
   stream_token: string
   plan_tier: 'free' | 'paid'

@@ -32,6 +32,7 @@ create table auth_sessions (
   constraint auth_sessions_revoked_for_check check (revoked_for = any (array['logout', 'revoked', 'token_reuse', 'password_reset', 'account_disabled', 'merged']))
 );
 
+create index auth_sessions_ended on auth_sessions (revoked_at) where revoked_at is not null;
 create index auth_sessions_user on auth_sessions (user_id, created_at);
 
 create table idempotency_keys (
@@ -96,6 +97,76 @@ create table login_attempts (
 );
 
 create index login_attempts_expiry on login_attempts (expires_at);
+
+create table mail_tokens (
+  token_hash bytea       not null,
+  user_id    uuid        not null,
+  purpose    text        not null,
+  email      text        not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  constraint mail_tokens_pkey primary key (token_hash),
+  constraint mail_tokens_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint mail_tokens_purpose_check check (purpose = any (array['verify_email', 'reset_password'])),
+  constraint mail_tokens_token_hash_check check (length(token_hash) = 32)
+);
+
+create index mail_tokens_expiry on mail_tokens (expires_at);
+create index mail_tokens_user on mail_tokens (user_id, purpose);
+
+create table merge_requests (
+  id                   uuid        not null default gen_random_uuid(),
+  user_id              uuid        not null,
+  email                text        not null,
+  provider             text        not null,
+  provider_user_id     text        not null,
+  access_token_sealed  text,
+  refresh_token_sealed text,
+  token_expires_at     timestamptz,
+  scopes               text[]      not null default '{}'[],
+  merge_token_hash     bytea       not null,
+  proved_by            text,
+  failed_tries         integer     not null default 0,
+  created_at           timestamptz not null default now(),
+  expires_at           timestamptz not null,
+  confirmed_at         timestamptz,
+  constraint merge_requests_pkey primary key (id),
+  constraint merge_requests_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint merge_requests_merge_token_hash_check check (length(merge_token_hash) = 32),
+  constraint merge_requests_proved_by_check check (proved_by = any (array['twitch', 'google', 'discord'])),
+  constraint merge_requests_provider_check check (provider = any (array['twitch', 'google', 'discord'])),
+  constraint merge_requests_provider_user_id_check check (length(provider_user_id) >= 1 and length(provider_user_id) <= 255)
+);
+
+create index merge_requests_expiry on merge_requests (expires_at);
+create index merge_requests_user on merge_requests (user_id);
+
+create table oauth_states (
+  state_hash       bytea       not null,
+  binding_hash     bytea       not null,
+  provider         text        not null,
+  intent           text        not null,
+  scopes           text        not null,
+  user_id          uuid,
+  auth_session_id  uuid,
+  merge_request_id uuid,
+  created_at       timestamptz not null default now(),
+  expires_at       timestamptz not null,
+  consumed_at      timestamptz,
+  constraint oauth_states_pkey primary key (state_hash),
+  constraint oauth_states_auth_session_id_fkey foreign key (auth_session_id) references auth_sessions(id) on delete cascade,
+  constraint oauth_states_merge_request_id_fkey foreign key (merge_request_id) references merge_requests(id) on delete cascade,
+  constraint oauth_states_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint oauth_states_binding_hash_check check (length(binding_hash) = 32),
+  constraint oauth_states_check check ((intent = 'link') = (user_id is not null and auth_session_id is not null)),
+  constraint oauth_states_check1 check ((intent = 'merge') = (merge_request_id is not null)),
+  constraint oauth_states_intent_check check (intent = any (array['sign_in', 'link', 'merge'])),
+  constraint oauth_states_provider_check check (provider = any (array['twitch', 'google', 'discord'])),
+  constraint oauth_states_scopes_check check (scopes = any (array['identity', 'chat'])),
+  constraint oauth_states_state_hash_check check (length(state_hash) = 32)
+);
+
+create index oauth_states_expiry on oauth_states (expires_at);
 
 create table rate_limit_windows (
   key       text        not null,
@@ -223,9 +294,31 @@ create table usage_intervals (
 create unique index usage_intervals_open on usage_intervals (session_id) where ended_at is null;
 create index usage_intervals_user on usage_intervals (user_id, started_at);
 
+create table user_oauth_accounts (
+  id                   uuid        not null default gen_random_uuid(),
+  user_id              uuid        not null,
+  provider             text        not null,
+  provider_user_id     text        not null,
+  access_token_sealed  text,
+  refresh_token_sealed text,
+  token_expires_at     timestamptz,
+  scopes               text[]      not null default '{}'[],
+  chat_connected_at    timestamptz,
+  tokens_checked_at    timestamptz not null default now(),
+  linked_at            timestamptz not null default now(),
+  constraint user_oauth_accounts_pkey primary key (id),
+  constraint user_oauth_accounts_provider_provider_user_id_key unique (provider, provider_user_id),
+  constraint user_oauth_accounts_user_id_provider_key unique (user_id, provider),
+  constraint user_oauth_accounts_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint user_oauth_accounts_provider_check check (provider = any (array['twitch', 'google', 'discord'])),
+  constraint user_oauth_accounts_provider_user_id_check check (length(provider_user_id) >= 1 and length(provider_user_id) <= 255)
+);
+
+create index user_oauth_accounts_chat on user_oauth_accounts (tokens_checked_at) where chat_connected_at is not null;
+
 create table users (
   id                    uuid        not null default gen_random_uuid(),
-  email                 text        not null,
+  email                 text,
   email_verified_at     timestamptz,
   password_hash         text,
   stream_token          text        not null,

@@ -24,4 +24,5 @@ keep() {
 for name in postgres_password svc_database_password temporal_database_password jwt_secret relay_auth_secret operator_password; do
   keep "$name" "$(random)"
 done
+keep oauth_encryption_key "$(head -c 32 /dev/urandom | base64)"
 keep database_url "postgres://svc:$(cat svc_database_password)@postgres:5432/svc"

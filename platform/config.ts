@@ -2,6 +2,7 @@
  * What every process is told from outside. This file alone reads the environment: it reports every mistake at once, each
  * with its fix, and hands on one frozen value. Every variable can also be given as a file, `NAME_FILE=/run/secrets/name`.
  */
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
@@ -71,6 +72,41 @@ const secretPair = z
   .transform((text) => text.split(',').map((part) => part.trim()))
   .pipe(z.array(secret).min(1).max(2, 'has more than two secrets: keep the new and the old one'))
 
+/** 32 random bytes, in base64 or hex. */
+const encryptionKeyBytes = (text: string): Buffer | undefined => {
+  const encoding = /^[0-9a-f]{64}$/i.test(text) ? 'hex' : /^[\w+/-]{43}=?$/.test(text) ? 'base64' : undefined
+  const bytes = encoding && Buffer.from(text, encoding)
+  // Fewer different bytes than that are somebody's zeros, and not chance.
+  return bytes && new Set(bytes).size > 8 ? bytes : undefined
+}
+
+export interface EncryptionKey {
+  /** Stands in front of whatever the key sealed, so that it is found again after a rotation. */
+  readonly id: string
+  /** 32 bytes, base64. */
+  readonly key: string
+}
+
+/** One key, or `kid:key,kid:key`: the first one seals, all of them open. */
+const encryptionKeys = z.string().transform((text, context): EncryptionKey[] => {
+  const keys = text.split(',').map((entry) => {
+    const [, id, key = ''] = /^(?:([A-Za-z0-9_-]{1,32}):)?(.+)$/.exec(entry.trim()) ?? []
+    const bytes = encryptionKeyBytes(key)
+    return bytes && { id: id ?? keyIdOf(bytes), key: bytes.toString('base64') }
+  })
+  if (keys.some((key) => key === undefined)) {
+    context.addIssue({ code: 'custom', message: 'is not 32 random bytes: make them with `openssl rand -base64 32`' })
+    return z.NEVER
+  }
+  const good = keys.filter((key) => key !== undefined)
+  if (new Set(good.map((key) => key.id)).size < good.length)
+    context.addIssue({ code: 'custom', message: 'names a key twice: each needs an id of its own' })
+  return good
+})
+
+/** A key without a name gets one that tells nothing about it. */
+const keyIdOf = (key: Buffer): string => createHash('sha256').update('kid:').update(key).digest('hex').slice(0, 12)
+
 const jsonText = z.string().transform((text, context) => {
   try {
     return JSON.parse(text) as unknown
@@ -124,6 +160,17 @@ const Variables = z.object({
   SVC_JWT_SECRET: secret,
   SVC_JWT_SECRET_PREVIOUS: secret.optional(),
   SVC_JWT_TTL_SECONDS: seconds(600, 900, 720),
+  OAUTH_ENCRYPTION_KEY: encryptionKeys,
+  SVC_TWITCH_CLIENT_ID: z.string().min(1).optional(),
+  SVC_TWITCH_CLIENT_SECRET: z.string().min(1).optional(),
+  SVC_TWITCH_ISSUER_URL: url.default('https://id.twitch.tv/oauth2'),
+  SVC_GOOGLE_CLIENT_ID: z.string().min(1).optional(),
+  SVC_GOOGLE_CLIENT_SECRET: z.string().min(1).optional(),
+  SVC_GOOGLE_ISSUER_URL: url.default('https://accounts.google.com'),
+  SVC_DISCORD_CLIENT_ID: z.string().min(1).optional(),
+  SVC_DISCORD_CLIENT_SECRET: z.string().min(1).optional(),
+  SVC_DISCORD_ISSUER_URL: url.default('https://discord.com'),
+  SVC_LOG_LINKS: flag.default(true),
   SVC_OPERATOR_PASSWORD: z.string().min(12, 'is shorter than 12 characters').optional(),
   SVC_RELAY_AUTH_SECRET: secretPair,
   SVC_REQUIRE_EMAIL_VERIFICATION: flag.default(false),
@@ -196,6 +243,11 @@ function* contradictions(v: z.infer<typeof Variables>): Iterable<string> {
   if ((v.TEMPORAL_TLS_CERT === undefined) !== (v.TEMPORAL_TLS_KEY === undefined)) {
     yield 'TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY go together: set both or none'
   }
+  for (const name of ['TWITCH', 'GOOGLE', 'DISCORD'] as const) {
+    if ((v[`SVC_${name}_CLIENT_ID`] === undefined) !== (v[`SVC_${name}_CLIENT_SECRET`] === undefined)) {
+      yield `SVC_${name}_CLIENT_ID and SVC_${name}_CLIENT_SECRET go together: set both or none`
+    }
+  }
 }
 
 /** Only where the database is, for the command that needs nothing else. Throws {@link ConfigError}. */
@@ -231,6 +283,16 @@ const shape = (v: z.infer<typeof Variables>) => ({
     previousSecret: v.SVC_JWT_SECRET_PREVIOUS,
     ttlSeconds: v.SVC_JWT_TTL_SECONDS,
   },
+  /** The first seals, all of them open: two while the key is being rotated. */
+  oauthEncryptionKeys: v.OAUTH_ENCRYPTION_KEY,
+  /** The providers that people may sign in with; one without a client is not offered. */
+  oauth: {
+    twitch: oauthClient(v.SVC_TWITCH_CLIENT_ID, v.SVC_TWITCH_CLIENT_SECRET, v.SVC_TWITCH_ISSUER_URL),
+    google: oauthClient(v.SVC_GOOGLE_CLIENT_ID, v.SVC_GOOGLE_CLIENT_SECRET, v.SVC_GOOGLE_ISSUER_URL),
+    discord: oauthClient(v.SVC_DISCORD_CLIENT_ID, v.SVC_DISCORD_CLIENT_SECRET, v.SVC_DISCORD_ISSUER_URL),
+  },
+  /** Whether links of mails are written to the log, where nothing else sends them. */
+  logLinks: v.SVC_LOG_LINKS,
   operatorPassword: v.SVC_OPERATOR_PASSWORD,
   /** The first signs, all are believed: two while the secret is being rotated. */
   relayAuthSecrets: v.SVC_RELAY_AUTH_SECRET,
@@ -249,10 +311,51 @@ const shape = (v: z.infer<typeof Variables>) => ({
   rateLimits: v.SVC_RATE_LIMITS,
 })
 
+export interface OAuthClientConfig {
+  readonly clientId: string
+  readonly clientSecret: string
+  /** Where the provider is; another one in tests. */
+  readonly issuerUrl: string
+}
+
+const oauthClient = (
+  clientId: string | undefined,
+  clientSecret: string | undefined,
+  issuerUrl: string,
+): OAuthClientConfig | undefined => (clientId && clientSecret ? { clientId, clientSecret, issuerUrl } : undefined)
+
 const freeze = <T extends object>(value: T): Readonly<T> => {
   for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) freeze(inner)
   return Object.freeze(value)
 }
+
+/** What the site needs: it keeps no data and no secret of its own. */
+const SiteVariables = Variables.pick({
+  LOG_LEVEL: true,
+  SVC_SITE_PORT: true,
+  SVC_SITE_URL: true,
+  SVC_TRUSTED_PROXY_HOPS: true,
+}).extend({ SVC_API_URL: url.default('http://localhost:8080') })
+
+/** Checks the site's variables, all at once. Throws {@link ConfigError}. */
+export function readSiteConfig(env: Environment = process.env) {
+  const { values, problems } = withFiles(env, Object.keys(SiteVariables.shape))
+  const read = SiteVariables.safeParse(values)
+  for (const issue of read.error?.issues ?? []) problems.push(`${String(issue.path[0])} ${issue.message}`)
+  if (problems.length > 0 || !read.success) throw new ConfigError(problems)
+  const v = read.data
+  return freeze({
+    logLevel: v.LOG_LEVEL,
+    port: v.SVC_SITE_PORT,
+    /** Where browsers see the site. */
+    siteUrl: v.SVC_SITE_URL ?? `http://localhost:${v.SVC_SITE_PORT}`,
+    /** Where the site reaches the api. */
+    apiUrl: v.SVC_API_URL,
+    trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
+  })
+}
+
+export type SiteConfig = ReturnType<typeof readSiteConfig>
 
 const wantedPort = z.coerce.number().int().min(1).max(65535).optional()
 
@@ -268,6 +371,9 @@ const StackVariables = Variables.pick({
   .partial({ SVC_JWT_SECRET: true, SVC_RELAY_AUTH_SECRET: true })
   .extend({
     PORT: wantedPort,
+    SVC_SITE_PORT: wantedPort,
+    SVC_SITE_URL: Variables.shape.SVC_SITE_URL,
+    OAUTH_ENCRYPTION_KEY: z.string().min(1).optional(),
     DATABASE_URL: Variables.shape.DATABASE_URL.optional(),
     TEMPORAL_ADDRESS: Variables.shape.TEMPORAL_ADDRESS.optional(),
     SVC_TEMPORAL_UI_URL: z.string().optional(),
@@ -296,6 +402,8 @@ export function readStackConfig(env: Environment = process.env) {
     searchPath: (env.PATH ?? '').split(delimiter).filter(isAbsolute),
     port: v.PORT,
     apiUrl: v.SVC_API_URL,
+    sitePort: v.SVC_SITE_PORT,
+    siteUrl: v.SVC_SITE_URL,
     databaseUrl: v.DATABASE_URL,
     temporalAddress: v.TEMPORAL_ADDRESS,
     temporalNamespace: v.TEMPORAL_NAMESPACE,
@@ -310,6 +418,7 @@ export function readStackConfig(env: Environment = process.env) {
     secrets: {
       SVC_JWT_SECRET: v.SVC_JWT_SECRET,
       SVC_RELAY_AUTH_SECRET: v.SVC_RELAY_AUTH_SECRET?.join(','),
+      OAUTH_ENCRYPTION_KEY: v.OAUTH_ENCRYPTION_KEY,
       SVC_OPERATOR_PASSWORD: v.SVC_OPERATOR_PASSWORD,
     },
     demo: { email: v.SVC_DEMO_EMAIL, password: v.SVC_DEMO_PASSWORD },

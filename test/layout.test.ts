@@ -44,7 +44,7 @@ interface Import {
 }
 
 const files = (await readdir(root, { recursive: true, withFileTypes: true }))
-  .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+  .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
   .map((entry) => posix.relative(root, posix.join(entry.parentPath, entry.name)))
   .filter((path) => path.includes('/') && !/(^|\/)(node_modules|dist|coverage|\.[^/]+)\//.test(path))
   .sort()
@@ -125,7 +125,7 @@ test('workflows that are not bundled know of the Temporal client, and of no othe
 })
 
 test('no file is a drawer for odds and ends, and none only passes others on', () => {
-  const drawer = /(^|\/)(utils?|helpers?|common|misc|shared|types)(\/|\.ts$)|(^|\/)index\.ts$/
+  const drawer = /(^|\/)(utils?|helpers?|common|misc|shared|types)(\/|\.tsx?$)|(^|\/)index\.tsx?$/
   expect(files.filter((file) => drawer.test(file))).toEqual([])
 })
 

@@ -7,6 +7,7 @@ import { z } from 'zod'
 const Kept = z.object({
   SVC_JWT_SECRET: z.string().min(1),
   SVC_RELAY_AUTH_SECRET: z.string().min(1),
+  OAUTH_ENCRYPTION_KEY: z.string().min(1),
   SVC_OPERATOR_PASSWORD: z.string().min(1),
   demo: z.object({ email: z.string().min(1), password: z.string().min(1) }),
 })
@@ -16,6 +17,7 @@ export type StackSecrets = z.infer<typeof Kept>
 export interface GivenSecrets {
   readonly SVC_JWT_SECRET: string | undefined
   readonly SVC_RELAY_AUTH_SECRET: string | undefined
+  readonly OAUTH_ENCRYPTION_KEY: string | undefined
   readonly SVC_OPERATOR_PASSWORD: string | undefined
 }
 
@@ -29,6 +31,7 @@ export async function provideSecrets(dataDir: string, given: GivenSecrets): Prom
   const whole: StackSecrets = {
     SVC_JWT_SECRET: random(48),
     SVC_RELAY_AUTH_SECRET: random(48),
+    OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
     SVC_OPERATOR_PASSWORD: random(18),
     demo: { email: 'demo@example.com', password: random(15) },
     ...kept,

@@ -9,6 +9,7 @@ const complete = {
   TEMPORAL_ADDRESS: 'temporal:7233',
   SVC_JWT_SECRET: 'ju7tU9oYk1mNQ4z0vBx2cD8eF6gH5iJ3',
   SVC_RELAY_AUTH_SECRET: 'aK9sLq2wE8rT5yU1iO7pZ3xC6vB4nM0d',
+  OAUTH_ENCRYPTION_KEY: 'qJ3vTn8yW1kRz5mXc7Lb0sHd2gFa9uPe4iOtYw6NQxE=',
 }
 
 function problemsOf(env: Environment, read: (env: Environment) => unknown = readConfig): readonly string[] {

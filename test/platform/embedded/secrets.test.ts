@@ -3,7 +3,12 @@ import { expect, test } from 'vitest'
 import { provideSecrets, readKeptSecrets, secretsFile } from '../../../platform/embedded/secrets.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 
-const none = { SVC_JWT_SECRET: undefined, SVC_RELAY_AUTH_SECRET: undefined, SVC_OPERATOR_PASSWORD: undefined }
+const none = {
+  SVC_JWT_SECRET: undefined,
+  SVC_RELAY_AUTH_SECRET: undefined,
+  OAUTH_ENCRYPTION_KEY: undefined,
+  SVC_OPERATOR_PASSWORD: undefined,
+}
 
 test('secrets are made once and stay the same from start to start', async () => {
   const dir = await temporaryFolder()

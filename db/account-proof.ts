@@ -1,0 +1,45 @@
+/**
+ * What happens when somebody proves to be an account's owner in a stronger way than signing in: whoever else got a foothold
+ * in it loses that. An account can be opened with another person's address and be waiting for them (Sudhodanan and Paverd,
+ * "Pre-hijacked accounts", 2022): what was put on it before its address was proved is nobody's word.
+ */
+import type { AuthSessionEnd } from './auth-sessions.ts'
+import type { Sql } from './connection.ts'
+
+/**
+ * Ends every sign-in of the account and whatever could still become one: approved plugin logins that were not collected,
+ * links in mails, round trips to providers, merges under way. Answers the sign-ins that ended.
+ */
+export async function endAllAccess(sql: Sql, userId: string, why: AuthSessionEnd): Promise<string[]> {
+  const ended = await sql<{ id: string }[]>`
+    update auth_sessions set revoked_at = now(), revoked_for = ${why}
+    where user_id = ${userId} and revoked_at is null returning id`
+  await sql`
+    update login_attempts set status = 'denied', decided_at = now() where user_id = ${userId} and status = 'approved'`
+  await sql`delete from mail_tokens where user_id = ${userId}`
+  await sql`delete from oauth_states where user_id = ${userId}`
+  await sql`delete from merge_requests where user_id = ${userId}`
+  return ended.map((row) => row.id)
+}
+
+/** Takes away the identities that were linked before the account's address was proved. Answers their providers. */
+export const dropUnprovenIdentities = async (sql: Sql, userId: string): Promise<string[]> =>
+  (
+    await sql<{ provider: string }[]>`
+      delete from user_oauth_accounts a using users u
+      where u.id = ${userId} and a.user_id = u.id
+        and (u.email_verified_at is null or a.linked_at < u.email_verified_at)
+      returning a.provider`
+  ).map((row) => row.provider)
+
+/**
+ * Makes the address proved, unless it is already. An account that becomes its owner's only now gets another stream token,
+ * since the one who opened it knows the first; a relay on the air keeps its own, for it is never cut by a sign-in.
+ */
+export async function markAddressProved(sql: Sql, userId: string, newStreamToken: string): Promise<void> {
+  await sql`
+    update users set email_verified_at = now(),
+      stream_token = case when exists (select from relay_sessions where user_id = ${userId} and state <> 'stopped')
+        then stream_token else ${newStreamToken} end
+    where id = ${userId} and email_verified_at is null`
+}
