@@ -1,0 +1,61 @@
+/** Discord: OAuth 2 without OpenID Connect. Who somebody is, its API tells whoever holds their token. */
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  ClientSecretPost,
+  Configuration,
+  customFetch,
+  fetchProtectedResource,
+  refreshTokenGrant,
+} from 'openid-client'
+import type { OAuthClientConfig } from '../../platform/config.ts'
+import { identityOf, tokensOf } from './answers.ts'
+import { createBoundedFetch } from './bounded-fetch.ts'
+import { inOurWords } from './failures.ts'
+import { type OAuthIdentity, type OAuthProvider, OAuthProviderTrouble } from './provider.ts'
+
+const name = 'discord'
+const scopes = { identity: ['identify', 'email'], chat: ['identify', 'email', 'guilds'] }
+
+export function createDiscord(client: OAuthClientConfig): OAuthProvider {
+  const { issuerUrl } = client
+  const at = configurationOf(client)
+
+  return {
+    name,
+    authorizationUrl: async ({ redirectUri, state, scopes: wanted }) =>
+      buildAuthorizationUrl(at, { redirect_uri: redirectUri, state, scope: scopes[wanted].join(' ') }),
+    exchange: (round, { code }) =>
+      inOurWords(name, async () => {
+        const cameBackTo = new URL(round.redirectUri)
+        cameBackTo.searchParams.set('code', code)
+        const tokens = tokensOf(await authorizationCodeGrant(at, cameBackTo), { scopes: scopes[round.scopes] })
+        return { identity: await whoHolds(at, issuerUrl, tokens.accessToken), tokens }
+      }),
+    refresh: (refreshToken) =>
+      inOurWords(name, async () => tokensOf(await refreshTokenGrant(at, refreshToken), { scopes: [], refreshToken })),
+  }
+}
+
+function configurationOf({ clientId, clientSecret, issuerUrl }: OAuthClientConfig): Configuration {
+  const endpoints = {
+    issuer: issuerUrl,
+    authorization_endpoint: `${issuerUrl}/oauth2/authorize`,
+    token_endpoint: `${issuerUrl}/api/oauth2/token`,
+  }
+  const at = new Configuration(endpoints, clientId, undefined, ClientSecretPost(clientSecret))
+  at[customFetch] = createBoundedFetch(name, issuerUrl)
+  if (issuerUrl.startsWith('http:')) allowInsecureRequests(at)
+  return at
+}
+
+async function whoHolds(at: Configuration, issuerUrl: string, accessToken: string): Promise<OAuthIdentity> {
+  const url = new URL(`${issuerUrl}/api/v10/users/@me`)
+  const response = await fetchProtectedResource(at, accessToken, url, 'GET')
+  if (response.status !== 200) throw new OAuthProviderTrouble(`${name} answered ${response.status}`)
+  const user: unknown = await response.json().catch(() => undefined)
+  if (typeof user !== 'object' || user === null) throw new OAuthProviderTrouble(`${name} did not answer in JSON`)
+  const { id, email, verified }: { id?: unknown; email?: unknown; verified?: unknown } = user
+  return identityOf(name, { id, email, emailVerified: verified })
+}

@@ -1,0 +1,21 @@
+/** Google: OpenID Connect by the book. */
+import type { OAuthClientConfig } from '../../platform/config.ts'
+import { createOpenIdProvider } from './openid.ts'
+import type { OAuthProvider } from './provider.ts'
+
+const identityScopes = ['openid', 'email']
+
+export const createGoogle = (client: OAuthClientConfig): OAuthProvider =>
+  createOpenIdProvider(client, {
+    name: 'google',
+    pkce: true,
+    scopes: {
+      identity: identityScopes,
+      chat: [...identityScopes, 'https://www.googleapis.com/auth/youtube.readonly'],
+    },
+    parameters: {
+      identity: {},
+      // A refresh token comes only with a consent, and only when one asks for it.
+      chat: { access_type: 'offline', prompt: 'consent', include_granted_scopes: 'true' },
+    },
+  })

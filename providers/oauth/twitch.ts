@@ -1,0 +1,32 @@
+/** Twitch: OpenID Connect in its own way. No PKCE, no `iss` in the answer, scopes as a list, errors without codes. */
+import type { OAuthClientConfig } from '../../platform/config.ts'
+import { createOpenIdProvider } from './openid.ts'
+import type { OAuthProvider } from './provider.ts'
+
+const identityScopes = ['openid', 'user:read:email']
+
+/** The address is in the ID token only when it is asked for by name. */
+const parameters = { claims: JSON.stringify({ id_token: { email: null, email_verified: null } }) }
+
+export const createTwitch = (client: OAuthClientConfig): OAuthProvider =>
+  createOpenIdProvider(client, {
+    name: 'twitch',
+    pkce: false,
+    scopes: { identity: identityScopes, chat: [...identityScopes, 'chat:read', 'chat:edit'] },
+    parameters: { identity: parameters, chat: parameters },
+    mend: (answer) => ({ ...answer, ...issuerIn(answer, client.issuerUrl), ...scopeIn(answer), ...errorIn(answer) }),
+  })
+
+/** Its discovery document may not say whose it is. */
+const issuerIn = (answer: Readonly<Record<string, unknown>>, issuer: string) =>
+  'authorization_endpoint' in answer && !('issuer' in answer) ? { issuer } : {}
+
+const scopeIn = ({ scope }: Readonly<Record<string, unknown>>) =>
+  Array.isArray(scope) ? { scope: scope.filter((one) => typeof one === 'string').join(' ') } : {}
+
+/** It says what is wrong in words, such as `{"status":400,"message":"Invalid refresh token"}`. */
+const errorIn = ({ status, message }: Readonly<Record<string, unknown>>) => {
+  if (typeof status !== 'number' || typeof message !== 'string') return {}
+  const isNo = /invalid (authorization code|refresh token|grant)/i.test(message)
+  return { error: isNo ? 'invalid_grant' : 'invalid_request' }
+}
