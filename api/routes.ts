@@ -1,6 +1,7 @@
 /** The whole surface on one page. Everything under `/api/v1` stands here and nowhere else. */
 import * as accounts from './accounts.ts'
-import * as admin from './admin.ts'
+import * as adminSessions from './admin-sessions.ts'
+import * as adminUsers from './admin-users.ts'
 import * as authSessions from './auth-sessions.ts'
 import * as loginAttempts from './login-attempts.ts'
 import * as regions from './regions.ts'
@@ -33,11 +34,13 @@ export const routes: readonly Route[] = [
   regions.manifest,
   regions.capacity,
 
-  admin.findUser,
-  admin.showUser,
-  admin.grant,
-  admin.listSessions,
-  admin.showSession,
-  admin.disconnect,
-  admin.transition,
+  adminUsers.findUser,
+  adminUsers.showUser,
+  adminUsers.grant,
+  adminUsers.relayAccess,
+  adminUsers.disable,
+  adminSessions.listSessions,
+  adminSessions.showSession,
+  adminSessions.disconnect,
+  adminSessions.transition,
 ]

@@ -56,7 +56,7 @@ export const touchAuthSession = async (sql: Sql, authSessionId: string): Promise
 }
 
 /** Why a sign-in ended. */
-export type AuthSessionEnd = 'logout' | 'revoked' | 'token_reuse' | 'password_reset' | 'merged'
+export type AuthSessionEnd = 'logout' | 'revoked' | 'token_reuse' | 'password_reset' | 'account_disabled' | 'merged'
 
 /**
  * Ends a sign-in of this user: `ended` now, `over` already, or `unknown` when the user has no such sign-in.

@@ -25,13 +25,16 @@ interface EntitlementRow {
   active_managed_conns: number
 }
 
-/** Each account's entitlement as it is now, by its id; nothing for an unknown one. A plan given for a time ends by itself. */
+/**
+ * Each account's entitlement as it is now, by its id; nothing for an unknown one. A plan given for a time ends by itself.
+ * A disabled account may have no relays: its start may have been let in just before.
+ */
 export async function entitlementsOf(sql: Sql, userIds: readonly string[]): Promise<Map<string, Entitlement>> {
   const rows = await sql<(EntitlementRow & { id: string })[]>`
     select id,
       case when plan_until <= now() then 'free' else plan_tier end as plan_tier,
       case when plan_until <= now() then 'none' else plan_status end as plan_status,
-      addons, relay_access_enabled, payment_grace_ends_at,
+      addons, relay_access_enabled and disabled_at is null as relay_access_enabled, payment_grace_ends_at,
       (select count(*)::int from relay_sessions s where s.user_id = u.id and ${countsAgainstLimit(sql)}) as active_managed_conns
     from users u where id = any(${userIds}::uuid[])`
   return new Map(rows.map((row) => [row.id, judge(row)] as const))

@@ -1,13 +1,9 @@
-/** What operators see and do. Every act of theirs is an audit entry. */
+/** Relay sessions as operators see and move them. Every act of theirs is an audit entry. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
-import { entitlementOf, grantPlan } from '../db/entitlements.ts'
-import { profileByEmail, profileOf } from '../db/profiles.ts'
 import {
-  disconnectAll,
   listRelaySessions,
-  liveRelaySessions,
   type RelaySessionRow,
   type RelayState,
   recordCommand,
@@ -21,97 +17,20 @@ import { presentSession, SessionView } from './relay-session-view.ts'
 import { ok, route } from './route.ts'
 import { id, storable, timestamp } from './schemas.ts'
 import type { Services } from './services.ts'
-import { EntitlementView, presentEntitlement, presentUser, UserView } from './session-summary.ts'
 
 const ById = z.object({ id })
 const State = z.enum(['provisioning', 'active', 'grace', 'stopped'])
-const OperatorSession = SessionView.extend({ user_id: id, instance_id: z.string().nullable() })
-const UserDetail = z.object({ user: UserView, entitlement: EntitlementView, sessions: z.array(OperatorSession) })
+export const OperatorSession = SessionView.extend({ user_id: id, instance_id: z.string().nullable() })
 const pageSize = 100
 const actorMillisMax = 5000
 /** An operator who looks while no worker runs wants the rest of the page soon. */
 const lookMillisMax = 2000
 
 /** Operators look at sessions without being able to join them. */
-const presentForOperator = (row: RelaySessionRow): z.infer<typeof OperatorSession> => ({
+export const presentForOperator = (row: RelaySessionRow): z.infer<typeof OperatorSession> => ({
   ...presentSession(row, '', 'dock'),
   user_id: row.user_id,
   instance_id: row.instance_id,
-})
-
-export const findUser = route({
-  method: 'GET',
-  path: '/admin/users',
-  summary: 'Accounts with an email address',
-  caller: 'operator',
-  query: z.object({ email: storable(254) }),
-  answers: { 200: z.object({ users: z.array(UserView), next_cursor: z.null() }) },
-  refuses: [],
-  handle: async ({ query }, { sql }) => {
-    const profile = await profileByEmail(sql, query.email.trim())
-    const entitlement = profile && (await entitlementOf(sql, profile.id))
-    return ok({ users: profile && entitlement ? [presentUser(profile, entitlement)] : [], next_cursor: null })
-  },
-})
-
-export const showUser = route({
-  method: 'GET',
-  path: '/admin/users/{id}',
-  summary: 'One account with its entitlement and live sessions',
-  caller: 'operator',
-  params: ById,
-  answers: { 200: UserDetail },
-  refuses: ['not_found'],
-  handle: async ({ params }, { sql }) => {
-    const [profile, entitlement, sessions] = await Promise.all([
-      profileOf(sql, params.id),
-      entitlementOf(sql, params.id),
-      liveRelaySessions(sql, params.id),
-    ])
-    if (!profile || !entitlement) throw new Refusal('not_found')
-    return ok({
-      user: presentUser(profile, entitlement),
-      entitlement: presentEntitlement(entitlement),
-      sessions: sessions.map(presentForOperator),
-    })
-  },
-})
-
-export const grant = route({
-  method: 'POST',
-  path: '/admin/users/{id}/grant',
-  summary: 'Give an account a complimentary plan, or take it away',
-  caller: 'operator',
-  params: ById,
-  body: z.object({
-    plan_tier: z.enum(['free', 'paid']),
-    addons: z.int().min(0).max(3).default(0),
-    until: z.iso.datetime({ offset: true }).optional(),
-  }),
-  answers: { 200: z.object({ entitlement: EntitlementView }) },
-  refuses: ['not_found'],
-  handle: async ({ params, body, ip }, { sql, deliveries }) => {
-    const until = body.until === undefined ? null : new Date(body.until)
-    const isFree = body.plan_tier === 'free' || (until !== null && until.getTime() <= Date.now())
-    const disconnected = await sql.begin(async (tx): Promise<RelaySessionRow[]> => {
-      // Held as a start holds it, so that no relay is reserved on the plan that is being taken away.
-      await tx`select from users where id = ${params.id} for no key update`
-      if (!(await grantPlan(tx, params.id, { planTier: body.plan_tier, addons: body.addons, until })))
-        throw new Refusal('not_found')
-      await audit(tx, {
-        actor: 'operator',
-        action: 'plan_granted',
-        userId: params.id,
-        ip,
-        detail: { plan_tier: body.plan_tier, addons: body.addons, until: body.until ?? null },
-      })
-      return isFree ? disconnectAll(tx, params.id, 'operator') : []
-    })
-    for (const session of disconnected) deliveries.send(session)
-    const entitlement = await entitlementOf(sql, params.id)
-    if (!entitlement) throw new Refusal('not_found')
-    return ok({ entitlement: presentEntitlement(entitlement) })
-  },
 })
 
 export const listSessions = route({
