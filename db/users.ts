@@ -54,26 +54,6 @@ export const insertUserOfProvider = async (
       on conflict do nothing returning id`,
   )?.id
 
-export interface Account {
-  readonly userId: string
-  readonly email: string | null
-  readonly emailVerified: boolean
-  readonly disabled: boolean
-}
-
-const accountColumns = (sql: Sql) => sql`
-  id as "userId", email, email_verified_at is not null as "emailVerified", disabled_at is not null as "disabled"`
-
-/** The account for someone about to change who may sign in to it: nobody else can until the transaction ends. */
-export const lockAccount = async (sql: Sql, userId: string): Promise<Account | undefined> =>
-  first(await sql<Account[]>`select ${accountColumns(sql)} from users where id = ${userId} for no key update`)
-
-/** The same by its address, in any case. */
-export const lockAccountByEmail = async (sql: Sql, email: string): Promise<Account | undefined> =>
-  first(
-    await sql<Account[]>`select ${accountColumns(sql)} from users where lower(email) = lower(${email}) for no key update`,
-  )
-
 /** The account's address is this one, in any case, and is verified. */
 export const hasVerifiedEmail = async (sql: Sql, userId: string, email: string): Promise<boolean> =>
   first(
@@ -100,7 +80,10 @@ export async function streamTokenOf(sql: Sql, userId: string): Promise<string> {
   return row.stream_token
 }
 
-/** Holds the account for whoever is about to change what it may do: no sign-in, no start, no other change meanwhile. Answers whether it exists. */
+/**
+ * Holds the account for whoever is about to change what it may do: until the transaction ends nobody else changes it, signs
+ * in to it or starts a relay on it. Answers whether it exists.
+ */
 export const lockUser = async (sql: Sql, userId: string): Promise<boolean> =>
   (await sql`select from users where id = ${userId} for no key update`).length === 1
 
