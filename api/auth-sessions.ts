@@ -11,6 +11,7 @@ import {
   touchAuthSession,
 } from '../db/auth-sessions.ts'
 import type { Sql } from '../db/connection.ts'
+import type { SignInMethod } from '../db/oauth-accounts.ts'
 import { type Exchange, exchangeRefreshToken, insertRefreshToken } from '../db/refresh-tokens.ts'
 import { lockCredentials } from '../db/users.ts'
 import type { User } from './access-tokens.ts'
@@ -42,7 +43,11 @@ export interface OpenedAuthSession extends User {
  */
 export async function openAuthSession(
   sql: Sql,
-  { provenPasswordHash, ...session }: NewAuthSession & { provenPasswordHash?: string },
+  {
+    provenPasswordHash,
+    method,
+    ...session
+  }: NewAuthSession & { provenPasswordHash?: string | undefined; method?: SignInMethod },
 ): Promise<OpenedAuthSession> {
   const { userId, client, ip } = session
   const credentials = await lockCredentials(sql, userId)
@@ -58,7 +63,7 @@ export async function openAuthSession(
     userId,
     ip,
     client,
-    detail: { auth_session_id: authSessionId },
+    detail: { auth_session_id: authSessionId, ...(method ? { method } : {}) },
   })
   return { userId, authSessionId, refreshToken }
 }

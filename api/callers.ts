@@ -40,6 +40,9 @@ export function createIdentify({ config, sql, accessTokens, rateLimits }: Needs)
       })
     },
 
+    maybe_user: (credentials) =>
+      credentials.header('authorization') === undefined ? undefined : identify.user(credentials),
+
     /** HTTP Basic. Without a configured password there are no operators, and nothing tells that there could be. */
     operator: async ({ ip, header }) => {
       if (config.operatorPassword === undefined) throw new Refusal('not_found')

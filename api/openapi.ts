@@ -7,6 +7,7 @@ import type { CallerKind, Route } from './route.ts'
 const securityOf: Record<CallerKind, object[] | undefined> = {
   none: undefined,
   user: [{ accessToken: [] }],
+  maybe_user: [{}, { accessToken: [] }],
   operator: [{ operator: [] }],
   relay: [{ relayAuth: [] }],
 }
@@ -116,7 +117,7 @@ function failures(route: Route) {
   const codes = new Set<RefusalCode>([...route.refuses, 'internal_error', 'temporarily_unavailable'])
   if (route.body || route.query) codes.add('invalid_request')
   if (route.body) codes.add('payload_too_large').add('unsupported_media_type')
-  if (route.caller === 'user') codes.add('unauthorized')
+  if (route.caller === 'user' || route.caller === 'maybe_user') codes.add('unauthorized')
   if (route.caller === 'operator') codes.add('invalid_operator').add('not_found').add('rate_limited')
   if (route.limit) codes.add('rate_limited')
   const byStatus = new Map<number, RefusalCode[]>()

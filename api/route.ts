@@ -8,6 +8,8 @@ import type { Services } from './services.ts'
 export interface Callers {
   none: undefined
   user: User
+  /** Signed in or not; whoever brings a token that is none is refused all the same. */
+  maybe_user: User | undefined
   operator: 'operator'
   relay: 'relay'
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Entitlement } from '../db/entitlements.ts'
 import type { ProfileRow } from '../db/profiles.ts'
+import { oauthProviderNames } from '../providers/oauth/provider.ts'
 import { Refusal } from './refusals.ts'
 import { audienceOf, presentSession, SessionView, View } from './relay-session-view.ts'
 import { ok, route } from './route.ts'
@@ -36,11 +37,9 @@ export const UserView = z.object({
   relay_access_status: z.enum(['enabled', 'disabled']),
   /** Absent where an operator looks: it lets streams in. */
   stream_token: z.string().optional(),
-  linked_accounts: z.array(z.object({ provider: z.enum(['twitch', 'google', 'discord']), linked: z.boolean() })),
+  linked_accounts: z.array(z.object({ provider: z.enum(oauthProviderNames), linked: z.boolean() })),
   created_at: timestamp,
 })
-
-const providers = ['twitch', 'google', 'discord'] as const
 
 export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<typeof UserView> => ({
   id: row.id,
@@ -48,7 +47,10 @@ export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<
   email_verified: row.email_verified,
   plan_tier: row.plan_tier,
   relay_access_status: entitlement.relayAccessStatus,
-  linked_accounts: providers.map((provider) => ({ provider, linked: false })),
+  linked_accounts: oauthProviderNames.map((provider) => ({
+    provider,
+    linked: row.linked_providers.includes(provider),
+  })),
   created_at: row.created_at.toISOString(),
 })
 

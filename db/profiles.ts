@@ -1,5 +1,6 @@
 /** Accounts as their owners and operators see them. */
 import { first, type Sql } from './connection.ts'
+import type { Provider } from './oauth-accounts.ts'
 
 export interface ProfileRow {
   id: string
@@ -9,12 +10,14 @@ export interface ProfileRow {
   stream_token: string
   plan_tier: 'free' | 'paid'
   disabled: boolean
+  linked_providers: Provider[]
   created_at: Date
 }
 
 const profileColumns = (sql: Sql) => sql`
   id, email, email_verified_at is not null as email_verified, stream_token,
-  case when plan_until <= now() then 'free' else plan_tier end as plan_tier, disabled_at is not null as disabled, created_at`
+  case when plan_until <= now() then 'free' else plan_tier end as plan_tier, disabled_at is not null as disabled, created_at,
+  array(select provider from user_oauth_accounts linked where linked.user_id = users.id) as linked_providers`
 
 export const profileOf = async (sql: Sql, userId: string): Promise<ProfileRow | undefined> =>
   first(await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where id = ${userId}`)

@@ -1,0 +1,89 @@
+/** Identities at providers, and the accounts that they sign in to. An identity is the provider's own user id, never an address. */
+import { first, type Sql } from './connection.ts'
+
+export type Provider = 'twitch' | 'google' | 'discord'
+
+export interface Identity {
+  readonly provider: Provider
+  readonly providerUserId: string
+}
+
+/** A provider's tokens as they are kept: readable by whoever has our key, and only in their own place. */
+export interface SealedTokens {
+  readonly accessToken: string | null
+  readonly refreshToken: string | null
+  readonly expiresAt: Date | null
+  readonly scopes: readonly string[]
+}
+
+/**
+ * Whoever decides about an identity comes one after the other, also while it has no row that could be locked.
+ * Taken before the lock of any account's row, by all who take both.
+ */
+export const lockIdentity = async (sql: Sql, { provider, providerUserId }: Identity): Promise<void> => {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`${provider}:${providerUserId}`}, 0))`
+}
+
+/** The account that the identity signs in to, or nothing. */
+export const ownerOf = async (sql: Sql, { provider, providerUserId }: Identity): Promise<string | undefined> =>
+  first(
+    await sql<{ userId: string }[]>`
+      select user_id as "userId" from user_oauth_accounts
+      where provider = ${provider} and provider_user_id = ${providerUserId}`,
+  )?.userId
+
+/** Links an identity. False when it is linked already, or the account has another one of that provider. */
+export async function insertOAuthAccount(
+  sql: Sql,
+  userId: string,
+  { provider, providerUserId }: Identity,
+  tokens: SealedTokens,
+): Promise<boolean> {
+  const { count } = await sql`
+    insert into user_oauth_accounts
+      (user_id, provider, provider_user_id, access_token_sealed, refresh_token_sealed, token_expires_at, scopes)
+    values (${userId}, ${provider}, ${providerUserId}, ${tokens.accessToken}, ${tokens.refreshToken}, ${tokens.expiresAt},
+      ${tokens.scopes as string[]}::text[])
+    on conflict do nothing`
+  return count === 1
+}
+
+/**
+ * Keeps the tokens of a later round trip. Those of a connected chat are given up only for tokens that can do as much:
+ * a plain sign-in brings narrower ones. A refresh token stays when none came with the new tokens.
+ */
+export const keepOAuthTokens = async (
+  sql: Sql,
+  userId: string,
+  provider: Provider,
+  { accessToken, refreshToken, expiresAt, scopes }: SealedTokens,
+): Promise<void> => {
+  await sql`
+    update user_oauth_accounts set access_token_sealed = ${accessToken},
+      refresh_token_sealed = coalesce(${refreshToken}, refresh_token_sealed),
+      token_expires_at = ${expiresAt}, scopes = ${scopes as string[]}::text[], tokens_checked_at = now()
+    where user_id = ${userId} and provider = ${provider}
+      and (chat_connected_at is null or scopes <@ ${scopes as string[]}::text[])`
+}
+
+/** From now on the identity's tokens are for the chat too. */
+export const connectChat = async (sql: Sql, userId: string, provider: Provider): Promise<void> => {
+  await sql`
+    update user_oauth_accounts set chat_connected_at = now() where user_id = ${userId} and provider = ${provider}`
+}
+
+/** False when the account has no identity of that provider. */
+export const deleteOAuthAccount = async (sql: Sql, userId: string, provider: Provider): Promise<boolean> =>
+  (await sql`delete from user_oauth_accounts where user_id = ${userId} and provider = ${provider}`).count === 1
+
+export type SignInMethod = 'password' | Provider
+
+/** All ways into the account, the password first. A password is one only beside the address that it is typed with. */
+export async function signInMethodsOf(sql: Sql, userId: string): Promise<SignInMethod[]> {
+  const rows = await sql<{ method: SignInMethod }[]>`
+    select method from (
+      select 'password' as method from users where id = ${userId} and password_hash is not null and email is not null
+      union all select provider from user_oauth_accounts where user_id = ${userId}) methods
+    order by array_position(array['password', 'twitch', 'google', 'discord'], method)`
+  return rows.map((row) => row.method)
+}
