@@ -50,7 +50,7 @@ function expectRefusal(answer: string, status: number, code: string): void {
 }
 
 const login = '/api/v1/auth/login'
-const postJson = (path: string, body: string | Buffer, headers: Record<string, string> = {}) =>
+const postJson = (path: string, body: string | Buffer<ArrayBuffer>, headers: Record<string, string> = {}) =>
   ask(path, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } })
 
 describe('an error', () => {
@@ -351,6 +351,7 @@ describe('any JSON at all', () => {
   const credentials = {
     none: () => ({}),
     user: () => ({ ...sender(), 'Idempotency-Key': randomUUID() }),
+    maybe_user: sender,
     operator: () => operator,
     relay: () => ({ 'X-Relay-Auth': relaySecret }),
   }

@@ -1,0 +1,225 @@
+/**
+ * Merges: an address that a provider vouches for is an account's already. The identity is linked to that account only once
+ * its owner has proved to be it, with the password or through a provider that was linked before, in the very browser that
+ * the merge began in.
+ */
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { audit } from '../db/audit.ts'
+import type { Sql } from '../db/connection.ts'
+import {
+  confirmMergeRequest,
+  countMergeTry,
+  findMergeRequest,
+  forgiveMergeTry,
+  insertMergeRequest,
+  lifetimeSeconds,
+  lockMergeRequest,
+  type MergeRequest,
+  proveMergeRequest,
+} from '../db/merge-requests.ts'
+import {
+  type Identity,
+  insertOAuthAccount,
+  lockIdentity,
+  ownerOf,
+  type Provider,
+  type SignInMethod,
+  signInMethodsOf,
+} from '../db/oauth-accounts.ts'
+import { credentialsByEmail, hasVerifiedEmail, lockUser } from '../db/users.ts'
+import type { OAuthTokens } from '../providers/oauth/provider.ts'
+import { type TokenField, tokenPlace } from '../providers/oauth/token-place.ts'
+import { hashOfToken, newSecretToken, openAuthSession, TokenSet, tokenSet } from './auth-sessions.ts'
+import { countTry } from './login-failures.ts'
+import { resealTokens, sealTokens } from './provider-tokens.ts'
+import { Refusal } from './refusals.ts'
+import { ok, route } from './route.ts'
+import { id } from './schemas.ts'
+import type { Services } from './services.ts'
+
+/** What signs in here: the site, on behalf of a person at a browser. */
+const client = 'web'
+
+export interface PendingMerge {
+  readonly mergeRequestId: string
+  /** How the account's owner can prove to be it. */
+  readonly methods: readonly SignInMethod[]
+  readonly secondsLeft: number
+}
+
+export interface RequestedMerge extends PendingMerge {
+  /** Only the browser that the merge began in has it. */
+  readonly mergeToken: string
+}
+
+interface MergeParties {
+  /** The account that has the address. */
+  readonly userId: string
+  readonly verifiedEmail: string
+  readonly identity: Identity
+  readonly tokens: OAuthTokens
+  readonly ip: string
+}
+
+const mergePlace = (mergeRequestId: string, provider: Provider) => (field: TokenField) =>
+  ['merge', mergeRequestId, provider, field] as const
+
+/** Asks for a proof, and changes nothing else. */
+export async function requestMerge(
+  sql: Sql,
+  { sealing }: Services,
+  { userId, verifiedEmail, identity, tokens, ip }: MergeParties,
+): Promise<RequestedMerge> {
+  const mergeRequestId = randomUUID()
+  const mergeToken = newSecretToken()
+  await insertMergeRequest(sql, {
+    ...identity,
+    id: mergeRequestId,
+    userId,
+    email: verifiedEmail,
+    tokens: sealTokens(sealing, tokens, mergePlace(mergeRequestId, identity.provider)),
+    mergeTokenHash: hashOfToken(mergeToken),
+  })
+  await auditMerge(sql, 'merge_requested', { userId, provider: identity.provider }, ip)
+  return { mergeRequestId, mergeToken, methods: await signInMethodsOf(sql, userId), secondsLeft: lifetimeSeconds }
+}
+
+/** The merge request as long as it waits for a proof. Refuses with `not_found` and `merge_expired`. */
+export function provable(merge: MergeRequest | undefined): MergeRequest {
+  if (!merge) throw new Refusal('not_found')
+  if (merge.confirmed || merge.expired || merge.exhausted) throw new Refusal('merge_expired')
+  return merge
+}
+
+/**
+ * Somebody came back from a provider to prove whose account a merge is about: only an identity that is linked to it does.
+ * The one that is to be linked is not, so it never proves itself. Refuses with `invalid_credentials`, and that is counted.
+ */
+export async function prove(services: Services, mergeRequestId: string, identity: Identity, ip: string) {
+  const proved = await services.sql.begin(async (sql): Promise<PendingMerge | undefined> => {
+    const { userId } = provable(await findMergeRequest(sql, mergeRequestId))
+    // The account before the request, as all do who hold both.
+    await lockUser(sql, userId)
+    const merge = provable(await lockMergeRequest(sql, mergeRequestId))
+    if ((await ownerOf(sql, identity)) !== userId) {
+      await countMergeTry(sql, mergeRequestId)
+      await auditMerge(sql, 'merge_refused', merge, ip, identity.provider)
+      return undefined
+    }
+    await proveMergeRequest(sql, mergeRequestId, identity.provider)
+    return { mergeRequestId, methods: await signInMethodsOf(sql, userId), secondsLeft: merge.secondsLeft }
+  })
+  // Refused only after the commit: the try has to count.
+  if (!proved) throw new Refusal('invalid_credentials', 'This is not a sign-in that the account had before.')
+  return proved
+}
+
+export const confirm = route({
+  method: 'POST',
+  path: '/auth/merge/{merge_request_id}/confirm',
+  summary: 'Link a new sign-in to the account that has its address, once the owner has proved to be it',
+  caller: 'none',
+  limit: 'login',
+  secret: true,
+  params: z.object({ merge_request_id: id }),
+  body: z.object({
+    merge_token: z.string(),
+    password: z.string().optional().describe('Left out after a round trip with intent `merge`.'),
+  }),
+  answers: { 200: TokenSet.extend({ status: z.literal('signed_in') }) },
+  refuses: [
+    'not_found',
+    'token_invalid',
+    'merge_expired',
+    'invalid_credentials',
+    'account_disabled',
+    'provider_already_linked',
+  ],
+  handle: async ({ params, body, ip, userAgent }, services) => {
+    const merge = await findMergeRequest(services.sql, params.merge_request_id)
+    const open = confirmable(merge, hashOfToken(body.merge_token))
+    const provenPasswordHash =
+      body.password === undefined ? undefined : await provePassword(services, open, body.password, ip)
+    const opened = await services.sql.begin((tx) => complete(tx, services, open, { provenPasswordHash, ip, userAgent }))
+    return ok({ status: 'signed_in', ...(await tokenSet(services, opened)) })
+  },
+})
+
+function confirmable(merge: MergeRequest | undefined, mergeTokenHash: Buffer): MergeRequest {
+  if (!merge) throw new Refusal('not_found')
+  if (!merge.mergeTokenHash.equals(mergeTokenHash) || merge.confirmed) throw new Refusal('token_invalid')
+  if (merge.expired) throw new Refusal('merge_expired')
+  return merge
+}
+
+/** The password's hash, if the password is right. Counted as a wrong one until it is known. */
+async function provePassword(services: Services, merge: MergeRequest, password: string, ip: string): Promise<string> {
+  const { sql, passwords } = services
+  const counted = await countTry(services, merge.email, ip)
+  if (!(await countMergeTry(sql, merge.id))) {
+    await counted.forgive()
+    throw new Refusal('merge_expired')
+  }
+  const forgive = async () => {
+    await counted.forgive()
+    await forgiveMergeTry(sql, merge.id)
+  }
+  const credentials = await credentialsByEmail(sql, merge.email)
+  const right = await passwords.matches(password, credentials?.passwordHash).catch(async (error: unknown) => {
+    await forgive()
+    throw error
+  })
+  if (!credentials?.passwordHash || credentials.userId !== merge.userId || !right) {
+    await auditMerge(sql, 'merge_refused', merge, ip, 'password')
+    throw new Refusal('invalid_credentials', 'The password is not right.')
+  }
+  await forgive()
+  return credentials.passwordHash
+}
+
+interface Proof {
+  readonly provenPasswordHash: string | undefined
+  readonly ip: string
+  readonly userAgent: string
+}
+
+/** Links and signs in, once: whatever was true before is looked at again with the locks held. */
+async function complete(sql: Sql, services: Services, seen: MergeRequest, proof: Proof) {
+  const { userId, provider } = seen
+  const { provenPasswordHash, ip, userAgent } = proof
+  await lockIdentity(sql, seen)
+  await lockUser(sql, userId)
+  const merge = confirmable(await lockMergeRequest(sql, seen.id), seen.mergeTokenHash)
+  if (!(await hasVerifiedEmail(sql, userId, merge.email))) throw new Refusal('token_invalid')
+  const method = provenPasswordHash === undefined ? provenMethod(merge) : 'password'
+  const opened = await openAuthSession(sql, { userId, client, ip, userAgent, provenPasswordHash, method })
+  const tokens = resealTokens(services.sealing, merge.tokens, mergePlace(merge.id, provider), (field) =>
+    tokenPlace(userId, provider, field),
+  )
+  if (!(await insertOAuthAccount(sql, userId, merge, tokens))) throw new Refusal('provider_already_linked')
+  await confirmMergeRequest(sql, merge.id)
+  await auditMerge(sql, 'merge_confirmed', merge, ip, method)
+  return opened
+}
+
+function provenMethod({ provedBy, exhausted }: MergeRequest): Provider {
+  if (exhausted) throw new Refusal('merge_expired')
+  if (!provedBy)
+    throw new Refusal(
+      'invalid_credentials',
+      'Prove first that the account is yours: with its password, or with a sign-in that it had before.',
+    )
+  return provedBy
+}
+
+type MergeAct = 'merge_requested' | 'merge_refused' | 'merge_confirmed'
+
+/** @param method what the owner was to be proved by. */
+const auditMerge = (
+  sql: Sql,
+  action: MergeAct,
+  { userId, provider }: { userId: string; provider: Provider },
+  ip: string,
+  method?: SignInMethod,
+) => audit(sql, { actor: 'user', action, userId, ip, client, detail: { provider, ...(method ? { method } : {}) } })
