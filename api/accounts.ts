@@ -4,7 +4,9 @@ import { audit } from '../db/audit.ts'
 import type { Sql } from '../db/connection.ts'
 import { credentialsByEmail, insertUser } from '../db/users.ts'
 import { openAuthSession, TokenSet, tokenSet } from './auth-sessions.ts'
+import { sendVerification } from './email-verification.ts'
 import { countTry } from './login-failures.ts'
+import { mailLink } from './mail-links.ts'
 import { NewPassword } from './passwords.ts'
 import { Refusal } from './refusals.ts'
 import { accepted, created, ok, route } from './route.ts'
@@ -15,7 +17,7 @@ import { newStreamToken } from './stream-tokens.ts'
 /** What signs in here: the site, on behalf of a person at a browser. Plugins have a way of their own. */
 const client = 'web'
 
-const Email = z
+export const Email = z
   .string()
   .describe('An email address of at most 254 characters; its case does not matter.')
   .transform((text) => text.trim().normalize('NFC'))
@@ -39,6 +41,7 @@ export const signup = route({
     const opened = await sql.begin(async (tx) => {
       const userId = await insertAccount(tx, body.email, passwordHash)
       await audit(tx, { actor: 'user', action: userId ? 'signed_up' : 'signup_refused', userId, ip, client })
+      if (userId) await mailLink(tx, services, 'verify_email', userId)
       if (config.requireEmailVerification || !userId) return undefined
       return openAuthSession(tx, { userId, client, ip, userAgent })
     })
@@ -80,7 +83,11 @@ async function proveAccount(services: Services, typed: { email: string; password
   }
   await counted.forgive()
   if (credentials.disabled) throw new Refusal('account_disabled')
-  if (config.requireEmailVerification && !credentials.emailVerified) throw new Refusal('email_not_verified')
+  if (config.requireEmailVerification && !credentials.emailVerified) {
+    // The first link may be lost or over, and without a sign-in there is no way to ask for another.
+    await sendVerification(services, credentials.userId)
+    throw new Refusal('email_not_verified')
+  }
   return { userId: credentials.userId, provenPasswordHash: credentials.passwordHash }
 }
 

@@ -5,10 +5,13 @@
 import { randomInt } from 'node:crypto'
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
+import { aliveAuthSessions } from '../db/auth-sessions.ts'
+import type { Sql } from '../db/connection.ts'
 import {
   consumeLoginAttempt,
   decideLoginAttempt,
   findLoginAttempt,
+  holdApprover,
   insertLoginAttempt,
   type LoginAttempt,
   lifetimeSeconds,
@@ -17,6 +20,8 @@ import {
   notePoll,
   pollSecondsMin,
 } from '../db/login-attempts.ts'
+import { lockCredentials } from '../db/users.ts'
+import type { User } from './access-tokens.ts'
 import { hashOfToken, newSecretToken, openAuthSession, TokenSet, tokenSet } from './auth-sessions.ts'
 import { Refusal } from './refusals.ts'
 import { created, noContent, ok, type Request, route } from './route.ts'
@@ -93,9 +98,11 @@ export const poll = route({
     const attemptId = id.safeParse(body.login_attempt_id)
     if (!attemptId.success) throw new Refusal('not_found')
     const opened = await services.sql.begin(async (tx) => {
-      const attempt = await lockPolledAttempt(tx, attemptId.data, hashOfToken(body.poll_token))
-      const approval = approvalOf(attempt)
-      if (approval === 'pending') return notePoll(tx, attemptId.data)
+      const pollTokenHash = hashOfToken(body.poll_token)
+      const approverId = await holdApprover(tx, attemptId.data, pollTokenHash)
+      const approval = approvalOf(await lockPolledAttempt(tx, attemptId.data, pollTokenHash))
+      // One that was approved this very moment, by an account that is not held, is there for the next poll.
+      if (approval === 'pending' || approval.userId !== approverId) return notePoll(tx, attemptId.data)
       await consumeLoginAttempt(tx, attemptId.data)
       return openAuthSession(tx, { ...approval, ip, userAgent })
     })
@@ -202,6 +209,7 @@ async function decide(
   isNews: (attempt: LoginAttempt) => boolean,
 ) {
   await sql.begin(async (tx) => {
+    await holdSignIn(tx, caller)
     const attempt = visible(await lockLoginAttempt(tx, params.id), caller.userId)
     if (attempt.expired) throw new Refusal('attempt_expired')
     if (!isNews(attempt)) return
@@ -216,6 +224,13 @@ async function decide(
     })
   })
   return noContent()
+}
+
+/** A sign-in that ended since the request came decides nothing: what it approves now would outlive the end of all access. */
+async function holdSignIn(sql: Sql, caller: User): Promise<void> {
+  await lockCredentials(sql, caller.userId)
+  const [alive] = await aliveAuthSessions(sql, [caller])
+  if (!alive) throw new Refusal('unauthorized')
 }
 
 /** Without the pairs that are easily taken for each other: 0 O, 1 I L, 2 Z, 5 S, 8 B, U V; the digit or the letter stays. */

@@ -3,7 +3,11 @@ import * as accounts from './accounts.ts'
 import * as adminSessions from './admin-sessions.ts'
 import * as adminUsers from './admin-users.ts'
 import * as authSessions from './auth-sessions.ts'
+import * as emailVerification from './email-verification.ts'
 import * as loginAttempts from './login-attempts.ts'
+import * as merges from './merges.ts'
+import * as oauth from './oauth.ts'
+import * as recovery from './recovery.ts'
 import * as regions from './regions.ts'
 import * as relay from './relay.ts'
 import * as relayHealth from './relay-health.ts'
@@ -14,6 +18,10 @@ import * as usage from './usage.ts'
 export const routes: readonly Route[] = [
   accounts.signup,
   accounts.login,
+  recovery.forgot,
+  recovery.reset,
+  emailVerification.verify,
+  emailVerification.resend,
   authSessions.refresh,
   authSessions.logout,
   authSessions.list,
@@ -23,6 +31,11 @@ export const routes: readonly Route[] = [
   loginAttempts.read,
   loginAttempts.approve,
   loginAttempts.deny,
+  oauth.providers,
+  oauth.start,
+  oauth.callback,
+  oauth.unlink,
+  merges.confirm,
 
   sessionSummary.summary,
   usage.current,

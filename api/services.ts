@@ -9,6 +9,9 @@ import type { LiveRelaysAnswer } from '../db/relay-sessions.ts'
 import type { Usage } from '../db/usage.ts'
 import type { Config } from '../platform/config.ts'
 import type { Logger } from '../platform/log.ts'
+import type { Sealing } from '../platform/sealing.ts'
+import type { Mailer } from '../providers/mail/mail.ts'
+import type { OAuthProvider, OAuthProviderName } from '../providers/oauth/provider.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import type { Deliveries } from './deliveries.ts'
@@ -29,6 +32,11 @@ export interface Services {
   readonly rateLimits: RateLimits
   readonly accessTokens: AccessTokens
   readonly passwords: Passwords
+  readonly mailer: Mailer
+  /** Whom people may sign in with; a provider that is not configured is not among them. */
+  readonly oauthProviders: ReadonlyMap<OAuthProviderName, OAuthProvider>
+  /** For what nobody is to read in the database: the providers' tokens. */
+  readonly sealing: Sealing
   readonly temporal: Client
   readonly actors: RelaySessionActors
   readonly deliveries: Deliveries

@@ -15,7 +15,10 @@ import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
+import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal } from '../platform/temporal.ts'
+import { logMailer } from '../providers/mail/mail.ts'
+import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { createAccessTokens } from './access-tokens.ts'
 import { createApp, notHttp } from './app.ts'
@@ -96,6 +99,9 @@ async function createServices({ config, log, sql, life }: Needs): Promise<Servic
     rateLimits: createRateLimits(sql, config.rateLimits),
     accessTokens: createAccessTokens(config),
     passwords: await createPasswords(),
+    mailer: logMailer(log, config.logLinks),
+    oauthProviders: createOAuthProviders(config.oauth),
+    sealing: createSealing(config.oauthEncryptionKeys),
     liveRelays: batch((userIds: string[]) => liveRelaysOf(sql, userIds)),
     glance: batch((userIds: string[]) => glancesOf(sql, userIds)),
     recordReport: batch((reports) => recordReports(sql, reports)),

@@ -68,6 +68,19 @@ export const lockPolledAttempt = async (
       select ${columns(sql)} from login_attempts where id = ${id} and poll_token_hash = ${pollTokenHash} for update`,
   )
 
+/**
+ * Who approved the attempt for the plugin that began it, with that account held: it is neither disabled nor taken from whoever
+ * approved until the transaction ends. To be asked before the attempt itself is locked, as everybody does who holds both.
+ */
+export const holdApprover = async (sql: Sql, id: string, pollTokenHash: Buffer): Promise<string | undefined> =>
+  first(
+    await sql<{ id: string }[]>`
+      select id from users where id = (
+        select user_id from login_attempts
+        where id = ${id} and poll_token_hash = ${pollTokenHash} and status = 'approved')
+      for share`,
+  )?.id
+
 export const notePoll = async (sql: Sql, id: string): Promise<void> => {
   await sql`update login_attempts set last_polled_at = now() where id = ${id}`
 }

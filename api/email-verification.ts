@@ -1,0 +1,52 @@
+/** Verifying that an account's address is its owner's. */
+import { z } from 'zod'
+import { audit } from '../db/audit.ts'
+import { lockUser, verifyEmailIfOwn } from '../db/users.ts'
+import { mailLink, ownerOfLink, useLink } from './mail-links.ts'
+import { accepted, noContent, route } from './route.ts'
+import { Nothing } from './schemas.ts'
+import type { Services } from './services.ts'
+
+export const verify = route({
+  method: 'POST',
+  path: '/auth/email/verify',
+  summary: 'Verify the address of an account with the link from the mail',
+  caller: 'none',
+  body: z.object({ token: z.string() }),
+  answers: { 204: null },
+  refuses: ['token_invalid'],
+  handle: async ({ body, ip }, { sql }) => {
+    const userId = await ownerOfLink(sql, 'verify_email', body.token)
+    await sql.begin(async (tx) => {
+      const email = await useLink(tx, 'verify_email', body.token, userId)
+      await verifyEmailIfOwn(tx, userId, email)
+      await audit(tx, { actor: 'user', action: 'email_verified', userId, ip })
+    })
+    return noContent()
+  },
+})
+
+export const resend = route({
+  method: 'POST',
+  path: '/auth/email/resend',
+  summary: 'Have the link that verifies the address sent again. Nothing is sent when it is verified already',
+  caller: 'user',
+  limit: 'forgot',
+  answers: { 202: Nothing },
+  refuses: [],
+  handle: async ({ caller }, services) => {
+    await sendVerification(services, caller.userId)
+    return accepted()
+  },
+})
+
+/** Mails the link once more, unless the address is verified or enough links are on their way. */
+export async function sendVerification(
+  services: Pick<Services, 'config' | 'mailer' | 'sql'>,
+  userId: string,
+): Promise<void> {
+  await services.sql.begin(async (tx) => {
+    await lockUser(tx, userId)
+    await mailLink(tx, services, 'verify_email', userId)
+  })
+}

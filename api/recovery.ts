@@ -1,0 +1,57 @@
+/** A forgotten password: whoever reads the account's mail chooses another, and everybody else is out. */
+import { z } from 'zod'
+import { dropUnprovenIdentities, endAllAccess, markAddressProved } from '../db/account-proof.ts'
+import { audit } from '../db/audit.ts'
+import { lockUserByEmail, setPassword } from '../db/users.ts'
+import { Email } from './accounts.ts'
+import { mailLink, ownerOfLink, useLink } from './mail-links.ts'
+import { NewPassword } from './passwords.ts'
+import { accepted, noContent, route } from './route.ts'
+import { Nothing } from './schemas.ts'
+import { newStreamToken } from './stream-tokens.ts'
+
+export const forgot = route({
+  method: 'POST',
+  path: '/auth/password/forgot',
+  summary: 'Ask for a link to choose another password. Tells nothing of whether the address has an account',
+  caller: 'none',
+  limit: 'forgot',
+  body: z.object({ email: Email }),
+  answers: { 202: Nothing },
+  refuses: [],
+  handle: async ({ body, ip }, services) => {
+    // The same statements and the same write for an address without an account, or the time would tell.
+    await services.sql.begin(async (tx) => {
+      const userId = await lockUserByEmail(tx, body.email)
+      await mailLink(tx, services, 'reset_password', userId)
+      await audit(tx, { actor: 'user', action: 'password_reset_requested', userId, ip })
+    })
+    return accepted()
+  },
+})
+
+export const reset = route({
+  method: 'POST',
+  path: '/auth/password/reset',
+  summary: 'Choose another password with the link from the mail. Ends every sign-in of the account',
+  caller: 'none',
+  body: z.object({ token: z.string(), password: NewPassword }),
+  answers: { 204: null },
+  refuses: ['token_invalid'],
+  handle: async ({ body, ip }, { sql, passwords }) => {
+    // Before the hashing, which is dear: who has no link gets none of it.
+    const userId = await ownerOfLink(sql, 'reset_password', body.token)
+    const passwordHash = await passwords.hash(body.password)
+    await sql.begin(async (tx) => {
+      await useLink(tx, 'reset_password', body.token, userId)
+      const ended = await endAllAccess(tx, userId, 'password_reset')
+      // Before the address counts as proved: what was linked until then is nobody's word.
+      const unlinked = await dropUnprovenIdentities(tx, userId)
+      await markAddressProved(tx, userId, newStreamToken())
+      await setPassword(tx, userId, passwordHash)
+      const detail = { sign_ins_ended: ended.length, unlinked: unlinked.join(' ') }
+      await audit(tx, { actor: 'user', action: 'password_reset', userId, ip, detail })
+    })
+    return noContent()
+  },
+})

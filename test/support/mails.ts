@@ -1,0 +1,16 @@
+/** The mails that the API had to send, as whoever reads its log finds them. */
+import type { Mail } from '../../providers/mail/mail.ts'
+import type { TestApi } from './api.ts'
+
+export interface Mailed extends Mail {
+  /** The secret of the link. */
+  readonly token: string
+}
+
+/** All mails to this address so far, oldest first. */
+export const mailsTo = ({ logged }: Pick<TestApi, 'logged'>, email: string): Mailed[] =>
+  logged
+    .filter((line) => line.includes('"mail"'))
+    .map((line) => (JSON.parse(line) as { mail: Mail }).mail)
+    .filter((mail) => mail.to === email)
+    .map((mail) => ({ ...mail, token: new URL(mail.link).searchParams.get('token') ?? '' }))
