@@ -2,6 +2,7 @@
 import * as accounts from './accounts.ts'
 import * as adminSessions from './admin-sessions.ts'
 import * as adminUsers from './admin-users.ts'
+import * as audit from './audit.ts'
 import * as authSessions from './auth-sessions.ts'
 import * as emailVerification from './email-verification.ts'
 import * as loginAttempts from './login-attempts.ts'
@@ -26,6 +27,7 @@ export const routes: readonly Route[] = [
   authSessions.logout,
   authSessions.list,
   authSessions.revoke,
+  audit.own,
   loginAttempts.start,
   loginAttempts.poll,
   loginAttempts.read,
@@ -52,6 +54,7 @@ export const routes: readonly Route[] = [
   adminUsers.grant,
   adminUsers.relayAccess,
   adminUsers.disable,
+  audit.list,
   adminSessions.listSessions,
   adminSessions.showSession,
   adminSessions.disconnect,

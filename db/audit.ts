@@ -20,3 +20,29 @@ export async function audit(sql: Sql, { actor, action, userId, ip, client, detai
     insert into audit_entries (actor, action, user_id, ip, client, detail)
     values (${actor}, ${action}, ${userId ?? null}, ${ip ?? null}, ${client ?? null}, ${sql.json(detail)})`
 }
+
+export interface AuditRow {
+  /** Digits: it counts up, and does not fit a number for ever. */
+  readonly id: string
+  readonly at: Date
+  readonly actor: AuditEntry['actor']
+  readonly action: string
+  readonly user_id: string | null
+  readonly ip: string | null
+  readonly client: string | null
+  readonly detail: NonNullable<AuditEntry['detail']>
+}
+
+interface AuditFilter {
+  /** Everybody's when left out. */
+  readonly userId?: string | undefined
+  /** The last entry of the page before, by its id. */
+  readonly before?: string | undefined
+}
+
+/** Entries, newest first, one page. */
+export const auditEntries = async (sql: Sql, { userId, before }: AuditFilter, limit: number): Promise<AuditRow[]> =>
+  sql<AuditRow[]>`
+    select id, at, actor, action, user_id, ip, client, detail from audit_entries
+    where true ${userId ? sql`and user_id = ${userId}` : sql``} ${before ? sql`and id < ${before}` : sql``}
+    order by id desc limit ${limit}`
