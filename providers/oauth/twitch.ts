@@ -24,9 +24,9 @@ const issuerIn = (answer: Readonly<Record<string, unknown>>, issuer: string) =>
 const scopeIn = ({ scope }: Readonly<Record<string, unknown>>) =>
   Array.isArray(scope) ? { scope: scope.filter((one) => typeof one === 'string').join(' ') } : {}
 
-/** It says what is wrong in words, such as `{"status":400,"message":"Invalid refresh token"}`. */
+/** It says what is wrong in words: `{"status":400,"message":"Invalid refresh token"}`; our own mistakes are 400 or 403. */
 const errorIn = ({ status, message }: Readonly<Record<string, unknown>>) => {
   if (typeof status !== 'number' || typeof message !== 'string') return {}
-  const isNo = /invalid (authorization code|refresh token|grant)/i.test(message)
+  const isNo = status === 401 || /invalid (authorization code|refresh token|grant)/i.test(message)
   return { error: isNo ? 'invalid_grant' : 'invalid_request' }
 }
