@@ -1,7 +1,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ConfigError, type Environment, readConfig, readDatabaseUrl, readStackConfig } from '../../platform/config.ts'
+import {
+  ConfigError,
+  type Environment,
+  readConfig,
+  readDatabaseUrl,
+  readSiteConfig,
+  readStackConfig,
+} from '../../platform/config.ts'
 import { temporaryFolder } from '../support/folders.ts'
 
 const complete = {
@@ -22,7 +29,7 @@ function problemsOf(env: Environment, read: (env: Environment) => unknown = read
   return []
 }
 
-test('four variables are all that a process needs', () => {
+test('five variables are all that a process needs', () => {
   expect(readConfig(complete)).toMatchObject({
     port: 8080,
     apiUrl: 'http://localhost:8080',
@@ -170,4 +177,94 @@ test('a cache folder that is no absolute path is ignored, as its specification a
   expect(readStackConfig({ HOME: '/home/someone', XDG_CACHE_HOME: 'cache' }).cacheDir).toBe(
     '/home/someone/.cache/relay-control-plane',
   )
+})
+
+const keyBytes = Buffer.from(complete.OAUTH_ENCRYPTION_KEY, 'base64')
+const otherKey = Buffer.from(keyBytes).reverse()
+const keysOf = (text: string) => readConfig({ ...complete, OAUTH_ENCRYPTION_KEY: text }).oauthEncryptionKeys
+const keyProblems = (text: string | undefined) => problemsOf({ ...complete, OAUTH_ENCRYPTION_KEY: text })
+
+test('the key for provider tokens is the same in base64 and in hex, and its made-up name tells nothing of it', () => {
+  const [key] = keysOf(complete.OAUTH_ENCRYPTION_KEY)
+  expect(key).toEqual({ id: expect.stringMatching(/^[0-9a-f]{12}$/), key: complete.OAUTH_ENCRYPTION_KEY })
+  expect(keysOf(keyBytes.toString('hex'))).toEqual([key])
+  expect(keysOf(keyBytes.toString('base64url'))).toEqual([key])
+  expect(keyBytes.toString('hex')).not.toContain(key?.id)
+})
+
+test('while keys are replaced all of them are named, and the first one seals', () => {
+  const keys = keysOf(`2026:${otherKey.toString('hex')}, 2025:${complete.OAUTH_ENCRYPTION_KEY}`)
+  expect(keys).toEqual([
+    { id: '2026', key: otherKey.toString('base64') },
+    { id: '2025', key: complete.OAUTH_ENCRYPTION_KEY },
+  ])
+})
+
+test.each([
+  ['too short', keyBytes.subarray(0, 31).toString('base64')],
+  ['too long', Buffer.concat([keyBytes, keyBytes]).toString('hex')],
+  ['all zeros', Buffer.alloc(32).toString('base64')],
+  ['all zeros in hex', '0'.repeat(64)],
+  ['a password', 'correct horse battery staple, and some more words'],
+  ['a good one and a bad one', `2026:${complete.OAUTH_ENCRYPTION_KEY},2025:short`],
+  ['a good one and nothing', `${complete.OAUTH_ENCRYPTION_KEY},`],
+])('a key that is %s is refused with the way to make one, and not repeated', (_, text) => {
+  const problems = keyProblems(text)
+  expect(problems).toEqual(['OAUTH_ENCRYPTION_KEY is not 32 random bytes: make them with `openssl rand -base64 32`'])
+})
+
+test('two keys by one name are refused, since nobody could tell which of them sealed', () => {
+  const twice = `a:${complete.OAUTH_ENCRYPTION_KEY},a:${otherKey.toString('base64')}`
+  expect(keyProblems(twice)).toEqual(['OAUTH_ENCRYPTION_KEY names a key twice: each needs an id of its own'])
+})
+
+test('without a key for provider tokens no process starts', () => {
+  expect(keyProblems(undefined)).toEqual(['OAUTH_ENCRYPTION_KEY is not set'])
+})
+
+test('a provider is there once it has an id and a secret, at its own address unless told otherwise', () => {
+  expect(readConfig(complete).oauth).toEqual({ twitch: undefined, google: undefined, discord: undefined })
+  const twitch = { SVC_TWITCH_CLIENT_ID: 'an id', SVC_TWITCH_CLIENT_SECRET: 'swordfish' }
+  expect(readConfig({ ...complete, ...twitch }).oauth).toMatchObject({
+    twitch: { clientId: 'an id', clientSecret: 'swordfish', issuerUrl: 'https://id.twitch.tv/oauth2' },
+    google: undefined,
+  })
+  const moved = { ...twitch, SVC_TWITCH_ISSUER_URL: 'http://127.0.0.1:9000/oauth2/' }
+  expect(readConfig({ ...complete, ...moved }).oauth.twitch?.issuerUrl).toBe('http://127.0.0.1:9000/oauth2')
+})
+
+test.each(['TWITCH', 'GOOGLE', 'DISCORD'])(
+  '%s with an id and no secret, or the other way round, is refused',
+  (name) => {
+    const together = [`SVC_${name}_CLIENT_ID and SVC_${name}_CLIENT_SECRET go together: set both or none`]
+    expect(problemsOf({ ...complete, [`SVC_${name}_CLIENT_ID`]: 'an id' })).toEqual(together)
+    expect(problemsOf({ ...complete, [`SVC_${name}_CLIENT_SECRET`]: 'swordfish' })).toEqual(together)
+  },
+)
+
+test('links of mails stand in the log unless that is switched off', () => {
+  expect(readConfig(complete).logLinks).toBe(true)
+  expect(readConfig({ ...complete, SVC_LOG_LINKS: 'false' }).logLinks).toBe(false)
+  expect(problemsOf({ ...complete, SVC_LOG_LINKS: 'no' })).toEqual([expect.stringMatching(/^SVC_LOG_LINKS /)])
+})
+
+test('the site needs nothing, and knows no secret', () => {
+  expect(readSiteConfig({})).toMatchObject({
+    port: 8081,
+    siteUrl: 'http://localhost:8081',
+    apiUrl: 'http://localhost:8080',
+    trustedProxyHops: 0,
+  })
+  const config = readSiteConfig({ ...complete, SVC_SITE_PORT: '9000', SVC_API_URL: 'http://api:8080/' })
+  expect(config).toMatchObject({ port: 9000, siteUrl: 'http://localhost:9000', apiUrl: 'http://api:8080' })
+  const told = JSON.stringify(config)
+  for (const secret of [complete.SVC_JWT_SECRET, complete.SVC_RELAY_AUTH_SECRET, complete.OAUTH_ENCRYPTION_KEY])
+    expect(told).not.toContain(secret)
+})
+
+test('the mistakes of the site are reported at once', () => {
+  expect(problemsOf({ SVC_SITE_PORT: 'http', SVC_API_URL: 'nowhere' }, readSiteConfig)).toEqual([
+    expect.stringMatching(/^SVC_SITE_PORT /),
+    expect.stringMatching(/^SVC_API_URL /),
+  ])
 })

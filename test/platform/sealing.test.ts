@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createSealing } from '../../platform/sealing.ts'
+
+const keyNamed = (id: string) => ({ id, key: randomBytes(32).toString('base64') })
+
+const place = ['0198c1f0-user', 'twitch', 'access_token']
+const [old, current] = [keyNamed('2025'), keyNamed('2026')]
+const sealing = createSealing([current])
+
+/** The sealed text with one of its parts changed: version, key, nonce, text, tag. */
+const withPart = (sealed: string, at: number, change: (part: string) => string) =>
+  sealed
+    .split('.')
+    .map((part, index) => (index === at ? change(part) : part))
+    .join('.')
+
+const flipBit = (bit: number) => (part: string) => {
+  const bytes = Buffer.from(part, 'base64url')
+  const at = bit % (bytes.length * 8)
+  bytes.writeUInt8(bytes.readUInt8(at >> 3) ^ (1 << (at & 7)), at >> 3)
+  return bytes.toString('base64url')
+}
+
+test('any text opens again at any place of its own, and nothing of it can be read before', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), fc.array(fc.string()), (text, where) => {
+      const sealed = sealing.seal(text, where)
+      expect(sealing.open(sealed, where)).toEqual({ text, isStale: false })
+      if (text.length >= 8) expect(sealed).not.toContain(text)
+    }),
+  )
+})
+
+test('the same text is sealed differently each time', () => {
+  const sealed = Array.from({ length: 100 }, () => sealing.seal('token', place))
+  expect(new Set(sealed).size).toBe(100)
+})
+
+test('while a key is replaced the old one still opens, says that it is stale, and seals nothing', () => {
+  const before = createSealing([old]).seal('token', place)
+  const rotating = createSealing([current, old])
+  expect(rotating.open(before, place)).toEqual({ text: 'token', isStale: true })
+  const after = rotating.seal('token', place)
+  expect(sealing.open(after, place)).toEqual({ text: 'token', isStale: false })
+  expect(() => createSealing([old]).open(after, place)).toThrow('2026')
+})
+
+test('what was sealed with a key that is gone names it, and tells neither the text nor a key', () => {
+  const sealed = createSealing([old]).seal('a token', place)
+  expect(() => sealing.open(sealed, place)).toThrow(
+    'sealed with the key 2025, which OAUTH_ENCRYPTION_KEY does not have',
+  )
+})
+
+test('another key by the same name does not open it', () => {
+  const sealed = sealing.seal('token', place)
+  expect(() => createSealing([keyNamed('2026')]).open(sealed, place)).toThrow()
+})
+
+test.each([
+  ['another user', ['0198c1f0-other', 'twitch', 'access_token']],
+  ['another provider', ['0198c1f0-user', 'google', 'access_token']],
+  ['another field', ['0198c1f0-user', 'twitch', 'refresh_token']],
+  ['the same words cut elsewhere', ['0198c1f0-usertwitch', '', 'access_token']],
+  ['the same words joined', ['0198c1f0-user","twitch', 'access_token']],
+  ['nobody', []],
+])('moved to %s it does not open', (_, elsewhere) => {
+  const sealed = sealing.seal('token', place)
+  expect(() => sealing.open(sealed, elsewhere)).toThrow()
+})
+
+test('with any one bit changed, in nonce, text or tag, it does not open', () => {
+  const sealed = sealing.seal('a token of some length', place)
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 4 }), fc.nat(), (part, bit) => {
+      const changed = withPart(sealed, part, flipBit(bit))
+      expect(changed).not.toBe(sealed)
+      expect(() => sealing.open(changed, place)).toThrow()
+    }),
+  )
+})
+
+test('a key id that was changed to another key of ours does not open', () => {
+  const both = createSealing([current, old])
+  const sealed = both.seal('token', place)
+  expect(() =>
+    both.open(
+      withPart(sealed, 1, () => old.id),
+      place,
+    ),
+  ).toThrow()
+})
+
+test.each([15, 12, 4, 0])('a tag cut to %d bytes is no tag', (bytes) => {
+  const sealed = withPart(sealing.seal('token', place), 4, (tag) =>
+    Buffer.from(tag, 'base64url').subarray(0, bytes).toString('base64url'),
+  )
+  expect(() => sealing.open(sealed, place)).toThrow('this is not sealed text')
+})
+
+test.each(['', 'token', 'v1', 'v1.2026', 'v1.2026...', 'v2.2026.AAAA.AAAA.AAAAAAAAAAAAAAAAAAAAAA', '....'])(
+  'what was never sealed, such as "%s", does not open',
+  (text) => {
+    expect(() => sealing.open(text, place)).toThrow('this is not sealed text')
+  },
+)
+
+test('without a key there is nothing to seal with', () => {
+  expect(() => createSealing([])).toThrow('no key')
+})
