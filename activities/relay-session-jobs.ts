@@ -2,9 +2,6 @@
 import pLimit from 'p-limit'
 import type { Database } from '../db/connection.ts'
 import { noteInstanceGone, orphansAmong } from '../db/instances.ts'
-import { forgetEndedAttempts } from '../db/login-attempts.ts'
-import { forgetEndedWindows } from '../db/rate-limits.ts'
-import { forgetExpiredTokens } from '../db/refresh-tokens.ts'
 import {
   idleSessions,
   overdueSessions,
@@ -13,8 +10,6 @@ import {
   silentSessions,
 } from '../db/relay-health.ts'
 import { disconnectExpiredPlans, liveAmong, markCommandDelivered, undeliveredCommands } from '../db/relay-sessions.ts'
-import { forgetOldKeys } from '../db/relay-starts.ts'
-import { forgetDeadWorkers } from '../db/workers.ts'
 import type { Config } from '../platform/config.ts'
 import type { Logger } from '../platform/log.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
@@ -47,7 +42,6 @@ export const relaySessionJobs = (needs: Needs): readonly Job[] => [
   { name: 'end_expired_plans', everySeconds: 15, leaseSeconds: 60, run: () => endExpiredPlans(needs) },
   { name: 'revive_actors', everySeconds: 30, leaseSeconds: 120, run: () => reviveActors(needs) },
   { name: 'sweep_orphans', everySeconds: 60, leaseSeconds: 300, run: () => sweepOrphans(needs) },
-  { name: 'forget_expired', everySeconds: 600, leaseSeconds: 300, run: () => forgetExpired(needs) },
 ]
 
 /** Sends accepted commands again that their actors are not known to have. */
@@ -137,12 +131,4 @@ async function sweepOrphans({ config, sql, log, providers }: Needs): Promise<voi
       await noteInstanceGone(sql, instanceId)
     }
   }
-}
-
-async function forgetExpired({ sql }: Needs): Promise<void> {
-  await forgetEndedWindows(sql)
-  await forgetOldKeys(sql)
-  await forgetEndedAttempts(sql)
-  await forgetExpiredTokens(sql)
-  await forgetDeadWorkers(sql)
 }

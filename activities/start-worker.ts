@@ -10,6 +10,7 @@ import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
 import { connectTemporal, connectTemporalWorker, registerSearchAttributes } from '../platform/temporal.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
+import { accountJobs } from './account-jobs.ts'
 import { startJobs } from './jobs.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 import { countingCalls, type RelayProviders } from './relay-providers.ts'
@@ -70,7 +71,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
     settings: config.relay,
     callMillisMax: 10_000,
   })
-  const jobs = relaySessionJobs({ config, sql, log, actors, providers: counted })
+  const jobs = [...relaySessionJobs({ config, sql, log, actors, providers: counted }), ...accountJobs(sql)]
   life.hold('jobs', startJobs(jobs, { sql, log, workerId }), (it) => it.stop())
   life.hold('presence', startPresence({ worker, workerId, sql, log, metrics }), (it) => it.stop())
 }

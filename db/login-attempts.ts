@@ -99,7 +99,3 @@ export const decideLoginAttempt = async (
 export const consumeLoginAttempt = async (sql: Sql, id: string): Promise<void> => {
   await sql`update login_attempts set status = 'consumed', last_polled_at = now() where id = ${id}`
 }
-
-/** Forgets attempts that ended a day ago. */
-export const forgetEndedAttempts = async (sql: Sql): Promise<number> =>
-  (await sql`delete from login_attempts where expires_at < now() - interval '1 day'`).count

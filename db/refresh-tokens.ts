@@ -77,7 +77,3 @@ const readPresented = async (sql: Sql, tokenHash: Buffer): Promise<Presented | u
         left join refresh_tokens n on n.token_hash = t.successor_hash
       where t.token_hash = ${tokenHash}`,
   )
-
-/** Forgets tokens that no one can use any more. */
-export const forgetExpiredTokens = async (sql: Sql): Promise<number> =>
-  (await sql`delete from refresh_tokens where expires_at < now()`).count

@@ -13,6 +13,7 @@ create table audit_entries (
   constraint audit_entries_user_id_fkey foreign key (user_id) references users(id) on delete cascade
 );
 
+create index audit_entries_age on audit_entries (at);
 create index audit_entries_user on audit_entries (user_id, id desc);
 
 create table auth_sessions (
@@ -33,6 +34,7 @@ create table auth_sessions (
 );
 
 create index auth_sessions_ended on auth_sessions (revoked_at) where revoked_at is not null;
+create index auth_sessions_unused on auth_sessions (last_used_at) where revoked_at is null;
 create index auth_sessions_user on auth_sessions (user_id, created_at);
 
 create table idempotency_keys (
@@ -96,6 +98,7 @@ create table login_attempts (
   constraint login_attempts_status_check check (status = any (array['pending', 'approved', 'denied', 'consumed']))
 );
 
+create index login_attempts_approved on login_attempts (user_id) where status = 'approved';
 create index login_attempts_expiry on login_attempts (expires_at);
 
 create table mail_tokens (
@@ -167,6 +170,9 @@ create table oauth_states (
 );
 
 create index oauth_states_expiry on oauth_states (expires_at);
+create index oauth_states_merge on oauth_states (merge_request_id) where merge_request_id is not null;
+create index oauth_states_session on oauth_states (auth_session_id) where auth_session_id is not null;
+create index oauth_states_user on oauth_states (user_id) where user_id is not null;
 
 create table rate_limit_windows (
   key       text        not null,

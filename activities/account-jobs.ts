@@ -1,0 +1,27 @@
+/** The round that forgets what accounts and requests leave behind. */
+import type { Database } from '../db/connection.ts'
+import { forgetEndedWindows } from '../db/rate-limits.ts'
+import { forgetOldKeys } from '../db/relay-starts.ts'
+import { forgetSome, retentionRules } from '../db/retention.ts'
+import { forgetDeadWorkers } from '../db/workers.ts'
+import type { Job } from './jobs.ts'
+
+/** Rows that one statement forgets at most, so that it holds nobody up. */
+const batchRows = 10_000
+/** Batches of one rule in one round: what is left waits for the next, and the round keeps within its lease. */
+const batchesMax = 20
+
+export const accountJobs = (sql: Database): readonly Job[] => [
+  { name: 'forget_expired', everySeconds: 600, leaseSeconds: 300, run: () => forgetExpired(sql, batchRows) },
+]
+
+/** @param rows that one statement forgets at most. */
+export async function forgetExpired(sql: Database, rows: number): Promise<void> {
+  await forgetEndedWindows(sql)
+  await forgetOldKeys(sql)
+  await forgetDeadWorkers(sql)
+  for (const rule of retentionRules) {
+    let batches = 1
+    while ((await forgetSome(sql, rule, rows)) === rows && batches < batchesMax) batches += 1
+  }
+}

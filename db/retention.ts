@@ -1,0 +1,44 @@
+/**
+ * How long is kept what nobody can use any more. One page for all of sign-in, so that one look tells; each rule has an index
+ * that finds its rows. Relays and money keep their history.
+ */
+import type { Sql } from './connection.ts'
+import { lifetimeDays } from './refresh-tokens.ts'
+
+/** The brake on guessing looks 30 days back; the audit tells the story after that. */
+const endedSignInDays = 90
+const auditDays = 400
+
+interface Rule {
+  readonly table: string
+  /** Which rows may go. */
+  readonly over: (sql: Sql) => ReturnType<Sql>
+}
+
+/** A day later than they are over, so that whoever asks what happened a moment ago still finds them. */
+const overForADay: Rule['over'] = (sql) => sql`expires_at < now() - interval '1 day'`
+
+/** In an order in which rows that others point to come after those. */
+export const retentionRules: readonly Rule[] = [
+  { table: 'mail_tokens', over: overForADay },
+  { table: 'oauth_states', over: overForADay },
+  { table: 'merge_requests', over: overForADay },
+  { table: 'login_attempts', over: overForADay },
+  { table: 'refresh_tokens', over: (sql) => sql`expires_at < now()` },
+  { table: 'auth_sessions', over: (sql) => sql`revoked_at < now() - make_interval(days => ${endedSignInDays})` },
+  {
+    table: 'auth_sessions',
+    // Its last refresh token was made when it was last used.
+    over: (sql) =>
+      sql`revoked_at is null and last_used_at < now() - make_interval(days => ${endedSignInDays + lifetimeDays})`,
+  },
+  { table: 'audit_entries', over: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
+]
+
+/** Forgets some of a rule's rows, `limit` at most, so that no statement takes long. Answers how many. */
+export const forgetSome = async (sql: Sql, { table, over }: Rule, limit: number): Promise<number> =>
+  (
+    await sql`
+      delete from ${sql(table)} where ctid = any (array(
+        select ctid from ${sql(table)} where ${over(sql)} limit ${limit}))`
+  ).count
