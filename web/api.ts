@@ -1,0 +1,75 @@
+/** The api as the site asks it: over REST, on behalf of a visitor. */
+
+/** Whom the site asks for. The api counts and keeps the address as if the visitor had asked it. */
+export interface Visitor {
+  readonly ip: string
+  readonly userAgent: string
+}
+
+export interface Asking {
+  readonly visitor: Visitor
+  /** The visitor's access token. */
+  readonly bearer?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON, or as they are when they are bytes. */
+  readonly body?: object | Uint8Array | undefined
+}
+
+export interface ApiAnswer<Body = unknown> {
+  readonly status: number
+  readonly headers: Headers
+  /** Parsed when it is JSON; an empty object when there is none. */
+  readonly body: Body
+  readonly bytes: Uint8Array
+}
+
+export interface Api {
+  /** @param path below the api's address, from `/api/v1/` on. Throws {@link ApiAway}. */
+  ask<Body = unknown>(method: string, path: string, asking: Asking): Promise<ApiAnswer<Body>>
+}
+
+/** The api can't be reached, or not in time. */
+export class ApiAway extends Error {
+  override name = 'ApiAway'
+}
+
+const answerMillisMax = 20_000
+
+export const createApi = (apiUrl: string): Api => ({
+  ask: async <Body>(method: string, path: string, { visitor, bearer, headers, body }: Asking) => {
+    try {
+      const response = await fetch(apiUrl + path, {
+        method,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(answerMillisMax),
+        headers: {
+          Accept: 'application/json',
+          'User-Agent': visitor.userAgent,
+          // The only entry: whatever the visitor claimed was judged where it came in.
+          'X-Forwarded-For': visitor.ip,
+          ...(body !== undefined && !(body instanceof Uint8Array) ? { 'Content-Type': 'application/json' } : {}),
+          ...headers,
+          ...(bearer ? { Authorization: `Bearer ${bearer}` } : {}),
+        },
+        ...(body === undefined
+          ? {}
+          : { body: body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
+      })
+      const bytes = new Uint8Array(await response.arrayBuffer())
+      return { status: response.status, headers: response.headers, bytes, body: parsed(response, bytes) as Body }
+    } catch (error) {
+      throw new ApiAway('the api did not answer', { cause: error })
+    }
+  },
+})
+
+const parsed = (response: Response, bytes: Uint8Array): unknown =>
+  bytes.length > 0 && response.headers.get('content-type')?.startsWith('application/json')
+    ? JSON.parse(new TextDecoder().decode(bytes))
+    : {}
+
+/** The sentence of the api's refusal, for a person to read. */
+export const refusalOf = ({ body }: ApiAnswer): { code: string; message: string } => {
+  const { error } = body as { error?: { code?: string; message?: string } }
+  return { code: error?.code ?? 'internal_error', message: error?.message ?? 'Something went wrong on our side.' }
+}

@@ -1,0 +1,1 @@
+// What pages do beyond what they do without script.

@@ -1,0 +1,47 @@
+/** What a page is: data that the site's router is made from. Pages ask the api and present; they decide nothing. */
+import type { VNode } from 'preact'
+import type { ApiAnswer, Visitor } from './api.ts'
+import type { Cookie } from './cookies.ts'
+
+export interface Visit {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: URLSearchParams
+  /** The fields of a posted form; empty for other requests. */
+  readonly form: URLSearchParams
+  /** Path and query of this very page, to come back to. */
+  readonly here: string
+  readonly visitor: Visitor
+  /** Whether the browser brought a sign-in; the api judges what it is worth. */
+  readonly isSignedIn: boolean
+  cookie(name: string): string | undefined
+  /** Asks the api as this visitor. A sign-in that the api does not take any more is renewed, or the login page shown. */
+  ask<Body = Record<string, unknown>>(method: string, path: string, body?: object): Promise<ApiAnswer<Body>>
+  /** The same without the sign-in. */
+  askAsNobody<Body = Record<string, unknown>>(method: string, path: string, body?: object): Promise<ApiAnswer<Body>>
+}
+
+interface Cookies {
+  readonly cookies?: readonly Cookie[]
+}
+
+export type PageAnswer = Cookies &
+  (
+    | { readonly title: string; readonly page: VNode; readonly status?: number }
+    /** To another page of this site, by GET. */
+    | { readonly goTo: string }
+    /**
+     * To any address, by a page of ours that leads on. For leaving to a provider (a form may not be redirected there), and
+     * for arriving from one: the next request then comes from this site, and brings its Strict cookies.
+     */
+    | { readonly leadTo: string; readonly says: string }
+  )
+
+export interface PageRoute {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  /** `user` pages send others to the login page, and bring them back. */
+  readonly caller: 'anyone' | 'user'
+  /** Reached from other sites by design: it makes do without the cookies that those requests do not bring. */
+  readonly arrival?: true
+  handle(visit: Visit): Promise<PageAnswer> | PageAnswer
+}

@@ -1,0 +1,21 @@
+/** Which requests may change something: those that a page of ours sent. */
+import type { Context } from 'koa'
+
+const readOnly = ['GET', 'HEAD', 'OPTIONS']
+
+/**
+ * By Fetch Metadata, which no page can forge; browsers without it name at least the Origin. Nobody's `Origin: null` is ours:
+ * our pages send no referrer, so their forms have it too, and are known by Fetch Metadata. A client that sends neither is
+ * no browser, and has no cookies of somebody else's.
+ */
+export function isFromElsewhere(ctx: Context, siteOrigin: string): boolean {
+  if (readOnly.includes(ctx.method)) return false
+  const site = ctx.get('sec-fetch-site')
+  if (site !== '') return site !== 'same-origin'
+  const origin = ctx.get('origin')
+  return origin !== '' && origin !== siteOrigin
+}
+
+/** A page of another site, or a link in a mail, opened this address: Strict cookies stayed at home. */
+export const arrivesFromElsewhere = (ctx: Context): boolean =>
+  ctx.method === 'GET' && ctx.get('sec-fetch-site') === 'cross-site' && ctx.get('sec-fetch-mode') === 'navigate'

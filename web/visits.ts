@@ -1,0 +1,51 @@
+/** What a page is told of a request. */
+import { isIP } from 'node:net'
+import type { Context } from 'koa'
+import type { Api, Visitor } from './api.ts'
+import { isOver, readCookie, sessionCookie } from './cookies.ts'
+import type { Visit } from './page-route.ts'
+import { readRequestBody } from './request-body.ts'
+
+/** The api did not take the sign-in that a page was asked with. */
+export class SignInOver extends Error {
+  override name = 'SignInOver'
+}
+
+const accessToken = (ctx: Context): string | undefined => readCookie(ctx.get('cookie'), sessionCookie) || undefined
+
+export const isSignedIn = (ctx: Context): boolean => accessToken(ctx) !== undefined
+
+/** The access token says of itself that it is over. */
+export const mustRenew = (ctx: Context): boolean => {
+  const token = accessToken(ctx)
+  return token !== undefined && isOver(token)
+}
+
+export const visitorOf = (ctx: Context): Visitor => ({
+  ip: (isIP(ctx.ip) ? ctx.ip : (ctx.req.socket.remoteAddress ?? '0.0.0.0')).replace(/^::ffff:(?=[\d.]+$)/i, ''),
+  userAgent: ctx.get('user-agent').slice(0, 256),
+})
+
+export async function startVisit(ctx: Context, { api }: { readonly api: Api }): Promise<Visit> {
+  const bearer = accessToken(ctx)
+  const visitor = visitorOf(ctx)
+  const form = new URLSearchParams(ctx.method === 'POST' ? (await readRequestBody(ctx.req)).toString('utf8') : '')
+  return {
+    params: ctx.params as Record<string, string>,
+    query: new URLSearchParams(ctx.search),
+    form,
+    here: ctx.url,
+    visitor,
+    isSignedIn: bearer !== undefined,
+    cookie: (name) => readCookie(ctx.get('cookie'), name) || undefined,
+    ask: async (method, path, body) => {
+      const answer = await api.ask<never>(method, path, { visitor, bearer, body })
+      if (answer.status === 401 && isUnauthorized(answer.body)) throw new SignInOver('the sign-in is over')
+      return answer
+    },
+    askAsNobody: (method, path, body) => api.ask(method, path, { visitor, body }),
+  }
+}
+
+const isUnauthorized = (body: unknown): boolean =>
+  (body as { error?: { code?: string } }).error?.code === 'unauthorized'
