@@ -1,7 +1,13 @@
+import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { startApi, type TokenSet } from '../support/api.ts'
 
 const api = await startApi()
+/** Another process of the same service. */
+const replica = await startApi({
+  DATABASE_URL: api.services.config.database.url,
+  SVC_JWT_SECRET: api.services.config.jwt.secret,
+})
 
 interface Sessions {
   sessions: Array<{
@@ -14,7 +20,8 @@ interface Sessions {
   }>
 }
 
-const refresh = (token: unknown) => api.post<TokenSet>('/auth/refresh', { refresh_token: token })
+const refresh = (token: unknown, at = api) => at.post<TokenSet>('/auth/refresh', { refresh_token: token })
+const hashOf = (token: string) => createHash('sha256').update(token).digest('hex')
 const isAlive = async (bearer: string) => (await api.get('/auth/sessions', { bearer })).status === 200
 const passTime = (authSessionId: string, seconds: number) => api.sql`
   update refresh_tokens set replaced_at = replaced_at - make_interval(secs => ${seconds}),
@@ -82,22 +89,38 @@ test('a token is good for 30 days', async () => {
   expect(await endOf(user.authSessionId)).toBeNull()
 })
 
-test('fifty refreshes of one token at once leave one lineage alive', async () => {
+test('fifty refreshes of one token at once, at two processes, leave one lineage alive', async () => {
   const user = await api.given.user()
-  const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(user.refreshToken)))
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, round) => refresh(user.refreshToken, round % 2 ? replica : api)),
+  )
   expect(new Set(answers.map((one) => one.status))).toEqual(new Set([200]))
   const live = await api.sql`
-    select from refresh_tokens
+    select encode(token_hash, 'hex') as hash from refresh_tokens
     where auth_session_id = ${user.authSessionId} and replaced_at is null and superseded_at is null`
   expect(live).toHaveLength(1)
   expect(await endOf(user.authSessionId)).toBeNull()
+  const [newest] = answers.filter(({ body }) => hashOf(body.refresh_token) === live[0]?.hash)
+  expect((await refresh(newest?.body.refresh_token, replica)).status).toBe(200)
+})
+
+test('a token replayed two generations later ends the sign-in at every process, and it stays ended', async () => {
+  const user = await api.given.user()
+  const second = await refresh(user.refreshToken)
+  const third = await refresh(second.body.refresh_token, replica)
+  expect((await refresh(user.refreshToken)).status).toBe(401)
+  for (const at of [api, replica]) {
+    for (const token of [third, second]) expect((await refresh(token.body.refresh_token, at)).status).toBe(401)
+    expect((await at.get('/auth/sessions', { bearer: third.body.cp_access_jwt })).status).toBe(401)
+  }
+  expect(await endOf(user.authSessionId)).toBe('token_reuse')
 })
 
 test('a refresh that races a logout leaves nothing alive', async () => {
-  for (let round = 0; round < 10; round += 1) {
+  for (let round = 0; round < 50; round += 1) {
     const user = await api.given.user()
     const [refreshed, loggedOut] = await Promise.all([
-      refresh(user.refreshToken),
+      refresh(user.refreshToken, replica),
       api.post('/auth/logout', undefined, { bearer: user.bearer }),
     ])
     expect(loggedOut.status).toBe(204)

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { endAllAccess } from '../../db/account-proof.ts'
 import { type ErrorBody, startApi, type TokenSet } from '../support/api.ts'
 
 const api = await startApi({ SVC_SITE_URL: 'https://site.example' })
@@ -27,6 +28,7 @@ const passTime = (attempt: Started, seconds: number) => api.sql`
   update login_attempts set created_at = created_at - make_interval(secs => ${seconds}),
     expires_at = expires_at - make_interval(secs => ${seconds}), last_polled_at = last_polled_at - make_interval(secs => ${seconds})
   where id = ${attempt.login_attempt_id}`
+const signInsOf = (userId: string) => api.sql`select from auth_sessions where user_id = ${userId} and client = 'plugin'`
 const outcome = (answer: { status: number; body: Partial<ErrorBody> }) => [answer.status, answer.body.error?.code]
 
 test('a plugin signs in once a person approved what both of them show', async () => {
@@ -134,16 +136,46 @@ test('two people who approve at once: one of them does', async () => {
   expect(answers.map((answer) => answer.status).sort()).toEqual([204, 404])
 })
 
-test('after 300 s the attempt is over, though it was approved at 299 s', async () => {
+test('after 300 s the attempt is over, though it was approved at 299 s, and no tokens are made', async () => {
   const user = await api.given.user()
   const attempt = await start()
   await passTime(attempt, 299)
   expect((await decide(attempt, 'approve', user.bearer)).status).toBe(204)
-  await passTime(attempt, 1)
-  expect(outcome(await poll(attempt))).toEqual([410, 'attempt_expired'])
-  expect(outcome(await decide(attempt, 'approve', user.bearer))).toEqual([410, 'attempt_expired'])
-  expect(outcome(await decide(attempt, 'deny', user.bearer))).toEqual([410, 'attempt_expired'])
+  for (const seconds of [1, 1]) {
+    await passTime(attempt, seconds)
+    expect(outcome(await poll(attempt))).toEqual([410, 'attempt_expired'])
+    expect(outcome(await decide(attempt, 'approve', user.bearer))).toEqual([410, 'attempt_expired'])
+    expect(outcome(await decide(attempt, 'deny', user.bearer))).toEqual([410, 'attempt_expired'])
+  }
   expect((await look(attempt, user.bearer)).body.status).toBe('expired')
+  expect(await signInsOf(user.userId)).toHaveLength(0)
+})
+
+test('an approval at 301 s comes too late, and is none', async () => {
+  const user = await api.given.user()
+  const attempt = await start()
+  await passTime(attempt, 301)
+  expect(outcome(await decide(attempt, 'approve', user.bearer))).toEqual([410, 'attempt_expired'])
+  expect(outcome(await poll(attempt))).toEqual([410, 'attempt_expired'])
+  const [row] = await api.sql`select status, user_id from login_attempts where id = ${attempt.login_attempt_id}`
+  expect(row).toEqual({ status: 'pending', user_id: null })
+  expect(await signInsOf(user.userId)).toHaveLength(0)
+})
+
+test('a person who is signed out meanwhile approves nothing', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const user = await api.given.user()
+    const attempt = await start()
+    const [approved] = await Promise.all([
+      decide(attempt, 'approve', user.bearer),
+      api.sql.begin(async (tx) => {
+        await tx`select from users where id = ${user.userId} for no key update`
+        await endAllAccess(tx, user.userId, 'password_reset')
+      }),
+    ])
+    expect([204, 401]).toContain(approved.status)
+    expect((await poll(attempt)).body).not.toHaveProperty('cp_access_jwt')
+  }
 })
 
 test('polling faster than once a second is slowed down, and the attempt lives on', async () => {
@@ -178,8 +210,7 @@ test('an account that was disabled after it approved signs in nothing', async ()
   await decide(attempt, 'approve', user.bearer)
   await api.sql`update users set disabled_at = now() where id = ${user.userId}`
   expect(outcome(await poll(attempt))).toEqual([403, 'account_disabled'])
-  const rows = await api.sql`select from auth_sessions where user_id = ${user.userId} and client = 'plugin'`
-  expect(rows).toHaveLength(0)
+  expect(await signInsOf(user.userId)).toHaveLength(0)
 })
 
 test('only who is signed in may look and decide', async () => {
