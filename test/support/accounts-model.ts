@@ -1,0 +1,186 @@
+/** Who may enter which account, as a rule book that fits on two pages: what the service must do, step by step, without it. */
+
+export const people = ['ann', 'eve'] as const
+export type Person = (typeof people)[number]
+export const modelProviders = ['twitch', 'google'] as const
+export type ModelProvider = (typeof modelProviders)[number]
+
+/** What somebody is at a provider. Everybody may be two there. */
+export interface ModelIdentity {
+  readonly provider: ModelProvider
+  readonly person: Person
+  readonly nth: 0 | 1
+}
+
+/** What the provider says of the address: nothing, their own, or anybody's without vouching for it. */
+export type Claim = 'none' | 'own' | Person
+
+/** Sign-ins and merges are named by their age: 0 is the newest one. */
+export type Step =
+  | { readonly does: 'sign_up' | 'log_in'; readonly person: Person; readonly address: Person }
+  | { readonly does: 'sign_in'; readonly identity: ModelIdentity; readonly claim: Claim }
+  | {
+      readonly does: 'link'
+      readonly session: number
+      readonly identity: Omit<ModelIdentity, 'person'>
+      readonly claim: Claim
+    }
+  | { readonly does: 'unlink'; readonly session: number; readonly provider: ModelProvider }
+  | { readonly does: 'prove'; readonly merge: number; readonly identity: ModelIdentity }
+  | { readonly does: 'confirm'; readonly merge: number; readonly by: 'password' | 'guess' | 'proof' }
+  | { readonly does: 'expire'; readonly merge: number }
+
+export interface ModelAccount {
+  /** Whose address it has; null for none. */
+  readonly address: Person | null
+  readonly verified: boolean
+  /** Who knows its password; null when it has none. */
+  readonly password: Person | null
+  readonly identities: readonly ModelIdentity[]
+}
+
+interface ModelMerge {
+  readonly account: number
+  readonly identity: ModelIdentity
+  readonly provedBy: ModelProvider | null
+  readonly failed: number
+  readonly state: 'open' | 'expired' | 'confirmed'
+}
+
+export interface Model {
+  readonly accounts: readonly ModelAccount[]
+  readonly sessions: readonly { readonly account: number; readonly person: Person; readonly alive: boolean }[]
+  readonly merges: readonly ModelMerge[]
+}
+
+export const nobody: Model = { accounts: [], sessions: [], merges: [] }
+
+/** An account's number for a sign-in to it, else the word or the code that the service answers with. */
+export type Expected = number | string
+
+type After = readonly [Model, Expected]
+
+export const isSame = (one: ModelIdentity, other: ModelIdentity): boolean =>
+  one.provider === other.provider && one.person === other.person && one.nth === other.nth
+
+const ownerOf = ({ accounts }: Model, identity: ModelIdentity): number =>
+  accounts.findIndex((account) => account.identities.some((one) => isSame(one, identity)))
+
+const change = <Item>(items: readonly Item[], at: number, changed: Partial<Item>): Item[] =>
+  items.map((item, index) => (index === at ? { ...item, ...changed } : item))
+
+const enter = (model: Model, account: number, person: Person): After => [
+  { ...model, sessions: [...model.sessions, { account, person, alive: true }] },
+  account,
+]
+
+const add = (model: Model, account: ModelAccount, person: Person): After =>
+  enter({ ...model, accounts: [...model.accounts, account] }, model.accounts.length, person)
+
+export function expected(model: Model, step: Step): After {
+  switch (step.does) {
+    case 'sign_up':
+      return model.accounts.some(({ address }) => address === step.address)
+        ? [model, 'email_taken']
+        : add(model, { address: step.address, verified: false, password: step.person, identities: [] }, step.person)
+    case 'log_in': {
+      const account = model.accounts.findIndex(({ address }) => address === step.address)
+      const known = model.accounts[account]?.password === step.person
+      return known ? enter(model, account, step.person) : [model, 'invalid_credentials']
+    }
+    case 'sign_in':
+      return signIn(model, step.identity, step.claim)
+    case 'link':
+      return link(model, step)
+    case 'unlink':
+      return unlink(model, step)
+    case 'prove':
+      return prove(model, step)
+    case 'confirm':
+      return confirm(model, step)
+    case 'expire':
+      return expire(model, step)
+  }
+}
+
+function signIn(model: Model, identity: ModelIdentity, claim: Claim): After {
+  const { person } = identity
+  const owner = ownerOf(model, identity)
+  if (owner >= 0) return enter(model, owner, person)
+  const mine = { password: null, identities: [identity] }
+  if (claim !== 'own') return add(model, { address: null, verified: false, ...mine }, person)
+  const holder = model.accounts.findIndex(({ address }) => address === person)
+  if (holder < 0) return add(model, { address: person, verified: true, ...mine }, person)
+  if (model.accounts[holder]?.verified) {
+    const merge: ModelMerge = { account: holder, identity, provedBy: null, failed: 0, state: 'open' }
+    return [{ ...model, merges: [...model.merges, merge] }, 'merge_required']
+  }
+  const accounts = change(model.accounts, holder, { verified: true, ...mine })
+  const sessions = model.sessions.map((one) => (one.account === holder ? { ...one, alive: false } : one))
+  return enter({ ...model, accounts, sessions }, holder, person)
+}
+
+/** The account with one identity more, or nothing when it can't have it. */
+function linked(model: Model, at: number, identity: ModelIdentity): Model | undefined {
+  const account = model.accounts[at]
+  if (!account || ownerOf(model, identity) >= 0) return undefined
+  if (account.identities.some((one) => one.provider === identity.provider)) return undefined
+  return { ...model, accounts: change(model.accounts, at, { identities: [...account.identities, identity] }) }
+}
+
+function link(model: Model, { session, identity, claim }: Extract<Step, { does: 'link' }>): After {
+  const held = model.sessions.at(-1 - session)
+  if (!held) return [model, 'none']
+  if (!held.alive) return [model, 'unauthorized']
+  const whole = { ...identity, person: held.person }
+  const after = ownerOf(model, whole) === held.account ? model : linked(model, held.account, whole)
+  if (!after) return [model, 'provider_already_linked']
+  const verifies = claim === 'own' && after.accounts[held.account]?.address === held.person
+  return [verifies ? { ...after, accounts: change(after.accounts, held.account, { verified: true }) } : after, 'linked']
+}
+
+function unlink(model: Model, { session, provider }: Extract<Step, { does: 'unlink' }>): After {
+  const held = model.sessions.at(-1 - session)
+  const account = held?.alive ? model.accounts[held.account] : undefined
+  if (!held || !account) return [model, 'none']
+  const identities = account.identities.filter((one) => one.provider !== provider)
+  if (identities.length === account.identities.length) return [model, 'done']
+  if (identities.length === 0 && !(account.password && account.address)) return [model, 'last_sign_in_method']
+  const merges = model.merges.map((one) =>
+    one.account === held.account && one.provedBy === provider ? { ...one, provedBy: null } : one,
+  )
+  return [{ ...model, merges, accounts: change(model.accounts, held.account, { identities }) }, 'done']
+}
+
+function expire(model: Model, { merge: age }: Extract<Step, { does: 'expire' }>): After {
+  const at = model.merges.length - 1 - age
+  const isOpen = model.merges[at]?.state === 'open'
+  return [isOpen ? { ...model, merges: change(model.merges, at, { state: 'expired' }) } : model, 'done']
+}
+
+const failedMax = 5
+
+function prove(model: Model, { merge: age, identity }: Extract<Step, { does: 'prove' }>): After {
+  const at = model.merges.length - 1 - age
+  const merge = model.merges[at]
+  if (!merge) return [model, 'none']
+  if (merge.state !== 'open' || merge.failed > failedMax) return [model, 'merge_expired']
+  return ownerOf(model, identity) === merge.account
+    ? [{ ...model, merges: change(model.merges, at, { provedBy: identity.provider }) }, 'merge_required']
+    : [{ ...model, merges: change(model.merges, at, { failed: merge.failed + 1 }) }, 'invalid_credentials']
+}
+
+function confirm(model: Model, { merge: age, by }: Extract<Step, { does: 'confirm' }>): After {
+  const at = model.merges.length - 1 - age
+  const merge = model.merges[at]
+  if (!merge) return [model, 'none']
+  if (merge.state === 'confirmed') return [model, 'token_invalid']
+  if (merge.state === 'expired' || merge.failed > failedMax) return [model, 'merge_expired']
+  const { person } = merge.identity
+  if (by !== 'proof' && !(by === 'password' && model.accounts[merge.account]?.password === person))
+    return [{ ...model, merges: change(model.merges, at, { failed: merge.failed + 1 }) }, 'invalid_credentials']
+  if (by === 'proof' && !merge.provedBy) return [model, 'invalid_credentials']
+  const after = linked(model, merge.account, merge.identity)
+  if (!after) return [model, 'provider_already_linked']
+  return enter({ ...after, merges: change(model.merges, at, { state: 'confirmed' }) }, merge.account, person)
+}
