@@ -8,11 +8,14 @@ import { beat, endBeat } from '../db/workers.ts'
 import type { Config } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
+import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal, connectTemporalWorker, registerSearchAttributes } from '../platform/temporal.ts'
+import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { accountJobs } from './account-jobs.ts'
 import { startJobs } from './jobs.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
+import { providerTokenJobs } from './provider-token-jobs.ts'
 import { countingCalls, type RelayProviders } from './relay-providers.ts'
 import { relaySessionJobs } from './relay-session-jobs.ts'
 import { createRelaySessionActivities } from './relay-sessions.ts'
@@ -71,9 +74,30 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
     settings: config.relay,
     callMillisMax: 10_000,
   })
-  const jobs = [...relaySessionJobs({ config, sql, log, actors, providers: counted }), ...accountJobs(sql)]
-  life.hold('jobs', startJobs(jobs, { sql, log, workerId }), (it) => it.stop())
+  const jobs = startAllJobs({ config, sql, log, actors, providers: counted }, workerId)
+  life.hold('jobs', jobs, (it) => it.stop())
   life.hold('presence', startPresence({ worker, workerId, sql, log, metrics }), (it) => it.stop())
+}
+
+function startAllJobs(needs: Parameters<typeof relaySessionJobs>[0], workerId: string): { stop(): Promise<void> } {
+  const { config, sql, log } = needs
+  const stopping = new AbortController()
+  const sealing = createSealing(config.oauthEncryptionKeys)
+  const oauth = createOAuthProviders(config.oauth)
+  const running = startJobs(
+    [
+      ...relaySessionJobs(needs),
+      ...accountJobs(sql),
+      ...providerTokenJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),
+    ],
+    { sql, log, workerId },
+  )
+  return {
+    stop: () => {
+      stopping.abort()
+      return running.stop()
+    },
+  }
 }
 
 interface Presence {
