@@ -149,7 +149,8 @@ function answer(ctx: Context, { assets }: Site, reply: PageAnswer): void {
   } else {
     ctx.status = reply.status ?? 200
     ctx.type = 'html'
-    ctx.body = html({ assets, title: reply.title, isSignedIn: signedIn }, reply.page as VNode)
+    const { title, scripts } = reply
+    ctx.body = html({ assets, title, isSignedIn: signedIn, scripts }, reply.page as VNode)
   }
 }
 

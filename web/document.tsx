@@ -9,12 +9,16 @@ interface Frame {
   readonly isSignedIn: boolean
   /** Leads on to this address by itself. */
   readonly leadTo?: string
+  /** Further scripts, by their names in `web/assets`. */
+  readonly scripts?: readonly string[] | undefined
 }
 
 export const html = (frame: Frame, page: VNode): string =>
   `<!doctype html>${renderToString(<Document {...frame}>{page}</Document>)}`
 
-const Document = ({ assets, title, isSignedIn, leadTo, children }: Frame & { children: ComponentChildren }) => (
+type DocumentParts = Frame & { readonly children: ComponentChildren }
+
+const Document = ({ assets, title, isSignedIn, leadTo, scripts = [], children }: DocumentParts) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
@@ -24,7 +28,9 @@ const Document = ({ assets, title, isSignedIn, leadTo, children }: Frame & { chi
       {leadTo ? <meta http-equiv="refresh" content={`0;url=${leadTo}`} /> : null}
       <link rel="stylesheet" href={assets.pathOf('site.css')} />
       <link rel="icon" href={assets.pathOf('icon.svg')} />
-      <script type="module" src={assets.pathOf('site.js')} />
+      {['site.js', ...scripts].map((name) => (
+        <script key={name} type="module" src={assets.pathOf(name)} />
+      ))}
     </head>
     <body>
       <a class="skip" href="#main">

@@ -15,7 +15,12 @@ export interface Visit {
   readonly isSignedIn: boolean
   cookie(name: string): string | undefined
   /** Asks the api as this visitor. A sign-in that the api does not take any more is renewed, or the login page shown. */
-  ask<Body = Record<string, unknown>>(method: string, path: string, body?: object): Promise<ApiAnswer<Body>>
+  ask<Body = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: object,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<ApiAnswer<Body>>
   /** The same without the sign-in. */
   askAsNobody<Body = Record<string, unknown>>(method: string, path: string, body?: object): Promise<ApiAnswer<Body>>
 }
@@ -26,7 +31,13 @@ interface Cookies {
 
 export type PageAnswer = Cookies &
   (
-    | { readonly title: string; readonly page: VNode; readonly status?: number }
+    | {
+        readonly title: string
+        readonly page: VNode
+        readonly status?: number
+        /** Files of `web/assets` that this page loads besides those that every page has. */
+        readonly scripts?: readonly string[]
+      }
     /** To another page of this site, by GET. */
     | { readonly goTo: string }
     /**

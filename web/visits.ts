@@ -38,8 +38,8 @@ export async function startVisit(ctx: Context, { api }: { readonly api: Api }): 
     visitor,
     isSignedIn: bearer !== undefined,
     cookie: (name) => readCookie(ctx.get('cookie'), name) || undefined,
-    ask: async (method, path, body) => {
-      const answer = await api.ask<never>(method, path, { visitor, bearer, body })
+    ask: async (method, path, body, headers = {}) => {
+      const answer = await api.ask<never>(method, path, { visitor, bearer, headers, body })
       if (answer.status === 401 && isUnauthorized(answer.body)) throw new SignInOver('the sign-in is over')
       return answer
     },
