@@ -11,11 +11,12 @@ import { measureMetricsPage } from './metrics-page.ts'
 import type { Row } from './pairs.ts'
 import { measureActive, measureHealth, measureSession, type Servers } from './requests.ts'
 import { fill, type Rows } from './rows.ts'
+import { measureSignIn } from './sign-in.ts'
 import { measureStart } from './starts.ts'
 import { tableOf } from './table.ts'
 
 /** Those that need no worker, those that need one, and the one that needs an empty one. */
-const withoutWorker = ['active', 'health', 'session', 'start'] as const
+const withoutWorker = ['active', 'health', 'session', 'start', 'sign-in'] as const
 const withWorker = ['metrics', 'stop', 'first-task', 'lifecycle'] as const
 const names = [...withoutWorker, ...withWorker, 'memory'] as const
 type Name = (typeof names)[number]
@@ -40,6 +41,7 @@ async function runWithoutWorker(machine: Machine, rows: Rows): Promise<Row[]> {
     health: () => measureHealth(servers, rows),
     session: () => measureSession(servers, rows),
     start: () => measureStart(servers, machine.sql, rows),
+    'sign-in': () => measureSignIn(api, machine.sql),
   }
   const found: Row[] = []
   for (const name of wanted) found.push(...(await measure[name]()))

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ErrorBody, type GivenUser, highLimits, startApi, type TokenSet } from '../support/api.ts'
 import { mailsTo } from '../support/mails.ts'
 
@@ -204,9 +204,11 @@ describe('choosing another password', () => {
   test.each(['', 'nonsense', 'a\0b', '\ud83d', 'x'.repeat(50_000), randomBytes(32).toString('base64url')])(
     'with text that is no link is refused before any hashing',
     async (token) => {
-      const began = performance.now()
+      const { passwords } = api.services
+      const { hash } = passwords
+      Object.assign(passwords, { hash: () => Promise.reject(new Error('hashed for nobody')) })
+      onTestFinished(() => void Object.assign(passwords, { hash }))
       expect(outcome(await reset(token))).toEqual([400, 'token_invalid'])
-      expect(performance.now() - began).toBeLessThan(200)
     },
   )
 
