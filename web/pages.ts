@@ -1,5 +1,33 @@
 /** All pages of the site. */
 import type { PageRoute } from './page-route.ts'
+import * as approval from './pages/approval.tsx'
+import * as emailVerification from './pages/email-verification.tsx'
+import * as home from './pages/home.ts'
 import * as login from './pages/login.tsx'
+import * as merge from './pages/merge.tsx'
+import * as oauth from './pages/oauth.tsx'
+import * as recovery from './pages/recovery.tsx'
+import * as signOut from './pages/sign-out.ts'
+import * as signUp from './pages/sign-up.tsx'
 
-export const pages: readonly PageRoute[] = [login.show, login.submit]
+export const pages: readonly PageRoute[] = [
+  home.show,
+  login.show,
+  login.submit,
+  approval.approve,
+  approval.deny,
+  signUp.show,
+  signUp.submit,
+  signOut.submit,
+  recovery.showForgot,
+  recovery.submitForgot,
+  recovery.showReset,
+  recovery.submitReset,
+  emailVerification.show,
+  emailVerification.submit,
+  oauth.start,
+  oauth.callback,
+  merge.show,
+  merge.submit,
+  merge.leave,
+]

@@ -1,16 +1,24 @@
-/** Signing in with an email address and a password. */
+/** Signing in, and being asked by a plugin to let it in: one address, since the plugin opens it for both. */
 import { refusalOf } from '../api.ts'
 import { isTokenSet, signedIn } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
-import type { PageAnswer, PageRoute } from '../page-route.ts'
+import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
+import { approvalPath, isAboutPlugin, showApproval, unknownAttempt } from './approval.tsx'
+import { EmailField, PasswordField, ProblemNote } from './fields.tsx'
+import { configuredProviders, type ProviderName, SignInButtons } from './providers.tsx'
+import { type Problem, problemOf } from './refusal-text.ts'
 
 export const show: PageRoute = {
   method: 'GET',
   path: '/login',
   caller: 'anyone',
-  handle: ({ query, isSignedIn }) => {
-    const next = localPath(query.get('next'), '/relays')
-    return isSignedIn ? { goTo: next } : loginPage({ next, email: '' })
+  handle: async (visit) => {
+    const { query, isSignedIn } = visit
+    const attempt = query.get('attempt')
+    const next = attempt === null ? localPath(query.get('next'), '/relays') : approvalPath(attempt)
+    if (next === undefined) return unknownAttempt
+    if (isSignedIn) return attempt === null ? { goTo: next } : showApproval(visit, attempt)
+    return loginPage(visit, { next, email: '', notice: query.get('done') })
   },
 }
 
@@ -18,38 +26,71 @@ export const submit: PageRoute = {
   method: 'POST',
   path: '/login',
   caller: 'anyone',
-  handle: async ({ form, askAsNobody }) => {
+  handle: async (visit) => {
+    const { form, askAsNobody } = visit
     const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
     const answer = await askAsNobody('POST', '/api/v1/auth/login', { email, password: form.get('password') ?? '' })
     if (isTokenSet(answer.body)) return { goTo: next, cookies: signedIn(answer.body) }
-    return loginPage({ next, email, status: answer.status, problem: refusalOf(answer).message })
+    const notVerified = refusalOf(answer).code === 'email_not_verified'
+    const problem = notVerified ? { text: verifyFirst } : problemOf(answer)
+    return loginPage(visit, { next, email, problem, status: answer.status })
   },
+}
+
+const verifyFirst =
+  'This address is not confirmed yet. We have just sent a link to it: open it, confirm, and then sign in here.'
+
+/** What was done on the page that led here. */
+const notices: Readonly<Record<string, string>> = {
+  reset:
+    'Your new password is set. Whatever was signed in to the account is signed out: browsers, phones and streaming ' +
+    'software. A relay on the air goes on. Sign in with the new password.',
 }
 
 interface Shown {
   readonly next: string
   readonly email: string
-  readonly problem?: string
+  readonly notice?: string | null
+  readonly problem?: Problem
   readonly status?: number
 }
 
-const loginPage = ({ next, email, problem, status = 200 }: Shown): PageAnswer => ({
-  title: 'Sign in',
-  status,
-  page: (
-    <form class="card narrow" method="post" action="/login">
-      <h1>Sign in</h1>
-      {problem ? (
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-      ) : null}
+async function loginPage(visit: Visit, shown: Shown): Promise<PageAnswer> {
+  const providers = await configuredProviders(visit)
+  const title = isAboutPlugin(shown.next) ? 'Sign in to answer your streaming software' : 'Sign in'
+  return { title, status: shown.status ?? 200, page: <Login {...shown} title={title} providers={providers} /> }
+}
+
+type LoginParts = Shown & { readonly title: string; readonly providers: readonly ProviderName[] }
+
+const Login = ({ title, next, email, notice, problem, providers }: LoginParts) => (
+  <section class="card narrow">
+    <h1>{title}</h1>
+    {isAboutPlugin(next) ? (
+      <p>A program asks to be let in to your account. Sign in first: you will see which one, and then decide.</p>
+    ) : null}
+    {notice && notices[notice] ? (
+      <p class="notice" role="status">
+        {notices[notice]}
+      </p>
+    ) : null}
+    <ProblemNote problem={problem} />
+    <form class="fields" method="post" action="/login">
       <input type="hidden" name="next" value={next} />
-      <label for="email">Email address</label>
-      <input id="email" name="email" type="email" autocomplete="username" required value={email} />
-      <label for="password">Password</label>
-      <input id="password" name="password" type="password" autocomplete="current-password" required />
-      <button type="submit">Sign in</button>
+      <EmailField value={email} problem={problem} />
+      <PasswordField problem={problem} />
+      <button class="wide" type="submit">
+        Sign in
+      </button>
     </form>
-  ),
-})
+    <SignInButtons providers={providers} next={next} />
+    <p class="row apart">
+      <a class="link" href={`/sign-up?next=${encodeURIComponent(next)}`}>
+        Open an account
+      </a>
+      <a class="link" href="/forgot-password">
+        Forgot your password?
+      </a>
+    </p>
+  </section>
+)

@@ -32,9 +32,11 @@ export function problemPage(kind: keyof typeof problems): PageAnswer {
 
 export const leadingPage = (says: string, leadTo: string) => (
   <section class="card narrow">
-    <p role="status">{says}</p>
+    <h1>{says}</h1>
     <p>
-      <a href={leadTo}>Go on</a>
+      <a class="link" href={leadTo}>
+        Go on
+      </a>
     </p>
   </section>
 )
