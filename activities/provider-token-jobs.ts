@@ -74,22 +74,23 @@ async function tendProviderTokens(needs: Needs): Promise<void> {
  * refusal for a withdrawn grant. Throws {@link OAuthProviderTrouble}.
  */
 async function renewTokens(needs: Needs, id: string): Promise<void> {
-  // Filled in as soon as the provider has answered: the refresh token may be another one now, and only we have it.
-  const answered: { keep?: (sql: Sql) => Promise<void> } = {}
+  const asked: { chat?: ChatTokens; answer?: Promise<RenewedTokens | 'denied'> } = {}
   try {
     await needs.sql.begin(async (tx) => {
       const chat = await lockDueChat(tx, id)
       const provider = chat && needs.providers.get(chat.provider)
       if (!provider) return
-      const renewed = await tokensAnew(needs.sealing, provider, chat)
-      if (renewed === 'denied') return endChat(tx, needs.log, chat)
-      answered.keep = (sql) => replaceTokens(sql, chat, renewed)
-      await answered.keep(tx)
+      const answer = tokensAnew(needs.sealing, provider, chat)
+      Object.assign(asked, { chat, answer })
+      const renewed = await answer
+      if (renewed === 'denied') await endChat(tx, needs.log, chat)
+      else await replaceTokens(tx, chat, renewed)
     })
   } catch (error) {
-    const { keep } = answered
-    if (!keep) throw error
-    await insist(() => keep(needs.sql))
+    // The transaction may have failed before the provider answered. The answer may hold a new refresh token that only we have.
+    const [{ chat }, renewed] = [asked, await asked.answer]
+    if (!chat || !renewed || renewed === 'denied') throw error
+    await insist(() => replaceTokens(needs.sql, chat, renewed))
   }
 }
 

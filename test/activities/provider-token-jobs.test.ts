@@ -8,6 +8,7 @@ import { createOAuthProviders } from '../../providers/oauth/providers.ts'
 import { type TokenField, tokenPlace } from '../../providers/oauth/token-place.ts'
 import type { GivenUser } from '../support/api.ts'
 import { somebody, startOAuthApi } from '../support/oauth-rounds.ts'
+import { eventually } from '../support/relays.ts'
 
 const { api, providers: doubles, go } = await startOAuthApi()
 const { config, sealing } = api.services
@@ -178,22 +179,36 @@ test('of many rounds at once one uses a refresh token, and nobody takes the othe
   expect(await auditOf(chat)).toEqual([])
 })
 
-test('a new refresh token is kept even when the connection to Postgres is lost as it arrives', async () => {
-  const chat = await connectedChat('discord')
-  const losing = (provider: OAuthProvider): OAuthProvider => ({
-    ...provider,
-    refresh: async (refreshToken) => {
-      const tokens = await provider.refresh(refreshToken)
-      await api.sql`
-        select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and state = 'idle in transaction'`
-      return tokens
-    },
-  })
-  await round({ around: losing })
-  const row = await rowOf(chat)
-  expect(opened(chat, 'refresh_token', row).text).toBe(doubles.discord.tokensIssued.at(-1)?.refreshToken)
-})
+/** Ends every transaction that waits for a provider, as a restart of Postgres does, and resolves once they are gone. */
+const loseTransactions = () =>
+  eventually(
+    () => api.sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and state = 'idle in transaction'`,
+    (lost) => lost.length === 0,
+  )
+
+test.each(['before', 'after'])(
+  'a new refresh token is kept even when the connection to Postgres is lost %s it comes',
+  async (when) => {
+    const chat = await connectedChat('discord')
+    const losing = (provider: OAuthProvider): OAuthProvider => ({
+      ...provider,
+      refresh: async (refreshToken) => {
+        if (when === 'before') await loseTransactions()
+        const tokens = await provider.refresh(refreshToken)
+        if (when === 'after') await loseTransactions()
+        return tokens
+      },
+    })
+    const issued = doubles.discord.tokensIssued.length
+    await round({ around: losing })
+    expect(doubles.discord.tokensIssued.length).toBe(issued + 1)
+    const row = await rowOf(chat)
+    expect(opened(chat, 'refresh_token', row).text).toBe(doubles.discord.tokensIssued.at(-1)?.refreshToken)
+    expect(row.chat_connected_at).not.toBeNull()
+  },
+)
 
 test('a worker that is stopping begins no more refreshes', async () => {
   const chat = await connectedChat('twitch')
