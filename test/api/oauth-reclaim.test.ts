@@ -69,6 +69,17 @@ test('a sign-up that is just being written gives way as well', async () => {
   expect(account).toEqual({ password_hash: null })
 })
 
+test('an owner who comes twice at once is signed in twice', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const stranger = await api.given.user()
+    const owner = somebody({ email: stranger.email })
+    const backs = [await leave('google', owner), await leave('google', owner), await leave('google', owner)]
+    const answers = await Promise.all(backs.map((back) => comeBack('google', back)))
+    expect(answers.map((one) => one.body.status)).toEqual(['signed_in', 'signed_in', 'signed_in'])
+    for (const { body } of answers) expect((await userOf(api, body.cp_access_jwt)).id).toBe(stranger.userId)
+  }
+})
+
 test('a disabled account is not given to anybody', async () => {
   const user = await api.given.user()
   await api.sql`update users set disabled_at = now() where id = ${user.userId}`

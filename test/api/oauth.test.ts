@@ -187,9 +187,23 @@ describe('a round trip', () => {
     expect(await api.sql`select from auth_sessions where user_id = ${id}`).toHaveLength(1)
   })
 
-  test('with a code that the provider did not issue ends in nothing', async () => {
-    const back = await leave('twitch', somebody())
-    expect(codeOf(await comeBack('twitch', { ...back, code: 'made up' }))).toEqual([400, 'token_invalid'])
+  test.each(['made up', '\0', '\ud800', '../../token?x=1&code=', 'x'.repeat(4096)])(
+    'with a code that the provider did not issue, such as %j, ends in nothing',
+    async (code) => {
+      for (const name of names) {
+        const back = await leave(name, somebody())
+        expect(codeOf(await comeBack(name, { ...back, code }))).toEqual([400, 'token_invalid'])
+      }
+    },
+  )
+
+  test('that another provider says to have answered ends in nothing', async () => {
+    const { iss, ...silent } = await leave('google', somebody())
+    expect(iss).toBe(providers.google.issuerUrl)
+    expect(codeOf(await comeBack('google', silent))).toEqual([400, 'token_invalid'])
+    const back = await leave('google', somebody())
+    const answer = await comeBack('google', { ...back, iss: providers.twitch.issuerUrl })
+    expect(codeOf(answer)).toEqual([400, 'token_invalid'])
   })
 
   test.each([
