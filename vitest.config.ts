@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // With a real browser: `npm run test:system`.
+    exclude: ['test/system/**'],
     globalSetup: ['test/support/servers.ts'],
     // Workers of the Temporal SDK hold native threads: a process each, two at once.
     pool: 'forks',
