@@ -1,5 +1,6 @@
 /** All pages of the site. */
 import type { PageRoute } from './page-route.ts'
+import * as account from './pages/account.tsx'
 import * as approval from './pages/approval.tsx'
 import * as emailVerification from './pages/email-verification.tsx'
 import * as home from './pages/home.ts'
@@ -7,6 +8,7 @@ import * as login from './pages/login.tsx'
 import * as merge from './pages/merge.tsx'
 import * as oauth from './pages/oauth.tsx'
 import * as recovery from './pages/recovery.tsx'
+import * as relays from './pages/relays.tsx'
 import * as signOut from './pages/sign-out.ts'
 import * as signUp from './pages/sign-up.tsx'
 
@@ -30,4 +32,12 @@ export const pages: readonly PageRoute[] = [
   merge.show,
   merge.submit,
   merge.leave,
+
+  relays.show,
+  relays.start,
+  relays.stop,
+  account.show,
+  account.sendVerification,
+  account.unlink,
+  account.signOut,
 ]

@@ -1,0 +1,73 @@
+/** What happened to an account, in words: who reads it wants to know whether all of it was them. */
+import { Ago } from '../moments.tsx'
+import { clientInWords } from './account-sign-ins.tsx'
+
+export interface Entry {
+  readonly id: string
+  readonly at: string
+  readonly actor: 'user' | 'operator' | 'system'
+  readonly action: string
+  readonly ip: string | null
+  readonly client: string | null
+  readonly detail: Readonly<Record<string, string | number | boolean | null>>
+}
+
+const shownMax = 20
+
+const actions: Readonly<Record<string, string>> = {
+  signed_up: 'Account opened',
+  signed_in: 'Signed in',
+  signed_out: 'Signed out',
+  sign_in_failed: 'Sign-in refused: wrong password',
+  signup_refused: 'Someone tried to open an account with your address',
+  email_verified: 'Address confirmed',
+  password_reset_requested: 'Link for a new password asked for',
+  password_reset: 'Password changed',
+  oauth_linked: 'Linked',
+  oauth_unlinked: 'Unlinked',
+  account_reclaimed: 'Taken over by the owner of its address',
+  merge_requested: 'Linking asked for',
+  merge_refused: 'Linking refused: wrong proof',
+  merge_confirmed: 'Linked, after proving that the account is yours',
+  chat_disconnected: 'Chat disconnected',
+  plugin_login_approved: 'Streaming software let in',
+  plugin_login_denied: 'Streaming software turned away',
+  plan_granted: 'Plan given',
+  relay_access_disabled: 'Relays switched off',
+  relay_access_enabled: 'Relays switched on',
+  account_disabled: 'Account switched off',
+  account_enabled: 'Account switched on',
+  session_disconnected: 'Relay ended',
+  session_moved: 'Relay corrected',
+}
+
+export const Activity = ({ entries }: { readonly entries: readonly Entry[] }) => (
+  <section class="card" aria-labelledby="activity">
+    <h2 id="activity">Recent activity</h2>
+    <p class="muted">
+      Something that was not you? <a href="/forgot-password">Change the password</a>: that signs out everywhere.
+    </p>
+    <ol class="entries">
+      {entries.slice(0, shownMax).map((entry) => (
+        <li key={entry.id}>
+          <p>{inWords(entry)}</p>
+          <p class="muted">
+            <Ago at={entry.at} />
+            {entry.actor === 'operator' ? ' · by support' : null}
+            {entry.ip ? ` · ${entry.ip}` : null}
+            {entry.client ? ` · ${clientInWords(entry.client)}` : null}
+          </p>
+        </li>
+      ))}
+    </ol>
+  </section>
+)
+
+const providers: Readonly<Record<string, string>> = { twitch: 'Twitch', google: 'Google', discord: 'Discord' }
+
+/** What the page does not know yet it shows as the trail has it. */
+function inWords({ action, detail }: Entry): string {
+  const said = actions[action] ?? action.replaceAll('_', ' ')
+  const provider = providers[String(detail.provider ?? detail.method)]
+  return provider ? `${said}: ${provider}` : said
+}

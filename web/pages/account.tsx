@@ -1,0 +1,154 @@
+/** The account: whose it is, what its plan includes, how it is signed in to, and what happened to it. */
+import type { ApiAnswer } from '../api.ts'
+import { refusalOf } from '../api.ts'
+import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
+import { Activity, type Entry } from './account-activity.tsx'
+import { type Entitlement, Plan, TimeBank, type Usage } from './account-plan.tsx'
+import { type AuthSession, type LinkedAccount, LinkedAccounts, SignedIn } from './account-sign-ins.tsx'
+
+export const show: PageRoute = {
+  method: 'GET',
+  path: '/account',
+  caller: 'user',
+  handle: (visit) => accountPage(visit),
+}
+
+export const sendVerification: PageRoute = {
+  method: 'POST',
+  path: '/account/verification',
+  caller: 'user',
+  handle: async (visit) => done(visit, await visit.ask('POST', '/api/v1/auth/email/resend', {}), 'verification_sent'),
+}
+
+export const unlink: PageRoute = {
+  method: 'POST',
+  path: '/account/linked/:provider/unlink',
+  caller: 'user',
+  handle: async (visit) => {
+    const provider = encodeURIComponent(visit.params.provider ?? '')
+    return done(visit, await visit.ask('DELETE', `/api/v1/auth/oauth/${provider}`), 'unlinked')
+  },
+}
+
+export const signOut: PageRoute = {
+  method: 'POST',
+  path: '/account/sessions/:id/sign-out',
+  caller: 'user',
+  handle: async (visit) => {
+    const id = encodeURIComponent(visit.params.id ?? '')
+    return done(visit, await visit.ask('DELETE', `/api/v1/auth/sessions/${id}`), 'signed_out')
+  },
+}
+
+/** What the page says of what was just done; the address names it. */
+const notices: Readonly<Record<string, string>> = {
+  linked: 'Linked. You can sign in with it from now on.',
+  chat_connected: 'The chat is connected.',
+  unlinked: 'Not linked any more.',
+  signed_out: 'Signed out there.',
+  verification_sent: 'A new link is on its way to your address. It works for 24 hours.',
+}
+
+/** Back to the page with a notice, or the page with the refusal. */
+const done = (visit: Visit, answer: ApiAnswer, notice: string): Promise<PageAnswer> | PageAnswer =>
+  answer.status < 300 ? { goTo: `/account?done=${notice}` } : accountPage(visit, answer)
+
+const problems: Readonly<Record<string, string>> = {
+  last_sign_in_method:
+    'This is the only way to sign in to your account, so it stays. Link another one first, or set a password.',
+  invalid_request: 'There is no such thing on your account.',
+  not_found: 'There is no such thing on your account any more.',
+}
+
+function problemOf(refused: ApiAnswer): string {
+  const { code, message } = refusalOf(refused)
+  if (code === 'rate_limited') return `Too often. Try again in ${refused.headers.get('retry-after') ?? '60'} seconds.`
+  return problems[code] ?? message
+}
+
+interface Summary {
+  readonly user: {
+    readonly email: string | null
+    readonly email_verified: boolean
+    readonly linked_accounts: readonly LinkedAccount[]
+    readonly created_at: string
+  }
+  readonly entitlement: Entitlement
+  readonly usage: Usage
+}
+
+async function accountPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswer> {
+  const [summary, sessions, providers, audit] = await Promise.all([
+    visit.ask<Summary>('GET', '/api/v1/auth/session?view=dock'),
+    visit.ask<{ sessions?: readonly AuthSession[] }>('GET', '/api/v1/auth/sessions'),
+    visit.ask<{ providers?: readonly { provider: string; configured: boolean }[] }>(
+      'GET',
+      '/api/v1/auth/oauth/providers',
+    ),
+    visit.ask<{ entries?: readonly Entry[] }>('GET', '/api/v1/auth/audit'),
+  ])
+  if (summary.status !== 200) throw new Error(`the api answered ${summary.status} for an account`)
+  const { user, entitlement, usage } = summary.body
+  return {
+    title: 'Account',
+    status: refused?.status ?? 200,
+    page: (
+      <>
+        <h1>Account</h1>
+        <Said problem={refused && problemOf(refused)} notice={notices[visit.query.get('done') ?? '']} />
+        <Profile user={user} />
+        <Plan entitlement={entitlement} />
+        <TimeBank usage={usage} />
+        <LinkedAccounts
+          accounts={user.linked_accounts}
+          configured={(providers.body.providers ?? []).filter((one) => one.configured).map((one) => one.provider)}
+        />
+        <SignedIn sessions={sessions.body.sessions ?? []} />
+        <Activity entries={audit.body.entries ?? []} />
+      </>
+    ),
+  }
+}
+
+const Said = ({ problem, notice }: { readonly problem?: string | undefined; readonly notice?: string | undefined }) => {
+  if (problem)
+    return (
+      <p class="problem" role="alert">
+        {problem}
+      </p>
+    )
+  return notice ? (
+    <p class="notice" role="status">
+      {notice}
+    </p>
+  ) : null
+}
+
+const Profile = ({ user }: { readonly user: Summary['user'] }) => (
+  <section class="card" aria-labelledby="profile">
+    <h2 id="profile">Profile</h2>
+    {user.email === null ? (
+      <p>No email address: you sign in with an account linked below.</p>
+    ) : (
+      <>
+        <p class="row">
+          <span class="code">{user.email}</span>
+          <span class={user.email_verified ? 'badge good' : 'badge warn'}>
+            {user.email_verified ? 'Confirmed' : 'Not confirmed'}
+          </span>
+        </p>
+        {user.email_verified ? null : (
+          <form class="row" method="post" action="/account/verification">
+            <p>Confirm your address: open the link that we sent to it.</p>
+            <button class="second" type="submit">
+              Send the link again
+            </button>
+          </form>
+        )}
+        <p>
+          <a href="/forgot-password">Change the password</a>
+        </p>
+      </>
+    )}
+  </section>
+)
