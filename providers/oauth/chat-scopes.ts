@@ -1,7 +1,7 @@
-/** What a grant has to hold so that its tokens serve for the chat of a channel. People may grant less than they were asked for. */
+/** What is asked for when a chat is connected, and what a grant has to hold to serve for it: people may grant less. */
 import type { OAuthProviderName } from './provider.ts'
 
-const chatScopes: Readonly<Record<OAuthProviderName, readonly string[]>> = {
+export const chatScopes: Readonly<Record<OAuthProviderName, readonly string[]>> = {
   twitch: ['chat:read', 'chat:edit'],
   google: ['https://www.googleapis.com/auth/youtube.readonly'],
   discord: ['guilds'],

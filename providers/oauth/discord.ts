@@ -12,11 +12,13 @@ import {
 import type { OAuthClientConfig } from '../../platform/config.ts'
 import { identityOf, tokensOf } from './answers.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
+import { chatScopes } from './chat-scopes.ts'
 import { inOurWords } from './failures.ts'
 import { type OAuthIdentity, type OAuthProvider, OAuthProviderTrouble } from './provider.ts'
 
 const name = 'discord'
-const scopes = { identity: ['identify', 'email'], chat: ['identify', 'email', 'guilds'] }
+const identityScopes = ['identify', 'email']
+const scopes = { identity: identityScopes, chat: [...identityScopes, ...chatScopes.discord] }
 
 export function createDiscord(client: OAuthClientConfig): OAuthProvider {
   const { issuerUrl } = client

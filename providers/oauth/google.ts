@@ -1,5 +1,6 @@
 /** Google: OpenID Connect by the book. */
 import type { OAuthClientConfig } from '../../platform/config.ts'
+import { chatScopes } from './chat-scopes.ts'
 import { createOpenIdProvider } from './openid.ts'
 import type { OAuthProvider } from './provider.ts'
 
@@ -11,7 +12,7 @@ export const createGoogle = (client: OAuthClientConfig): OAuthProvider =>
     pkce: true,
     scopes: {
       identity: identityScopes,
-      chat: [...identityScopes, 'https://www.googleapis.com/auth/youtube.readonly'],
+      chat: [...identityScopes, ...chatScopes.google],
     },
     parameters: {
       identity: {},

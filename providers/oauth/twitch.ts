@@ -1,5 +1,6 @@
 /** Twitch: OpenID Connect in its own way. No PKCE, no `iss` in the answer, scopes as a list, errors without codes. */
 import type { OAuthClientConfig } from '../../platform/config.ts'
+import { chatScopes } from './chat-scopes.ts'
 import { createOpenIdProvider } from './openid.ts'
 import type { OAuthProvider } from './provider.ts'
 
@@ -12,7 +13,7 @@ export const createTwitch = (client: OAuthClientConfig): OAuthProvider =>
   createOpenIdProvider(client, {
     name: 'twitch',
     pkce: false,
-    scopes: { identity: identityScopes, chat: [...identityScopes, 'chat:read', 'chat:edit'] },
+    scopes: { identity: identityScopes, chat: [...identityScopes, ...chatScopes.twitch] },
     parameters: { identity: parameters, chat: parameters },
     mend: (answer) => ({ ...answer, ...issuerIn(answer, client.issuerUrl), ...scopeIn(answer), ...errorIn(answer) }),
   })
