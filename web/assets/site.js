@@ -12,7 +12,6 @@ function showPassword(button) {
   const input = document.getElementById(button.dataset.shows)
   const show = (isShown) => {
     input.type = isShown ? 'text' : 'password'
-    button.setAttribute('aria-pressed', String(isShown))
     button.firstChild.textContent = isShown ? 'Hide' : 'Show'
   }
   button.hidden = false

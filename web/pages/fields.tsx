@@ -82,7 +82,7 @@ export const NewPasswordField = ({ problem }: Problematic) => (
 const PasswordLabel = ({ children }: { readonly children: string }) => (
   <div class="row apart">
     <label for="password">{children}</label>
-    <button type="button" class="quiet shows" data-shows="password" aria-pressed="false" hidden>
+    <button type="button" class="quiet shows" data-shows="password" hidden>
       Show<span class="unseen"> password</span>
     </button>
   </div>
