@@ -1,0 +1,120 @@
+/** A real Chromium: as a phone or at a desk, light or dark, with or without script. */
+
+import { readFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { atEnd } from '../support/at-end.ts'
+import { findChromium } from './chromium.ts'
+
+export const devices = {
+  desktop: { viewport: { width: 1280, height: 800 } },
+  phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 },
+} as const satisfies Record<string, BrowserContextOptions>
+
+export type Device = keyof typeof devices
+export const schemes = ['light', 'dark'] as const
+
+interface Look {
+  readonly device?: Device
+  readonly scheme?: (typeof schemes)[number]
+  /** Whether pages may run scripts. */
+  readonly script?: boolean
+}
+
+export interface Visitor {
+  readonly context: BrowserContext
+  readonly page: Page
+  /** What no page of ours may cause: errors of scripts, and what the content security policy refused. */
+  readonly faults: readonly string[]
+}
+
+let launched: Promise<Browser> | undefined
+
+/** One browser for all tests of a file; it ends with them. */
+const browser = (): Promise<Browser> => {
+  launched ??= launch()
+  return launched
+}
+
+async function launch(): Promise<Browser> {
+  const executablePath = findChromium()
+  if (!executablePath) throw new Error('there is no Chromium: test/system/requirements.ts says how to get it')
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-background-networking']
+  const started = await chromium.launch({ executablePath, args })
+  atEnd(() => started.close())
+  return started
+}
+
+/** Somebody who was never here, with cookies of their own. */
+export async function visitor({ device = 'desktop', scheme = 'light', script = true }: Look = {}): Promise<Visitor> {
+  const context = await (await browser()).newContext({
+    ...devices[device],
+    colorScheme: scheme,
+    reducedMotion: 'reduce',
+    javaScriptEnabled: script,
+    locale: 'en-GB',
+  })
+  context.setDefaultTimeout(20_000)
+  const page = await context.newPage()
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('console', (message) => {
+    if (message.type() === 'error' && /content security policy/i.test(message.text())) faults.push(message.text())
+  })
+  return { context, page, faults }
+}
+
+const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface Violation {
+  readonly id: string
+  readonly help: string
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
+}
+
+/** Nothing on the page hinders anybody, as far as axe can tell. */
+export async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(axe)
+  const { violations } = (await page.evaluate(
+    `axe.run(document, { runOnly: { type: 'tag', values: ${JSON.stringify(tags)} } })`,
+  )) as { violations: Violation[] }
+  expect(violations.map(told), `${page.url()} is not accessible`).toEqual([])
+}
+
+const told = ({ id, help, nodes }: Violation): string =>
+  `${id}: ${help}\n${nodes.map((node) => `  ${node.html}\n    ${node.failureSummary ?? ''}`).join('\n')}`
+
+/** Nothing sticks out sideways, down to the width of the smallest phones. */
+export async function expectFits(page: Page): Promise<void> {
+  const usual = page.viewportSize()
+  await page.setViewportSize({ width: 320, height: 640 })
+  const wide = (await page.evaluate(`[...document.querySelectorAll('body *')]
+    .filter((one) => document.scrollingElement.scrollWidth > 320 && one.getBoundingClientRect().right > 320)
+    .map((one) => one.outerHTML.slice(0, 120))`)) as string[]
+  if (usual) await page.setViewportSize(usual)
+  expect(wide, `${page.url()} does not fit into 320 pixels`).toEqual([])
+}
+
+/** Whatever is pressed is at least 44 pixels high; links within sentences are as high as their line. */
+export async function expectTouchable(page: Page): Promise<void> {
+  const small =
+    (await page.evaluate(`[...document.querySelectorAll('button, select, summary, nav a, a.button, a.link, ' +
+      'input:not([type="hidden"], [type="checkbox"], [type="radio"])')]
+    .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 44)
+    .map((one) => one.getBoundingClientRect().height + ' ' + one.outerHTML.slice(0, 120))`)) as string[]
+  expect(small, `${page.url()} has targets that are too small for thumbs`).toEqual([])
+}
+
+/** Where pictures of pages are kept for people to look at. */
+const screens = join(tmpdir(), 'relay-screens')
+
+/** Takes a picture of the whole page. */
+export async function photograph(page: Page, name: string): Promise<void> {
+  await mkdir(screens, { recursive: true })
+  await page.screenshot({ path: join(screens, `${name}.png`), fullPage: true })
+}
