@@ -22,11 +22,12 @@ export const dayInWords = (at: Date): string =>
 /** `3 December 2026, 14:05 UTC`. */
 export const momentInWords = (at: Date): string => `${dayInWords(at)}, ${at.toISOString().slice(11, 16)} UTC`
 
-/** `0 h`, `45 min`, `12 h 30 min`. */
+/** `45 min`, `9 h 30 min`, and from ten hours on without minutes: `12 h`. */
 export function hoursInWords(seconds: number): string {
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)]
-  if (hours === 0 && minutes > 0) return `${minutes} min`
-  return minutes === 0 ? `${hours} h` : `${hours} h ${minutes} min`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min`
+  if (minutes >= 600) return `${Math.round(minutes / 60)} h`
+  return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
 /** What is left of a time that runs out: `1:45`. */

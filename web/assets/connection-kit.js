@@ -21,6 +21,8 @@ function heldBy(id) {
 
 async function copy(button) {
   const says = button.querySelector('[data-says]')
+  if (says.dataset.said) return
+  says.dataset.said = says.textContent
   try {
     await navigator.clipboard.writeText(heldBy(button.dataset.copy))
     says.textContent = 'Copied'
@@ -32,7 +34,8 @@ async function copy(button) {
   const told = button.textContent
   if (news) news.textContent = told
   setTimeout(() => {
-    says.textContent = 'Copy'
+    says.textContent = says.dataset.said
+    delete says.dataset.said
     if (news?.textContent === told) news.textContent = ''
   }, saidMillis)
 }

@@ -32,17 +32,19 @@ export function LinkedAccounts({ accounts, configured }: Linkable) {
       <h2 id="linked">Linked accounts</h2>
       <p class="muted">Whoever can enter one of these can enter this account.</p>
       {shown.length === 0 ? <p>None can be linked here.</p> : null}
-      <ul class="entries">
-        {shown.map((account) => (
-          <li class="row apart" key={account.provider}>
-            <span class="row">
-              <strong>{names[account.provider]}</strong>
-              {account.linked ? <span class="badge good">Linked</span> : null}
-            </span>
-            <Choices account={account} isConfigured={configured.includes(account.provider)} />
-          </li>
-        ))}
-      </ul>
+      {shown.length > 0 ? (
+        <ul class="entries">
+          {shown.map((account) => (
+            <li class="row apart" key={account.provider}>
+              <span class="row">
+                <strong>{names[account.provider]}</strong>
+                {account.linked ? <span class="badge good">Linked</span> : null}
+              </span>
+              <Choices account={account} isConfigured={configured.includes(account.provider)} />
+            </li>
+          ))}
+        </ul>
+      ) : null}
     </section>
   )
 }

@@ -146,7 +146,9 @@ const Profile = ({ user }: { readonly user: Summary['user'] }) => (
           </form>
         )}
         <p>
-          <a href="/forgot-password">Change the password</a>
+          <a class="target" href="/forgot-password">
+            Change the password
+          </a>
         </p>
       </>
     )}

@@ -34,7 +34,7 @@ export function ConnectionKit({ sessionId, connectionId, connect }: Shown) {
           Import Settings. A version that does not take it needs the three values under BELABOX.
         </DeepLink>
       </Software>
-      <Software name="Larix Broadcaster" on="iPhone, Android">
+      <Software name="Larix" on="iPhone, Android">
         <DeepLink id={id('larix')} app="Larix" link={kit.larixLink}>
           Scan the code with the phone’s camera. Larix uses one network at a time: it knows SRT, but not SRTLA.
         </DeepLink>
@@ -54,9 +54,9 @@ export function ConnectionKit({ sessionId, connectionId, connect }: Shown) {
         <Value id={id('obs')} label="Input" value={kit.obsInput} />
       </Software>
       <Software name="Anything else" on="plain addresses">
-        <Value id={id('srtla')} label="Stream to, by SRTLA" value={connect.srtla_url} />
-        <Value id={id('srt')} label="Stream to, by SRT" value={connect.srt_url} />
-        <Value id={id('player')} label="Play from" value={connect.player_url} />
+        <Value id={id('srtla')} label="Stream by SRTLA" value={connect.srtla_url} />
+        <Value id={id('srt')} label="Stream by SRT" value={connect.srt_url} />
+        <Value id={id('player')} label="Play" value={connect.player_url} />
         <Value id={id('stats')} label="Statistics" value={connect.stats_url} />
       </Software>
     </>
@@ -71,12 +71,14 @@ interface SoftwareParts {
 }
 
 const Software = ({ name, on, children }: SoftwareParts) => (
-  <section class="software">
-    <h4>
-      {name} <span class="muted">{on}</span>
-    </h4>
-    {children}
-  </section>
+  <details class="software">
+    <summary>
+      <h4>
+        {name} <span class="muted">{on}</span>
+      </h4>
+    </summary>
+    <div class="software-steps">{children}</div>
+  </details>
 )
 
 interface DeepLinkParts {
@@ -93,7 +95,7 @@ const DeepLink = ({ id, app, link, children }: DeepLinkParts) => (
       <button class="touch" type="button" data-follow={id}>
         Open in {app}
       </button>
-      <Copy id={id} what={`the link for ${app}`} />
+      <Copy id={id} says="Copy link" what={`for ${app}`} />
     </div>
     <details data-secret>
       <summary>
@@ -118,26 +120,24 @@ interface ValueParts {
 
 const Value = ({ id, label, value }: ValueParts) => (
   <div class="value">
-    <div class="row apart">
-      <span>
-        {label} <span aria-hidden="true">••••••</span>
-      </span>
-      <Copy id={id} what={label} />
-    </div>
     <details data-secret>
       <summary>
-        Show<span class="unseen"> {label}</span>
+        <span>
+          <span class="unseen">Show </span>
+          {label} <span aria-hidden="true">••••</span>
+        </span>
       </summary>
       <code class="code" id={id}>
         {value}
       </code>
     </details>
+    <Copy id={id} says="Copy" what={label} />
   </div>
 )
 
-const Copy = ({ id, what }: { readonly id: string; readonly what: string }) => (
+const Copy = ({ id, says, what }: { readonly id: string; readonly says: string; readonly what: string }) => (
   <button class="second scripted" type="button" data-copy={id}>
-    <span data-says>Copy</span>
+    <span data-says>{says}</span>
     <span class="unseen"> {what}</span>
   </button>
 )

@@ -69,7 +69,7 @@ function Now({ session, region }: Shown) {
           {label}
         </span>
       </div>
-      <p class="relay-says">
+      <p>
         <Says session={session} />
       </p>
       <p class="muted">
@@ -89,17 +89,17 @@ function badgeOf(session: Session): { badge: 'good' | 'warn' | 'bad'; label: str
   if (session.state === 'active') return { badge: 'good', label: 'Ready' }
   if (session.state === 'provisioning') return { badge: 'warn', label: 'Getting a relay …' }
   if (session.state === 'stopped') return { badge: 'bad', label: 'Stopped' }
-  return isStopping(session) ? { badge: 'warn', label: 'Stopping' } : { badge: 'bad', label: 'No contact' }
+  return isStopping(session) ? { badge: 'warn', label: 'Stopping' } : { badge: 'bad', label: 'Lost contact' }
 }
 
 function Says({ session }: { readonly session: Session }) {
   const left = <Countdown until={session.grace_ends_at} />
-  if (session.state === 'active') return <>Stream to it whenever you like.</>
-  if (session.state === 'provisioning') return <>This takes a few seconds, sometimes a few minutes.</>
+  if (session.state === 'active') return <>Stream whenever you like.</>
+  if (session.state === 'provisioning') return <>Usually takes a few seconds.</>
   if (session.state === 'stopped') return <>It is gone. Start another one below.</>
-  if (isStopping(session)) return <>A stream goes on until it stops. {left} left.</>
-  if (session.reason === 'health_lost') return <>We lost contact and wait for it. {left} left.</>
-  return <>It was taken off by us. {left} left.</>
+  if (isStopping(session)) return <>It still runs: {left} left.</>
+  if (session.reason === 'health_lost') return <>It may come back: {left} left.</>
+  return <>We took it off: {left} left.</>
 }
 
 /** Not read out every second; the script lets it run. */

@@ -130,7 +130,9 @@ const Relays = ({ problem, sessions, entitlement, regions, capacity, wanted }: S
       <p role="status" data-news />
       <p class="muted row">
         <span role="status" data-freshness />
-        <a href="/relays">Refresh</a>
+        <a class="target" href="/relays">
+          Refresh
+        </a>
       </p>
     </div>
     <div class="relays" data-relays>
