@@ -47,13 +47,16 @@ const outage = new Set([
   '53300',
   '57014',
   '55P03',
+  // Two transactions in each other's way: one of them may simply try again.
+  '40P01',
+  '40001',
   '08006',
   '08001',
   '08003',
   '08004',
 ])
 
-/** True when Postgres is away, starting, stopping or out of connections: the same request may succeed later. */
+/** True when Postgres is away, starting, stopping, out of connections or busy: the same request may succeed later. */
 export const isOutage = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && outage.has(String(error.code))
 

@@ -206,6 +206,7 @@ describe('while Postgres is away', () => {
       TEMPORAL_ADDRESS: inject('temporalAddress'),
       SVC_JWT_SECRET: randomBytes(48).toString('base64'),
       SVC_RELAY_AUTH_SECRET: relaySecret,
+      OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
       PORT: '0',
     })
     const log = createLog('api', 'silent')
