@@ -1,4 +1,5 @@
 /** The api as the site asks it: over REST, on behalf of a visitor. */
+import { isPlainPath } from './plain-path.ts'
 
 /** Whom the site asks for. The api counts and keeps the address as if the visitor had asked it. */
 export interface Visitor {
@@ -24,7 +25,10 @@ export interface ApiAnswer<Body = unknown> {
 }
 
 export interface Api {
-  /** @param path below the api's address, from `/api/v1/` on. Throws {@link ApiAway}. */
+  /**
+   * @param path below the api's address, from `/api/v1/` on. One that the api can't have is answered as the api would.
+   * Rejects with {@link ApiAway}.
+   */
   ask<Body = unknown>(method: string, path: string, asking: Asking): Promise<ApiAnswer<Body>>
 }
 
@@ -36,24 +40,15 @@ export class ApiAway extends Error {
 const answerMillisMax = 20_000
 
 export const createApi = (apiUrl: string): Api => ({
-  ask: async <Body>(method: string, path: string, { visitor, bearer, headers, body }: Asking) => {
+  ask: async <Body>(method: string, path: string, asking: Asking) => {
+    // Parts of it may be what a visitor wrote: they name a thing, and are no way to another one.
+    if (!isPlainPath(path.split('?')[0] ?? '')) return nothingThere as ApiAnswer<Body>
     try {
       const response = await fetch(apiUrl + path, {
         method,
         redirect: 'manual',
         signal: AbortSignal.timeout(answerMillisMax),
-        headers: {
-          Accept: 'application/json',
-          'User-Agent': visitor.userAgent,
-          // The only entry: whatever the visitor claimed was judged where it came in.
-          'X-Forwarded-For': visitor.ip,
-          ...(body !== undefined && !(body instanceof Uint8Array) ? { 'Content-Type': 'application/json' } : {}),
-          ...headers,
-          ...(bearer ? { Authorization: `Bearer ${bearer}` } : {}),
-        },
-        ...(body === undefined
-          ? {}
-          : { body: body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
+        ...sent(asking),
       })
       const bytes = new Uint8Array(await response.arrayBuffer())
       return { status: response.status, headers: response.headers, bytes, body: parsed(response, bytes) as Body }
@@ -62,6 +57,31 @@ export const createApi = (apiUrl: string): Api => ({
     }
   },
 })
+
+function sent({ visitor, bearer, headers = {}, body }: Asking): { headers: Record<string, string>; body?: BodyInit } {
+  const isJson = body !== undefined && !(body instanceof Uint8Array)
+  const all = {
+    accept: 'application/json',
+    'user-agent': visitor.userAgent,
+    // The only entry: whatever the visitor claimed was judged where it came in.
+    'x-forwarded-for': visitor.ip,
+    ...(isJson ? { 'content-type': 'application/json' } : {}),
+    ...headers,
+    ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
+  }
+  return {
+    // A visitor may send what no header of ours can hold.
+    headers: Object.fromEntries(Object.entries(all).map(([name, value]) => [name, value.replaceAll(/[^ -~]/g, '')])),
+    ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : (body as Uint8Array<ArrayBuffer>) }),
+  }
+}
+
+const nothingThere: ApiAnswer = {
+  status: 404,
+  headers: new Headers(),
+  body: { error: { code: 'not_found', message: 'There is no such thing here.' } },
+  bytes: new Uint8Array(),
+}
 
 const parsed = (response: Response, bytes: Uint8Array): unknown =>
   bytes.length > 0 && response.headers.get('content-type')?.startsWith('application/json')

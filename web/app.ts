@@ -1,6 +1,5 @@
 /** The site's HTTP application: what happens to every request before and after its page. */
 import { Router } from '@koa/router'
-import helmet from 'helmet'
 import Koa, { type Context, type Middleware } from 'koa'
 import type { VNode } from 'preact'
 import type { SiteConfig } from '../platform/config.ts'
@@ -8,15 +7,17 @@ import type { Logger } from '../platform/log.ts'
 import { type Api, ApiAway } from './api.ts'
 import type { Assets } from './assets.ts'
 import { forward } from './backend-for-frontend.ts'
-import { refreshPath, setCookies } from './cookies.ts'
+import { setCookies, signedOut } from './cookies.ts'
 import { html } from './document.tsx'
+import { localPath } from './local-path.ts'
 import type { PageAnswer, PageRoute } from './page-route.ts'
 import { leadingPage, problemPage } from './pages/problem.tsx'
 import { pages } from './pages.ts'
 import type { Refreshing } from './refreshing.ts'
-import { renew } from './renewal.ts'
-import { BodyTooLarge } from './request-body.ts'
+import { goAndRenew, isJustRenewed, renew, returnPath } from './renewal.ts'
+import { BodyBrokenOff, BodyTooLarge } from './request-body.ts'
 import { arrivesFromElsewhere, isFromElsewhere } from './same-origin.ts'
+import { securityHeaders } from './security-headers.ts'
 import { isSignedIn, mustRenew, SignInOver, startVisit, visitorOf } from './visits.ts'
 
 export interface Site {
@@ -33,50 +34,28 @@ export function createApp(site: Site): Koa {
   app.silent = true
   app.use(securityHeaders(site.config))
   app.use(answerProblems(site))
+  app.use(refuseUnreadable(site))
   app.use(serveAssets(site.assets))
   app.use(refuseWritesFromElsewhere(site))
   const router = new Router({ sensitive: true, strict: true })
   router.get('/livez', (ctx) => {
     ctx.body = { status: 'ok' }
   })
-  router.register(`${refreshPath}/return`, ['GET', 'POST'], (ctx) => renew(ctx, site))
+  router.register(returnPath, ['GET', 'POST'], (ctx) => renew(ctx, site))
   for (const page of pages) mount(router, page, site)
   app.use(router.routes())
   app.use(backendForFrontend(site))
-  app.use((ctx) => answer(ctx, site, problemPage('not_found')))
+  app.use(refuseUnknown(site, router))
   return app
 }
 
-/** The same for every reply, so they are made once. No inline script or style, and in nobody's frame. */
-function securityHeaders({ siteUrl }: SiteConfig): Middleware {
-  const fixed: [string, string][] = []
-  const note = { setHeader: (name: string, value: string) => fixed.push([name, value]), removeHeader() {} }
-  helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'none'"],
-        scriptSrc: ["'self'"],
-        styleSrc: ["'self'"],
-        imgSrc: ["'self'"],
-        connectSrc: ["'self'"],
-        formAction: ["'self'"],
-        baseUri: ["'none'"],
-        frameAncestors: ["'none'"],
-      },
-    },
-    crossOriginResourcePolicy: { policy: 'same-origin' },
-    referrerPolicy: { policy: 'no-referrer' },
-    frameguard: { action: 'deny' },
-    strictTransportSecurity: siteUrl.startsWith('https:'),
-  })({} as never, note as never, () => {})
-  return async (ctx, next) => {
-    for (const [name, value] of fixed) ctx.res.setHeader(name, value)
-    // Pages show what only their reader may see; assets say otherwise for themselves.
-    ctx.set('Cache-Control', 'no-store')
-    await next()
-  }
-}
+/** An address that is no path of ours by its looks: a proxy's request, or one that can't be read. */
+const refuseUnreadable =
+  (site: Site): Middleware =>
+  (ctx, next) =>
+    ctx.url.startsWith('/') && URL.canParse(`http://site.invalid${ctx.url}`)
+      ? next()
+      : answer(ctx, site, { ...problemPage('not_found'), status: 400 })
 
 const serveAssets =
   (assets: Assets): Middleware =>
@@ -89,13 +68,17 @@ const serveAssets =
   }
 
 /** A request that changes something and was sent by another site's page does nothing. */
-const refuseWritesFromElsewhere =
-  (site: Site): Middleware =>
-  (ctx, next) => {
-    if (!isFromElsewhere(ctx, new URL(site.config.siteUrl).origin)) return next()
-    if (ctx.path.startsWith('/api/')) return answerJson(ctx, [403, 'forbidden', 'This was sent from another site.'])
+function refuseWritesFromElsewhere(site: Site): Middleware {
+  const { origin } = new URL(site.config.siteUrl)
+  return (ctx, next) => {
+    if (!isFromElsewhere(ctx, origin)) return next()
+    if (isForScripts(ctx)) return answerJson(ctx, [403, 'forbidden', 'This was sent from another site.'])
     return answer(ctx, site, problemPage('forbidden'))
   }
+}
+
+/** Who reads the answer: a page's script, or a person. */
+const isForScripts = (ctx: Context): boolean => ctx.path.startsWith('/api/') && ctx.path !== returnPath
 
 /** One page in its order: who comes from where, whether their sign-in has to be renewed first, and only then the page. */
 function mount(router: Router, page: PageRoute, site: Site): void {
@@ -103,25 +86,26 @@ function mount(router: Router, page: PageRoute, site: Site): void {
     const signedIn = isSignedIn(ctx)
     // Strict cookies don't come along from elsewhere. A step of our own fetches them, or a signed-in person seems a stranger.
     if (!signedIn && !page.arrival && arrivesFromElsewhere(ctx))
-      return answer(ctx, site, { leadTo: ctx.url, says: 'One moment …' })
-    if (page.caller === 'user' && !signedIn)
-      return answer(ctx, site, { goTo: `/login?next=${encodeURIComponent(page.method === 'GET' ? ctx.url : '/')}` })
-    if (mustRenew(ctx) && !page.arrival) return goAndRenew(ctx)
+      return answer(ctx, site, { leadTo: localPath(ctx.url, '/'), says: 'One moment …' })
+    if (page.caller === 'user' && !signedIn) {
+      // Browsers drop cookies one by one: the refresh token's may still be there.
+      if (page.method === 'GET' && !isJustRenewed(ctx)) return goAndRenew(ctx)
+      return answer(ctx, site, { goTo: loginPath(page, ctx) })
+    }
+    if (mustRenew(ctx) && !page.arrival && !isJustRenewed(ctx)) return goAndRenew(ctx)
     try {
       return answer(ctx, site, await page.handle(await startVisit(ctx, site)))
     } catch (error) {
-      if (error instanceof SignInOver) return goAndRenew(ctx)
-      throw error
+      if (!(error instanceof SignInOver)) throw error
+      if (!isJustRenewed(ctx)) return goAndRenew(ctx)
+      return answer(ctx, site, { goTo: page.caller === 'user' ? loginPath(page, ctx) : '/login', cookies: signedOut })
     }
   })
 }
 
-/** To where the refresh token's cookie goes, and back here with the same method and form. */
-function goAndRenew(ctx: Context): void {
-  ctx.status = 307
-  ctx.set('Location', `${refreshPath}/return?to=${encodeURIComponent(ctx.url)}`)
-  ctx.body = ''
-}
+/** The login page, and from there back to the page; what was sent with a form has to be done again. */
+const loginPath = (page: PageRoute, ctx: Context): string =>
+  `/login?next=${encodeURIComponent(page.method === 'GET' ? ctx.url : '/')}`
 
 const backendForFrontend =
   (site: Site): Middleware =>
@@ -154,18 +138,28 @@ function answer(ctx: Context, { assets }: Site, reply: PageAnswer): void {
   }
 }
 
+/** A known page asked by another method is told so, everything else is unknown. */
+const refuseUnknown =
+  (site: Site, router: Router): Middleware =>
+  (ctx) => {
+    const allowed = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods))
+    if (allowed.size > 0) ctx.set('Allow', [...allowed].sort().join(', '))
+    answer(ctx, site, { ...problemPage('not_found'), status: allowed.size > 0 ? 405 : 404 })
+  }
+
 const answerProblems =
   (site: Site): Middleware =>
   async (ctx, next) => {
     try {
       await next()
     } catch (error) {
+      // Nobody is there any more to be answered.
+      if (error instanceof BodyBrokenOff) return
       const kind = error instanceof ApiAway ? 'away' : error instanceof BodyTooLarge ? 'too_large' : 'broken'
       if (kind === 'broken') site.log.error({ err: error, method: ctx.method }, 'a page failed')
-      if (ctx.path.startsWith('/api/')) answerJson(ctx, jsonProblems[kind])
+      if (isForScripts(ctx)) answerJson(ctx, jsonProblems[kind])
       else answer(ctx, site, problemPage(kind))
       if (kind === 'away') ctx.set('Retry-After', '2')
-      if (kind === 'too_large') ctx.set('Connection', 'close')
     }
   }
 

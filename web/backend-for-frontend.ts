@@ -7,26 +7,28 @@ import type { Api, ApiAnswer, Visitor } from './api.ts'
 import {
   type Cookie,
   isTokenSet,
-  readCookie,
-  refreshCookie,
+  readAccessToken,
+  readRefreshToken,
   refreshPath,
-  sessionCookie,
   signedIn,
   signedOut,
 } from './cookies.ts'
+import { isPlainPath } from './plain-path.ts'
 import type { Refreshing } from './refreshing.ts'
 import { readRequestBody } from './request-body.ts'
 
 /** What a page's request may bring to the api. Its Authorization is not among them, nor anything about the connection. */
 const requestHeaders = ['content-type', 'idempotency-key', 'accept-language']
-/** What the api's answer may bring to a page. */
+/**
+ * What the api's answer may bring to a page. Not how to authenticate: a browser would ask the person for it. Not how it is
+ * encoded: it has been decoded.
+ */
 const replyHeaders = [
   'content-type',
   'cache-control',
   'retry-after',
   'ratelimit',
   'ratelimit-policy',
-  'www-authenticate',
   'allow',
   'x-request-id',
 ]
@@ -43,32 +45,39 @@ interface Needs {
   readonly refreshing: Refreshing
 }
 
-/** Throws {@link ApiAway} and {@link BodyTooLarge}. */
+/** Rejects with `ApiAway`, `BodyTooLarge` and `BodyBrokenOff`. */
 export async function forward(ctx: Context, visitor: Visitor, { api, refreshing }: Needs): Promise<Forwarded> {
-  const [path = ''] = ctx.req.url?.split('?') ?? []
+  const [path = ''] = ctx.url.split('?')
   if (!isForPages(path)) return refused(404, 'not_found', 'There is no such thing here.')
+  if (!methods.includes(ctx.method)) {
+    const refusal = refused(405, 'method_not_allowed', 'Nothing here is asked that way.')
+    return { ...refusal, headers: { ...refusal.headers, allow: methods.join(', ') } }
+  }
   if (path === refreshPath && ctx.method === 'POST') return refresh(ctx, visitor, refreshing)
-  const body = await readRequestBody(ctx.req)
-  const answer = await api.ask(ctx.method, path + ctx.search, {
+  const isRead = ctx.method === 'GET' || ctx.method === 'HEAD'
+  const body = isRead ? undefined : await readRequestBody(ctx.req)
+  // The head of an answer is that of the whole answer, which our own server then leaves out.
+  const answer = await api.ask(isRead ? 'GET' : ctx.method, ctx.url, {
     visitor,
-    bearer: readCookie(ctx.get('cookie'), sessionCookie),
+    bearer: readAccessToken(ctx),
     headers: present(requestHeaders, (name) => ctx.get(name)),
-    body: body.length > 0 ? body : undefined,
+    body: body && body.length > 0 ? body : undefined,
   })
   if (path === '/api/v1/auth/logout' && answer.status < 300) return { ...presented(answer), cookies: signedOut }
   return presented(answer)
 }
 
-/** Plain paths below the api only: none that another server may read as a different one, and nothing of the operators'. */
-const isForPages = (path: string): boolean =>
-  path.startsWith('/api/v1/') &&
-  /^[\w/.~-]+$/.test(path) &&
-  !/\/\.{0,2}(\/|$)/.test(path.slice(1)) &&
-  !/^\/api\/v1\/admin(\/|$)/i.test(path)
+const methods = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT']
 
-/** The refresh token comes from its cookie, which goes to this path only. */
+/** What operators, relays and the billing provider ask is nothing for a browser with somebody's cookies. */
+const notForPages = /^\/api\/v1\/(admin|relay\/health|billing\/webhook)(\/|$)/i
+
+const isForPages = (path: string): boolean =>
+  path.startsWith('/api/v1/') && isPlainPath(path) && !notForPages.test(path)
+
+/** The refresh token comes from its cookie, which goes to this path only; what a script sends is not even read. */
 async function refresh(ctx: Context, visitor: Visitor, refreshing: Refreshing): Promise<Forwarded> {
-  const token = readCookie(ctx.get('cookie'), refreshCookie)
+  const token = readRefreshToken(ctx)
   const tokens = token ? await refreshing.refresh(token, visitor) : undefined
   if (!tokens)
     return { ...refused(401, 'invalid_refresh_token', 'You are signed out: sign in again.'), cookies: signedOut }

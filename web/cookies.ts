@@ -49,16 +49,34 @@ export const setCookies = (ctx: Context, cookies: readonly Cookie[]): void => {
   if (cookies.length > 0) ctx.append('Set-Cookie', cookies.map(written))
 }
 
-const written = ({ name, value, path, maxAgeSeconds, sameSite }: Cookie): string =>
-  `${name}=${value}; Path=${path}; Max-Age=${maxAgeSeconds}; HttpOnly; Secure; SameSite=${sameSite}`
+function written({ name, value, path, maxAgeSeconds, sameSite }: Cookie): string {
+  if (!/^[\w.~+/=-]*$/.test(value)) throw new Error(`the value of ${name} would end before its end`)
+  return `${name}=${value}; Path=${path}; Max-Age=${maxAgeSeconds}; HttpOnly; Secure; SameSite=${sameSite}`
+}
 
-/** One cookie of a request; of several with the same name the first, which is the one with the longest path. */
+/**
+ * One cookie of a request. A sibling host can add cookies for ours, by the same name and with a path that puts them in front:
+ * of several that differ none counts, rather than one that signs a person in as somebody else.
+ */
 export function readCookie(header: string | undefined, name: string): string | undefined {
-  for (const part of (header ?? '').split(';')) {
-    const [key = '', ...value] = part.split('=')
-    if (key.trim() === name) return value.join('=').trim()
-  }
-  return undefined
+  const values = (header ?? '')
+    .split(';')
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(`${name}=`))
+    .map((pair) => pair.slice(name.length + 1))
+  return new Set(values).size === 1 ? values[0] : undefined
+}
+
+/** What goes into an Authorization header, so it is a JWT by its looks or nothing. */
+export function readAccessToken(ctx: Context): string | undefined {
+  const value = readCookie(ctx.get('cookie'), sessionCookie)
+  return value && value.length <= 4096 && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value) ? value : undefined
+}
+
+/** There only on the way to where it is exchanged. */
+export function readRefreshToken(ctx: Context): string | undefined {
+  const value = readCookie(ctx.get('cookie'), refreshCookie)
+  return value && /^[\w-]{16,512}$/.test(value) ? value : undefined
 }
 
 /** Whether an access token is over, or about to be, by what it says of itself; the api judges whether it is true. */

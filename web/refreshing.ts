@@ -1,10 +1,11 @@
 /**
  * Exchanging refresh tokens for browsers. Tabs that ask at once with the same token share one exchange and its result, and
  * so does one that comes a moment later with the token that was just replaced: each would else make the other's token a
- * replaced one, and the api ends a sign-in whose replaced token is used again.
+ * replaced one, and the api ends a sign-in whose replaced token is used again. Other processes know nothing of it: where
+ * there are several, all requests of a browser have to come to the same one (docs/operating.md).
  */
 import { createHash } from 'node:crypto'
-import type { Api, Visitor } from './api.ts'
+import { type Api, ApiAway, type Visitor } from './api.ts'
 import { isTokenSet, type TokenSet } from './cookies.ts'
 
 /** As long as the api honours a replaced token. */
@@ -12,7 +13,7 @@ const rememberedMillis = 15_000
 const rememberedMax = 10_000
 
 export interface Refreshing {
-  /** The next token set, or undefined when the token is worth nothing any more. Throws when the api is away. */
+  /** The next token set, or undefined when the token is worth nothing any more. Rejects with {@link ApiAway}. */
   refresh(refreshToken: string, visitor: Visitor): Promise<TokenSet | undefined>
 }
 
@@ -23,7 +24,8 @@ export function createRefreshing(api: Api): Refreshing {
     const answer = await api.ask('POST', '/api/v1/auth/refresh', { visitor, body: { refresh_token: refreshToken } })
     if (answer.status === 200 && isTokenSet(answer.body)) return answer.body
     if (answer.status < 500 && answer.status !== 429) return undefined
-    throw new Error(`the api answered ${answer.status}`)
+    // Not a word on what the token is worth.
+    throw new ApiAway(`the api answered a refresh with ${answer.status}`)
   }
 
   return {

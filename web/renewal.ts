@@ -1,29 +1,64 @@
-/** Renewing a sign-in on the way to a page: here the refresh token's cookie comes along, to the page it does not. */
+/**
+ * Renewing a sign-in on the way to a page. The refresh token's cookie comes along to one path only, so the browser is sent
+ * there, and back with the new cookies, by its own means: method and form are kept, and the person notices nothing.
+ */
+import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
-import { ApiAway } from './api.ts'
-import type { Site } from './app.ts'
-import { readCookie, refreshCookie, setCookies, signedIn, signedOut } from './cookies.ts'
+import {
+  type Cookie,
+  readAccessToken,
+  readCookie,
+  readRefreshToken,
+  refreshPath,
+  setCookies,
+  signedIn,
+  signedOut,
+} from './cookies.ts'
 import { localPath } from './local-path.ts'
+import type { Refreshing } from './refreshing.ts'
 import { visitorOf } from './visits.ts'
 
-/** Answers with the way back, method and form kept. Without a refresh token that counts the person is signed out there. */
-export async function renew(ctx: Context, { refreshing }: Site): Promise<void> {
-  const to = localPath(new URLSearchParams(ctx.search).get('to'), '/')
-  const site = ctx.get('sec-fetch-site')
-  // Another site may send a browser here, without its cookies: that is no reason to sign anybody out.
-  if (site !== 'cross-site' && site !== 'same-site') setCookies(ctx, await exchanged(ctx, refreshing))
+export const returnPath = `${refreshPath}/return`
+
+/** Which access token came out of a renewal a moment ago; of no use to anybody who reads it. */
+const renewedCookie = 'svc_renewed'
+/** Long enough for the way back to a page, and much less than an access token lives. */
+const renewedSeconds = 10
+
+export function goAndRenew(ctx: Context): void {
+  redirect(ctx, `${returnPath}?to=${encodeURIComponent(ctx.url)}`)
+}
+
+/** Whether the browser was there just now and came back with what it brings: going again would go on for ever. */
+export const isJustRenewed = (ctx: Context): boolean =>
+  readCookie(ctx.get('cookie'), renewedCookie) === markOf(readAccessToken(ctx))
+
+/**
+ * Answers with the way back. Without a refresh token nothing changes: another site may have sent the browser here, which
+ * then leaves its cookies at home, and that is no reason to sign anybody out. Rejects with `ApiAway`.
+ */
+export async function renew(ctx: Context, { refreshing }: { readonly refreshing: Refreshing }): Promise<void> {
+  const refreshToken = readRefreshToken(ctx)
+  if (refreshToken) {
+    const tokens = await refreshing.refresh(refreshToken, visitorOf(ctx))
+    setCookies(ctx, tokens ? [...signedIn(tokens), mark(tokens.cp_access_jwt)] : [...signedOut, mark(undefined)])
+  } else setCookies(ctx, [mark(readAccessToken(ctx))])
+  redirect(ctx, localPath(new URLSearchParams(ctx.search).get('to'), '/'))
+}
+
+/** With the method and the form that came. */
+function redirect(ctx: Context, location: string): void {
   ctx.status = 307
-  ctx.set('Location', to)
+  ctx.set('Location', location)
   ctx.body = ''
 }
 
-async function exchanged(ctx: Context, refreshing: Site['refreshing']) {
-  const token = readCookie(ctx.get('cookie'), refreshCookie)
-  if (!token) return signedOut
-  try {
-    const tokens = await refreshing.refresh(token, visitorOf(ctx))
-    return tokens ? signedIn(tokens) : signedOut
-  } catch (error) {
-    throw error instanceof ApiAway ? error : new ApiAway('the sign-in could not be renewed', { cause: error })
-  }
-}
+const mark = (accessToken: string | undefined): Cookie => ({
+  name: renewedCookie,
+  value: markOf(accessToken),
+  path: '/',
+  maxAgeSeconds: renewedSeconds,
+  sameSite: 'Strict',
+})
+
+const markOf = (accessToken = ''): string => createHash('sha256').update(accessToken).digest('base64url').slice(0, 16)

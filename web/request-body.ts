@@ -7,14 +7,26 @@ export class BodyTooLarge extends Error {
   override name = 'BodyTooLarge'
 }
 
-/** Throws {@link BodyTooLarge} as soon as it is. */
-export async function readRequestBody(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > bodyBytesMax) throw new BodyTooLarge('the request body is too large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+/** Whoever sent it is gone before its end. */
+export class BodyBrokenOff extends Error {
+  override name = 'BodyBrokenOff'
 }
+
+/**
+ * Rejects with {@link BodyTooLarge} as soon as it is, and with {@link BodyBrokenOff}. The rest of one that is too large is
+ * thrown away as it comes: a connection that is closed instead loses the answer too.
+ */
+export const readRequestBody = (request: IncomingMessage): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const brokenOff = () => reject(new BodyBrokenOff('the request ended before its body'))
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= bodyBytesMax) chunks.push(chunk)
+      else reject(new BodyTooLarge('the request body is too large'))
+    })
+    request.once('end', () => resolve(Buffer.concat(chunks)))
+    request.once('error', brokenOff)
+    request.once('close', brokenOff)
+  })

@@ -4,9 +4,8 @@ import type { Context } from 'koa'
 const readOnly = ['GET', 'HEAD', 'OPTIONS']
 
 /**
- * By Fetch Metadata, which no page can forge; browsers without it name at least the Origin. Nobody's `Origin: null` is ours:
- * our pages send no referrer, so their forms have it too, and are known by Fetch Metadata. A client that sends neither is
- * no browser, and has no cookies of somebody else's.
+ * By Fetch Metadata, which no page can forge; browsers without it name at least the Origin. `null` is nobody's. A client
+ * that sends neither is no browser, and has no cookies of somebody else's.
  */
 export function isFromElsewhere(ctx: Context, siteOrigin: string): boolean {
   if (readOnly.includes(ctx.method)) return false

@@ -1,6 +1,6 @@
 /** The site's listener and what it is made of. */
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { SiteConfig } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
@@ -27,12 +27,24 @@ export async function startSite({ config, log, life }: Needs): Promise<{ port: n
     { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000 },
     app.callback(),
   )
+  server.on('clientError', refuseUnreadable)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(config.port, resolve)
   })
   life.hold('listener', server, drain)
   return { port: (server.address() as AddressInfo).port }
+}
+
+/** What is no HTTP request, or has too much of a head: a browser full of cookies, for one. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable) return
+  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+  const status = isTooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'
+  const message = isTooLarge ? 'Too many cookies for this site: remove some.' : 'This is not a valid HTTP request.'
+  const body = JSON.stringify({ error: { code: 'invalid_request', message } })
+  const head = ['Content-Type: application/json; charset=utf-8', 'Cache-Control: no-store', 'Connection: close']
+  socket.end(`HTTP/1.1 ${status}\r\n${head.join('\r\n')}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
 }
 
 /** Takes no new connection, lets requests under way end, and then closes what is still open. */

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import type { Context } from 'koa'
 import type { Api, Visitor } from './api.ts'
-import { isOver, readCookie, sessionCookie } from './cookies.ts'
+import { isOver, readAccessToken, readCookie } from './cookies.ts'
 import type { Visit } from './page-route.ts'
 import { readRequestBody } from './request-body.ts'
 
@@ -11,13 +11,11 @@ export class SignInOver extends Error {
   override name = 'SignInOver'
 }
 
-const accessToken = (ctx: Context): string | undefined => readCookie(ctx.get('cookie'), sessionCookie) || undefined
-
-export const isSignedIn = (ctx: Context): boolean => accessToken(ctx) !== undefined
+export const isSignedIn = (ctx: Context): boolean => readAccessToken(ctx) !== undefined
 
 /** The access token says of itself that it is over. */
 export const mustRenew = (ctx: Context): boolean => {
-  const token = accessToken(ctx)
+  const token = readAccessToken(ctx)
   return token !== undefined && isOver(token)
 }
 
@@ -27,7 +25,7 @@ export const visitorOf = (ctx: Context): Visitor => ({
 })
 
 export async function startVisit(ctx: Context, { api }: { readonly api: Api }): Promise<Visit> {
-  const bearer = accessToken(ctx)
+  const bearer = readAccessToken(ctx)
   const visitor = visitorOf(ctx)
   const form = new URLSearchParams(ctx.method === 'POST' ? (await readRequestBody(ctx.req)).toString('utf8') : '')
   return {

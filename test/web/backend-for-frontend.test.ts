@@ -1,0 +1,316 @@
+/** `/api/v1/*` on the site's origin, as scripts of our pages and of others ask it. */
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { looksLikeAccessToken } from '../support/access-tokens.ts'
+import { startApiDouble } from '../support/api-double.ts'
+import { rawRequest } from '../support/raw-http.ts'
+import { startApiAndSite, startSite } from '../support/site.ts'
+
+describe('in front of the api', async () => {
+  const { api, site } = await startApiAndSite()
+
+  /** Signed in by the api's own way to do it. */
+  async function signedIn() {
+    const user = await api.given.user()
+    const browser = site.browser()
+    const reply = await browser.askApi('POST', '/auth/login', { email: user.email, password: user.password })
+    return { user, browser, reply }
+  }
+
+  test('a sign-in becomes two cookies that no script can read, and the reply holds no token', async () => {
+    const { browser, reply } = await signedIn()
+    expect(reply.status).toBe(200)
+    expect(reply.json()).toEqual({ token_type: 'Bearer', expires_in: 720 })
+    expect(reply.headers.get('cache-control')).toBe('no-store')
+    const strict = 'Max-Age=2592000; HttpOnly; Secure; SameSite=Strict'
+    expect(browser.cookies.attributesOf('svc_session')).toBe(`Path=/; ${strict}`)
+    expect(browser.cookies.attributesOf('svc_refresh')).toBe(`Path=/api/v1/auth/refresh; ${strict}`)
+  })
+
+  test('a script asks the api as the person of the cookie, whatever bearer it sends', async () => {
+    const { user, browser } = await signedIn()
+    const other = await api.given.user()
+    const reply = await browser.askApi('GET', '/auth/session', undefined, {
+      headers: { Authorization: `Bearer ${other.bearer}` },
+    })
+    expect(reply.json()).toMatchObject({ user: { id: user.userId } })
+    const stranger = await site
+      .browser()
+      .askApi('GET', '/auth/session', undefined, { headers: { Authorization: `Bearer ${other.bearer}` } })
+    expect(stranger.status).toBe(401)
+    expect(stranger.headers.get('www-authenticate')).toBeNull()
+  })
+
+  test('what a poll hands over becomes cookies too', async () => {
+    const { user, browser } = await signedIn()
+    const { body: attempt } = await api.post<Record<string, string>>('/auth/plugin/login/start', {})
+    await api.post(`/auth/plugin/login/attempts/${attempt.login_attempt_id}/approve`, {}, { bearer: user.bearer })
+    const { login_attempt_id, poll_token } = attempt
+    browser.cookies.remove('svc_session')
+    const reply = await browser.askApi('POST', '/auth/plugin/login/poll', { login_attempt_id, poll_token })
+    expect(reply.json()).toEqual({ status: 'complete', token_type: 'Bearer', expires_in: 720 })
+    expect((await browser.askApi('GET', '/auth/session')).status).toBe(200)
+  })
+
+  test('the refresh token of the cookie is exchanged, and one that a script sends is not', async () => {
+    const { browser } = await signedIn()
+    const other = await api.given.user()
+    const before = browser.cookies.get('svc_refresh')
+    const reply = await browser.askApi('POST', '/auth/refresh', { refresh_token: other.refreshToken })
+    expect(reply.json()).toEqual({ token_type: 'Bearer', expires_in: 720 })
+    expect(browser.cookies.get('svc_refresh')).not.toBe(before)
+    const stranger = await site.browser().askApi('POST', '/auth/refresh', { refresh_token: other.refreshToken })
+    expect(stranger.json()).toMatchObject({ error: { code: 'invalid_refresh_token' } })
+    // Nobody used the other one's.
+    expect((await api.post('/auth/refresh', { refresh_token: other.refreshToken })).status).toBe(200)
+  })
+
+  test('whoever has only the refresh cookie left is signed in again by it', async () => {
+    const { browser } = await signedIn()
+    browser.cookies.remove('svc_session')
+    expect((await browser.askApi('POST', '/auth/refresh')).status).toBe(200)
+    expect((await browser.askApi('GET', '/auth/session')).status).toBe(200)
+  })
+
+  test('signing out removes both cookies, and the sign-in is over', async () => {
+    const { browser } = await signedIn()
+    const token = browser.cookies.get('svc_session') ?? ''
+    expect((await browser.askApi('POST', '/auth/logout')).status).toBe(204)
+    expect([browser.cookies.get('svc_session'), browser.cookies.get('svc_refresh')]).toEqual([undefined, undefined])
+    expect((await api.get('/auth/session', { bearer: token })).status).toBe(401)
+  })
+
+  test.each([
+    ['GET', '/admin/users'],
+    ['GET', '/Admin/users'],
+    ['GET', '/admin'],
+    ['POST', '/relay/health'],
+    ['POST', '/billing/webhook'],
+    ['GET', '/no/such/thing'],
+    ['GET', '/auth/session/'],
+  ])('%s %s is nothing for a browser', async (method, path) => {
+    const { browser } = await signedIn()
+    const reply = await browser.askApi(method, path, method === 'POST' ? {} : undefined)
+    expect([reply.status, reply.json()]).toMatchObject([404, { error: { code: 'not_found' } }])
+  })
+
+  test('a known path that is asked by another method says which there are', async () => {
+    const reply = await site.browser().askApi('DELETE', '/auth/login')
+    expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST'])
+  })
+
+  test('a limit that is met is told with its times', async () => {
+    const limited = await startApiAndSite({ api: { SVC_RATE_LIMITS: 'capacity=1' } })
+    const browser = limited.site.browser()
+    await browser.askApi('GET', '/capacity/status')
+    const reply = await browser.askApi('GET', '/capacity/status')
+    expect(reply.status).toBe(429)
+    expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(reply.headers.get('ratelimit-policy')).toMatch(/q=1/)
+  })
+})
+
+describe('in front of a double', async () => {
+  const api = await startApiDouble()
+  const site = await startSite(api)
+  const token = looksLikeAccessToken(600)
+  const withSession = { Cookie: `svc_session=${token}` }
+  const ask = (headers: Record<string, string> = {}, path = '/auth/session') =>
+    site.browser().askApi('GET', path, undefined, { headers })
+
+  beforeEach(() => {
+    api.asked.length = 0
+    api.answers(() => ({ body: {} }))
+  })
+
+  test('the api hears what was asked, of whom, and nothing about the connection or the cookies', async () => {
+    await site.browser().askApi(
+      'POST',
+      '/relay/start?a=1&a=%2F',
+      { region: 'local' },
+      {
+        headers: {
+          ...withSession,
+          'User-Agent': 'Some Browser',
+          'Idempotency-Key': 'a key',
+          'Accept-Encoding': 'gzip',
+          TE: 'trailers',
+          Via: '1.1 elsewhere',
+          Forwarded: 'for=192.0.2.66',
+          'Proxy-Authorization': 'Basic eDp5',
+          'X-Relay-Auth': 'a secret',
+          'X-Anything': 'else',
+        },
+      },
+    )
+    const [asked] = api.asked
+    expect(asked).toMatchObject({ method: 'POST', url: '/api/v1/relay/start?a=1&a=%2F', body: '{"region":"local"}' })
+    expect(asked?.headers).toMatchObject({
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'user-agent': 'Some Browser',
+      'idempotency-key': 'a key',
+    })
+    for (const name of ['cookie', 'te', 'via', 'forwarded', 'proxy-authorization', 'x-relay-auth', 'x-anything'])
+      expect(asked?.headers[name], name).toBeUndefined()
+  })
+
+  test.each([
+    ['is no JWT', 'svc_session=secret'],
+    ['would end the header', 'svc_session=a.b.c,Basic'],
+    ['is longer than any', `svc_session=a.b.${'c'.repeat(5000)}`],
+    ['stands there twice and differs, as a sibling host can have it', `svc_session=${token}; svc_session=a.b.c`],
+    ['is empty', 'svc_session='],
+    ['is of another name', `x_svc_session=${token}; SVC_SESSION=${token}`],
+  ])('a session cookie that %s signs nobody in', async (_, cookie) => {
+    await ask({ Cookie: cookie })
+    expect(api.asked[0]?.headers.authorization).toBeUndefined()
+  })
+
+  test('of cookies with one name that all say the same, that is believed', async () => {
+    await ask({ Cookie: `svc_session=${token}; other=1;svc_session=${token}` })
+    expect(api.asked[0]?.headers.authorization).toBe(`Bearer ${token}`)
+  })
+
+  test('nothing of an answer but what a page may know gets through', async () => {
+    api.answers(() => ({
+      status: 401,
+      headers: {
+        'WWW-Authenticate': 'Basic realm="operators"',
+        'Set-Cookie': ['svc_session=evil; Path=/', 'x=1'],
+        'Content-Encoding': 'gzip',
+        'Content-Type': 'application/json',
+        Server: 'inner',
+        Location: 'https://inner.example/',
+        'X-Request-Id': 'abc',
+      },
+      body: gzipSync('{"error":{"code":"unauthorized","message":"No."}}'),
+    }))
+    const reply = await ask(withSession)
+    expect([reply.status, reply.json()]).toMatchObject([401, { error: { code: 'unauthorized' } }])
+    expect(reply.headers.get('x-request-id')).toBe('abc')
+    for (const name of ['www-authenticate', 'set-cookie', 'content-encoding', 'server', 'location'])
+      expect(reply.headers.get(name), name).toBeNull()
+  })
+
+  test.each([204, 304])('an answer %i stays without a body and without a type', async (status) => {
+    api.answers(() => ({ status }))
+    const reply = await ask(withSession)
+    expect([reply.status, reply.text, reply.headers.get('content-type')]).toEqual([status, '', null])
+  })
+
+  test('HEAD is answered with the head of the whole answer', async () => {
+    api.answers(() => ({ body: { some: 'thing' } }))
+    const reply = await site.browser().askApi('HEAD', '/usage/current', undefined, { headers: withSession })
+    expect([reply.status, reply.text, reply.headers.get('content-length')]).toEqual([200, '', '16'])
+  })
+
+  test.each(['TRACE', 'OPTIONS', 'PROPFIND'])('%s is not asked of the api', async (method) => {
+    const answer = await rawRequest(site.url, `${method} /api/v1/auth/session HTTP/1.1`, 'Sec-Fetch-Site: same-origin')
+    expect(answer.status).toBe(405)
+    expect(answer.head).toMatch(/\r\nallow: DELETE, GET, HEAD, PATCH, POST, PUT\r\n/i)
+    expect(api.asked).toEqual([])
+  })
+
+  test('a body that comes with a GET is left out', async () => {
+    const reply = await site
+      .browser()
+      .ask('GET', '/api/v1/usage/current', { body: '{}', headers: { 'Content-Length': '2' } })
+    expect([reply.status, api.asked[0]?.body]).toEqual([200, ''])
+  })
+
+  test('bytes that no header of ours can hold are left out of what is passed on', async () => {
+    const answer = await rawRequest(
+      site.url,
+      'GET /api/v1/auth/session HTTP/1.1',
+      'User-Agent: a\xff\tc',
+      'Idempotency-Key: \xfe\xff',
+    )
+    expect(answer.status).toBe(200)
+    expect(api.asked[0]?.headers['user-agent']).toMatch(/^a.*c$/)
+  })
+
+  const segments = [
+    'api',
+    'v1',
+    'auth',
+    'admin',
+    'relay',
+    'health',
+    '..',
+    '.',
+    '%2e%2e',
+    '%2f',
+    '..;',
+    '\\',
+    '',
+    'a%00b',
+    'é',
+    '#',
+    '@',
+    ':',
+  ]
+
+  test('whatever path is asked, the api only sees plain ones below its own, and no operator’s', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...segments), { maxLength: 6 }), fc.boolean(), async (parts, below) => {
+        const path = `/${[...(below ? ['api', 'v1'] : []), ...parts].join('/')}`
+        const before = api.asked.length
+        const answer = await rawRequest(site.url, `GET ${path} HTTP/1.1`)
+        expect(answer.status).toBeGreaterThanOrEqual(200)
+        expect(answer.status).not.toBe(500)
+        for (const { url } of api.asked.slice(before)) {
+          expect(url).toBe(path)
+          expect(url).toMatch(/^\/api\/v1(\/[\w-]+)+$/)
+          expect(url).not.toMatch(/^\/api\/v1\/(admin|relay\/health)/)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test.each([
+    'GET http://evil.example/api/v1/auth/session HTTP/1.1',
+    'GET //evil.example/api/v1/auth/session HTTP/1.1',
+    'GET /\\evil.example/api/v1/auth/session HTTP/1.1',
+    'OPTIONS * HTTP/1.1',
+    'GET api/v1/auth/session HTTP/1.1',
+    'CONNECT evil.example:443 HTTP/1.1',
+    'GET /api/v1/../../metrics HTTP/1.1',
+    'GET /api/v1/%2e%2e/%2e%2e/metrics HTTP/1.1',
+    'GET /api/v1//auth/session HTTP/1.1',
+    'GET /api/v1/auth/session#/x HTTP/1.1',
+    'GET /API/v1/auth/session HTTP/1.1',
+  ])('%s reaches nobody', async (firstLine) => {
+    const answer = await rawRequest(site.url, firstLine)
+    expect([0, 400, 404, 405]).toContain(answer.status)
+    expect(answer.head).not.toMatch(/\r\nlocation:/i)
+    expect(api.asked).toEqual([])
+  })
+
+  test('an api that answers no JSON where it says so is away', async () => {
+    api.answers(() => ({ headers: { 'Content-Type': 'application/json' }, body: '<html>' }))
+    expect((await ask(withSession)).status).toBe(503)
+  })
+})
+
+describe('without the api', async () => {
+  const api = await startApiDouble()
+  const site = await startSite(api)
+  await api.leave()
+
+  test('a script is told to come back', async () => {
+    const reply = await site.browser().askApi('GET', '/capacity/status')
+    expect(reply.json()).toMatchObject({ error: { code: 'temporarily_unavailable' } })
+    expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '2'])
+  })
+
+  test('a refresh changes no cookie', async () => {
+    const browser = site.browser()
+    browser.cookies.set('svc_session', looksLikeAccessToken(-1))
+    browser.cookies.set('svc_refresh', 'r'.repeat(43), '/api/v1/auth/refresh')
+    const reply = await browser.askApi('POST', '/auth/refresh')
+    expect([reply.status, reply.headers.getSetCookie()]).toEqual([503, []])
+  })
+})
