@@ -40,14 +40,14 @@ export const signOut: PageRoute = {
   },
 }
 
-/** What the page says of what was just done; the address names it. */
-const notices: Readonly<Record<string, string>> = {
-  linked: 'Linked. You can sign in with it from now on.',
-  chat_connected: 'The chat is connected.',
-  unlinked: 'Not linked any more.',
-  signed_out: 'Signed out there.',
-  verification_sent: 'A new link is on its way to your address. It works for 24 hours.',
-}
+/** What the page says of what was just done. The address names it, which anybody can write: a map knows no other names. */
+const notices: ReadonlyMap<string, string> = new Map([
+  ['linked', 'Linked. You can sign in with it from now on.'],
+  ['chat_connected', 'The chat is connected.'],
+  ['unlinked', 'Not linked any more.'],
+  ['signed_out', 'Signed out there.'],
+  ['verification_sent', 'A new link is on its way to your address. It works for 24 hours.'],
+])
 
 /** Back to the page with a notice, or the page with the refusal. */
 const done = (visit: Visit, answer: ApiAnswer, notice: string): Promise<PageAnswer> | PageAnswer =>
@@ -95,7 +95,7 @@ async function accountPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswe
     page: (
       <>
         <h1>Account</h1>
-        <Said problem={refused && problemOf(refused)} notice={notices[visit.query.get('done') ?? '']} />
+        <Said problem={refused && problemOf(refused)} notice={notices.get(visit.query.get('done') ?? '')} />
         <Profile user={user} />
         <Plan entitlement={entitlement} />
         <TimeBank usage={usage} />
