@@ -1,6 +1,7 @@
 /** What happened to an account, in words: who reads it wants to know whether all of it was them. */
 import { Ago } from '../moments.tsx'
 import { clientInWords } from './account-sign-ins.tsx'
+import { displayNames, providerNamed } from './providers.tsx'
 
 export interface Entry {
   readonly id: string
@@ -63,11 +64,9 @@ export const Activity = ({ entries }: { readonly entries: readonly Entry[] }) =>
   </section>
 )
 
-const providers: Readonly<Record<string, string>> = { twitch: 'Twitch', google: 'Google', discord: 'Discord' }
-
 /** What the page does not know yet it shows as the trail has it. */
 function inWords({ action, detail }: Entry): string {
   const said = actions[action] ?? action.replaceAll('_', ' ')
-  const provider = providers[String(detail.provider ?? detail.method)]
-  return provider ? `${said}: ${provider}` : said
+  const provider = providerNamed(String(detail.provider ?? detail.method))
+  return provider ? `${said}: ${displayNames[provider]}` : said
 }

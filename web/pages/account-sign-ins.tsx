@@ -1,19 +1,14 @@
 /** The ways into an account: what is linked to it, and where it is signed in. */
 import { Ago } from '../moments.tsx'
+import { displayNames, type ProviderName } from './providers.tsx'
 
 export interface LinkedAccount {
-  readonly provider: 'twitch' | 'google' | 'discord'
+  readonly provider: ProviderName
   readonly linked: boolean
 }
 
-const names: Readonly<Record<LinkedAccount['provider'], string>> = {
-  twitch: 'Twitch',
-  google: 'Google',
-  discord: 'Discord',
-}
-
 /** What being connected to the chat means there. */
-const chats: Readonly<Record<LinkedAccount['provider'], string>> = {
+const chats: Readonly<Record<ProviderName, string>> = {
   twitch: 'Connect Twitch chat',
   google: 'Connect YouTube chat',
   discord: 'Connect Discord servers',
@@ -22,7 +17,7 @@ const chats: Readonly<Record<LinkedAccount['provider'], string>> = {
 interface Linkable {
   readonly accounts: readonly LinkedAccount[]
   /** Providers that can be signed in with here. */
-  readonly configured: readonly string[]
+  readonly configured: readonly ProviderName[]
 }
 
 export function LinkedAccounts({ accounts, configured }: Linkable) {
@@ -37,7 +32,7 @@ export function LinkedAccounts({ accounts, configured }: Linkable) {
           {shown.map((account) => (
             <li class="row apart" key={account.provider}>
               <span class="row">
-                <strong>{names[account.provider]}</strong>
+                <strong>{displayNames[account.provider]}</strong>
                 {account.linked ? <span class="badge good">Linked</span> : null}
               </span>
               <Choices account={account} isConfigured={configured.includes(account.provider)} />
@@ -57,7 +52,7 @@ const Choices = ({ account, isConfigured }: { readonly account: LinkedAccount; r
       {linked ? (
         <form method="post" action={`/account/linked/${provider}/unlink`}>
           <button class="danger" type="submit">
-            Unlink<span class="unseen"> {names[provider]}</span>
+            Unlink<span class="unseen"> {displayNames[provider]}</span>
           </button>
         </form>
       ) : null}
@@ -66,19 +61,12 @@ const Choices = ({ account, isConfigured }: { readonly account: LinkedAccount; r
 }
 
 /** Identity first; the chat is asked for only when somebody wants it. */
-const Start = ({
-  provider,
-  isForChat,
-}: {
-  readonly provider: LinkedAccount['provider']
-  readonly isForChat: boolean
-}) => (
+const Start = ({ provider, isForChat }: { readonly provider: ProviderName; readonly isForChat: boolean }) => (
   <form method="post" action={`/oauth/${provider}/start`}>
     <input type="hidden" name="intent" value="link" />
     <input type="hidden" name="scopes" value={isForChat ? 'chat' : 'identity'} />
-    <input type="hidden" name="next" value={isForChat ? '/account?done=chat_connected' : '/account?done=linked'} />
     <button class="second" type="submit">
-      {isForChat ? chats[provider] : `Link ${names[provider]}`}
+      {isForChat ? chats[provider] : `Link ${displayNames[provider]}`}
     </button>
   </form>
 )

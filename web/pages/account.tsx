@@ -5,6 +5,8 @@ import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
 import { Activity, type Entry } from './account-activity.tsx'
 import { type Entitlement, Plan, TimeBank, type Usage } from './account-plan.tsx'
 import { type AuthSession, type LinkedAccount, LinkedAccounts, SignedIn } from './account-sign-ins.tsx'
+import { configuredProviders } from './providers.tsx'
+import { problemOf } from './refusal-text.ts'
 
 export const show: PageRoute = {
   method: 'GET',
@@ -42,8 +44,7 @@ export const signOut: PageRoute = {
 
 /** What the page says of what was just done. The address names it, which anybody can write: a map knows no other names. */
 const notices: ReadonlyMap<string, string> = new Map([
-  ['linked', 'Linked. You can sign in with it from now on.'],
-  ['chat_connected', 'The chat is connected.'],
+  ['linked', 'It is linked to your account.'],
   ['unlinked', 'Not linked any more.'],
   ['signed_out', 'Signed out there.'],
   ['verification_sent', 'A new link is on its way to your address. It works for 24 hours.'],
@@ -60,11 +61,7 @@ const problems: Readonly<Record<string, string>> = {
   not_found: 'There is no such thing on your account any more.',
 }
 
-function problemOf(refused: ApiAnswer): string {
-  const { code, message } = refusalOf(refused)
-  if (code === 'rate_limited') return `Too often. Try again in ${refused.headers.get('retry-after') ?? '60'} seconds.`
-  return problems[code] ?? message
-}
+const problemIn = (refused: ApiAnswer): string => problems[refusalOf(refused).code] ?? problemOf(refused).text
 
 interface Summary {
   readonly user: {
@@ -81,10 +78,7 @@ async function accountPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswe
   const [summary, sessions, providers, audit] = await Promise.all([
     visit.ask<Summary>('GET', '/api/v1/auth/session?view=dock'),
     visit.ask<{ sessions?: readonly AuthSession[] }>('GET', '/api/v1/auth/sessions'),
-    visit.ask<{ providers?: readonly { provider: string; configured: boolean }[] }>(
-      'GET',
-      '/api/v1/auth/oauth/providers',
-    ),
+    configuredProviders(visit),
     visit.ask<{ entries?: readonly Entry[] }>('GET', '/api/v1/auth/audit'),
   ])
   if (summary.status !== 200) throw new Error(`the api answered ${summary.status} for an account`)
@@ -95,14 +89,11 @@ async function accountPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswe
     page: (
       <>
         <h1>Account</h1>
-        <Said problem={refused && problemOf(refused)} notice={notices.get(visit.query.get('done') ?? '')} />
+        <Said problem={refused && problemIn(refused)} notice={notices.get(visit.query.get('done') ?? '')} />
         <Profile user={user} />
         <Plan entitlement={entitlement} />
         <TimeBank usage={usage} />
-        <LinkedAccounts
-          accounts={user.linked_accounts}
-          configured={(providers.body.providers ?? []).filter((one) => one.configured).map((one) => one.provider)}
-        />
+        <LinkedAccounts accounts={user.linked_accounts} configured={providers} />
         <SignedIn sessions={sessions.body.sessions ?? []} />
         <Activity entries={audit.body.entries ?? []} />
       </>
@@ -146,7 +137,7 @@ const Profile = ({ user }: { readonly user: Summary['user'] }) => (
           </form>
         )}
         <p>
-          <a class="target" href="/forgot-password">
+          <a class="link" href="/forgot-password">
             Change the password
           </a>
         </p>

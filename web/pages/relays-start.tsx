@@ -1,6 +1,7 @@
 /** Starting a relay: the form, and in plain words why it was refused and what helps. */
 import { randomUUID } from 'node:crypto'
 import { type ApiAnswer, refusalOf } from '../api.ts'
+import { problemOf } from './refusal-text.ts'
 
 export interface Region {
   readonly region: string
@@ -10,7 +11,6 @@ export interface Region {
 }
 
 export interface Entitlement {
-  readonly relay_access_status: 'enabled' | 'disabled'
   readonly reason_code: 'ok' | 'plan_required' | 'operator_disabled' | 'usage_exhausted'
   readonly active_managed_conns: number
   readonly max_concurrent_conns: number
@@ -34,11 +34,13 @@ interface Shown {
 export const newKey = (): string => randomUUID()
 
 /** Why no relay can be started at all, by the entitlement's reason. */
-const barriers: Readonly<Record<string, string>> = {
+const barriers = {
   plan_required: 'Your plan has no managed relay. A relay of your own works with the plugin on every plan.',
   operator_disabled: 'Relays are switched off for this account. Ask support why.',
   usage_exhausted: 'The relay time of this cycle is used up. Your account page says when the next one begins.',
-}
+} as const
+
+const allInUse = 'All relays of your plan are in use. Stop one to start another.'
 
 export function StartRelay({ entitlement, regions, taken, wanted }: Shown) {
   const name = wanted?.connectionId ?? freeName(taken)
@@ -56,9 +58,9 @@ export function StartRelay({ entitlement, regions, taken, wanted }: Shown) {
 }
 
 function barrierOf(entitlement: Entitlement): string | undefined {
-  if (entitlement.relay_access_status === 'disabled') return barriers[entitlement.reason_code]
+  if (entitlement.reason_code !== 'ok') return barriers[entitlement.reason_code]
   if (entitlement.active_managed_conns < entitlement.max_concurrent_conns) return undefined
-  return 'All relays of your plan are in use. Stop one to start another.'
+  return allInUse
 }
 
 /** A name that has a relay already would only bring that one again. */
@@ -75,7 +77,7 @@ interface FormParts {
 const StartForm = ({ name, regions, region, isFirst }: FormParts) => (
   <form class="fields" method="post" action="/relays/start">
     <input type="hidden" name="idempotency_key" value={newKey()} />
-    <div>
+    <div class="field">
       <label for="connection_id">Name</label>
       <input
         id="connection_id"
@@ -95,7 +97,7 @@ const StartForm = ({ name, regions, region, isFirst }: FormParts) => (
       </p>
     </div>
     {regions.length > 0 ? (
-      <div>
+      <div class="field">
         <label for="region">Region</label>
         <select id="region" name="region">
           {regions.map((one) => (
@@ -116,23 +118,19 @@ const StartForm = ({ name, regions, region, isFirst }: FormParts) => (
 )
 
 /** A refused start or stop in plain words, with what to do about it. */
-export function problemOf(answer: ApiAnswer): string {
-  const { code, message } = refusalOf(answer)
-  const seconds = answer.headers.get('retry-after') ?? '60'
-  const words: Readonly<Record<string, string>> = {
-    relay_access_denied: 'You can’t start a relay at present: see below why.',
-    usage_exhausted: barriers.usage_exhausted ?? message,
-    relay_limit_reached: 'All relays of your plan are in use. Stop one to start another.',
-    capacity_exhausted: 'That region is full. Choose another one, or try again in a minute.',
-    rate_limited: `That was a lot in a short time. Try again in ${seconds} seconds.`,
-    invalid_request:
-      'Check the name and the region. A name has 1 to 64 letters, digits, dots, dashes or underscores, and nothing else.',
-    idempotency_key_reused: usedForm,
-    idempotency_key_invalid: usedForm,
-    not_found: 'You have no such relay. It may be stopped already.',
-  }
-  return words[code] ?? message
-}
+export const problemIn = (answer: ApiAnswer): string => problems[refusalOf(answer).code] ?? problemOf(answer).text
 
 /** For a form that was sent before, with other values or long ago. */
 export const usedForm = 'This form was used before, so nothing was started. Here is a fresh one: start again.'
+
+const problems: Readonly<Record<string, string>> = {
+  relay_access_denied: 'You can’t start a relay at present: see below why.',
+  usage_exhausted: barriers.usage_exhausted,
+  relay_limit_reached: allInUse,
+  capacity_exhausted: 'That region is full. Choose another one, or try again in a minute.',
+  invalid_request:
+    'Check the name and the region. A name has 1 to 64 letters, digits, dots, dashes or underscores, and nothing else.',
+  idempotency_key_reused: usedForm,
+  idempotency_key_invalid: usedForm,
+  not_found: 'You have no such relay. It may be stopped already.',
+}

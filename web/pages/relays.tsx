@@ -2,7 +2,7 @@
 import type { ApiAnswer } from '../api.ts'
 import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
 import { RelaySession, type Session } from './relays-session.tsx'
-import { type Entitlement, problemOf, type Region, StartRelay, usedForm, type Wanted } from './relays-start.tsx'
+import { type Entitlement, problemIn, type Region, StartRelay, usedForm, type Wanted } from './relays-start.tsx'
 
 export const show: PageRoute = {
   method: 'GET',
@@ -26,7 +26,7 @@ export const start: PageRoute = {
       { connection_id: wanted.connectionId, ...(wanted.region ? { region: wanted.region } : {}) },
       { 'Idempotency-Key': visit.form.get('idempotency_key') ?? '' },
     )
-    if (answer.status >= 300) return relaysPage(visit, { problem: problemOf(answer), status: answer.status, wanted })
+    if (answer.status >= 300) return relaysPage(visit, { problem: problemIn(answer), status: answer.status, wanted })
     // Sent again after its relay was stopped: the api answers that one, and starts nothing.
     if (answer.body.session?.state === 'stopped') return relaysPage(visit, { problem: usedForm, status: 409, wanted })
     return { goTo: '/relays' }
@@ -49,7 +49,7 @@ export const stop: PageRoute = {
     if (answer.status < 300) return { goTo: '/relays' }
     // An id of another shape is nobody's relay either.
     const status = answer.status === 400 ? 404 : answer.status
-    return relaysPage(visit, { problem: answer.status === 400 ? noSuchRelay : problemOf(answer), status })
+    return relaysPage(visit, { problem: answer.status === 400 ? noSuchRelay : problemIn(answer), status })
   },
 }
 
@@ -75,7 +75,7 @@ async function relaysPage(visit: Visit, refused?: Refused): Promise<PageAnswer> 
     visit.ask<{ status?: string }>('GET', '/api/v1/capacity/status'),
   ])
   const { sessions } = live.body
-  const problem = refused?.problem ?? (sessions ? undefined : problemOf(live))
+  const problem = refused?.problem ?? (sessions ? undefined : problemIn(live))
   return {
     title: 'Relays',
     status: refused?.status ?? (sessions ? 200 : live.status),
@@ -130,7 +130,7 @@ const Relays = ({ problem, sessions, entitlement, regions, capacity, wanted }: S
       <p role="status" data-news />
       <p class="muted row">
         <span role="status" data-freshness />
-        <a class="target" href="/relays">
+        <a class="link" href="/relays">
           Refresh
         </a>
       </p>

@@ -47,7 +47,7 @@ test('what can be linked here is offered, and chat only where something is linke
   const page = await browser.open('/account')
   expect(page.text).toMatch(/Twitch Linked Connect Twitch chat Unlink Twitch Google Link Google Discord Link Discord/)
   const link = page.form('/oauth/google/start').fields
-  expect(link).toMatchObject({ intent: 'link', scopes: 'identity', next: '/account?done=linked' })
+  expect(link).toMatchObject({ intent: 'link', scopes: 'identity' })
   expect(page.form('/oauth/twitch/start').fields).toMatchObject({ intent: 'link', scopes: 'chat' })
 })
 
@@ -102,7 +102,10 @@ test('the link that confirms the address is sent again on request, not endlessly
   expect(mailsTo(api, user.email)).toHaveLength(1)
   await browser.post('/account/verification', {})
   const tooOften = await browser.post('/account/verification', {})
-  expect([tooOften.status, tooOften.problem]).toEqual([429, expect.stringMatching(/Try again in [1-9]\d? seconds\./)])
+  expect([tooOften.status, tooOften.problem]).toEqual([
+    429,
+    expect.stringMatching(/Wait [1-9]\d? seconds?, then try again\./),
+  ])
 })
 
 test('what happened is told in words, newest first, and what a plugin calls itself is text', async () => {
@@ -120,7 +123,7 @@ test('what happened is told in words, newest first, and what a plugin calls itse
 
 test('only notices of ours are shown', async () => {
   const browser = browserOf(await api.given.user())
-  expect((await browser.open('/account?done=linked')).text).toContain('Linked. You can sign in with it from now on.')
+  expect((await browser.open('/account?done=linked')).text).toContain('It is linked to your account.')
   for (const other of ['Your%20account%20is%20blocked', 'constructor', '__proto__', 'toString'])
     expect((await browser.open(`/account?done=${other}`)).html).not.toContain('class="notice"')
 })

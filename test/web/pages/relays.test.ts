@@ -218,5 +218,5 @@ test('who starts too often is told for how many seconds to wait', async () => {
     connection_id: 'second',
     idempotency_key: '0b29c4f0-8ad0-4c1e-9a53-0d5b5dbd2f4e',
   })
-  expect([page.status, page.problem]).toEqual([429, expect.stringMatching(/Try again in [1-9]\d? seconds\./)])
+  expect([page.status, page.problem]).toEqual([429, expect.stringMatching(/Wait [1-9]\d? seconds?, then try again\./)])
 })
