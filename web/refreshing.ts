@@ -12,6 +12,9 @@ import { isTokenSet, type TokenSet } from './cookies.ts'
 const rememberedMillis = 15_000
 const rememberedMax = 10_000
 
+/** What the api says of a token; anything else is a word on itself, or on who stands between. */
+const refusals = [400, 401, 403]
+
 export interface Refreshing {
   /** The next token set, or undefined when the token is worth nothing any more. Rejects with {@link ApiAway}. */
   refresh(refreshToken: string, visitor: Visitor): Promise<TokenSet | undefined>
@@ -23,8 +26,7 @@ export function createRefreshing(api: Api): Refreshing {
   const exchange = async (refreshToken: string, visitor: Visitor): Promise<TokenSet | undefined> => {
     const answer = await api.ask('POST', '/api/v1/auth/refresh', { visitor, body: { refresh_token: refreshToken } })
     if (answer.status === 200 && isTokenSet(answer.body)) return answer.body
-    if (answer.status < 500 && answer.status !== 429) return undefined
-    // Not a word on what the token is worth.
+    if (refusals.includes(answer.status)) return undefined
     throw new ApiAway(`the api answered a refresh with ${answer.status}`)
   }
 

@@ -1,22 +1,246 @@
-import { expect, test } from 'vitest'
-import { startApiAndSite } from '../support/site.ts'
+/** What the site makes of any request, whatever page it is for. */
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { looksLikeAccessToken } from '../support/access-tokens.ts'
+import { startApiDouble } from '../support/api-double.ts'
+import { rawRequest, sendRaw } from '../support/raw-http.ts'
+import { eventually } from '../support/relays.ts'
+import { startApiAndSite, startSite } from '../support/site.ts'
 
 const { api, site } = await startApiAndSite()
+const double = await startApiDouble()
+const behindNothing = await startSite(double)
 
-test('a person who signs in comes to the page they wanted', async () => {
-  const user = await api.given.user()
-  const browser = site.browser()
-  const login = await browser.open('/login?next=/account')
-  expect(login.heading).toBe('Sign in')
-  const page = await browser.submit(login, '/login', { email: user.email, password: user.password })
-  expect(page.path).toBe('/account')
-  expect(browser.cookies.attributesOf('svc_session')).toBe('Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Strict')
+beforeEach(() => {
+  double.asked.length = 0
+  double.answers(() => ({ body: {} }))
 })
 
-test('somebody who comes from another site is still signed in', async () => {
-  const user = await api.given.user()
-  const browser = site.browser()
-  await browser.post('/login', { email: user.email, password: user.password })
-  const page = await browser.open('/login?next=/account', { from: 'cross-site' })
-  expect(page.visited).toEqual(['GET /login?next=/account', 'GET /login?next=/account', 'GET /account'])
+describe('a visit', () => {
+  test('who signs in comes to the page they wanted', async () => {
+    const user = await api.given.user()
+    const browser = site.browser()
+    const login = await browser.open('/login?next=/account')
+    const page = await browser.submit(login, '/login', { email: user.email, password: user.password })
+    expect([page.path, page.status]).toEqual(['/account', 200])
+  })
+
+  test('who comes from another site is still signed in, by a step that brings the cookies', async () => {
+    const user = await api.given.user()
+    const browser = site.browser()
+    await browser.post('/login', { email: user.email, password: user.password })
+    const page = await browser.open('/account', { from: 'cross-site' })
+    expect(page.visited).toEqual(['GET /account', 'GET /account'])
+    expect(page.html).toContain(user.email)
+  })
+
+  test('a stranger from another site is shown the page all the same', async () => {
+    expect((await site.browser().open('/login', { from: 'cross-site' })).heading).toBe('Sign in')
+  })
+})
+
+describe('an address', () => {
+  test.each(['/nothing', '/login/', '/Login', '/assets/none.css', '/api', '/%', '/%00', '/oauth/%E0%A4%A/callback'])(
+    '%s is nothing',
+    async (path) => {
+      const answer = await rawRequest(site.url, `GET ${path} HTTP/1.1`)
+      expect([answer.status, answer.head.toLowerCase().includes('content-type: text/html')]).toEqual([404, true])
+    },
+  )
+
+  test('of the api that is nothing is so in its words', async () => {
+    const reply = await site.browser().ask('GET', '/api/v2/auth/session')
+    expect(reply.json()).toMatchObject({ error: { code: 'not_found' } })
+  })
+
+  test('that is known says by which methods, when it is asked by another', async () => {
+    const reply = await site.browser().ask('DELETE', '/login')
+    expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
+  })
+
+  test.each(['http://evil.example/login', '//evil.example/login', '*', 'login'])(
+    '%s is no page of ours',
+    async (target) => {
+      const answer = await rawRequest(
+        site.url,
+        `GET ${target} HTTP/1.1`,
+        'Sec-Fetch-Site: cross-site',
+        'Sec-Fetch-Mode: navigate',
+      )
+      expect([400, 404]).toContain(answer.status)
+      expect(answer.body).not.toContain('http-equiv="refresh"')
+      expect(answer.head).not.toMatch(/\r\nlocation:/i)
+    },
+  )
+
+  test('HEAD of a page has its length and no body', async () => {
+    const reply = await site.browser().ask('HEAD', '/login')
+    expect([reply.status, reply.text]).toEqual([200, ''])
+    expect(Number(reply.headers.get('content-length'))).toBeGreaterThan(500)
+  })
+})
+
+describe('every answer', () => {
+  test.each(['/login', '/nothing', '/livez', '/api/v1/capacity/status'])(
+    'forbids frames, foreign code, guesses of its type and keeping it: %s',
+    async (path) => {
+      const { headers } = await site.browser().ask('GET', path)
+      const policy = headers.get('content-security-policy') ?? ''
+      expect(policy).toContain("default-src 'none'")
+      expect(policy).toContain("frame-ancestors 'none'")
+      expect(policy).toContain("form-action 'self'")
+      expect(policy).not.toMatch(/unsafe|\*|data:/)
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('referrer-policy')).toBe('same-origin')
+      expect(headers.get('x-powered-by')).toBeNull()
+      expect(headers.get('cache-control')).toBe('no-store')
+    },
+  )
+
+  test('is for TLS alone from now on where the site has it', async () => {
+    const secured = await startSite(double, { SVC_SITE_URL: 'https://relay.example.com', SVC_SITE_PORT: '0' })
+    expect((await secured.browser().ask('GET', '/livez')).headers.get('strict-transport-security')).toMatch(
+      /max-age=\d{8}/,
+    )
+    expect((await site.browser().ask('GET', '/livez')).headers.get('strict-transport-security')).toBeNull()
+  })
+
+  test('files are kept for ever under a name that changes with them', async () => {
+    const { html } = await site.browser().open('/login')
+    const path = /href="(\/assets\/[^"]+\.css)"/.exec(html)?.[1] ?? ''
+    const { headers, text } = await site.browser().ask('GET', path)
+    expect([headers.get('cache-control'), headers.get('content-type')]).toEqual([
+      'public, max-age=31536000, immutable',
+      'text/css; charset=utf-8',
+    ])
+    expect(text.length).toBeGreaterThan(1000)
+  })
+})
+
+describe('a body', () => {
+  const tooMuch = Buffer.alloc(64 * 1024 + 1, 'a')
+
+  test.each(['/login', '/api/v1/auth/login'])('that is too large for %s is refused before it is read', async (path) => {
+    const reply = await behindNothing.browser().ask('POST', path, { body: tooMuch })
+    expect(reply.status).toBe(413)
+    expect(double.asked).toEqual([])
+  })
+
+  test('that does not say its length is refused once it is too large, and the answer arrives', async () => {
+    const chunk = `10000\r\n${'a'.repeat(65_536)}\r\n`
+    const answer = await sendRaw(
+      behindNothing.url,
+      'POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n',
+      ...Array<string>(40).fill(chunk),
+      '0\r\n\r\n',
+    )
+    expect([answer.status, JSON.parse(answer.body.replace(/^[0-9a-f]+\r\n/, '').split('\r\n')[0] ?? '')]).toMatchObject(
+      [413, { error: { code: 'payload_too_large' } }],
+    )
+  })
+
+  test('in chunks is passed on as a whole', async () => {
+    const answer = await sendRaw(
+      behindNothing.url,
+      'POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n',
+      '2\r\n{}\r\n',
+      '1\r\n \r\n0\r\n\r\n',
+    )
+    expect([answer.status, double.asked[0]?.body]).toEqual([200, '{} '])
+  })
+
+  test('that is broken off is nobody’s trouble', async () => {
+    const { hostname, port } = new URL(behindNothing.url)
+    const socket = connect(Number(port), hostname)
+    socket.write('POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"email"')
+    await new Promise((resolve) => socket.once('ready', resolve))
+    socket.resetAndDestroy()
+    expect((await behindNothing.browser().ask('GET', '/livez')).status).toBe(200)
+    expect(double.asked).toEqual([])
+    expect(behindNothing.logged.filter((line) => line.includes('"error"'))).toEqual([])
+  })
+})
+
+describe('what is no request', () => {
+  test('is told so', async () => {
+    const answer = await sendRaw(site.url, 'nonsense\r\n\r\n')
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([400, { error: { code: 'invalid_request' } }])
+  })
+
+  test('more cookies than fit are named as the reason', async () => {
+    const answer = await rawRequest(site.url, 'GET /login HTTP/1.1', `Cookie: ${'x=1; '.repeat(5000)}`)
+    expect([answer.status, answer.body.includes('cookies')]).toEqual([431, true])
+  })
+})
+
+describe('the address of a visitor', () => {
+  const seenBy = async (proxies: string, forwardedFor?: string) => {
+    const behind = await startSite(double, { SVC_TRUSTED_PROXY_HOPS: proxies })
+    const headers: Record<string, string> = forwardedFor ? { 'X-Forwarded-For': forwardedFor } : {}
+    await behind.browser().askApi('GET', '/capacity/status', undefined, { headers })
+    return double.asked[0]?.headers['x-forwarded-for']
+  }
+
+  test.each([
+    ['of the connection, whatever it claims, without a proxy', '0', '192.0.2.1', /^(127\.0\.0\.1|::1)$/],
+    ['what the one proxy added, and nothing that came before it', '1', '192.0.2.66, 203.0.113.5', /^203\.0\.113\.5$/],
+    ['the one before the last of two proxies', '2', '192.0.2.66, 203.0.113.5, 198.51.100.1', /^203\.0\.113\.5$/],
+    ['of the connection when the proxy added none', '1', undefined, /^(127\.0\.0\.1|::1)$/],
+    ['of the connection when it is no address', '1', 'unknown', /^(127\.0\.0\.1|::1)$/],
+  ])('is %s', async (_, proxies, forwardedFor, expected) => {
+    expect(await seenBy(proxies, forwardedFor)).toMatch(expected)
+  })
+
+  test('counts for the limits of the api', async () => {
+    const limited = await startApiAndSite({
+      api: { SVC_RATE_LIMITS: 'capacity=1' },
+      site: { SVC_TRUSTED_PROXY_HOPS: '1' },
+    })
+    const ask = (ip: string) =>
+      limited.site.browser().askApi('GET', '/capacity/status', undefined, { headers: { 'X-Forwarded-For': ip } })
+    expect((await ask('192.0.2.1')).status).toBe(200)
+    expect((await ask('192.0.2.1')).status).toBe(429)
+    expect((await ask('192.0.2.2')).status).toBe(200)
+    expect((await ask('192.0.2.2, 192.0.2.1')).status).toBe(429)
+  })
+})
+
+describe('when the api is away', () => {
+  test('a page says so and asks to try again, and the site itself is well', async () => {
+    const alone = await startApiDouble()
+    const left = await startSite(alone)
+    await alone.leave()
+    const browser = left.browser()
+    browser.cookies.set('svc_session', looksLikeAccessToken(600))
+    const page = await browser.open('/account')
+    expect([page.status, page.headers.get('retry-after'), page.heading]).toEqual([503, '2', 'One moment, please'])
+    expect((await browser.ask('GET', '/livez')).json()).toEqual({ status: 'ok' })
+  })
+})
+
+test('a site that is asked to stop answers what is under way, and takes nothing new', async () => {
+  const slow = await startApiDouble()
+  const stopping = await startSite(slow)
+  let goOn: (answer: object) => void = () => {}
+  slow.answers(() => new Promise((resolve) => (goOn = resolve)))
+  const under = stopping.browser().askApi('GET', '/capacity/status')
+  await eventually(
+    () => slow.asked.length,
+    (count) => count === 1,
+  )
+  const stopped = stopping.stop()
+  await eventually(
+    () =>
+      new Promise((resolve) =>
+        request(`${stopping.url}/livez`)
+          .once('error', resolve)
+          .once('response', () => resolve(undefined))
+          .end(),
+      ),
+    (error) => error !== undefined,
+  )
+  goOn({ body: { status: 'available' } })
+  expect((await under).json()).toEqual({ status: 'available' })
+  await stopped
 })

@@ -1,0 +1,86 @@
+/** Many tabs of one browser that find their sign-in over at the same time. */
+import { expect, test } from 'vitest'
+import { looksLikeAccessToken } from '../support/access-tokens.ts'
+import { startApiDouble } from '../support/api-double.ts'
+import { startApiAndSite, startSite, type TestSite } from '../support/site.ts'
+
+const { api, site } = await startApiAndSite()
+const refreshPath = '/api/v1/auth/refresh'
+
+/** Each tab sends what the browser has before any of them is answered. */
+const tabsOf = (at: TestSite, refreshToken: string, count: number) =>
+  Array.from({ length: count }, () => {
+    const browser = at.browser()
+    browser.cookies.set('svc_session', looksLikeAccessToken(-1))
+    browser.cookies.set('svc_refresh', refreshToken, refreshPath)
+    return browser
+  })
+
+const exchanges = (lines: readonly string[]) => lines.filter((line) => line.includes('"/api/v1/auth/refresh"')).length
+
+test('fifty tabs at once, pages and scripts, make one exchange and end with the same cookies', async () => {
+  const user = await api.given.user()
+  const before = exchanges(api.logged)
+  const tabs = tabsOf(site, user.refreshToken, 50)
+  const replies = await Promise.all(
+    tabs.map((tab, index) =>
+      index % 2 === 0 ? tab.askApi('POST', '/auth/refresh') : tab.ask('GET', `${refreshPath}/return?to=/relays`),
+    ),
+  )
+  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 307]))
+  expect(exchanges(api.logged) - before).toBe(1)
+  const cookies = tabs.map(({ cookies }) => `${cookies.get('svc_session')} ${cookies.get('svc_refresh')}`)
+  expect(new Set(cookies).size).toBe(1)
+  expect(cookies[0]).not.toContain(user.refreshToken)
+})
+
+test('a tab that comes a moment later with the old token gets the same, and everybody stays signed in', async () => {
+  const user = await api.given.user()
+  const [first, late] = tabsOf(site, user.refreshToken, 2)
+  await first?.askApi('POST', '/auth/refresh')
+  const before = exchanges(api.logged)
+  await late?.askApi('POST', '/auth/refresh')
+  expect(exchanges(api.logged)).toBe(before)
+  expect(late?.cookies.get('svc_refresh')).toBe(first?.cookies.get('svc_refresh'))
+  // Used again, it is good for the next one.
+  expect((await late?.askApi('POST', '/auth/refresh'))?.status).toBe(200)
+  expect((await late?.askApi('GET', '/auth/session'))?.status).toBe(200)
+})
+
+test('all tabs of a refused token are signed out, by one question', async () => {
+  const double = await startApiDouble()
+  double.answers(() => ({ status: 401, body: { error: { code: 'invalid_refresh_token', message: 'No.' } } }))
+  const tabs = tabsOf(await startSite(double), 'r'.repeat(43), 10)
+  const replies = await Promise.all(tabs.map((tab) => tab.askApi('POST', '/auth/refresh')))
+  expect(replies.map(({ status }) => status)).toEqual(Array(10).fill(401))
+  expect(double.asked).toHaveLength(1)
+  for (const { cookies } of tabs)
+    expect([cookies.get('svc_session'), cookies.get('svc_refresh')]).toEqual([undefined, undefined])
+})
+
+test.each([
+  ['fails', { status: 500, body: { error: { code: 'internal_error', message: 'Oh.' } } }],
+  ['is not what is found at its address', { status: 404, body: 'nothing here' }],
+  ['answers something else', { status: 200, body: {} }],
+])('an api that %s signs no tab out, and is asked again by the next', async (_, answer) => {
+  const double = await startApiDouble()
+  double.answers(() => answer)
+  const tabs = tabsOf(await startSite(double), 'r'.repeat(43), 10)
+  const replies = await Promise.all(tabs.map((tab) => tab.askApi('POST', '/auth/refresh')))
+  expect(replies.map(({ status }) => status)).toEqual(Array(10).fill(503))
+  for (const { cookies } of tabs) expect(cookies.get('svc_refresh')).toBe('r'.repeat(43))
+  double.answers(() => ({ body: { cp_access_jwt: looksLikeAccessToken(600), refresh_token: 'n'.repeat(43) } }))
+  expect((await tabs[0]?.askApi('POST', '/auth/refresh'))?.status).toBe(200)
+})
+
+test('tokens of different people never meet', async () => {
+  const users = await Promise.all(Array.from({ length: 5 }, () => api.given.user()))
+  const seen = await Promise.all(
+    users.map(async (user) => {
+      const [tab] = tabsOf(site, user.refreshToken, 1)
+      await tab?.askApi('POST', '/auth/refresh')
+      return (await tab?.askApi('GET', '/auth/session'))?.json<{ user: { id: string } }>().user.id
+    }),
+  )
+  expect(seen).toEqual(users.map(({ userId }) => userId))
+})

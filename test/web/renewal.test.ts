@@ -1,0 +1,150 @@
+/** A sign-in whose access token is over is renewed on the way to a page, and the person notices nothing. */
+import { expect, test } from 'vitest'
+import { looksLikeAccessToken } from '../support/access-tokens.ts'
+import type { GivenUser } from '../support/api.ts'
+import { startApiDouble } from '../support/api-double.ts'
+import { startApiAndSite, startSite, type TestSite } from '../support/site.ts'
+
+const { api, site } = await startApiAndSite()
+const refreshPath = '/api/v1/auth/refresh'
+const returnTo = (path: string) => `${refreshPath}/return?to=${encodeURIComponent(path)}`
+
+/** A browser of that person with these two cookies; the access token is over unless it is another one. */
+function browserOf(
+  { refreshToken }: { refreshToken: string },
+  accessToken = looksLikeAccessToken(-1),
+  at: TestSite = site,
+) {
+  const browser = at.browser()
+  browser.cookies.set('svc_session', accessToken)
+  browser.cookies.set('svc_refresh', refreshToken, refreshPath)
+  return browser
+}
+
+const isSignedIn = (user: GivenUser, html: string) => html.includes(user.email)
+
+test('a page is shown as if nothing had been over', async () => {
+  const user = await api.given.user()
+  const browser = browserOf(user)
+  const page = await browser.open('/account?done=linked')
+  expect([page.path, isSignedIn(user, page.html)]).toEqual(['/account?done=linked', true])
+  expect(page.visited).toHaveLength(3)
+  expect(browser.cookies.get('svc_refresh')).not.toBe(user.refreshToken)
+  // The next page needs no detour.
+  expect((await browser.open('/account')).visited).toEqual(['GET /account'])
+})
+
+test('a form is sent with all that was filled in', async () => {
+  const user = await api.given.user()
+  const other = await api.given.signIn(user)
+  const page = await browserOf(user).post(`/account/sessions/${other.authSessionId}/sign-out`, {})
+  expect(page.visited[1]).toMatch(/^POST \/api\/v1\/auth\/refresh\/return\?/)
+  expect((await api.get('/auth/session', { bearer: other.bearer })).status).toBe(401)
+})
+
+test('the fields of a form come along', async () => {
+  const user = await api.given.user()
+  const page = await browserOf(user).post('/login', { email: 'nobody@example.com', password: 'wrong' })
+  expect([page.status, page.form('/login').fields.email]).toEqual([401, 'nobody@example.com'])
+})
+
+test('an access token that the api takes no more, though it says otherwise, is renewed too', async () => {
+  const user = await api.given.user()
+  const page = await browserOf(user, looksLikeAccessToken(600)).open('/account')
+  expect(isSignedIn(user, page.html)).toBe(true)
+})
+
+test('whoever lost the access token’s cookie alone is still signed in', async () => {
+  const user = await api.given.user()
+  const browser = browserOf(user)
+  browser.cookies.remove('svc_session')
+  expect(isSignedIn(user, (await browser.open('/account')).html)).toBe(true)
+})
+
+test('a refresh token that the api refuses signs out, and leads to the login page and back', async () => {
+  const user = await api.given.user()
+  const browser = browserOf(user)
+  await api.post('/auth/logout', undefined, { bearer: user.bearer })
+  const page = await browser.open('/account?done=linked')
+  expect([page.path, page.status]).toEqual(['/login?next=%2Faccount%3Fdone%3Dlinked', 200])
+  expect([browser.cookies.get('svc_session'), browser.cookies.get('svc_refresh')]).toEqual([undefined, undefined])
+})
+
+test.each([
+  ['over', -1],
+  ['worth nothing', 600],
+])('an access token that is %s, without a refresh token, leads to the login page', async (_, secondsLeft) => {
+  const browser = site.browser()
+  browser.cookies.set('svc_session', looksLikeAccessToken(secondsLeft))
+  const page = await browser.open('/account')
+  expect(page.path).toBe('/login?next=%2Faccount')
+  expect(page.heading).toBe('Sign in')
+  expect(browser.cookies.get('svc_session')).toBeUndefined()
+})
+
+test('a stranger comes to the login page', async () => {
+  expect((await site.browser().open('/account')).path).toBe('/login?next=%2Faccount')
+})
+
+test('clocks that are far apart cost one detour and no more', async () => {
+  const double = await startApiDouble()
+  double.answers(() => ({
+    body: { cp_access_jwt: looksLikeAccessToken(-1, String(Math.random())), refresh_token: 'n'.repeat(43) },
+  }))
+  const browser = browserOf({ refreshToken: 'r'.repeat(43) }, undefined, await startSite(double))
+  const page = await browser.open('/login?next=/nothing')
+  expect(page.visited).toEqual([
+    'GET /login?next=/nothing',
+    `GET ${returnTo('/login?next=/nothing')}`,
+    'GET /login?next=/nothing',
+    'GET /nothing',
+  ])
+})
+
+test('an api that takes none of its own tokens signs out instead of going round for ever', async () => {
+  const double = await startApiDouble()
+  double.answers(({ url }) =>
+    url === refreshPath
+      ? { body: { cp_access_jwt: looksLikeAccessToken(600), refresh_token: 'n'.repeat(43) } }
+      : { status: 401, body: { error: { code: 'unauthorized', message: 'No.' } } },
+  )
+  const browser = browserOf({ refreshToken: 'r'.repeat(43) }, undefined, await startSite(double))
+  const page = await browser.open('/account')
+  expect(page.path).toBe('/login?next=%2Faccount')
+  expect(browser.cookies.get('svc_refresh')).toBeUndefined()
+})
+
+test('an api that is away signs nobody out: the same address works when it is back', async () => {
+  const user = await api.given.user()
+  const double = await startApiDouble()
+  double.answers(() => ({ status: 503, headers: { 'Retry-After': '1' }, body: { error: {} } }))
+  const before = looksLikeAccessToken(-1)
+  const browser = browserOf(user, before, await startSite(double))
+  const page = await browser.open('/account')
+  expect([page.status, page.headers.get('content-type')]).toEqual([503, 'text/html; charset=utf-8'])
+  expect([browser.cookies.get('svc_session'), browser.cookies.get('svc_refresh')]).toEqual([before, user.refreshToken])
+  double.answers(() => ({ body: { cp_access_jwt: user.bearer, refresh_token: 'n'.repeat(43) } }))
+  expect((await browser.open(page.path)).visited.at(-1)).toBe('GET /account')
+  expect(browser.cookies.get('svc_session')).toBe(user.bearer)
+})
+
+test('another site that sends a browser there signs nobody out', async () => {
+  const user = await api.given.user()
+  const browser = browserOf(user, user.bearer)
+  await browser.open(returnTo('/login'), { from: 'cross-site' })
+  expect([browser.cookies.get('svc_session'), browser.cookies.get('svc_refresh')]).toEqual([
+    user.bearer,
+    user.refreshToken,
+  ])
+  // Nor does it keep a sign-in from being renewed.
+  browser.cookies.set('svc_session', looksLikeAccessToken(-1))
+  expect(isSignedIn(user, (await browser.open('/account')).html)).toBe(true)
+})
+
+test.each(['https://evil.example/', '//evil.example', '/\\evil.example', '/api/v1/auth/logout', '', 'x'])(
+  'the way back leads to no other place: %s',
+  async (to) => {
+    const reply = await site.browser().ask('GET', returnTo(to))
+    expect([reply.status, reply.headers.get('location')]).toEqual([307, '/'])
+  },
+)
