@@ -1,4 +1,5 @@
 /** What the site makes of any request, whatever page it is for. */
+import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -153,8 +154,10 @@ describe('a body', () => {
   test('that is broken off is nobody’s trouble', async () => {
     const { hostname, port } = new URL(behindNothing.url)
     const socket = connect(Number(port), hostname)
-    socket.write('POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"email"')
-    await new Promise((resolve) => socket.once('ready', resolve))
+    socket.write('POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n')
+    const [goOn] = (await once(socket, 'data')) as [Buffer]
+    expect(goOn.toString()).toMatch(/^HTTP\/1\.1 100 /)
+    socket.write('{"email"')
     socket.resetAndDestroy()
     expect((await behindNothing.browser().ask('GET', '/livez')).status).toBe(200)
     expect(double.asked).toEqual([])
