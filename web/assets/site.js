@@ -3,9 +3,25 @@
 /** Milliseconds that a page must have been in front before a decision on it counts. */
 const lookMillis = 700
 
+/** Milliseconds within which a form that was sent is not sent again. */
+const sendMillis = 5000
+
+for (const form of document.querySelectorAll('form.fields')) sendOnce(form)
 for (const button of document.querySelectorAll('button[data-shows]')) showPassword(button)
 for (const time of document.querySelectorAll('time[data-until]')) countDown(time)
 for (const choice of document.querySelectorAll('[data-deliberate]')) decideDeliberately(choice)
+
+/**
+ * Two taps are no two wishes: the second answer would say that the address is taken, or the link used, and hide the first.
+ * @param {HTMLFormElement} form
+ */
+function sendOnce(form) {
+  let sentAt = -sendMillis
+  form.addEventListener('submit', (event) => {
+    if (event.timeStamp - sentAt < sendMillis) event.preventDefault()
+    else sentAt = event.timeStamp
+  })
+}
 
 /** @param {HTMLButtonElement} button */
 function showPassword(button) {

@@ -3,8 +3,10 @@ import { refusalOf } from '../api.ts'
 import { isTokenSet, signedIn } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
 import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
-import { approvalPath, isAboutPlugin, showApproval, unknownAttempt } from './approval.tsx'
+import { showApproval } from './approval.tsx'
+import { unknownAttempt } from './approval-outcomes.tsx'
 import { EmailField, PasswordField, ProblemNote } from './fields.tsx'
+import { approvalPath, isAboutPlugin, isAttemptId } from './login-attempt.ts'
 import { configuredProviders, type ProviderName, SignInButtons } from './providers.tsx'
 import { type Problem, problemOf } from './refusal-text.ts'
 
@@ -15,8 +17,8 @@ export const show: PageRoute = {
   handle: async (visit) => {
     const { query, isSignedIn } = visit
     const attempt = query.get('attempt')
+    if (attempt !== null && !isAttemptId(attempt)) return unknownAttempt
     const next = attempt === null ? localPath(query.get('next'), '/relays') : approvalPath(attempt)
-    if (next === undefined) return unknownAttempt
     if (isSignedIn) return attempt === null ? { goTo: next } : showApproval(visit, attempt)
     return loginPage(visit, { next, email: '', notice: query.get('done') })
   },

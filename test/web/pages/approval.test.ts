@@ -40,7 +40,7 @@ test('a person who signs in at the plugin’s link and approves lets the plugin 
   expect(question).toMatchObject({ path: asking.path, heading: 'Let this program in?' })
   expect(question.text).toContain(asking.code)
   expect(question.text).toContain('Calls itself OBS plugin')
-  expect(question.text).toContain(`Will be let in to ${user.email}`)
+  expect(question.text).toContain(`Let in to ${user.email}`)
   const approved = await browser.submit(question, '/login/approve')
   expect(approved).toMatchObject({ path: asking.path, heading: 'Approved' })
   const { body } = await asking.poll()
@@ -135,7 +135,7 @@ test('the page says whether the plugin asked from this very network', async () =
     (await browser.open((await plugin({ ip })).path, { headers: { 'X-Forwarded-For': own } })).text
   expect(await asked('203.0.113.7', '203.0.113.7')).toContain('from this network (203.0.113.7)')
   expect(await asked('2001:db8:1:2::1', '2001:db8:1:2:3::9')).toContain('from this network')
-  expect(await asked('203.0.113.7', '198.51.100.1')).toContain('from another network: 203.0.113.7')
+  expect(await asked('203.0.113.7', '198.51.100.1')).toContain('from another network (203.0.113.7)')
   expect(await asked('2001:db8:1:2::1', '2001:db8:1:3::1')).toContain('from another network')
   // Of addresses that everybody has nobody is told that they are one's own.
   expect(await asked('10.0.0.7', '10.0.0.7')).toContain('a private address that tells nothing')
@@ -148,6 +148,18 @@ test('a plugin’s name is text, and takes no other place on the page than its o
   expect(html).toContain('<bdi>&lt;/dd>&lt;h1>Approve me&lt;/h1></bdi>')
 })
 
+test('an approval is for the account that the page named, and for no other that took its place meanwhile', async () => {
+  const [first, second, asking] = [await api.given.user(), await api.given.user(), await plugin()]
+  const browser = await signedIn(first)
+  const question = await browser.open(asking.path)
+  await browser.post('/sign-out', {})
+  await browser.post('/login', { email: second.email, password: second.password })
+  const again = await browser.submit(question, '/login/approve')
+  expect(again.heading).toBe('Let this program in?')
+  expect(again.text).toContain(`Let in to ${second.email}`)
+  expect((await asking.poll()).body.status).toBe('pending')
+})
+
 test('whoever is signed in with another account can change it and comes back to the question', async () => {
   const [first, second] = [await api.given.user(), await api.given.user()]
   const asking = await plugin()
@@ -156,5 +168,5 @@ test('whoever is signed in with another account can change it and comes back to 
   const login = await browser.submit(question, '/sign-out', {}, { next: asking.path })
   expect(login.path).toBe(asking.path)
   const again = await browser.submit(login, '/login', { email: second.email, password: second.password })
-  expect(again.text).toContain(`Will be let in to ${second.email}`)
+  expect(again.text).toContain(`Let in to ${second.email}`)
 })

@@ -48,7 +48,7 @@ test('who answers a plugin by way of a provider comes back to the question, and 
   const login = await browser.open(`/login?attempt=${body.login_attempt_id}`)
   const question = await oauth.through(browser, login, 'twitch', somebody({ email: null, emailVerified: false }))
   expect(question.heading).toBe('Let this program in?')
-  expect(question.text).toContain('Will be let in to your Twitch account')
+  expect(question.text).toContain('Let in to your Twitch account')
   const { login_attempt_id, poll_token } = body
   const poll = () => api.post<{ status?: string }>('/auth/plugin/login/poll', { login_attempt_id, poll_token })
   expect((await poll()).body.status).toBe('pending')
