@@ -6,12 +6,15 @@ import { join } from 'node:path'
 export interface RunningStack {
   pid: number
   api: string
+  site: string
   temporalUi: string | undefined
 }
 
 export interface RememberedState {
   /** Running relays report to it: the next start prefers it. */
   apiPort?: number
+  /** Links in mails and plugins lead to it. */
+  sitePort?: number
   /** Whether the demo account has had its plan. */
   demoAccountReady?: boolean
 }

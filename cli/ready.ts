@@ -3,6 +3,7 @@ import type { DemoAccount } from './demo-account.ts'
 
 export interface ReadyStack {
   api: string
+  site: string
   temporalUi: string | undefined
   postgres: string
   /** Where a person finds the operator's password. */
@@ -30,6 +31,7 @@ export function curlLines(api: string, demo: DemoAccount) {
 
 export function readyText(stack: ReadyStack): string {
   const rows: Array<[string, string]> = [
+    ['Site', stack.site],
     ['API', stack.api],
     ['API docs', `${stack.api}/docs`],
     ...(stack.temporalUi ? ([['Temporal UI', stack.temporalUi]] as Array<[string, string]>) : []),

@@ -12,6 +12,7 @@ import { findTemporalCli } from '../platform/embedded/temporal-cli.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLog } from '../platform/log.ts'
 import { type DemoAccount, ensureDemoAccount } from './demo-account.ts'
+import { environmentOf, missingSecrets, portsOf, siteEnvironmentOf, type Variables } from './environments.ts'
 import { disconnectSessions } from './farewell.ts'
 import { untilHealthy } from './health.ts'
 import { Kept, type Running } from './kept.ts'
@@ -20,6 +21,7 @@ import { readableLine, watchLog } from './log-watch.ts'
 import { runProgram, startProgram } from './programs.ts'
 import { Progress } from './progress.ts'
 import { readyText } from './ready.ts'
+import { chooseServicePorts, type ServicePorts } from './service-ports.ts'
 
 /** Ctrl-C reaches us from the terminal and once more through npm: what follows that soon is the same wish. */
 const sameWishMillis = 700
@@ -33,9 +35,6 @@ const kept: Kept[] = []
 const asked = new AbortController()
 let lockedFolder: string | undefined
 
-/** The parts of the environment that are known only once the servers run. */
-type Variables = Record<string, string>
-
 async function bringUp(stack: StackConfig): Promise<void> {
   const folder = life.hold('data folder', await DataFolder.lock(stack.dataDir), (held) => held.release())
   const dataDir = folder.path
@@ -48,12 +47,12 @@ async function bringUp(stack: StackConfig): Promise<void> {
   const temporal = await provideTemporal(stack, folder)
   const isEmbedded = postgres.isEmbedded || temporal.isEmbedded
   const secrets = isEmbedded ? await provideSecrets(dataDir, stack.secrets) : undefined
-  const port = await chooseApiPort(stack, dataDir)
+  const ports = await chooseServicePorts(stack, dataDir, (text) => progress.note(text))
   const env = environmentOf(stack, {
     ...missingSecrets(stack, secrets),
     ...postgres.variables,
     ...temporal.variables,
-    ...(stack.port === undefined ? { PORT: String(port) } : {}),
+    ...portsOf(stack, ports),
     SVC_DATA_DIR: dataDir,
   })
   const config = readConfig(env)
@@ -70,10 +69,10 @@ async function bringUp(stack: StackConfig): Promise<void> {
     dataDir,
     stopping('local relays', () => endLocalRelays(dataDir)),
   )
-  const local = `http://127.0.0.1:${port}`
+  const local = `http://127.0.0.1:${ports.api}`
   await progress.step(
-    'Starting the worker and the API',
-    () => startService(folder, logs, env, local),
+    'Starting the worker, the API and the site',
+    () => startService(folder, logs, env, ports),
     () => 'The service is healthy',
   )
 
@@ -84,15 +83,17 @@ async function bringUp(stack: StackConfig): Promise<void> {
     life.hold('sessions', disconnect, stopping('live sessions', disconnect))
   }
   life.hold('running.json', dataDir, removeRunning)
-  await writeRunning(dataDir, { pid: process.pid, api: config.apiUrl, temporalUi: config.temporal.uiUrl })
+  const { apiUrl: api, siteUrl: site } = config
+  await writeRunning(dataDir, { pid: process.pid, api, site, temporalUi: config.temporal.uiUrl })
   progress.note(`\nReady after ${progress.sinceStart}.`)
   progress.note(
     readyText({
-      api: config.apiUrl,
+      api,
+      site,
       temporalUi: config.temporal.uiUrl,
       postgres: postgres.shown,
       operatorPassword: stack.secrets.SVC_OPERATOR_PASSWORD ? 'as you set it' : `in ${secretsFile(dataDir)}`,
-      logs: `${logs}/api.log, worker.log (JSON lines; warnings are shown here)`,
+      logs: `${logs}/api.log, worker.log, site.log (JSON lines; warnings are shown here)`,
       demo,
     }),
   )
@@ -154,32 +155,21 @@ async function provideTemporal(stack: StackConfig, folder: DataFolder): Promise<
   return { isEmbedded: true, variables: { TEMPORAL_ADDRESS: address, SVC_TEMPORAL_UI_URL: uiUrl }, shown: address }
 }
 
-async function chooseApiPort(stack: StackConfig, dataDir: string): Promise<number> {
-  const { apiPort } = await readState(dataDir)
-  // 8081 is the site's.
-  const usual = [8080, ...Array.from({ length: 18 }, (_, index) => 8082 + index)]
-  const preferred = apiPort === undefined ? usual : [apiPort, ...usual]
-  const port = await choosePort({ what: 'the API', variable: 'PORT', explicit: stack.port, preferred })
-  if (stack.port === undefined && port !== preferred[0]) {
-    progress.note(`! Port ${preferred[0]} is taken by another program: the API listens on ${port}`)
-  }
-  if (port !== apiPort) await remember(dataDir, { apiPort: port })
-  return port
-}
-
-/** The worker is held first, so that it stops last: requests in flight may still need it. */
-async function startService(folder: DataFolder, logs: string, env: Variables, api: string): Promise<void> {
+/** What ends last is held first: requests in flight may still need the worker, and the site's the api. */
+async function startService(folder: DataFolder, logs: string, env: Variables, ports: ServicePorts): Promise<void> {
+  const api = `http://127.0.0.1:${ports.api}`
   const programs = [
-    { name: 'worker', file: 'activities/worker.ts' },
-    { name: 'api', file: 'api/server.ts' },
+    { name: 'worker', file: 'activities/worker.ts', env },
+    { name: 'api', file: 'api/server.ts', env },
+    { name: 'site', file: 'web/server.ts', env: siteEnvironmentOf(env, api) },
   ]
   let lastWords = () => ''
-  for (const { name, file } of programs) {
+  for (const { name, ...program } of programs) {
     const logFile = join(logs, `${name}.log`)
     const unwatch = await watchLog(name, logFile, (text) => progress.note(text))
     life.hold(`${name} log`, unwatch, (stop) => stop())
     await keep(name, folder, async () => {
-      const running = await startProgram({ file, env, logFile })
+      const running = await startProgram({ ...program, logFile })
       void running.exited.then(() => {
         lastWords = running.lastWords
       })
@@ -187,10 +177,12 @@ async function startService(folder: DataFolder, logs: string, env: Variables, ap
     })
   }
   const services = kept.slice(-programs.length)
-  await untilHealthy(api, () => {
+  const giveUp = () => {
     const broken = services.find((one) => one.failures >= crashesMax)
     return broken && `${broken.name} ${broken.lastEnd}, ${broken.failures} times in a row:\n${lastWords()}`
-  })
+  }
+  await untilHealthy(`${api}/health`, giveUp)
+  await untilHealthy(`http://127.0.0.1:${ports.site}/livez`, giveUp)
 }
 
 async function provideDemoAccount(
@@ -228,24 +220,6 @@ const stopping = (name: string, stop: () => Promise<unknown>) => async () => {
   const began = performance.now()
   const outcome = await stop()
   if (outcome !== 0) progress.note(`✔ ${name} stopped (${Math.round(performance.now() - began)} ms)`)
-}
-
-const missingSecrets = ({ secrets }: StackConfig, made: Readonly<Record<string, unknown>> | undefined): Variables =>
-  Object.fromEntries(
-    Object.entries(secrets).flatMap(([name, given]) =>
-      given === undefined && made ? [[name, String(made[name])]] : [],
-    ),
-  )
-
-/** Our own environment with `resolved` over it; a variable that came from a file is not in it. */
-function environmentOf({ environment }: StackConfig, resolved: Variables): Variables {
-  const env: Variables = {}
-  for (const [name, value] of Object.entries(environment)) if (value !== undefined) env[name] = value
-  for (const [name, value] of Object.entries(resolved)) {
-    env[name] = value
-    delete env[`${name}_FILE`]
-  }
-  return env
 }
 
 function listenToSignals(): void {

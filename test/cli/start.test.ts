@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeFolder, removeFolder, temporaryFolder } from '../support/folders.ts'
+import { Browser } from '../support/site-browser.ts'
 import { endAll, endAllAfterwards, processesOf, Stack } from '../support/stack.ts'
 
 const startMillisMax = 180_000
@@ -59,6 +60,27 @@ describe('on an empty folder', () => {
     })
   })
 
+  test('the site lets the demo account in, and holds no secret itself', async () => {
+    const { demo } = JSON.parse(await readFile(`${dataDir}/secrets.json`, 'utf8')) as { demo: Record<string, string> }
+    const browser = new Browser(stack.site)
+    const login = await browser.open('/')
+    expect([login.path, login.status]).toEqual(['/login', 200])
+    const page = await browser.submit(login, '/login', { email: demo.email ?? '', password: demo.password ?? '' })
+    expect([page.path, page.status]).toEqual(['/relays', 200])
+    const site = (await processesOf(dataDir)).find(({ command }) => command.endsWith('/web/server.ts'))
+    const environment = await readFile(`/proc/${site?.pid}/environ`, 'utf8')
+    expect(environment).toContain('SVC_API_URL=http://127.0.0.1:')
+    expect(environment).not.toMatch(/SECRET|KEY|PASSWORD|DATABASE|TEMPORAL/)
+  })
+
+  test('links for plugins lead to the site', async () => {
+    const started = await fetch(`${stack.api}/api/v1/auth/plugin/login/start`, { method: 'POST' })
+    const { authorize_url } = (await started.json()) as { authorize_url: string }
+    expect(authorize_url).toMatch(new RegExp(`^${stack.site}/login\\?attempt=`))
+    const running = JSON.parse(await readFile(`${dataDir}/running.json`, 'utf8')) as unknown
+    expect(running).toMatchObject({ api: stack.api, site: stack.site })
+  })
+
   test('the demo takes a client from sign-in to the history of moves', async () => {
     const { stdout } = await run(process.execPath, ['--import', 'tsx', 'cli/demo.ts'], {
       env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
@@ -100,9 +122,11 @@ test('SIGTERM ends everything, a live relay too', { timeout: startMillisMax }, a
   const [signIn = '', start = ''] = stack.commandLines
   await paste(signIn, start)
   await untilState(stack, (await paste(signIn, 'echo $JWT')).trim(), 'active')
+  expect(await names(dataDir)).toContainEqual(expect.stringContaining('web/server.ts'))
   expect(await stack.end('SIGTERM')).toBe(0)
   expect(await names(dataDir)).toEqual([])
   expect(stack.output).not.toContain('did not stop cleanly')
+  expect(stack.output).toMatch(/✔ site stopped.*✔ api stopped.*✔ worker stopped.*✔ postgres stopped/s)
 })
 
 test('what a killed start leaves behind is ended by the next one, which goes on with its data', {
@@ -118,7 +142,8 @@ test('what a killed start leaves behind is ended by the next one, which goes on 
 
   const second = await new Stack(dataDir).ready()
   expect(second.output).toContain('! postgres of a killed start was still running; ended it')
-  // The same account, the same port for relays to report to, and the same relay.
+  // The same account, the same ports for relays to report to and links to lead to, and the same relay.
+  expect(second.site).toBe(first.site)
   expect(second.commandLines).toEqual(first.commandLines)
   const [, , look = ''] = second.commandLines
   const found = JSON.parse(await paste(signIn, look)) as SessionReply

@@ -13,10 +13,17 @@ const readyMillisMax = 110_000
 
 /** What the developer's own environment may hold and a fresh start must not see. */
 const unset = Object.fromEntries(
-  ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'PORT', 'SVC_API_URL', 'SVC_JWT_SECRET', 'NODE_ENV'].map((name) => [
-    name,
-    undefined,
-  ]),
+  [
+    'DATABASE_URL',
+    'TEMPORAL_ADDRESS',
+    'PORT',
+    'SVC_API_URL',
+    'SVC_SITE_PORT',
+    'SVC_SITE_URL',
+    'SVC_JWT_SECRET',
+    'OAUTH_ENCRYPTION_KEY',
+    'NODE_ENV',
+  ].map((name) => [name, undefined]),
 )
 
 export class Stack {
@@ -58,6 +65,11 @@ export class Stack {
   /** The address of the API. */
   get api(): string {
     return /^ {2}API +(\S+)$/m.exec(this.output)?.[1] ?? ''
+  }
+
+  /** The address of the site. */
+  get site(): string {
+    return /^ {2}Site +(\S+)$/m.exec(this.output)?.[1] ?? ''
   }
 
   /** The command lines that it shows, to be pasted. */
