@@ -25,6 +25,8 @@ const Document = ({ assets, title, isSignedIn, leadTo, scripts = [], children }:
       <title>{`${title} · Relay`}</title>
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
+      {/* The header says no-referrer; with that, forms of browsers without Fetch Metadata would name no Origin to be judged by. */}
+      <meta name="referrer" content="same-origin" />
       {leadTo ? <meta http-equiv="refresh" content={`0;url=${leadTo}`} /> : null}
       <link rel="stylesheet" href={assets.pathOf('site.css')} />
       <link rel="icon" href={assets.pathOf('icon.svg')} />

@@ -22,8 +22,7 @@ export function securityHeaders({ siteUrl }: SiteConfig): Middleware {
       },
     },
     crossOriginResourcePolicy: { policy: 'same-origin' },
-    // Nothing for other sites. Without any, our own forms would name no origin, by which older browsers' are judged.
-    referrerPolicy: { policy: 'same-origin' },
+    referrerPolicy: { policy: 'no-referrer' },
     frameguard: { action: 'deny' },
     strictTransportSecurity: siteUrl.startsWith('https:'),
   })({} as never, note as never, () => {})

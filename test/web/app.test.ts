@@ -93,7 +93,7 @@ describe('every answer', () => {
       expect(policy).toContain("form-action 'self'")
       expect(policy).not.toMatch(/unsafe|\*|data:/)
       expect(headers.get('x-content-type-options')).toBe('nosniff')
-      expect(headers.get('referrer-policy')).toBe('same-origin')
+      expect(headers.get('referrer-policy')).toBe('no-referrer')
       expect(headers.get('x-powered-by')).toBeNull()
       expect(headers.get('cache-control')).toBe('no-store')
     },

@@ -55,7 +55,7 @@ test('the secret of the link goes nowhere: not into the title, a link, or anothe
   const link = await askForLink((await api.given.user()).email)
   const token = new URL(link, site.url).searchParams.get('token') ?? ''
   const page = await site.browser().open(link)
-  expect(page.headers.get('referrer-policy')).toBe('same-origin')
+  expect(page.headers.get('referrer-policy')).toBe('no-referrer')
   expect(page.headers.get('cache-control')).toBe('no-store')
   expect(page.html.split(token)).toHaveLength(2)
   expect(page.form('/reset-password').fields.token).toBe(token)
