@@ -88,6 +88,15 @@ test('a password can be looked at while it is typed, and is sent as a password',
   expect(await input.getAttribute('type')).toBe('password')
 })
 
+test('a form that is tapped twice is sent once', async () => {
+  const { page } = await visitor()
+  await page.goto(at('/sign-up?next=/verify-email'))
+  await page.getByLabel('Email address').fill(`${randomUUID()}@example.com`)
+  await page.getByLabel('New password').fill(password)
+  await page.getByRole('button', { name: 'Open the account' }).dblclick()
+  await page.waitForURL(at('/verify-email'))
+})
+
 test('a click that comes the moment the question appears decides nothing', async () => {
   const [user, asking, person] = [await api.given.user(), await plugin(), await visitor()]
   await signIn(person, user)

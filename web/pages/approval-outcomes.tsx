@@ -13,8 +13,7 @@ export const outcomes: Readonly<Record<Exclude<Attempt['status'], 'pending'>, (a
           Go back to your streaming software: it signs in by itself in a moment.
         </p>
         <p>
-          <bdi>{attempt.client_name}</bdi> with the code <strong class="code">{attempt.user_code}</strong> is being let
-          in. Was that a mistake? Be quick:
+          <bdi>{attempt.client_name}</bdi> is being let in. Was that a mistake? Be quick:
         </p>
         <Decision act="deny" says="Keep it out" attempt={attempt} />
       </section>

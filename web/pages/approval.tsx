@@ -45,7 +45,7 @@ async function asking(visit: Visit, attempt: Attempt): Promise<PageAnswer> {
   if (!account) return notDone(503, 'Your account could not be read just now.', attempt.login_attempt_id)
   const network = networkOf(attempt.ip, visit.visitor.ip)
   return {
-    title: 'Let a program in?',
+    title: 'Let this program in?',
     page: <Question attempt={attempt} account={account} network={network} />,
   }
 }

@@ -120,6 +120,16 @@ test('somebody who is signed in links a provider and stays signed in as they wer
   expect(linked_accounts).toContainEqual({ provider: 'discord', linked: true })
 })
 
+test('the rights to a chat are asked for only where somebody connects it', async () => {
+  const [user, browser] = [await api.given.user(), site.browser()]
+  await browser.post('/login', { email: user.email, password: user.password })
+  const scopesOf = async (fields: Readonly<Record<string, string>>) =>
+    new URL((await browser.post('/oauth/twitch/start', fields)).leadsTo ?? '').searchParams.get('scope')
+  expect(await scopesOf({ intent: 'link', scopes: 'chat' })).toContain('chat:read')
+  expect(await scopesOf({ intent: 'link' })).not.toContain('chat')
+  expect(await scopesOf({ intent: 'sign_in', scopes: 'chat' })).not.toContain('chat')
+})
+
 test('a provider account that is linked elsewhere is not linked a second time, and the page says why', async () => {
   const person = somebody()
   const first = site.browser()
