@@ -1,4 +1,4 @@
-# One image for the api, the worker and the migrations; the command says which.
+# One image for the api, the worker, the site and the migrations; the command says which.
 # glibc, not Alpine: the Temporal SDK's native part has no build for musl.
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
@@ -19,6 +19,7 @@ RUN mkdir /data && chown node:node /data
 WORKDIR /app
 COPY --from=build /app /app
 USER node
-EXPOSE 8080
+# The api, and the site.
+EXPOSE 8080 8081
 # Node directly, not npm: npm would not hand on the signal that asks the program to stop.
 CMD ["node", "--import", "tsx", "api/server.ts"]
