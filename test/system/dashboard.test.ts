@@ -52,9 +52,10 @@ async function streamer(look: Look = {}, plan?: { addons: number }): Promise<Str
 const state = (page: Page) => page.locator('[data-state]')
 const news = (page: Page) => page.locator('[data-news]')
 
-async function start(page: Page): Promise<void> {
+async function start(page: Page, name = 'default'): Promise<void> {
+  await page.getByLabel('Name').fill(name)
   await page.getByRole('button', { name: 'Start', exact: true }).click()
-  await page.getByRole('article', { name: 'default' }).waitFor()
+  await page.getByRole('article', { name }).waitFor()
 }
 
 /** The relay is there and says so. */
@@ -184,6 +185,33 @@ test('what is shown hides itself after a minute, and at once when the page is le
   expect(await seen(page)).not.toContain(token)
 })
 
+test('one tap hands the settings to the app on this phone, and shows nothing of them', async () => {
+  const { page, context, user, token } = await readyRelay({ device: 'phone' })
+  const browser = await context.newCDPSession(page)
+  await browser.send('Page.enable')
+  const wanted: string[] = []
+  browser.on('Page.frameRequestedNavigation', ({ url }) => void wanted.push(url))
+  await openKit(page, 'Moblin')
+  await page.getByRole('button', { name: 'Open in Moblin' }).click()
+  await expect.poll(() => wanted).toHaveLength(1)
+  const { streams } = JSON.parse(decodeURIComponent(wanted[0]?.split('?').slice(1).join('?') ?? ''))
+  expect(streams).toMatchObject([{ url: (await user.active()).session?.connect?.srtla_url }])
+  expect(await seen(page)).not.toContain(token)
+})
+
+test('what somebody is reading stays where it is while the relay changes', async () => {
+  const { page, user, token } = await readyRelay()
+  await page.clock.install()
+  await page.reload()
+  await openKit(page, 'OBS')
+  await page.locator('summary', { hasText: 'Show Input' }).click()
+  await user.stop({ connection_id: 'default' })
+  await eventually(user.active, ({ session }) => session?.state === 'grace')
+  await page.clock.runFor(10_000)
+  await expect.poll(() => state(page).textContent()).toBe('Stopping')
+  expect(await seen(page)).toContain(`streamid=play/live/${token}&latency=2000000`)
+})
+
 test('nothing that a viewer could see, or hear read out, has a secret in it until it is shown', async () => {
   const { page, token } = await readyRelay()
   await page.getByText('Connect your software').click()
@@ -282,7 +310,7 @@ const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
   },
   'relays-awaited': async () => {
     const person = await streamer({ device: 'phone' })
-    await start(person.page)
+    await start(person.page, 'w'.repeat(64))
     return person
   },
   'relays-ready': () => readyRelay({ device: 'phone' }),

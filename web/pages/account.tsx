@@ -1,6 +1,5 @@
 /** The account: whose it is, what its plan includes, how it is signed in to, and what happened to it. */
-import type { ApiAnswer } from '../api.ts'
-import { refusalOf } from '../api.ts'
+import { type ApiAnswer, ApiAway, refusalOf } from '../api.ts'
 import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
 import { Activity, type Entry } from './account-activity.tsx'
 import { type Entitlement, Plan, TimeBank, type Usage } from './account-plan.tsx'
@@ -81,7 +80,7 @@ async function accountPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswe
     configuredProviders(visit),
     visit.ask<{ entries?: readonly Entry[] }>('GET', '/api/v1/auth/audit'),
   ])
-  if (summary.status !== 200) throw new Error(`the api answered ${summary.status} for an account`)
+  if (summary.status !== 200) throw new ApiAway(`the api answered ${summary.status} for an account`)
   const { user, entitlement, usage } = summary.body
   return {
     title: 'Account',

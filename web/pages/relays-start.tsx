@@ -27,6 +27,8 @@ interface Shown {
   readonly regions: readonly Region[]
   /** Connections that have a relay. */
   readonly taken: readonly string[]
+  /** How much room there is, as a sentence. */
+  readonly capacity?: string | undefined
   readonly wanted?: Wanted | undefined
 }
 
@@ -42,7 +44,7 @@ const barriers = {
 
 const allInUse = 'All relays of your plan are in use. Stop one to start another.'
 
-export function StartRelay({ entitlement, regions, taken, wanted }: Shown) {
+export function StartRelay({ entitlement, regions, taken, capacity, wanted }: Shown) {
   const name = wanted?.connectionId ?? freeName(taken)
   const barrier = barrierOf(entitlement)
   return (
@@ -51,7 +53,14 @@ export function StartRelay({ entitlement, regions, taken, wanted }: Shown) {
       {barrier ? (
         <p>{barrier}</p>
       ) : (
-        <StartForm name={name} regions={regions} region={wanted?.region ?? ''} isFirst={taken.length === 0} />
+        <>
+          <StartForm name={name} regions={regions} region={wanted?.region ?? ''} isFirst={taken.length === 0} />
+          {capacity ? (
+            <p class="muted" data-part="capacity" data-version={capacity}>
+              {capacity}
+            </p>
+          ) : null}
+        </>
       )}
     </section>
   )

@@ -150,13 +150,9 @@ const Relays = ({ problem, sessions, entitlement, regions, capacity, wanted }: S
         entitlement={entitlement}
         regions={regions}
         taken={sessions.map((one) => one.connection_id)}
+        capacity={capacity}
         wanted={wanted}
       />
-    ) : null}
-    {capacity ? (
-      <p class="muted" data-part="capacity" data-version={capacity}>
-        {capacity}
-      </p>
     ) : null}
   </>
 )
@@ -165,7 +161,7 @@ const InUse = ({ entitlement }: { readonly entitlement: Entitlement }) => {
   const { active_managed_conns: used, max_concurrent_conns: limit } = entitlement
   return (
     <span class="muted" data-part="in-use" data-version={`${used}/${limit}`}>
-      {used} of {limit} in use
+      {limit > 0 ? `${used} of ${limit} in use` : null}
     </span>
   )
 }
@@ -176,8 +172,8 @@ const NoRelays = () => (
       <strong>You have no relay running.</strong>
     </p>
     <p>
-      A relay takes the stream from your phone or encoder, over several networks at once, and hands it to OBS. Start
-      one, then open what it says under “Connect your software”.
+      A relay takes the stream of your phone or encoder, over several networks at once, and hands it to OBS. Start one,
+      and connect your software to it.
     </p>
   </section>
 )

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type GivenUser, highLimits } from '../../support/api.ts'
-import { eventually, freeze, type RelayUser, startService } from '../../support/relays.ts'
+import { type GivenUser, highLimits, startApi } from '../../support/api.ts'
+import { eventually, freeze, passageTo, type RelayUser, startService } from '../../support/relays.ts'
 import { freeSiteUrl, startSite } from '../../support/site.ts'
 import type { Browser } from '../../support/site-browser.ts'
 import type { Page } from '../../support/site-page.ts'
@@ -219,4 +219,23 @@ test('who starts too often is told for how many seconds to wait', async () => {
     idempotency_key: '0b29c4f0-8ad0-4c1e-9a53-0d5b5dbd2f4e',
   })
   expect([page.status, page.problem]).toEqual([429, expect.stringMatching(/Wait [1-9]\d? seconds?, then try again\./)])
+})
+
+test('while the database is away the pages say so, and are there again when it is', async () => {
+  const passage = await passageTo((await startApi()).services.config.database.url)
+  const api = await startApi({ DATABASE_URL: passage.url })
+  const user = await api.given.user()
+  const browser = (await startSite(api)).browser()
+  browser.cookies.set('svc_session', user.bearer)
+  await passage.block()
+  const relays = await browser.open('/relays')
+  expect([relays.status, relays.problem]).toEqual([503, expect.stringContaining('not available for a moment')])
+  const account = await browser.open('/account')
+  expect([account.status, account.heading]).toEqual([503, 'One moment, please'])
+  await passage.open()
+  const back = await eventually(
+    () => browser.open('/relays'),
+    ({ status }) => status === 200,
+  )
+  expect(back.text).toContain('You have no relay running.')
 })
