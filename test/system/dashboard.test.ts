@@ -97,7 +97,7 @@ const seen = async (page: Page) => (await page.evaluate('document.body.innerText
 test('a relay becomes ready before one’s eyes: nothing reloads, nothing moves, and the focus stays', async () => {
   const { page, user, faults } = await streamer({ device: 'phone' })
   await start(page)
-  expect(await state(page).textContent()).toBe('Getting a relay …')
+  expect(await state(page).textContent()).toBe('Starting')
   await page.evaluate('window.isStillThis = true')
   await page.getByRole('button', { name: 'Stop default' }).focus()
   const before = await page.getByRole('heading', { name: 'Start a relay' }).boundingBox()
@@ -310,7 +310,14 @@ const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
   },
   'relays-awaited': async () => {
     const person = await streamer({ device: 'phone' })
+    await start(person.page)
+    return person
+  },
+  'relays-long-name': async () => {
+    const person = await streamer({ device: 'phone' })
     await start(person.page, 'w'.repeat(64))
+    await report(person.user)
+    await expect.poll(() => news(person.page).textContent(), { timeout: 15_000 }).toMatch(/^“w{64}”: Ready$/)
     return person
   },
   'relays-ready': () => readyRelay({ device: 'phone' }),

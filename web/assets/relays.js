@@ -105,7 +105,8 @@ function exchange(fresh) {
   const replacement = document.importNode(fresh, true)
   old.replaceWith(replacement)
   if (focused) (document.getElementById(focused.id) ?? replacement.querySelector('button, summary, h2'))?.focus()
-  if (replacement.querySelector('[data-state]')) tellState(replacement.closest('article'))
+  const [was, is] = [old, replacement].map((part) => part.querySelector('[data-state]')?.textContent)
+  if (was !== is) tellState(replacement.closest('article'))
 }
 
 const tellState = (article) =>

@@ -63,7 +63,7 @@ function Now({ session, region }: Shown) {
   const { badge, label } = badgeOf(session)
   return (
     <>
-      <div class="row apart">
+      <div class="row apart relay-name">
         <h2 id={`name-${id}`}>{name}</h2>
         <span class={`badge ${badge}`} data-state>
           {label}
@@ -87,7 +87,7 @@ const isStopping = ({ state, reason }: Session): boolean => state === 'grace' &&
 
 function badgeOf(session: Session): { badge: 'good' | 'warn' | 'bad'; label: string } {
   if (session.state === 'active') return { badge: 'good', label: 'Ready' }
-  if (session.state === 'provisioning') return { badge: 'warn', label: 'Getting a relay …' }
+  if (session.state === 'provisioning') return { badge: 'warn', label: 'Starting' }
   if (session.state === 'stopped') return { badge: 'bad', label: 'Stopped' }
   return isStopping(session) ? { badge: 'warn', label: 'Stopping' } : { badge: 'bad', label: 'Lost contact' }
 }
@@ -95,7 +95,7 @@ function badgeOf(session: Session): { badge: 'good' | 'warn' | 'bad'; label: str
 function Says({ session }: { readonly session: Session }) {
   const left = <Countdown until={session.grace_ends_at} />
   if (session.state === 'active') return <>Stream whenever you like.</>
-  if (session.state === 'provisioning') return <>Usually takes a few seconds.</>
+  if (session.state === 'provisioning') return <>Getting a relay …</>
   if (session.state === 'stopped') return <>It is gone. Start another one below.</>
   if (isStopping(session)) return <>It still runs: {left} left.</>
   if (session.reason === 'health_lost') return <>It may come back: {left} left.</>

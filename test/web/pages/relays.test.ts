@@ -74,7 +74,7 @@ test('while there is no relay yet the page says that one is being got', async ()
   const browser = slowSite.browser()
   await browser.post('/login', { email: user.email, password: user.password })
   const page = await browser.submit(await browser.open('/relays'), '/relays/start')
-  expect(page.text).toContain('default Getting a relay … Usually takes a few seconds.')
+  expect(page.text).toContain('default Starting Getting a relay …')
   expect(page.text).toContain('Addresses come with the relay.')
 })
 
