@@ -37,9 +37,9 @@ export class ApiAway extends Error {
   override name = 'ApiAway'
 }
 
-const answerMillisMax = 20_000
+const usualAnswerMillisMax = 20_000
 
-export const createApi = (apiUrl: string): Api => ({
+export const createApi = (apiUrl: string, answerMillisMax = usualAnswerMillisMax): Api => ({
   ask: async <Body>(method: string, path: string, asking: Asking) => {
     // Parts of it may be what a visitor wrote: they name a thing, and are no way to another one.
     if (!isPlainPath(path.split('?')[0] ?? '')) return nothingThere as ApiAnswer<Body>

@@ -165,6 +165,23 @@ describe('a body', () => {
   })
 })
 
+test('who leaves before the answer is nobody’s trouble', async () => {
+  let answered = () => {}
+  double.answers(() => new Promise((resolve) => (answered = () => resolve({ body: {} }))))
+  const { hostname, port } = new URL(behindNothing.url)
+  const socket = connect(Number(port), hostname)
+  socket.write('GET /api/v1/capacity/status HTTP/1.1\r\nHost: x\r\n\r\n')
+  await eventually(
+    () => double.asked.length,
+    (count) => count === 1,
+  )
+  socket.resetAndDestroy()
+  answered()
+  double.answers(() => ({ body: {} }))
+  expect((await behindNothing.browser().askApi('GET', '/capacity/status')).status).toBe(200)
+  expect(behindNothing.logged.filter((line) => line.includes('"error"'))).toEqual([])
+})
+
 describe('what is no request', () => {
   test('is told so', async () => {
     const answer = await sendRaw(site.url, 'nonsense\r\n\r\n')

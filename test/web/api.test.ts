@@ -1,0 +1,36 @@
+/** How the site asks the api, where no page could show it. */
+import { beforeEach, expect, test } from 'vitest'
+import { ApiAway, createApi } from '../../web/api.ts'
+import { startApiDouble } from '../support/api-double.ts'
+
+const double = await startApiDouble()
+const visitor = { ip: '192.0.2.1', userAgent: 'a browser' }
+
+beforeEach(() => {
+  double.asked.length = 0
+  double.answers(() => ({ body: {} }))
+})
+
+test('an api that takes too long is away', async () => {
+  double.answers(() => new Promise(() => {}))
+  await expect(createApi(double.url, 100).ask('GET', '/api/v1/capacity/status', { visitor })).rejects.toThrow(ApiAway)
+})
+
+test.each([
+  '/api/v1/things/../admin',
+  '/api/v1/things/%2e%2e',
+  '/api/v1/things/',
+  '/api/v1/things/a b',
+  '/api/v1/things/a#b',
+])('what a visitor wrote into a path names nothing else: %s', async (path) => {
+  const answer = await createApi(double.url).ask('GET', path, { visitor, bearer: 'a.b.c' })
+  expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+  expect(double.asked).toEqual([])
+})
+
+test('what a visitor wrote into a header ends no header', async () => {
+  const headers = { 'idempotency-key': 'one\r\nx-injected: two' }
+  await createApi(double.url).ask('POST', '/api/v1/relay/start', { visitor, headers, body: {} })
+  expect(double.asked[0]?.headers).toMatchObject({ 'idempotency-key': 'onex-injected: two' })
+  expect(double.asked[0]?.headers['x-injected']).toBeUndefined()
+})
