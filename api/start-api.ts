@@ -1,7 +1,7 @@
 /** The API process: its services, its listener, and what it says of itself. */
 import { randomUUID } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { createServer } from 'node:http'
+import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
@@ -14,6 +14,7 @@ import { usagesOf } from '../db/usage.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
+import { listen } from '../platform/listener.ts'
 import type { Logger } from '../platform/log.ts'
 import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal } from '../platform/temporal.ts'
@@ -30,9 +31,6 @@ import { createPasswords } from './passwords.ts'
 import { createRateLimits } from './rate-limits.ts'
 import { routes } from './routes.ts'
 import type { Glance, Services } from './services.ts'
-
-/** How long requests under way may take to end when the process stops. */
-const drainMillisMax = 10_000
 
 interface Needs {
   readonly config: Config
@@ -71,14 +69,13 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
   // An expectation that nobody knows is passed over: Node's own 417 has no body.
   server.on('checkExpectation', answer)
   server.on('clientError', refuseUnreadable)
-  await listen(server, config.port)
-  life.hold('listener', server, drain)
+  const port = await listen(server, config.port, life)
 
   const ready = migrateWhenThere(sql, log).then(() => {
     isReady = true
     life.hold('presence', startPresence(config, sql, log), (it) => it.stop())
   })
-  return { port: (server.address() as AddressInfo).port, services, ready }
+  return { port, services, ready }
 }
 
 async function createServices({ config, log, sql, life }: Needs): Promise<Services> {
@@ -122,25 +119,6 @@ async function glancesOf(sql: Database, userIds: string[]): Promise<Glance[]> {
     usage: usages.get(userId),
     live: live[index] ?? { streamToken: '', sessions: [] },
   }))
-}
-
-const listen = (server: Server, port: number): Promise<void> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-
-/** Takes no new connection, lets requests under way end, and then closes what is still open. */
-async function drain(server: Server): Promise<void> {
-  const late = setTimeout(() => server.closeAllConnections(), drainMillisMax)
-  // A connection whose request was under way is kept for the next one, which is not to come.
-  const tidying = setInterval(() => server.closeIdleConnections(), 50)
-  await new Promise((resolve) => server.close(resolve))
-  clearInterval(tidying)
-  clearTimeout(late)
 }
 
 /** What is no HTTP request at all still gets the contract's error body. */

@@ -1,16 +1,14 @@
 /** The site's listener and what it is made of. */
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { createServer } from 'node:http'
+import type { Socket } from 'node:net'
 import type { SiteConfig } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
+import { listen } from '../platform/listener.ts'
 import type { Logger } from '../platform/log.ts'
 import { createApi } from './api.ts'
 import { createApp } from './app.ts'
 import { readAssets } from './assets.ts'
 import { createRefreshing } from './refreshing.ts'
-
-/** How long requests under way may take to end when the process stops. */
-const drainMillisMax = 10_000
 
 interface Needs {
   readonly config: SiteConfig
@@ -28,12 +26,7 @@ export async function startSite({ config, log, life }: Needs): Promise<{ port: n
     app.callback(),
   )
   server.on('clientError', refuseUnreadable)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(config.port, resolve)
-  })
-  life.hold('listener', server, drain)
-  return { port: (server.address() as AddressInfo).port }
+  return { port: await listen(server, config.port, life) }
 }
 
 /** What is no HTTP request, or has too much of a head: a browser full of cookies, for one. */
@@ -45,13 +38,4 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   const body = JSON.stringify({ error: { code: 'invalid_request', message } })
   const head = ['Content-Type: application/json; charset=utf-8', 'Cache-Control: no-store', 'Connection: close']
   socket.end(`HTTP/1.1 ${status}\r\n${head.join('\r\n')}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
-}
-
-/** Takes no new connection, lets requests under way end, and then closes what is still open. */
-async function drain(server: Server): Promise<void> {
-  const late = setTimeout(() => server.closeAllConnections(), drainMillisMax)
-  const tidying = setInterval(() => server.closeIdleConnections(), 50)
-  await new Promise((resolve) => server.close(resolve))
-  clearInterval(tidying)
-  clearTimeout(late)
 }

@@ -78,9 +78,7 @@ const linkOver: PageAnswer = {
   page: (
     <section class="card narrow">
       <h1>This link does not work any more</h1>
-      <p role="alert">
-        It works once, within 24 hours, and only the newest one does. Perhaps the address is confirmed already.
-      </p>
+      <p role="alert">It works once, within 24 hours. Perhaps the address is confirmed already.</p>
       <p>Sign in to find out. If it is not, you can have the link sent again under “Account”.</p>
       <a class="button second wide" href="/account">
         To your account

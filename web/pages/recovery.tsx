@@ -129,10 +129,7 @@ const linkOver: PageAnswer = {
   page: (
     <section class="card narrow">
       <h1>This link does not work any more</h1>
-      <p role="alert">
-        It works once, within 30 minutes, and only the newest one does. If you copied it, look whether all of it is
-        there.
-      </p>
+      <p role="alert">It works once, within 30 minutes. If you copied it, look whether all of it is there.</p>
       <a class="button second wide" href="/forgot-password">
         Ask for another link
       </a>
