@@ -10,13 +10,13 @@ import { expect } from 'vitest'
 import { atEnd } from '../support/at-end.ts'
 import { findChromium } from './chromium.ts'
 
-export const devices = {
+const devices = {
   desktop: { viewport: { width: 1280, height: 800 } },
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 },
 } as const satisfies Record<string, BrowserContextOptions>
 
-export type Device = keyof typeof devices
-export const schemes = ['light', 'dark'] as const
+type Device = keyof typeof devices
+const schemes = ['light', 'dark'] as const
 
 interface Look {
   readonly device?: Device
@@ -77,8 +77,23 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
 }
 
+/** Everybody can read and use the page that this visitor is on; its pictures are kept. The visitor leaves afterwards. */
+export async function expectUsable({ page, faults, context }: Visitor, name: string): Promise<void> {
+  for (const device of Object.keys(devices) as Device[])
+    for (const colorScheme of schemes) {
+      await page.setViewportSize(devices[device].viewport)
+      await page.emulateMedia({ colorScheme })
+      await photograph(page, `${name}-${device}-${colorScheme}`)
+      await expectAccessible(page)
+    }
+  await expectTouchable(page)
+  await expectFits(page)
+  expect(faults).toEqual([])
+  await context.close()
+}
+
 /** Nothing on the page hinders anybody, as far as axe can tell. */
-export async function expectAccessible(page: Page): Promise<void> {
+async function expectAccessible(page: Page): Promise<void> {
   await page.evaluate(axe)
   const { violations } = (await page.evaluate(
     `axe.run(document, { runOnly: { type: 'tag', values: ${JSON.stringify(tags)} } })`,
@@ -90,7 +105,7 @@ const told = ({ id, help, nodes }: Violation): string =>
   `${id}: ${help}\n${nodes.map((node) => `  ${node.html}\n    ${node.failureSummary ?? ''}`).join('\n')}`
 
 /** Nothing sticks out sideways, down to the width of the smallest phones. */
-export async function expectFits(page: Page): Promise<void> {
+async function expectFits(page: Page): Promise<void> {
   const usual = page.viewportSize()
   await page.setViewportSize({ width: 320, height: 640 })
   const wide = (await page.evaluate(`[...document.querySelectorAll('body *')]
@@ -101,7 +116,7 @@ export async function expectFits(page: Page): Promise<void> {
 }
 
 /** Whatever is pressed is at least 44 pixels high; links within sentences are as high as their line. */
-export async function expectTouchable(page: Page): Promise<void> {
+async function expectTouchable(page: Page): Promise<void> {
   const small =
     (await page.evaluate(`[...document.querySelectorAll('button, select, summary, nav a, a.button, a.link, ' +
       'input:not([type="hidden"], [type="checkbox"], [type="radio"])')]
@@ -114,7 +129,7 @@ export async function expectTouchable(page: Page): Promise<void> {
 const screens = join(tmpdir(), 'relay-screens')
 
 /** Takes a picture of the whole page. */
-export async function photograph(page: Page, name: string): Promise<void> {
+async function photograph(page: Page, name: string): Promise<void> {
   await mkdir(screens, { recursive: true })
   await page.screenshot({ path: join(screens, `${name}.png`), fullPage: true })
 }

@@ -3,17 +3,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { eventually, paperRelays, type RelayUser, startService } from '../support/relays.ts'
 import { freeSiteUrl, startSite } from '../support/site.ts'
-import {
-  type Device,
-  devices,
-  expectAccessible,
-  expectFits,
-  expectTouchable,
-  photograph,
-  schemes,
-  type Visitor,
-  visitor,
-} from './browser.ts'
+import { expectUsable, type Visitor, visitor } from './browser.ts'
 
 const relaySecret = 'a secret between relays and this test'
 const paper = paperRelays()
@@ -355,16 +345,5 @@ const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
 test.for(Object.keys(pages))('everybody can read and use the page: %s', async (name) => {
   const person = await pages[name]?.()
   if (!person) throw new Error(`there is no page ${name}`)
-  const { page } = person
-  for (const device of Object.keys(devices) as Device[])
-    for (const colorScheme of schemes) {
-      await page.setViewportSize(devices[device].viewport)
-      await page.emulateMedia({ colorScheme })
-      await photograph(page, `${name}-${device}-${colorScheme}`)
-      await expectAccessible(page)
-    }
-  await expectTouchable(page)
-  await expectFits(page)
-  expect(person.faults).toEqual([])
-  await person.context.close()
+  await expectUsable(person, name)
 })

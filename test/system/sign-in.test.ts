@@ -5,17 +5,7 @@ import { mailsTo } from '../support/mails.ts'
 import { userWithProvedAddress } from '../support/merges.ts'
 import { somebody } from '../support/oauth-rounds.ts'
 import { startOAuthSite } from '../support/site-oauth.ts'
-import {
-  type Device,
-  devices,
-  expectAccessible,
-  expectFits,
-  expectTouchable,
-  photograph,
-  schemes,
-  type Visitor,
-  visitor,
-} from './browser.ts'
+import { type Device, devices, expectUsable, type Visitor, visitor } from './browser.ts'
 
 const oauth = await startOAuthSite()
 const { api, site } = oauth
@@ -279,17 +269,6 @@ const pages: Readonly<Record<string, (person: Visitor) => Promise<unknown>>> = {
 
 test.for(Object.keys(pages))('everybody can read and use the page: %s', async (name) => {
   const person = await visitor({ device: 'phone' })
-  const { page } = person
   await pages[name]?.(person)
-  for (const device of Object.keys(devices) as Device[])
-    for (const colorScheme of schemes) {
-      await page.setViewportSize(devices[device].viewport)
-      await page.emulateMedia({ colorScheme })
-      await photograph(page, `${name}-${device}-${colorScheme}`)
-      await expectAccessible(page)
-    }
-  await expectTouchable(page)
-  await expectFits(page)
-  expect(person.faults).toEqual([])
-  await person.context.close()
+  await expectUsable(person, name)
 })
