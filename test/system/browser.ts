@@ -10,12 +10,12 @@ import { expect } from 'vitest'
 import { atEnd } from '../support/at-end.ts'
 import { findChromium } from './chromium.ts'
 
-const devices = {
+export const devices = {
   desktop: { viewport: { width: 1280, height: 800 } },
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 },
 } as const satisfies Record<string, BrowserContextOptions>
 
-type Device = keyof typeof devices
+export type Device = keyof typeof devices
 const schemes = ['light', 'dark'] as const
 
 interface Look {
