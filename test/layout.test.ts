@@ -191,3 +191,12 @@ test('docs/operating.md names every variable, metric and job', async () => {
   expect(names.length).toBeGreaterThan(50)
   expect([...new Set(names)].filter((name) => !page.includes(`\`${name}\``))).toEqual([])
 })
+
+test('docs/security.md names tests that are there', async () => {
+  const page = await readFile(posix.join(root, 'docs/security.md'), 'utf8')
+  const rows = page.split('\n').filter((line) => line.startsWith('| '))
+  const named = rows.flatMap((row) => [...(row.split('|').at(-2) ?? '').matchAll(/`([a-z-]+\/[a-z*/-]+)`/g)])
+  expect(named.length).toBeGreaterThan(20)
+  const isThere = (name: string) => files.some((file) => file.startsWith(`test/${name.replace('*', '')}`))
+  expect(named.map(([, name = '']) => name).filter((name) => !isThere(name))).toEqual([])
+})

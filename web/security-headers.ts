@@ -18,6 +18,7 @@ export function securityHeaders({ siteUrl }: SiteConfig): Middleware {
         connectSrc: ["'self'"],
         formAction: ["'self'"],
         baseUri: ["'none'"],
+        objectSrc: ["'none'"],
         frameAncestors: ["'none'"],
       },
     },
