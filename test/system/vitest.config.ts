@@ -1,4 +1,4 @@
-/** For `npm run test:system`: the whole service, visited with a real browser. One file after the other, since it is one machine. */
+/** For `npm run test:system`: the whole service, visited with a real browser. Two files at once: each has a service and a browser of its own. */
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -6,7 +6,7 @@ export default defineConfig({
     include: ['test/system/**/*.test.ts'],
     globalSetup: ['test/support/servers.ts'],
     pool: 'forks',
-    maxWorkers: 1,
+    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     reporters: ['default'],
