@@ -1,5 +1,6 @@
 /** The account that a new stack comes with, made through the public API like any other. */
-import { ask, basicAuth, expecting } from './http.ts'
+import { ask, expecting } from './http.ts'
+import { createOperator } from './operator.ts'
 
 export interface DemoAccount {
   email: string
@@ -19,19 +20,14 @@ export async function ensureDemoAccount(
   account: DemoAccount,
   isReady: boolean,
 ): Promise<void> {
-  const headers = { authorization: basicAuth(operatorPassword) }
-  const find = async () => {
-    const url = `${api}/api/v1/admin/users?email=${encodeURIComponent(account.email)}`
-    const answer = await ask<{ users: Array<{ id: string }> }>(url, { headers, patienceMillis })
-    return expecting('the search for the demo account', answer, 200).users[0]?.id
-  }
-  const known = await find()
+  const operator = createOperator(api, operatorPassword)
+  const known = await operator.userIdOf(account.email)
   if (known !== undefined && isReady) return
   if (known === undefined) {
     const request = { method: 'POST', body: account, patienceMillis } as const
     expecting('the sign-up of the demo account', await ask(`${api}/api/v1/auth/signup`, request), 201, 202)
   }
-  const id = known ?? (await find())
-  const request = { method: 'POST', headers, body: { plan_tier: 'paid', addons: 3 }, patienceMillis } as const
-  expecting("the grant of the demo account's plan", await ask(`${api}/api/v1/admin/users/${id}/grant`, request), 200)
+  const id = known ?? (await operator.userIdOf(account.email))
+  if (id === undefined) throw new Error('the demo account is gone right after its sign-up')
+  await operator.grant(id, { plan_tier: 'paid', addons: 3 })
 }

@@ -50,5 +50,6 @@ export function readyText(stack: ReadyStack): string {
     lines.push('', '  And stop it:', '', stop)
     lines.push('', '  A whole tour, in another terminal: npm run demo')
   }
+  lines.push('', '  Give another account a plan: npm run grant -- EMAIL')
   return ['', ...lines, '', '  Ctrl-C stops everything.', ''].join('\n')
 }

@@ -92,6 +92,23 @@ describe('on an empty folder', () => {
     expect(stdout).toMatch(/grace +→ stopped +stop_requested/)
   })
 
+  test('who signed up at the site is given a plan by its address', async () => {
+    const email = 'somebody@example.com'
+    const grant = (...args: string[]) =>
+      run(process.execPath, ['--import', 'tsx', 'cli/grant.ts', ...args], {
+        env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
+      })
+    await expect(grant(email)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('sign up first') })
+    const browser = new Browser(stack.site)
+    await browser.submit(await browser.open('/sign-up'), '/sign-up', { email, password: 'a few words in a row' })
+    expect((await grant(email, '--addons', '1')).stdout).toContain(`${email} has the paid plan now with add-ons: 1.`)
+    expect((await browser.open('/account')).html).toContain('2 managed relays at once')
+    await expect(grant(email, '--addons', '9')).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^npm run grant/),
+    })
+  })
+
   test('a second start is refused and says which process is in its way', async () => {
     const second = new Stack(dataDir)
     expect(await second.ended()).toBe(1)
