@@ -3,7 +3,8 @@ import { isIPv6 } from 'node:net'
 import type { Database } from '../db/connection.ts'
 import { countRequests, type RateLimitWindow, readWindow, windowSeconds } from '../db/rate-limits.ts'
 import { batch } from '../platform/batch.ts'
-import type { Config, RateLimitName } from '../platform/config.ts'
+import type { Config } from '../platform/config.ts'
+import type { RateLimitName } from '../platform/config-values.ts'
 import { Refusal } from './refusals.ts'
 
 export type RateLimitHeaders = Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 /** Where relays can run, and whether there is room. */
 import { z } from 'zod'
 import { countLiveRelaySessions } from '../db/relay-sessions.ts'
-import type { RegionConfig } from '../platform/config.ts'
+import type { RegionConfig } from '../platform/config-values.ts'
 import { ok, route } from './route.ts'
 import { timestamp } from './schemas.ts'
 import type { Services } from './services.ts'

@@ -1,6 +1,6 @@
 /** What a route is: data that the router, the OpenAPI document, the limits and the docs page are all made from. */
 import type { z } from 'zod'
-import type { RateLimitName } from '../platform/config.ts'
+import type { RateLimitName } from '../platform/config-values.ts'
 import type { User } from './access-tokens.ts'
 import type { RefusalCode } from './refusals.ts'
 import type { Services } from './services.ts'

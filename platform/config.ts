@@ -2,141 +2,24 @@
  * What every process is told from outside. This file alone reads the environment: it reports every mistake at once, each
  * with its fix, and hands on one frozen value. Every variable can also be given as a file, `NAME_FILE=/run/secrets/name`.
  */
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
+import {
+  defaultRegions,
+  encryptionKeys,
+  flag,
+  port,
+  rateLimits,
+  regions,
+  seconds,
+  secret,
+  secretPair,
+  url,
+} from './config-values.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
-
-/** The requests that are counted, with the requests a minute that each allows unless `SVC_RATE_LIMITS` says otherwise. */
-export const rateLimitDefaults = {
-  relay_start: 6,
-  relay_stop: 20,
-  relay_active: 60,
-  usage: 30,
-  login: 5,
-  /** Wrong passwords for one account; see `api/login-failures.ts`. */
-  login_failures: 20,
-  signup: 5,
-  forgot: 5,
-  plugin_start: 10,
-  plugin_poll: 300,
-  oauth_start: 20,
-  manifest: 60,
-  capacity: 60,
-  operator: 5,
-} as const
-
-export type RateLimitName = keyof typeof rateLimitDefaults
-
-const Region = z.object({
-  region: z.string().regex(/^[a-z0-9-]{1,32}$/),
-  display_name: z.string().min(1).max(64),
-  provider: z.enum(['local']),
-  /** The address under which relays of this region are reached; the local provider's are on this machine. */
-  host: z.string().min(1).default('127.0.0.1'),
-  default: z.boolean().default(false),
-  /** The most relays that may exist in this region at once. */
-  capacity: z.int().min(0).default(50),
-  /** What relays of this region run, as the manifest tells clients. */
-  image: z
-    .object({ image_id: z.string().min(1), version: z.string().min(1), released_at: z.iso.datetime() })
-    .default({ image_id: 'relay-node', version: '0.1.0', released_at: '2026-11-21T00:00:00Z' }),
-})
-
-export type RegionConfig = z.infer<typeof Region>
-
-const defaultRegions = JSON.stringify([
-  { region: 'local', display_name: 'This machine', provider: 'local', default: true },
-])
-
-const seconds = (least: number, most: number, fallback: number) =>
-  z.coerce.number().int().min(least).max(most).default(fallback)
-const port = (fallback: number) => z.coerce.number().int().min(0).max(65535).default(fallback)
-const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ''))
-const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
-
-/** Text of at least 32 bytes that nobody copied from an example. */
-const secret = z
-  .string()
-  .refine((text) => Buffer.byteLength(text) >= 32, 'is shorter than 32 bytes: make one with `openssl rand -base64 48`')
-  .refine(
-    (text) => !/change.?me|example|(secret){2}|^(.)\2+$/i.test(text),
-    'is a placeholder: make one with `openssl rand -base64 48`',
-  )
-
-const secretPair = z
-  .string()
-  .transform((text) => text.split(',').map((part) => part.trim()))
-  .pipe(z.array(secret).min(1).max(2, 'has more than two secrets: keep the new and the old one'))
-
-/** 32 random bytes, in base64 or hex. */
-const encryptionKeyBytes = (text: string): Buffer | undefined => {
-  const encoding = /^[0-9a-f]{64}$/i.test(text) ? 'hex' : /^[\w+/-]{43}=?$/.test(text) ? 'base64' : undefined
-  const bytes = encoding && Buffer.from(text, encoding)
-  // Fewer different bytes than that are somebody's zeros, and not chance.
-  return bytes && new Set(bytes).size > 8 ? bytes : undefined
-}
-
-export interface EncryptionKey {
-  /** Stands in front of whatever the key sealed, so that it is found again after a rotation. */
-  readonly id: string
-  /** 32 bytes, base64. */
-  readonly key: string
-}
-
-/** One key, or `kid:key,kid:key`: the first one seals, all of them open. */
-const encryptionKeys = z.string().transform((text, context): EncryptionKey[] => {
-  const keys = text.split(',').map((entry) => {
-    const [, id, key = ''] = /^(?:([A-Za-z0-9_-]{1,32}):)?(.+)$/.exec(entry.trim()) ?? []
-    const bytes = encryptionKeyBytes(key)
-    return bytes && { id: id ?? keyIdOf(bytes), key: bytes.toString('base64') }
-  })
-  if (keys.some((key) => key === undefined)) {
-    context.addIssue({ code: 'custom', message: 'is not 32 random bytes: make them with `openssl rand -base64 32`' })
-    return z.NEVER
-  }
-  const good = keys.filter((key) => key !== undefined)
-  if (new Set(good.map((key) => key.id)).size < good.length)
-    context.addIssue({ code: 'custom', message: 'names a key twice: each needs an id of its own' })
-  return good
-})
-
-/** A key without a name gets one that tells nothing about it. */
-const keyIdOf = (key: Buffer): string => createHash('sha256').update('kid:').update(key).digest('hex').slice(0, 12)
-
-const jsonText = z.string().transform((text, context) => {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    context.addIssue({ code: 'custom', message: 'is not JSON' })
-    return z.NEVER
-  }
-})
-
-const regions = jsonText.pipe(
-  z
-    .array(Region)
-    .min(1, 'names no region')
-    .refine((all) => new Set(all.map((one) => one.region)).size === all.length, 'names a region twice')
-    .refine((all) => all.filter((one) => one.default).length <= 1, 'has more than one default region'),
-)
-
-const rateLimits = z.string().transform((text, context) => {
-  const limits: Record<RateLimitName, number> = { ...rateLimitDefaults }
-  for (const entry of text.split(',').filter((part) => part.trim() !== '')) {
-    const [name, count, ...rest] = entry.split('=').map((part) => part.trim())
-    if (name && Object.hasOwn(limits, name) && rest.length === 0 && /^[1-9]\d{0,6}$/.test(count ?? '')) {
-      limits[name as RateLimitName] = Number(count)
-    } else {
-      const names = Object.keys(rateLimitDefaults).join(', ')
-      context.addIssue({ code: 'custom', message: `"${entry}" is not name=count with a name of: ${names}` })
-    }
-  }
-  return limits
-})
 
 const Variables = z.object({
   NODE_ENV: z.string().optional(),

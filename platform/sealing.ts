@@ -3,7 +3,7 @@
  * another row it does not open. The key's id stands in front, so that several keys open while one is being replaced.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import type { EncryptionKey } from './config.ts'
+import type { EncryptionKey } from './config-values.ts'
 
 const algorithm = 'aes-256-gcm'
 const nonceBytes = 12
