@@ -268,6 +268,55 @@ test('an access token that is over is renewed behind the page, and a sign-in tha
   expect(faults).toEqual([])
 })
 
+test('a renewal that the service cannot do just now is tried again, and the page stays', async () => {
+  const { page, user } = await streamer()
+  await page.clock.install()
+  await page.reload()
+  await page.evaluate('window.isStillThis = true')
+  await page.route('**/api/v1/relay/active*', (route) => route.fulfill({ status: 401 }), { times: 2 })
+  await page.route('**/api/v1/auth/refresh', (route) => route.fulfill({ status: 503 }), { times: 1 })
+  await page.clock.runFor(3500)
+  await page.getByText(/^Not up to date since/).waitFor()
+  await user.start()
+  const renewed = page.waitForResponse('**/api/v1/auth/refresh')
+  await page.clock.runFor(3500)
+  expect((await renewed).status()).toBe(200)
+  await page.clock.runFor(11_000)
+  await page.getByRole('article', { name: 'default' }).waitFor()
+  expect(await page.evaluate('window.isStillThis')).toBe(true)
+})
+
+test('a question that is never answered is given up and asked again', async () => {
+  const { page, user } = await streamer()
+  await page.clock.install()
+  await page.reload()
+  // A phone that changed its network waits for what was sent over the old one.
+  await page.route('**/api/v1/relay/active*', () => {}, { times: 1 })
+  await page.clock.runFor(3500)
+  await page.clock.runFor(46_000)
+  await page.getByText(/^Not up to date since/).waitFor()
+  await user.start()
+  await page.clock.runFor(4000)
+  await page.getByRole('article', { name: 'default' }).waitFor()
+})
+
+test('a sign-in that is over behind a refused form leads to the login, and sends the form no second time', async () => {
+  const { page, user } = await streamer({}, { addons: 0 })
+  await user.start({ connection_id: 'plugin' })
+  await page.clock.install()
+  await page.getByRole('button', { name: 'Start', exact: true }).click()
+  await page.getByRole('alert').waitFor()
+  const sent: string[] = []
+  page.on('request', (request) => {
+    if (request.isNavigationRequest()) sent.push(`${request.method()} ${new URL(request.url()).pathname}`)
+  })
+  await api.sql`update auth_sessions set revoked_at = now(), revoked_for = 'revoked' where user_id = ${user.userId}`
+  await page.clock.runFor(11_000)
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  expect(sent.filter((one) => one.startsWith('POST'))).toEqual([])
+  expect(new URL(page.url()).searchParams.get('next')).toBe('/relays')
+})
+
 test('without script relays are started, looked after, connected to and stopped all the same', async () => {
   const { page, user, token } = await readyRelay({ device: 'phone', script: false })
   await openKit(page, 'BELABOX')

@@ -6,6 +6,8 @@
 const quickMillis = 3000
 const slowMillis = 10_000
 const lateMillisMax = 60_000
+/** Longer than the site takes for an answer: what comes no more was lost on its way. */
+const turnMillisMax = 45_000
 
 const list = document.querySelector('[data-relays]')
 const news = document.querySelector('[data-news]')
@@ -22,18 +24,21 @@ async function ask() {
   clearTimeout(timer)
   if (isAsking || document.hidden) return
   isAsking = true
-  const waitMillis = await oneTurn().catch(() => late())
+  const turn = new AbortController()
+  const givingUp = setTimeout(() => turn.abort(), turnMillisMax)
+  const waitMillis = await oneTurn(turn.signal).catch(() => late())
+  clearTimeout(givingUp)
   isAsking = false
   timer = setTimeout(ask, waitMillis)
 }
 
 /** Answers how long to wait for the next one, in milliseconds. */
-async function oneTurn() {
-  const answer = await fetch('/api/v1/relay/active?view=dock', { cache: 'no-store' })
-  if (answer.status === 401) return renewOnce()
+async function oneTurn(signal) {
+  const answer = await fetch('/api/v1/relay/active?view=dock', { cache: 'no-store', signal })
+  if (answer.status === 401) return renewOnce(signal)
   if (!answer.ok) return late(Number(answer.headers.get('retry-after')) * 1000)
   const { sessions } = await answer.json()
-  if (hasChanged(sessions)) await takeOver()
+  if (hasChanged(sessions)) await takeOver(signal)
   hasRenewed = false
   failures = 0
   upToDateAt = new Date()
@@ -42,13 +47,13 @@ async function oneTurn() {
 }
 
 /** The access token ends every few minutes. Another tab may have renewed the sign-in already, which is as good. */
-async function renewOnce() {
-  const answer = hasRenewed ? undefined : await fetch('/api/v1/auth/refresh', { method: 'POST' })
+async function renewOnce(signal) {
+  const answer = hasRenewed ? undefined : await fetch('/api/v1/auth/refresh', { method: 'POST', signal })
+  if (answer && !answer.ok && answer.status !== 401) return late()
   hasRenewed = true
   if (answer?.ok) return 0
-  if (answer && answer.status !== 401) return late()
-  // Signed out: the page leads to where one signs in.
-  location.reload()
+  // Signed out: the page leads to where one signs in. Not by a reload, which would send the form that led here once more.
+  location.assign('/relays')
   return slowMillis
 }
 
@@ -69,8 +74,8 @@ function hasChanged(sessions) {
   })
 }
 
-async function takeOver() {
-  const answer = await fetch('/relays', { cache: 'no-store' })
+async function takeOver(signal) {
+  const answer = await fetch('/relays', { cache: 'no-store', signal })
   if (!answer.ok || new URL(answer.url).pathname !== '/relays') throw new Error('the page is not to be had')
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html')
   const freshList = fresh.querySelector('[data-relays]')
