@@ -36,11 +36,14 @@ function showPassword(button) {
   input.form.addEventListener('submit', () => show(false))
 }
 
-/** @param {HTMLTimeElement} time */
+/**
+ * By the time that was left when the page came, since clocks differ.
+ * @param {HTMLTimeElement} time
+ */
 function countDown(time) {
-  const until = Date.parse(time.dateTime)
+  const until = performance.now() + Number(time.dataset.secondsLeft) * 1000
   const tick = () => {
-    const seconds = Math.ceil((until - Date.now()) / 1000)
+    const seconds = Math.ceil((until - performance.now()) / 1000)
     if (seconds <= 0) {
       clearInterval(ticking)
       time.textContent = time.dataset.until

@@ -35,9 +35,7 @@ export const Question = ({ attempt, account, network }: QuestionParts) => (
       <dd>{accountName(account)}</dd>
       <dt>Time left</dt>
       <dd>
-        <time datetime={attempt.expires_at} data-until="over: start it again in your streaming software">
-          {countdown((Date.parse(attempt.expires_at) - Date.now()) / 1000)} minutes
-        </time>
+        <TimeLeft until={attempt.expires_at} />
       </dd>
     </dl>
     <div class="choice" data-deliberate>
@@ -52,6 +50,20 @@ export const Question = ({ attempt, account, network }: QuestionParts) => (
     </form>
   </section>
 )
+
+/** The script lets it run, and says afterwards what `data-until` holds. */
+function TimeLeft({ until }: { readonly until: string }) {
+  const seconds = (Date.parse(until) - Date.now()) / 1000
+  return (
+    <time
+      datetime={until}
+      data-seconds-left={Math.max(0, Math.round(seconds))}
+      data-until="over: start it again in your streaming software"
+    >
+      {countdown(seconds)} minutes
+    </time>
+  )
+}
 
 interface DecisionParts {
   readonly act: 'approve' | 'deny'
