@@ -20,7 +20,7 @@ export const show: PageRoute = {
     if (attempt !== null && !isAttemptId(attempt)) return unknownAttempt
     const next = attempt === null ? localPath(query.get('next'), '/relays') : approvalPath(attempt)
     if (isSignedIn) return attempt === null ? { goTo: next } : showApproval(visit, attempt)
-    return loginPage(visit, { next, email: '', notice: query.get('done') })
+    return loginPage(visit, { next, email: '', notice: notices.get(query.get('done') ?? '') })
   },
 }
 
@@ -42,17 +42,19 @@ export const submit: PageRoute = {
 const verifyFirst =
   'This address is not confirmed yet. We have just sent a link to it: open it, confirm, and then sign in here.'
 
-/** What was done on the page that led here. */
-const notices: Readonly<Record<string, string>> = {
-  reset:
+/** What was done on the page that led here. The address names it, which anybody can write: a map knows no other names. */
+const notices: ReadonlyMap<string, string> = new Map([
+  [
+    'reset',
     'Your new password is set. Whatever was signed in to the account is signed out: browsers, phones and streaming ' +
-    'software. A relay on the air goes on. Sign in with the new password.',
-}
+      'software. A relay on the air goes on. Sign in with the new password.',
+  ],
+])
 
 interface Shown {
   readonly next: string
   readonly email: string
-  readonly notice?: string | null
+  readonly notice?: string | undefined
   readonly problem?: Problem
   readonly status?: number
 }
@@ -71,9 +73,9 @@ const Login = ({ title, next, email, notice, problem, providers }: LoginParts) =
     {isAboutPlugin(next) ? (
       <p>A program asks to be let in to your account. Sign in first: you will see which one, and then decide.</p>
     ) : null}
-    {notice && notices[notice] ? (
+    {notice ? (
       <p class="notice" role="status">
-        {notices[notice]}
+        {notice}
       </p>
     ) : null}
     <ProblemNote problem={problem} />

@@ -13,6 +13,8 @@ export function problemOf(answer: ApiAnswer): Problem {
   const { code, message } = refusalOf(answer)
   if (code === 'rate_limited') return { text: tooOften(answer.headers.get('retry-after')) }
   if (code === 'invalid_credentials') return { text: message, field: 'password' }
+  // The api's own sentence is for whoever sees headers.
+  if (code === 'internal_error') return { text: 'Something went wrong on our side. Try again in a moment.' }
   if (code !== 'invalid_request') return { text: message }
   const [, field = '', rest] = /^body field (\w+): (.+?)\.?$/.exec(message) ?? []
   const name = fieldNames[field]

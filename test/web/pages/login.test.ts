@@ -1,6 +1,7 @@
 /** Signing in and out with a password, at a browser that runs no script. */
 import { expect, test } from 'vitest'
 import { highLimits } from '../../support/api.ts'
+import { startApiDouble } from '../../support/api-double.ts'
 import { startApiAndSite, startSite } from '../../support/site.ts'
 
 const { api, site } = await startApiAndSite()
@@ -38,6 +39,20 @@ test('somebody who tries too often is told for how many seconds to wait', async 
   const page = await browser.post('/login', { email: 'someone@example.com', password: 'x' })
   expect(page.status).toBe(429)
   expect(page.problem).toMatch(/^Too many tries\. Wait \d+ seconds?, then try again\.$/)
+})
+
+test('a notice is one of ours or none', async () => {
+  for (const done of ['constructor', '__proto__', 'something else'])
+    expect((await site.browser().open(`/login?done=${done}`)).html).not.toContain('class="notice"')
+})
+
+test('trouble of the api is told in words for people', async () => {
+  const double = await startApiDouble()
+  const message = 'Something went wrong on our side. Quote the X-Request-Id header when you report it.'
+  double.answers(() => ({ status: 500, body: { error: { code: 'internal_error', message } } }))
+  const page = await (await startSite(double)).browser().post('/login', { email: 'someone@example.com', password: 'x' })
+  expect(page.status).toBe(500)
+  expect(page.problem).toBe('Something went wrong on our side. Try again in a moment.')
 })
 
 test('who has to confirm the address first is told what to do', async () => {
