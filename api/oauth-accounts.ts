@@ -85,7 +85,7 @@ async function trySignIn(sql: Sql, services: Services, arrival: Arrival): Promis
   if (holder?.userId !== holderId) throw new Overtaken()
   return holder.emailVerified
     ? requestMerge(sql, services, { ...arrival, verifiedEmail, userId: holderId })
-    : reclaim(sql, services, holderId, arrival)
+    : reclaim(sql, services, holderId, arrival, verifiedEmail)
 }
 
 async function signInAsOwner(sql: Sql, { sealing }: Services, userId: string, arrival: Arrival) {
@@ -115,12 +115,12 @@ async function signInAsNew(sql: Sql, { sealing }: Services, arrival: Arrival) {
  * The owner of an address has come for an account that someone opened with it and never proved to be theirs: whatever that
  * someone can enter it with is taken away first.
  */
-async function reclaim(sql: Sql, { sealing }: Services, userId: string, arrival: Arrival) {
+async function reclaim(sql: Sql, { sealing }: Services, userId: string, arrival: Arrival, email: string) {
   await endAllAccess(sql, userId, 'merged')
   // Looks at the address not being proved yet.
   await dropUnprovenIdentities(sql, userId)
   await dropPassword(sql, userId)
-  await markAddressProved(sql, userId, newStreamToken())
+  await markAddressProved(sql, userId, { email, newStreamToken: newStreamToken() })
   const { provider } = arrival.identity
   await audit(sql, { actor: 'user', action: 'account_reclaimed', userId, ip: arrival.ip, client, detail: { provider } })
   if (!(await insertLink(sql, sealing, userId, arrival))) throw new Overtaken()

@@ -49,11 +49,11 @@ export const reset = route({
     const userId = await ownerOfLink(sql, 'reset_password', body.token)
     const passwordHash = await passwords.hash(body.password)
     await sql.begin(async (tx) => {
-      await useLink(tx, 'reset_password', body.token, userId)
+      const email = await useLink(tx, 'reset_password', body.token, userId)
       const ended = await endAllAccess(tx, userId, 'password_reset')
       // Before the address counts as proved: what was linked until then is nobody's word.
       const unlinked = await dropUnprovenIdentities(tx, userId)
-      await markAddressProved(tx, userId, newStreamToken())
+      await markAddressProved(tx, userId, { email, newStreamToken: newStreamToken() })
       await setPassword(tx, userId, passwordHash)
       const detail = { sign_ins_ended: ended.length, unlinked: unlinked.join(' ') }
       await audit(tx, { actor: 'user', action: 'password_reset', userId, ip, detail })

@@ -35,10 +35,15 @@ export const dropUnprovenIdentities = async (sql: Sql, userId: string): Promise<
 /**
  * Makes the address proved, unless it is already. An account that becomes its owner's only now gets another stream token,
  * since the one who opened it knows the first; a relay on the air keeps its own, for it is never cut by a sign-in.
+ * @param email the address as it was proved. It is kept like this: a stranger may have typed it so that mail goes elsewhere.
  */
-export async function markAddressProved(sql: Sql, userId: string, newStreamToken: string): Promise<void> {
+export async function markAddressProved(
+  sql: Sql,
+  userId: string,
+  { email, newStreamToken }: { email: string; newStreamToken: string },
+): Promise<void> {
   await sql`
-    update users set email_verified_at = now(),
+    update users set email = ${email}, email_verified_at = now(),
       stream_token = case when exists (select from relay_sessions where user_id = ${userId} and state <> 'stopped')
         then stream_token else ${newStreamToken} end
     where id = ${userId} and email_verified_at is null`

@@ -20,7 +20,7 @@ export function identityOf(says: string, { id, email, emailVerified }: Claimed):
 function addressOf(claimed: unknown): string | null {
   if (typeof claimed !== 'string') return null
   const email = claimed.trim().normalize('NFC')
-  return email.length <= 254 && /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(email) ? email : null
+  return email.length <= 254 && /^[^\s@\p{C}İ]{1,64}@[^\s@\p{C}İ]+\.[^\s@\p{C}İ]+$/u.test(email) ? email : null
 }
 
 interface TokenAnswer {

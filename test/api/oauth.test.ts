@@ -113,6 +113,15 @@ describe('signing in', () => {
     expect(await userOf(api, body.cp_access_jwt)).toMatchObject({ email: null, email_verified: false })
   })
 
+  test('with an address that only Postgres takes for another one, which has an account, opens an account without', async () => {
+    const owner = await api.given.user()
+    await api.sql`update users set email = 'it@github.example', email_verified_at = null where id = ${owner.userId}`
+    const { body } = await go('discord', somebody({ email: 'it@gİthub.example' }))
+    const shown = await userOf(api, body.cp_access_jwt)
+    expect(shown).toMatchObject({ email: null, email_verified: false })
+    expect(shown.id).not.toBe(owner.userId)
+  })
+
   test('to a disabled account is refused', async () => {
     const person = somebody()
     const { id } = await userOf(api, (await go('discord', person)).body.cp_access_jwt)
