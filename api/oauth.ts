@@ -73,7 +73,9 @@ export const start = route({
     const round = roundOf(services, provider.name, { state, binding, scopes: body.scopes })
     const url = await provider.authorizationUrl(round).catch(inOurWords(services, provider.name))
     const secrets = { stateHash: hashOfToken(state), bindingHash: hashOfToken(binding), provider: provider.name }
-    await insertRoundTrip(services.sql, secrets, { ...purpose, scopes: body.scopes })
+    // While the provider was asked, the account may have ended the merge.
+    const begun = await insertRoundTrip(services.sql, secrets, { ...purpose, scopes: body.scopes })
+    if (!begun) throw new Refusal('not_found')
     return created({ authorization_url: url.href, binding, expires_in: lifetimeSeconds })
   },
 })

@@ -22,13 +22,17 @@ export interface RoundTripSecrets {
   readonly provider: Provider
 }
 
-export const insertRoundTrip = async (sql: Sql, secrets: RoundTripSecrets, trip: RoundTrip): Promise<void> => {
+/** Begins a round trip. False when the merge that it is for is gone meanwhile. */
+export const insertRoundTrip = async (sql: Sql, secrets: RoundTripSecrets, trip: RoundTrip): Promise<boolean> => {
   const { userId, authSessionId } = trip.intent === 'link' ? trip : { userId: null, authSessionId: null }
   const mergeRequestId = trip.intent === 'merge' ? trip.mergeRequestId : null
-  await sql`
+  const { count } = await sql`
     insert into oauth_states (state_hash, binding_hash, provider, intent, scopes, user_id, auth_session_id, merge_request_id, expires_at)
-    values (${secrets.stateHash}, ${secrets.bindingHash}, ${secrets.provider}, ${trip.intent}, ${trip.scopes},
-      ${userId}, ${authSessionId}, ${mergeRequestId}, now() + make_interval(secs => ${lifetimeSeconds}))`
+    select ${secrets.stateHash}, ${secrets.bindingHash}, ${secrets.provider}, ${trip.intent}, ${trip.scopes},
+      ${userId}::uuid, ${authSessionId}::uuid, ${mergeRequestId}::uuid, now() + make_interval(secs => ${lifetimeSeconds})
+    where ${mergeRequestId}::uuid is null
+      or exists (select from merge_requests where id = ${mergeRequestId}::uuid for key share)`
+  return count === 1
 }
 
 /**

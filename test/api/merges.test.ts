@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { endAllAccess } from '../../db/account-proof.ts'
 import { highLimits, startApi } from '../support/api.ts'
 import { beginMerge, userWithProvedAddress } from '../support/merges.ts'
 import { linkedTo, type Outcome, somebody, startOAuthApi, userOf } from '../support/oauth-rounds.ts'
@@ -127,6 +128,21 @@ describe('no merge is done', () => {
     expect((await proveAs('twitch', known)).status).toBe(200)
     await api.delete('/auth/oauth/twitch', { bearer: user.bearer })
     expect(codeOf(await confirm())).toEqual([401, 'invalid_credentials'])
+  })
+
+  test('that the account’s owner ends while somebody sets out to prove it', async () => {
+    const { user, merge } = await beginMerge(oauth)
+    const started = await api.sql
+      .begin(async (tx) => {
+        await endAllAccess(tx, user.userId, 'password_reset')
+        const answer = start('twitch', { intent: 'merge', merge_request_id: merge.merge_request_id })
+        const waiting = () => api.sql`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        await expect.poll(async () => (await waiting()).length).toBe(1)
+        return { answer }
+      })
+      .then(({ answer }) => answer)
+    expect(codeOf(started)).toEqual([404, 'not_found'])
   })
 
   test('from another browser, nor for an unknown request', async () => {
