@@ -28,8 +28,8 @@ interface Started {
   readonly user_code: string
 }
 
-async function plugin() {
-  const { body } = await api.post<Started>('/auth/plugin/login/start', { client_name: 'OBS on my PC' })
+async function plugin(client_name = 'OBS on my PC') {
+  const { body } = await api.post<Started>('/auth/plugin/login/start', { client_name })
   const { login_attempt_id, poll_token, authorize_url: url, user_code: code } = body
   type Polled = { status?: string; cp_access_jwt?: string; error?: { code: string } }
   const poll = async () => (await api.post<Polled>('/auth/plugin/login/poll', { login_attempt_id, poll_token })).body
@@ -211,7 +211,7 @@ const pages: Readonly<Record<string, (person: Visitor) => Promise<unknown>>> = {
   forgot: ({ page }) => page.goto(at('/forgot-password')),
   'forgot-sent': async ({ page }) => {
     await page.goto(at('/forgot-password'))
-    await page.getByLabel('Email address').fill('somebody@example.com')
+    await page.getByLabel('Email address').fill(`${'somebody'.repeat(8)}@${'example'.repeat(8)}.com`)
     await page.getByRole('button', { name: 'Send the link' }).click()
     await page.getByRole('status').waitFor()
   },
@@ -225,7 +225,7 @@ const pages: Readonly<Record<string, (person: Visitor) => Promise<unknown>>> = {
     await person.page.getByRole('heading', { name: 'Let this program in?' }).waitFor()
   },
   approved: async (person) => {
-    await signIn(person, await api.given.user(), (await plugin()).url)
+    await signIn(person, await api.given.user(), (await plugin('w'.repeat(64))).url)
     await person.page.getByRole('button', { name: 'Approve' }).click()
     await person.page.getByRole('heading', { name: 'Approved' }).waitFor()
   },
