@@ -26,7 +26,7 @@ export const findUser = route({
   answers: { 200: z.object({ users: z.array(UserView), next_cursor: z.null() }) },
   refuses: [],
   handle: async ({ query }, { sql }) => {
-    const profile = await profileByEmail(sql, query.email.trim())
+    const profile = await profileByEmail(sql, query.email.trim().normalize('NFC'))
     const entitlement = profile && (await entitlementOf(sql, profile.id))
     return ok({ users: profile && entitlement ? [presentUser(profile, entitlement)] : [], next_cursor: null })
   },

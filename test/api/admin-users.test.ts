@@ -85,6 +85,13 @@ describe('an account', () => {
       expect(outcome(await get(`/users${query}`))).toEqual([400, 'invalid_request'])
   })
 
+  test('is found however the letters of its address were typed', async () => {
+    const { userId, email } = await service.user()
+    await service.api.sql`update users set email = ${`é${email}`} where id = ${userId}`
+    const { body } = await get<Users>(`/users?email=${encodeURIComponent(`e\u0301${email}`)}`)
+    expect(body.users.map((one) => one.id)).toEqual([userId])
+  })
+
   test('is shown with its entitlement and its live sessions', async () => {
     const { user, session } = await started({ addons: 1 })
     const { status, body } = await get<UserDetail>(`/users/${user.userId}`)
