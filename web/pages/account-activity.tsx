@@ -42,11 +42,24 @@ const actions: Readonly<Record<string, string>> = {
   session_moved: 'Relay corrected',
 }
 
-export const Activity = ({ entries }: { readonly entries: readonly Entry[] }) => (
+interface Shown {
+  readonly entries: readonly Entry[]
+  /** Without one there is no password to change. */
+  readonly hasAddress: boolean
+}
+
+export const Activity = ({ entries, hasAddress }: Shown) => (
   <section class="card" aria-labelledby="activity">
     <h2 id="activity">Recent activity</h2>
     <p class="muted">
-      Something that was not you? <a href="/forgot-password">Change the password</a>: that signs out everywhere.
+      Something that was not you?{' '}
+      {hasAddress ? (
+        <>
+          <a href="/forgot-password">Change the password</a>: that signs out everywhere.
+        </>
+      ) : (
+        'Sign it out above, and look after the accounts that are linked.'
+      )}
     </p>
     <ol class="entries">
       {entries.slice(0, shownMax).map((entry) => (

@@ -80,7 +80,9 @@ async function accountPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswe
     configuredProviders(visit),
     visit.ask<{ entries?: readonly Entry[] }>('GET', '/api/v1/auth/audit'),
   ])
-  if (summary.status !== 200) throw new ApiAway(`the api answered ${summary.status} for an account`)
+  // A list that is not known is not an empty one: it would say that nobody else is signed in.
+  for (const { status } of [summary, sessions, audit])
+    if (status !== 200) throw new ApiAway(`the api answered ${status} for an account`)
   const { user, entitlement, usage } = summary.body
   return {
     title: 'Account',
@@ -94,7 +96,7 @@ async function accountPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswe
         <TimeBank usage={usage} />
         <LinkedAccounts accounts={user.linked_accounts} configured={providers} />
         <SignedIn sessions={sessions.body.sessions ?? []} />
-        <Activity entries={audit.body.entries ?? []} />
+        <Activity entries={audit.body.entries ?? []} hasAddress={user.email !== null} />
       </>
     ),
   }

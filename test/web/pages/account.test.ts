@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { type GivenUser, highLimits } from '../../support/api.ts'
+import { startApiDouble } from '../../support/api-double.ts'
 import { mailsTo } from '../../support/mails.ts'
 import { linkedTo, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
 import { operator, operatorPassword } from '../../support/relays.ts'
@@ -22,8 +23,8 @@ function browserOf({ bearer }: Pick<GivenUser, 'bearer'>): Browser {
 }
 
 /** Somebody who came through Twitch and has no other way in. */
-async function twitchUser() {
-  const { body } = await go('twitch', somebody())
+async function twitchUser(account = somebody()) {
+  const { body } = await go('twitch', account)
   const bearer = body.cp_access_jwt ?? ''
   return { bearer, browser: browserOf({ bearer }) }
 }
@@ -56,6 +57,23 @@ test('the only way to sign in stays linked, and the page says why', async () => 
   const page = await browser.submit(await browser.open('/account'), '/account/linked/twitch/unlink')
   expect([page.status, page.problem]).toEqual([409, expect.stringContaining('the only way to sign in')])
   expect(linkedTo(await userOf(api, bearer))).toEqual(['twitch'])
+})
+
+test('who has no address is not sent to change a password', async () => {
+  const { browser } = await twitchUser(somebody({ email: null, emailVerified: false }))
+  const page = await browser.open('/account')
+  expect(page.html).not.toContain('/forgot-password')
+  expect(page.text).toContain('Something that was not you? Sign it out above')
+})
+
+test('lists that the api does not tell are not shown as empty', async () => {
+  const user = await api.given.user()
+  const { body: summary } = await api.get<object>('/auth/session?view=dock', { bearer: user.bearer })
+  const double = await startApiDouble()
+  double.answers(({ url }) => (url.includes('/auth/sessions') ? { status: 503, body: {} } : { body: summary }))
+  const browser = (await startSite(double)).browser()
+  browser.cookies.set('svc_session', user.bearer)
+  expect((await browser.open('/account')).status).toBe(503)
 })
 
 test('one of several ways to sign in can be unlinked', async () => {
