@@ -32,11 +32,11 @@ import type { Services } from './services.ts'
 const pollSeconds = 2
 const clientNameMax = 64
 
-/** The plugin's own name for itself, to be read by a person: without characters that hide, reorder or control. */
+/** The plugin's own name for itself, to be read by a person: without characters that hide, reorder, control or show nothing. */
 const ClientName = z
   .string()
   .describe(`What the approval page calls the plugin: 1 to ${clientNameMax} characters.`)
-  .transform((text) => text.replaceAll(/\p{C}/gu, '').trim())
+  .transform((text) => text.replaceAll(/[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, '').trim())
   .refine((text) => text !== '' && [...text].length <= clientNameMax, `is not 1 to ${clientNameMax} characters`)
 
 export const start = route({
@@ -230,7 +230,7 @@ async function decide(
 async function holdSignIn(sql: Sql, caller: User): Promise<void> {
   await lockCredentials(sql, caller.userId)
   const [alive] = await aliveAuthSessions(sql, [caller])
-  if (!alive) throw new Refusal('unauthorized')
+  if (!alive) throw new Refusal('unauthorized', undefined, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
 }
 
 /** Without the pairs that are easily taken for each other: 0 O, 1 I L, 2 Z, 5 S, 8 B, U V; the digit or the letter stays. */

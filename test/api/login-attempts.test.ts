@@ -178,6 +178,24 @@ test('a person who is signed out meanwhile approves nothing', async () => {
   }
 })
 
+test('a person whose sign-in ends while they approve is told to sign in again', async () => {
+  const user = await api.given.user()
+  const attempt = await start()
+  const approved = await api.sql
+    .begin(async (tx) => {
+      await tx`select from users where id = ${user.userId} for no key update`
+      await endAllAccess(tx, user.userId, 'password_reset')
+      const answer = decide(attempt, 'approve', user.bearer)
+      const waiting = () => api.sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      await expect.poll(async () => (await waiting()).length).toBe(1)
+      return { answer }
+    })
+    .then(({ answer }) => answer)
+  expect([approved.status, approved.body.error?.code]).toEqual([401, 'unauthorized'])
+  expect(approved.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"')
+})
+
 test('polling faster than once a second is slowed down, and the attempt lives on', async () => {
   const user = await api.given.user()
   const attempt = await start()
@@ -227,7 +245,7 @@ test('a plugin’s name loses what would hide or reorder it, and has to have som
   const user = await api.given.user()
   const attempt = await start({ client_name: ' \u202eOBS\u0000\u200b plugin\n ' })
   expect((await look(attempt, user.bearer)).body.client_name).toBe('OBS plugin')
-  for (const client_name of ['', ' \n ', 'x'.repeat(65), 7, null])
+  for (const client_name of ['', ' \n ', '\u3164', '\u2800', '\u115f\u1160', 'x'.repeat(65), 7, null])
     expect((await api.post('/auth/plugin/login/start', { client_name })).status).toBe(400)
   expect((await api.post('/auth/plugin/login/start', { client_name: '🐎'.repeat(64) })).status).toBe(201)
 })
