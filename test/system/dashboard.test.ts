@@ -142,6 +142,25 @@ test('a relay that is stopped elsewhere goes from the page, and the focus that i
   expect(await page.evaluate('document.activeElement.id')).toBe('relays')
 })
 
+test('a button that is no longer there leaves the focus at the heading above it', async () => {
+  const { page, user } = await streamer()
+  const focus = () => page.evaluate('document.activeElement.textContent')
+  await page.clock.install()
+  await page.reload()
+  await page.getByRole('button', { name: 'Start', exact: true }).focus()
+  await user.start()
+  await page.clock.runFor(4000)
+  await expect.poll(focus).toBe('Start a relay')
+
+  await report(user)
+  await eventually(user.active, ({ session }) => session?.state === 'active')
+  await page.getByRole('button', { name: 'Stop default' }).click()
+  await page.getByRole('button', { name: 'Go on with default' }).focus()
+  await user.start()
+  await page.clock.runFor(4000)
+  await expect.poll(focus).toBe('default')
+})
+
 test('an address is copied without being shown', async () => {
   const { page, context, token, faults } = await readyRelay({ device: 'phone' })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: site.url })

@@ -109,7 +109,7 @@ function exchange(fresh) {
   if (focused?.matches('input, select')) return
   const replacement = document.importNode(fresh, true)
   old.replaceWith(replacement)
-  if (focused) (document.getElementById(focused.id) ?? replacement.querySelector('button, summary, h2'))?.focus()
+  if (focused) (document.getElementById(focused.id) ?? replacement.querySelector('h2, summary'))?.focus()
   const [was, is] = [old, replacement].map((part) => part.querySelector('[data-state]')?.textContent)
   if (was !== is) tellState(replacement.closest('article'))
 }

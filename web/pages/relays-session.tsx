@@ -64,7 +64,9 @@ function Now({ session, region }: Shown) {
   return (
     <>
       <div class="row apart relay-name">
-        <h2 id={`name-${id}`}>{name}</h2>
+        <h2 id={`name-${id}`} tabIndex={-1}>
+          {name}
+        </h2>
         <span class={`badge ${badge}`} data-state>
           {label}
         </span>

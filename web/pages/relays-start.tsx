@@ -49,7 +49,9 @@ export function StartRelay({ entitlement, regions, taken, capacity, wanted }: Sh
   const barrier = barrierOf(entitlement)
   return (
     <section class="card" aria-labelledby="start" data-part="start" data-version={barrier ?? name}>
-      <h2 id="start">Start a relay</h2>
+      <h2 id="start" tabIndex={-1}>
+        Start a relay
+      </h2>
       {barrier ? (
         <p>{barrier}</p>
       ) : (
