@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { audit } from '../db/audit.ts'
 import type { Sql } from '../db/connection.ts'
 import { credentialsByEmail, insertUser } from '../db/users.ts'
-import { openAuthSession, TokenSet, tokenSet } from './auth-sessions.ts'
+import { openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
 import { sendVerification } from './email-verification.ts'
 import { countTry } from './login-failures.ts'
 import { mailLink } from './mail-links.ts'
@@ -13,9 +13,6 @@ import { accepted, created, ok, route } from './route.ts'
 import { Nothing } from './schemas.ts'
 import type { Services } from './services.ts'
 import { newStreamToken } from './stream-tokens.ts'
-
-/** What signs in here: the site, on behalf of a person at a browser. Plugins have a way of their own. */
-const client = 'web'
 
 export const Email = z
   .string()
@@ -41,10 +38,16 @@ export const signup = route({
     const passwordHash = await passwords.hash(body.password)
     const opened = await sql.begin(async (tx) => {
       const userId = await insertAccount(tx, body.email, passwordHash)
-      await audit(tx, { actor: 'user', action: userId ? 'signed_up' : 'signup_refused', userId, ip, client })
+      await audit(tx, {
+        actor: 'user',
+        action: userId ? 'signed_up' : 'signup_refused',
+        userId,
+        ip,
+        client: siteClient,
+      })
       if (userId) await mailLink(tx, services, 'verify_email', userId)
       if (config.requireEmailVerification || !userId) return undefined
-      return openAuthSession(tx, { userId, client, ip, userAgent })
+      return openAuthSession(tx, { userId, client: siteClient, ip, userAgent })
     })
     if (config.requireEmailVerification) return accepted()
     if (!opened) throw new Refusal('email_taken')
@@ -64,7 +67,9 @@ export const login = route({
   refuses: ['invalid_credentials', 'account_disabled', 'email_not_verified'],
   handle: async ({ body, ip, userAgent }, services) => {
     const userId = await proveAccount(services, body, ip)
-    const opened = await services.sql.begin((tx) => openAuthSession(tx, { ...userId, client, ip, userAgent }))
+    const opened = await services.sql.begin((tx) =>
+      openAuthSession(tx, { ...userId, client: siteClient, ip, userAgent }),
+    )
     return ok(await tokenSet(services, opened))
   },
 })
@@ -79,7 +84,7 @@ async function proveAccount(services: Services, typed: { email: string; password
     throw error
   })
   if (!credentials?.passwordHash || !right) {
-    await audit(sql, { actor: 'user', action: 'sign_in_failed', userId: credentials?.userId, ip, client })
+    await audit(sql, { actor: 'user', action: 'sign_in_failed', userId: credentials?.userId, ip, client: siteClient })
     throw new Refusal('invalid_credentials')
   }
   await counted.forgive()

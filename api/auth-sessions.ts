@@ -20,6 +20,9 @@ import { noContent, ok, route } from './route.ts'
 import { id, timestamp } from './schemas.ts'
 import type { Services } from './services.ts'
 
+/** What a sign-in at the site is named, among those of plugins, which bring a name of their own. */
+export const siteClient = 'web'
+
 /** What every sign-in that succeeds is answered with. */
 export const TokenSet = z.object({
   cp_access_jwt: z.string(),

@@ -22,7 +22,7 @@ import {
 } from '../db/login-attempts.ts'
 import { lockCredentials } from '../db/users.ts'
 import type { User } from './access-tokens.ts'
-import { hashOfToken, newSecretToken, openAuthSession, TokenSet, tokenSet } from './auth-sessions.ts'
+import { hashOfToken, newSecretToken, openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
 import { Refusal } from './refusals.ts'
 import { created, noContent, ok, type Request, route } from './route.ts'
 import { id, timestamp } from './schemas.ts'
@@ -37,6 +37,8 @@ const ClientName = z
   .string()
   .describe(`What the approval page calls the plugin: 1 to ${clientNameMax} characters.`)
   .transform((text) => text.replaceAll(/[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, '').trim())
+  // Among the account's sign-ins that is what browsers are called.
+  .transform((text) => (text.toLowerCase() === siteClient ? 'plugin' : text))
   .refine((text) => text !== '' && [...text].length <= clientNameMax, `is not 1 to ${clientNameMax} characters`)
 
 export const start = route({

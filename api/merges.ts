@@ -30,16 +30,14 @@ import {
 import { credentialsByEmail, hasVerifiedEmail, lockUser } from '../db/users.ts'
 import type { OAuthTokens } from '../providers/oauth/provider.ts'
 import { type TokenField, tokenPlace } from '../providers/oauth/token-place.ts'
-import { hashOfToken, newSecretToken, openAuthSession, TokenSet, tokenSet } from './auth-sessions.ts'
+import { hashOfToken, newSecretToken, openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
 import { countTry } from './login-failures.ts'
 import { resealTokens, sealTokens } from './provider-tokens.ts'
+import { addressSubject } from './rate-limits.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
 import { id } from './schemas.ts'
 import type { Services } from './services.ts'
-
-/** What signs in here: the site, on behalf of a person at a browser. */
-const client = 'web'
 
 export interface PendingMerge {
   readonly mergeRequestId: string
@@ -121,6 +119,7 @@ export const confirm = route({
   summary: 'Link a new sign-in to the account that has its address, once the owner has proved to be it',
   caller: 'none',
   limit: 'login',
+  countsItself: true,
   secret: true,
   params: z.object({ merge_request_id: id }),
   body: z.object({
@@ -139,6 +138,8 @@ export const confirm = route({
   handle: async ({ params, body, ip, userAgent }, services) => {
     const merge = await findMergeRequest(services.sql, params.merge_request_id)
     const open = confirmable(merge, hashOfToken(body.merge_token))
+    // A password typed here is one tried at the login. A round trip that proved the owner was counted where it began.
+    if (body.password !== undefined) await services.rateLimits.count('login', addressSubject(ip))
     const provenPasswordHash =
       body.password === undefined ? undefined : await provePassword(services, open, body.password, ip)
     const opened = await services.sql.begin((tx) => complete(tx, services, open, { provenPasswordHash, ip, userAgent }))
@@ -193,7 +194,7 @@ async function complete(sql: Sql, services: Services, seen: MergeRequest, proof:
   const merge = confirmable(await lockMergeRequest(sql, seen.id), seen.mergeTokenHash)
   if (!(await hasVerifiedEmail(sql, userId, merge.email))) throw new Refusal('token_invalid')
   const method = provenPasswordHash === undefined ? provenMethod(merge) : 'password'
-  const opened = await openAuthSession(sql, { userId, client, ip, userAgent, provenPasswordHash, method })
+  const opened = await openAuthSession(sql, { userId, client: siteClient, ip, userAgent, provenPasswordHash, method })
   const tokens = resealTokens(services.sealing, merge.tokens, mergePlace(merge.id, provider), (field) =>
     tokenPlace(userId, provider, field),
   )
@@ -222,4 +223,12 @@ const auditMerge = (
   { userId, provider }: { userId: string; provider: Provider },
   ip: string,
   method?: SignInMethod,
-) => audit(sql, { actor: 'user', action, userId, ip, client, detail: { provider, ...(method ? { method } : {}) } })
+) =>
+  audit(sql, {
+    actor: 'user',
+    action,
+    userId,
+    ip,
+    client: siteClient,
+    detail: { provider, ...(method ? { method } : {}) },
+  })

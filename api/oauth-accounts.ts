@@ -31,7 +31,7 @@ import { holdsChatScopes } from '../providers/oauth/chat-scopes.ts'
 import type { OAuthTokens } from '../providers/oauth/provider.ts'
 import { tokenPlace } from '../providers/oauth/token-place.ts'
 import type { User } from './access-tokens.ts'
-import { type OpenedAuthSession, openAuthSession } from './auth-sessions.ts'
+import { type OpenedAuthSession, openAuthSession, siteClient } from './auth-sessions.ts'
 import { type RequestedMerge, requestMerge } from './merges.ts'
 import { sealTokens } from './provider-tokens.ts'
 import { Refusal } from './refusals.ts'
@@ -47,9 +47,6 @@ export interface Arrival {
   readonly ip: string
   readonly userAgent: string
 }
-
-/** What signs in here: the site, on behalf of a person at a browser. */
-const client = 'web'
 
 /** Others can take what was looked up a moment ago; each time somebody got further, so few times are enough. */
 const triesMax = 5
@@ -104,7 +101,7 @@ async function signInAsNew(sql: Sql, { sealing }: Services, arrival: Arrival) {
     action: 'signed_up',
     userId,
     ip: arrival.ip,
-    client,
+    client: siteClient,
     detail: { method: arrival.identity.provider },
   })
   if (!(await insertLink(sql, sealing, userId, arrival))) throw new Overtaken()
@@ -122,13 +119,20 @@ async function reclaim(sql: Sql, { sealing }: Services, userId: string, arrival:
   await dropPassword(sql, userId)
   await markAddressProved(sql, userId, { email, newStreamToken: newStreamToken() })
   const { provider } = arrival.identity
-  await audit(sql, { actor: 'user', action: 'account_reclaimed', userId, ip: arrival.ip, client, detail: { provider } })
+  await audit(sql, {
+    actor: 'user',
+    action: 'account_reclaimed',
+    userId,
+    ip: arrival.ip,
+    client: siteClient,
+    detail: { provider },
+  })
   if (!(await insertLink(sql, sealing, userId, arrival))) throw new Overtaken()
   return open(sql, userId, arrival)
 }
 
 const open = (sql: Sql, userId: string, { identity, ip, userAgent }: Arrival) =>
-  openAuthSession(sql, { userId, client, ip, userAgent, method: identity.provider })
+  openAuthSession(sql, { userId, client: siteClient, ip, userAgent, method: identity.provider })
 
 /**
  * Adds the identity to the account of a sign-in. Safe to repeat. Refuses with `unauthorized` when that sign-in is over, and
@@ -178,7 +182,7 @@ const auditLink = (
   provider: Provider,
   action: 'oauth_linked' | 'oauth_unlinked',
   ip: string,
-) => audit(sql, { actor: 'user', action, userId, ip, client, detail: { provider } })
+) => audit(sql, { actor: 'user', action, userId, ip, client: siteClient, detail: { provider } })
 
 const insertLink = (sql: Sql, sealing: Services['sealing'], userId: string, { identity, tokens }: Arrival) =>
   insertOAuthAccount(sql, userId, identity, sealedFor(sealing, userId, identity.provider, tokens))

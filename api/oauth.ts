@@ -142,8 +142,8 @@ export const callback = route({
   method: 'POST',
   path: '/auth/oauth/{provider}/callback',
   summary: 'Complete a round trip: sign in, link, or prove whose account a merge is about',
+  // Not counted: it takes a round trip that was, and each one once.
   caller: 'none',
-  limit: 'oauth_start',
   secret: true,
   params: ByProvider,
   body: z.object({

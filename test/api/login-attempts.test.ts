@@ -245,6 +245,8 @@ test('a plugin’s name loses what would hide or reorder it, and has to have som
   const user = await api.given.user()
   const attempt = await start({ client_name: ' \u202eOBS\u0000\u200b plugin\n ' })
   expect((await look(attempt, user.bearer)).body.client_name).toBe('OBS plugin')
+  const disguised = await start({ client_name: ' Web' })
+  expect((await look(disguised, user.bearer)).body.client_name).toBe('plugin')
   for (const client_name of ['', ' \n ', '\u3164', '\u2800', '\u115f\u1160', 'x'.repeat(65), 7, null])
     expect((await api.post('/auth/plugin/login/start', { client_name })).status).toBe(400)
   expect((await api.post('/auth/plugin/login/start', { client_name: '🐎'.repeat(64) })).status).toBe(201)
