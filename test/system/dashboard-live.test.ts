@@ -1,0 +1,110 @@
+/** How the relays page keeps itself up to date, whatever becomes of the network, the service and the sign-in. */
+import { expect, test } from 'vitest'
+import { hide, startDashboard } from './streamers.ts'
+
+const { api, streamer } = await startDashboard()
+
+test('who looks elsewhere is not kept up to date, and is at once when they come back', async () => {
+  const { page, user } = await streamer()
+  await page.clock.install()
+  await page.reload()
+  const asked: string[] = []
+  page.on('request', (request) => {
+    if (request.resourceType() === 'fetch') asked.push(new URL(request.url()).pathname)
+  })
+  await hide(page, true)
+  await page.clock.runFor(120_000)
+  expect(asked).toEqual([])
+  await user.start()
+  await hide(page, false)
+  await page.getByRole('article', { name: 'default' }).waitFor()
+  expect(asked).toEqual(['/api/v1/relay/active', '/relays'])
+})
+
+test('a page that is told to wait does so, and says since when it is not up to date', async () => {
+  const { page } = await streamer()
+  await page.clock.install()
+  await page.reload()
+  let asked = 0
+  await page.route('**/api/v1/relay/active*', async (route) => {
+    asked += 1
+    await route.fulfill({ status: 429, headers: { 'Retry-After': '40' } })
+  })
+  await page.clock.runFor(3500)
+  await page.getByText(/^Not up to date since \d\d:\d\d:\d\d\.$/).waitFor()
+  await page.clock.runFor(38_000)
+  expect(asked).toBe(1)
+  await page.unroute('**/api/v1/relay/active*')
+  await page.clock.runFor(3000)
+  await expect.poll(() => page.locator('[data-freshness]').textContent()).toBe('')
+})
+
+test('an access token that is over is renewed behind the page, and a sign-in that is over leads to the login', async () => {
+  const { page, user, faults } = await streamer()
+  await page.clock.install()
+  await page.reload()
+  const renewed = page.waitForResponse('**/api/v1/auth/refresh')
+  await page.route('**/api/v1/relay/active*', (route) => route.fulfill({ status: 401 }), { times: 1 })
+  await page.evaluate('window.isStillThis = true')
+  await page.clock.runFor(3500)
+  expect((await renewed).status()).toBe(200)
+  await user.start()
+  await page.clock.runFor(11_000)
+  await page.getByRole('article', { name: 'default' }).waitFor()
+  expect(await page.evaluate('window.isStillThis')).toBe(true)
+
+  await api.sql`update auth_sessions set revoked_at = now(), revoked_for = 'revoked' where user_id = ${user.userId}`
+  await page.clock.runFor(11_000)
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  expect(new URL(page.url()).searchParams.get('next')).toBe('/relays')
+  expect(faults).toEqual([])
+})
+
+test('a renewal that the service cannot do just now is tried again, and the page stays', async () => {
+  const { page, user } = await streamer()
+  await page.clock.install()
+  await page.reload()
+  await page.evaluate('window.isStillThis = true')
+  await page.route('**/api/v1/relay/active*', (route) => route.fulfill({ status: 401 }), { times: 2 })
+  await page.route('**/api/v1/auth/refresh', (route) => route.fulfill({ status: 503 }), { times: 1 })
+  await page.clock.runFor(3500)
+  await page.getByText(/^Not up to date since/).waitFor()
+  await user.start()
+  const renewed = page.waitForResponse('**/api/v1/auth/refresh')
+  await page.clock.runFor(3500)
+  expect((await renewed).status()).toBe(200)
+  await page.clock.runFor(11_000)
+  await page.getByRole('article', { name: 'default' }).waitFor()
+  expect(await page.evaluate('window.isStillThis')).toBe(true)
+})
+
+test('a question that is never answered is given up and asked again', async () => {
+  const { page, user } = await streamer()
+  await page.clock.install()
+  await page.reload()
+  // A phone that changed its network waits for what was sent over the old one.
+  await page.route('**/api/v1/relay/active*', () => {}, { times: 1 })
+  await page.clock.runFor(3500)
+  await page.clock.runFor(46_000)
+  await page.getByText(/^Not up to date since/).waitFor()
+  await user.start()
+  await page.clock.runFor(4000)
+  await page.getByRole('article', { name: 'default' }).waitFor()
+})
+
+test('a sign-in that is over behind a refused form leads to the login, and sends the form no second time', async () => {
+  const { page, user } = await streamer({}, { addons: 0 })
+  await user.start({ connection_id: 'plugin' })
+  await page.clock.install()
+  await page.getByRole('button', { name: 'Start', exact: true }).click()
+  await page.getByRole('alert').waitFor()
+  const sent: string[] = []
+  page.on('request', (request) => {
+    if (request.isNavigationRequest()) sent.push(`${request.method()} ${new URL(request.url()).pathname}`)
+  })
+  await api.sql`update auth_sessions set revoked_at = now(), revoked_for = 'revoked' where user_id = ${user.userId}`
+  await page.clock.runFor(11_000)
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  expect(sent.filter((one) => one.startsWith('POST'))).toEqual([])
+  expect(new URL(page.url()).searchParams.get('next')).toBe('/relays')
+})

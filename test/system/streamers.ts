@@ -1,0 +1,95 @@
+/** Streamers at the dashboard: the service with relays of paper, the site, and somebody with a real browser in front of it. */
+import type { Page } from 'playwright-core'
+import { eventually, paperRelays, type RelayUser, startService, type TestService } from '../support/relays.ts'
+import { freeSiteUrl, startSite } from '../support/site.ts'
+import { type Visitor, visitor } from './browser.ts'
+
+export interface Streamer extends Visitor {
+  readonly user: RelayUser
+}
+
+export type Look = Parameters<typeof visitor>[0]
+
+export interface Dashboard {
+  readonly api: TestService['api']
+  readonly url: string
+  /** Somebody with four relays to have, at the relays page. */
+  streamer(look?: Look, plan?: { addons: number }): Promise<Streamer>
+  /** The relay is there and says so. */
+  report(user: RelayUser): Promise<void>
+  /** Somebody in front of a relay that is ready, with the page as it then comes. */
+  readyRelay(look?: Look): Promise<Streamer & { readonly token: string }>
+}
+
+const relaySecret = 'a secret between relays and this test'
+
+export async function startDashboard(): Promise<Dashboard> {
+  const paper = paperRelays()
+  const siteUrl = await freeSiteUrl()
+  const { api, user: newUser } = await startService({
+    around: paper.around,
+    variables: {
+      SVC_SITE_URL: siteUrl,
+      SVC_RELAY_AUTH_SECRET: relaySecret,
+      // Relays of paper report once, and then are believed to run.
+      SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '600',
+      SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300',
+      SVC_RELAY_STOP_GRACE_SECONDS: '30',
+    },
+  })
+  const { url } = await startSite(api, { SVC_SITE_URL: siteUrl })
+
+  const streamer: Dashboard['streamer'] = async (look = {}, plan) => {
+    const [user, person] = [await newUser(plan), await visitor(look)]
+    const { page } = person
+    await page.goto(`${url}/login`)
+    await page.getByLabel('Email address').fill(user.email)
+    await page.getByLabel('Password', { exact: true }).fill(user.password)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.waitForURL(`${url}/relays`)
+    return { ...person, user }
+  }
+
+  const report: Dashboard['report'] = async (user) => {
+    const { session } = await user.active()
+    const sessionId = session?.session_id ?? ''
+    const said = { session_id: sessionId, instance_id: paper.instanceOf(sessionId) }
+    await eventually(
+      () => api.post('/relay/health', said, { headers: { 'X-Relay-Auth': relaySecret } }),
+      ({ status }) => status === 200,
+    )
+  }
+
+  const readyRelay: Dashboard['readyRelay'] = async (look) => {
+    const person = await streamer(look)
+    const { page, user } = person
+    await start(page)
+    await report(user)
+    await eventually(user.active, ({ session }) => session?.state === 'active')
+    await page.reload()
+    const { connect } = (await user.active()).session ?? {}
+    return { ...person, token: connect?.srt_url.split('/').at(-1) ?? '' }
+  }
+
+  return { api, url, streamer, report, readyRelay }
+}
+
+export const state = (page: Page) => page.locator('[data-state]')
+export const news = (page: Page) => page.locator('[data-news]')
+
+export async function start(page: Page, name = 'default'): Promise<void> {
+  await page.getByLabel('Name').fill(name)
+  await page.getByRole('button', { name: 'Start', exact: true }).click()
+  await page.getByRole('article', { name }).waitFor()
+}
+
+export async function openKit(page: Page, software: string): Promise<void> {
+  await page.getByText('Connect your software').click()
+  await page.locator('.software > summary', { hasText: software }).click()
+}
+
+/** As when another tab is brought to the front. */
+export const hide = (page: Page, hidden: boolean) =>
+  page.evaluate(`
+    Object.defineProperty(document, 'hidden', { configurable: true, value: ${hidden} })
+    document.dispatchEvent(new Event('visibilitychange'))`)
