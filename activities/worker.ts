@@ -1,17 +1,12 @@
 /** `npm run worker`: the background process. It has no listener; what is to be known of it stands in Postgres. */
 import { connectPostgres } from '../db/connection.ts'
 import { migrateWhenThere } from '../db/migrations.ts'
-import { ConfigError, readConfig } from '../platform/config.ts'
-import { Lifecycle } from '../platform/lifecycle.ts'
-import { createLog } from '../platform/log.ts'
+import { readConfig } from '../platform/config.ts'
+import { runProgram } from '../platform/program.ts'
 import { createRelayProviders } from './relay-providers.ts'
 import { leaveSignalsAlone, startWorker } from './start-worker.ts'
 
-try {
-  const config = readConfig()
-  const log = createLog('worker', config.logLevel)
-  const life = new Lifecycle(log)
-  const asked = life.untilAsked()
+await runProgram('worker', readConfig, async ({ config, log, life }) => {
   leaveSignalsAlone(log)
   const sql = life.hold('database', connectPostgres(config.database.url, config.database.connectionsMax), (it) =>
     it.end({ timeout: 5 }),
@@ -23,10 +18,4 @@ try {
   migrateWhenThere(sql, log)
     .then(() => startWorker({ config, log, sql, life, providers: createRelayProviders(config, log), failed }))
     .then(() => log.info('the worker takes work'), failed)
-  log.info({ reason: await asked }, 'stopping')
-  await life.stop()
-  process.exit(0)
-} catch (error) {
-  process.stderr.write(`${error instanceof ConfigError ? error.message : String(error)}\n`)
-  process.exit(1)
-}
+})

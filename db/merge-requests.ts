@@ -31,14 +31,7 @@ export const insertMergeRequest = async (sql: Sql, { tokens, ...request }: NewMe
       ${request.mergeTokenHash}, now() + make_interval(secs => ${lifetimeSeconds}))`
 }
 
-export interface MergeRequest {
-  readonly id: string
-  readonly userId: string
-  readonly email: string
-  readonly provider: Provider
-  readonly providerUserId: string
-  readonly tokens: SealedTokens
-  readonly mergeTokenHash: Buffer
+export interface MergeRequest extends NewMergeRequest {
   /** The provider through which the account's owner proved to be it; null while they have not. */
   readonly provedBy: Provider | null
   readonly confirmed: boolean

@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type ErrorBody, type GivenUser, startApi, type TokenSet } from '../support/api.ts'
 import { mailsTo } from '../support/mails.ts'
+import { type PluginLogin, pluginLogins } from '../support/plugin-logins.ts'
 
 const api = await startApi()
 const chosen = 'another good password'
@@ -19,14 +20,7 @@ const linkFor = async ({ email }: GivenUser) => {
   return mailsTo(api, email).at(-1)?.token ?? ''
 }
 
-interface PluginLogin {
-  readonly login_attempt_id: string
-  readonly poll_token: string
-}
-const startPlugin = async () => (await api.post<PluginLogin>('/auth/plugin/login/start')).body
-const pollPlugin = (attempt: PluginLogin) => api.post('/auth/plugin/login/poll', attempt)
-const approvePlugin = ({ login_attempt_id }: PluginLogin, { bearer }: GivenUser) =>
-  api.post(`/auth/plugin/login/attempts/${login_attempt_id}/approve`, undefined, { bearer })
+const { startPlugin, pollPlugin, approvePlugin } = pluginLogins(api)
 
 const liveSignIns = (userId: string) =>
   api.sql`select from auth_sessions where user_id = ${userId} and revoked_at is null`

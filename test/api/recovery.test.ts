@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ErrorBody, type GivenUser, highLimits, startApi, type TokenSet } from '../support/api.ts'
 import { mailsTo } from '../support/mails.ts'
+import { pluginLogins } from '../support/plugin-logins.ts'
 
 const api = await startApi({ SVC_SITE_URL: 'https://site.example' })
 const chosen = 'another good password'
@@ -31,14 +32,7 @@ const linkTwitch = async (userId: string) => {
 const providersOf = async (userId: string) =>
   (await api.sql`select provider from user_oauth_accounts where user_id = ${userId}`).map((row) => row.provider)
 
-interface PluginLogin {
-  readonly login_attempt_id: string
-  readonly poll_token: string
-}
-const startPlugin = async () => (await api.post<PluginLogin>('/auth/plugin/login/start')).body
-const pollPlugin = (attempt: PluginLogin) => api.post('/auth/plugin/login/poll', attempt)
-const approvePlugin = ({ login_attempt_id }: PluginLogin, { bearer }: GivenUser) =>
-  api.post(`/auth/plugin/login/attempts/${login_attempt_id}/approve`, undefined, { bearer })
+const { startPlugin, pollPlugin, approvePlugin } = pluginLogins(api)
 
 describe('forgetting a password', () => {
   test('puts one clear line with the link into the log, for the address as the account has it', async () => {
