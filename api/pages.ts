@@ -11,7 +11,15 @@ import type { Services } from './services.ts'
 
 const checkMillisMax = 1500
 
-export function createPages(services: Services, registry: Registry, routes: readonly Route[]): Router {
+interface Needs {
+  readonly services: Services
+  readonly registry: Registry
+  readonly routes: readonly Route[]
+  /** Whether requests are answered: the database may be there before its tables are. */
+  readonly isReady: () => boolean
+}
+
+export function createPages({ services, registry, routes, isReady }: Needs): Router {
   const openapi = openapiDocument(routes, services.config.apiUrl)
   const docs = docsPage(openapi)
   const pages = new Router()
@@ -21,7 +29,7 @@ export function createPages(services: Services, registry: Registry, routes: read
   })
 
   pages.get('/health', async (ctx) => {
-    const checks = await checkHealth(services)
+    const checks = await checkHealth(services, isReady)
     const isWell = Object.values(checks).every((check) => check === 'ok')
     ctx.status = isWell ? 200 : 503
     ctx.set('Cache-Control', 'no-store')
@@ -53,9 +61,12 @@ export function createPages(services: Services, registry: Registry, routes: read
 
 type Check = 'ok' | 'failing'
 
-async function checkHealth({ sql, temporal }: Services): Promise<Record<'postgres' | 'temporal' | 'worker', Check>> {
+async function checkHealth(
+  { sql, temporal }: Services,
+  isReady: () => boolean,
+): Promise<Record<'postgres' | 'temporal' | 'worker', Check>> {
   const [postgres, server, worker] = await Promise.all([
-    inTime(sql`select 1`.then(() => true)),
+    inTime(sql`select 1`.then(isReady)),
     isTemporalThere(temporal, checkMillisMax),
     inTime(countAliveWorkers(sql).then((alive) => alive > 0)),
   ])

@@ -51,14 +51,15 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const services = await createServices({ config, log, sql, life })
-  let isReady = false
+  let isUpToDate = false
+  const isReady = () => isUpToDate
   const app = createApp({
     services,
     identify: createIdentify(services),
     httpMetrics: createHttpMetrics(registry),
     routes,
-    pages: createPages(services, registry, routes),
-    isReady: () => isReady,
+    pages: createPages({ services, registry, routes, isReady }),
+    isReady,
   })
   const answer = app.callback()
   // The app itself refuses a request without a host, in the contract's words.
@@ -72,7 +73,7 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
   const port = await listen(server, config.port, life)
 
   const ready = migrateWhenThere(sql, log).then(() => {
-    isReady = true
+    isUpToDate = true
     life.hold('presence', startPresence(config, sql, log), (it) => it.stop())
   })
   return { port, services, ready }

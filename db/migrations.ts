@@ -7,7 +7,7 @@ import { type Database, isOutage } from './connection.ts'
 
 const directory = new URL('./migrations/', import.meta.url)
 /** Any number, the same in every process: only one migrates at a time. */
-const advisoryLock = 7_205_941
+export const migrationLock = 7_205_941
 
 export interface Migration {
   readonly name: string
@@ -35,7 +35,7 @@ export async function migrate(sql: Database): Promise<string[]> {
   try {
     await connection`set lock_timeout = 0`
     await connection`set statement_timeout = 0`
-    await connection`select pg_advisory_lock(${advisoryLock})`
+    await connection`select pg_advisory_lock(${migrationLock})`
     await connection`create table if not exists schema_migrations (
       name text primary key, checksum text not null, applied_at timestamptz not null default now())`
     const applied = new Map(
@@ -58,7 +58,7 @@ export async function migrate(sql: Database): Promise<string[]> {
     }
     return pending.map((one) => one.name)
   } finally {
-    await connection`select pg_advisory_unlock(${advisoryLock})`.catch(() => {})
+    await connection`select pg_advisory_unlock(${migrationLock})`.catch(() => {})
     await connection`reset all`.catch(() => {})
     connection.release()
   }

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { startApi as startListening } from '../../api/start-api.ts'
 import { connectPostgres } from '../../db/connection.ts'
+import { migrationLock } from '../../db/migrations.ts'
 import { readConfig } from '../../platform/config.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
@@ -72,6 +73,25 @@ describe('the health page', () => {
     expect(await worker()).toBe('failing')
     await api.sql`insert into workers (id) values (${randomUUID()})`
     expect(await worker()).toBe('ok')
+  })
+
+  test('is not well while another process still makes the tables', async () => {
+    const { services } = await startApi({ SVC_RELAY_AUTH_SECRET: relaySecret })
+    const migrating = await services.sql.reserve()
+    const log = createLog('api', 'fatal')
+    const life = new Lifecycle(log)
+    const sql = life.hold('connections', connectPostgres(services.config.database.url, 2), (it) => it.end())
+    await migrating`select pg_advisory_lock(${migrationLock})`
+    const { port, ready } = await startListening({ config: services.config, log, sql, life })
+    const early = { url: `http://127.0.0.1:${port}` } as TestApi
+    const postgres = async () =>
+      ((await (await page(early, '/health')).json()) as { checks: { postgres: string } }).checks.postgres
+    expect([await postgres(), (await page(early, '/api/v1/capacity/status')).status]).toEqual(['failing', 503])
+    await migrating`select pg_advisory_unlock(${migrationLock})`
+    migrating.release()
+    await ready
+    expect([await postgres(), (await page(early, '/api/v1/capacity/status')).status]).toEqual(['ok', 200])
+    await life.stop()
   })
 })
 
