@@ -6,9 +6,9 @@ export default defineConfig({
     // With a real browser: `npm run test:system`.
     exclude: ['test/system/**'],
     globalSetup: ['test/support/servers.ts'],
-    // Workers of the Temporal SDK hold native threads: a process each, two at once.
+    // Workers of the Temporal SDK hold native threads: a process each. Three at once, since most tests of workflows wait.
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     reporters: ['default'],
