@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import { type ErrorBody, highLimits, startApi } from '../support/api.ts'
+import { type ErrorBody, highLimits, outcome, startApi } from '../support/api.ts'
 import {
   eventually,
   type OneSession,
@@ -33,10 +33,6 @@ beforeAll(async () => {
   })
 })
 
-const outcome = (answer: { status: number; body: object }) => [
-  answer.status,
-  (answer.body as Partial<ErrorBody>).error?.code,
-]
 const get = <Body = Partial<ErrorBody>>(path: string, headers: Record<string, string> = operator) =>
   service.api.get<Body>(`/admin${path}`, { headers })
 const post = <Body = Partial<ErrorBody>>(path: string, body: object) =>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import type { ErrorBody } from '../support/api.ts'
+import { type ErrorBody, outcome } from '../support/api.ts'
 import {
   eventually,
   type OneSession,
@@ -25,10 +25,6 @@ beforeAll(async () => {
   })
 })
 
-const outcome = (answer: { status: number; body: object }) => [
-  answer.status,
-  (answer.body as Partial<ErrorBody>).error?.code,
-]
 const get = <Body = Partial<ErrorBody>>(path: string) => service.api.get<Body>(`/admin${path}`, { headers: operator })
 const post = <Body = Partial<ErrorBody>>(path: string, body: object) =>
   service.api.post<Body>(`/admin${path}`, body, { headers: operator })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type ErrorBody, type GivenUser, startApi } from '../support/api.ts'
+import { type GivenUser, outcome, startApi } from '../support/api.ts'
 
 const operatorPassword = 'an operator of these tests'
 const operator = { Authorization: `Basic ${Buffer.from(`operator:${operatorPassword}`).toString('base64')}` }
@@ -21,10 +21,6 @@ interface Page {
 
 const own = ({ bearer }: Pick<GivenUser, 'bearer'>, query = '') => api.get<Page>(`/auth/audit${query}`, { bearer })
 const all = (query = '') => api.get<Page>(`/admin/audit${query}`, { headers: operator })
-const outcome = (answer: { status: number; body: object }) => [
-  answer.status,
-  (answer.body as Partial<ErrorBody>).error?.code,
-]
 const addEntries = (userId: string, count: number) => api.sql`
   insert into audit_entries (actor, action, user_id, detail)
   select 'user', 'did_something', ${userId}, jsonb_build_object('n', n) from generate_series(1, ${count}::int) n`

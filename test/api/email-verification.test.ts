@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type ErrorBody, type GivenUser, highLimits, startApi, type TokenSet } from '../support/api.ts'
+import { type GivenUser, highLimits, outcome, startApi, type TokenSet } from '../support/api.ts'
 import { mailsTo } from '../support/mails.ts'
 
 const api = await startApi({ SVC_SITE_URL: 'https://site.example' })
@@ -8,10 +8,6 @@ const strict = await startApi({ SVC_REQUIRE_EMAIL_VERIFICATION: 'true' })
 const password = 'a password of ours'
 const freshEmail = () => `${randomUUID()}@example.com`
 
-const outcome = (answer: { status: number; body: object }) => [
-  answer.status,
-  (answer.body as Partial<ErrorBody>).error?.code,
-]
 const signup = (email: string, at = api) => at.post<TokenSet>('/auth/signup', { email, password })
 const login = (email: string, at = api) => at.post<TokenSet>('/auth/login', { email, password })
 const verify = (token: unknown, at = api) => at.post('/auth/email/verify', { token })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { endAllAccess } from '../../db/account-proof.ts'
-import { type ErrorBody, startApi, type TokenSet } from '../support/api.ts'
+import { type ErrorBody, outcome, startApi, type TokenSet } from '../support/api.ts'
 
 const api = await startApi({ SVC_SITE_URL: 'https://site.example' })
 
@@ -29,7 +29,6 @@ const passTime = (attempt: Started, seconds: number) => api.sql`
     expires_at = expires_at - make_interval(secs => ${seconds}), last_polled_at = last_polled_at - make_interval(secs => ${seconds})
   where id = ${attempt.login_attempt_id}`
 const signInsOf = (userId: string) => api.sql`select from auth_sessions where user_id = ${userId} and client = 'plugin'`
-const outcome = (answer: { status: number; body: Partial<ErrorBody> }) => [answer.status, answer.body.error?.code]
 
 test('a plugin signs in once a person approved what both of them show', async () => {
   const user = await api.given.user()

@@ -1,16 +1,12 @@
 /** What is under way while somebody chooses another password: none of it may be alive afterwards. */
 import { expect, onTestFinished, test } from 'vitest'
-import { type ErrorBody, type GivenUser, startApi, type TokenSet } from '../support/api.ts'
+import { type GivenUser, outcome, startApi, type TokenSet } from '../support/api.ts'
 import { mailsTo } from '../support/mails.ts'
 import { type PluginLogin, pluginLogins } from '../support/plugin-logins.ts'
 
 const api = await startApi()
 const chosen = 'another good password'
 
-const outcome = (answer: { status: number; body: object }) => [
-  answer.status,
-  (answer.body as Partial<ErrorBody>).error?.code,
-]
 const reset = (token: string) => api.post('/auth/password/reset', { token, password: chosen })
 const login = (email: string, password: string) => api.post<TokenSet>('/auth/login', { email, password })
 const refresh = (token: string) => api.post<TokenSet>('/auth/refresh', { refresh_token: token })

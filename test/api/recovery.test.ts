@@ -1,16 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type ErrorBody, type GivenUser, highLimits, startApi, type TokenSet } from '../support/api.ts'
+import { type GivenUser, highLimits, outcome, startApi, type TokenSet } from '../support/api.ts'
 import { mailsTo } from '../support/mails.ts'
 import { pluginLogins } from '../support/plugin-logins.ts'
 
 const api = await startApi({ SVC_SITE_URL: 'https://site.example' })
 const chosen = 'another good password'
 
-const outcome = (answer: { status: number; body: object }) => [
-  answer.status,
-  (answer.body as Partial<ErrorBody>).error?.code,
-]
 const forgot = (email: string, at = api) => at.post('/auth/password/forgot', { email })
 const reset = (token: unknown, password: unknown = chosen) => api.post('/auth/password/reset', { token, password })
 const login = (email: string, password: string) => api.post<TokenSet>('/auth/login', { email, password })

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
 import { relaySessionWorkflowId } from '../../workflows/messages.ts'
-import type { ErrorBody } from '../support/api.ts'
+import { type ErrorBody, outcome } from '../support/api.ts'
 import { eventually, operator, paperRelays, type RelayUser, startService, type TestService } from '../support/relays.ts'
 
 const [current, previous] = [randomBytes(48).toString('base64'), randomBytes(48).toString('base64')]
@@ -34,10 +34,6 @@ const report = (body: object, at = service, secret: string | undefined = current
   })
 const reportOf = (sessionId: string, more: object = {}) =>
   report({ session_id: sessionId, instance_id: paper.instanceOf(sessionId), ...more })
-const outcome = (answer: { status: number; body: object }) => [
-  answer.status,
-  (answer.body as Partial<ErrorBody>).error?.code,
-]
 const bind = (sessionId: string, instanceId: string) =>
   still.api.sql`update relay_sessions set instance_id = ${instanceId} where id = ${sessionId}`
 const started = async (at: TestService, user?: RelayUser) => {

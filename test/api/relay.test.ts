@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import { type Answer, type ErrorBody, highLimits } from '../support/api.ts'
+import { type Answer, highLimits, outcome } from '../support/api.ts'
 import { eventually, type RelayUser, startService, type TestService } from '../support/relays.ts'
 
 const regions = JSON.stringify([
@@ -19,10 +19,6 @@ beforeAll(async () => {
   service = await startService()
 })
 
-const outcome = (answer: { status: number; body: object }) => [
-  answer.status,
-  (answer.body as Partial<ErrorBody>).error?.code,
-]
 const idOf = (answer: Answer<{ session: SessionView }>) => answer.body.session.session_id
 const sessionsOf = async (user: RelayUser, at = still) =>
   (await at.api.sql`select state, command from relay_sessions where user_id = ${user.userId} order by created_at`).map(

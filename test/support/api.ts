@@ -29,6 +29,12 @@ export interface ErrorBody {
   readonly error: { readonly code: string; readonly message: string }
 }
 
+/** What became of a request: its status, and the code of its refusal. */
+export const outcome = (answer: { status: number; body: object }) => [
+  answer.status,
+  (answer.body as Partial<ErrorBody>).error?.code,
+]
+
 interface Asking {
   readonly bearer?: string
   /** Where the request seems to come from. */
