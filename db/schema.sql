@@ -37,6 +37,40 @@ create index auth_sessions_ended on auth_sessions (revoked_at) where revoked_at 
 create index auth_sessions_unused on auth_sessions (last_used_at) where revoked_at is null;
 create index auth_sessions_user on auth_sessions (user_id, created_at);
 
+create table billing_events (
+  id              uuid        not null default gen_random_uuid(),
+  seq             bigint      not null generated always as identity,
+  provider        text        not null,
+  event_key       text        not null,
+  type            text        not null,
+  action          text,
+  user_ref        text,
+  subscription_id text,
+  user_id         uuid,
+  fact            jsonb,
+  body            bytea       not null,
+  status          text        not null,
+  error           text,
+  occurred_at     timestamptz,
+  received_at     timestamptz not null default clock_timestamp(),
+  applied_at      timestamptz,
+  constraint billing_events_pkey primary key (id),
+  constraint billing_events_provider_event_key_key unique (provider, event_key),
+  constraint billing_events_seq_key unique (seq),
+  constraint billing_events_user_id_fkey foreign key (user_id) references users(id) on delete set null,
+  constraint billing_events_action_check check (action = any (array['activate', 'update_addon', 'payment_recovery', 'payment_failed', 'cancelled', 'downgrade', 'refund', 'grant', 'withdraw'])),
+  constraint billing_events_check check ((status <> all (array['pending', 'applied'])) or fact is not null and action is not null),
+  constraint billing_events_event_key_check check (length(event_key) >= 1 and length(event_key) <= 300),
+  constraint billing_events_provider_check check (provider = any (array['sandbox', 'lemonsqueezy', 'stripe', 'operator'])),
+  constraint billing_events_status_check check (status = any (array['pending', 'applied', 'ignored', 'parked', 'dead'])),
+  constraint billing_events_type_check check (length(type) <= 200)
+);
+
+create index billing_events_newest on billing_events (seq desc);
+create index billing_events_parked on billing_events (received_at) where status = 'parked';
+create index billing_events_pending on billing_events (user_id, seq) where status = 'pending';
+create index billing_events_user on billing_events (user_id, seq);
+
 create table idempotency_keys (
   user_id      uuid        not null,
   key          uuid        not null,
@@ -278,12 +312,51 @@ create table reporting (
   constraint reporting_only_row_check check (only_row)
 );
 
+create table sandbox_subscriptions (
+  id           text        not null,
+  user_id      uuid        not null,
+  kind         text        not null,
+  quantity     integer     not null,
+  status       text        not null,
+  invoice_id   text,
+  period_start timestamptz,
+  period_end   timestamptz,
+  created_at   timestamptz not null default now(),
+  updated_at   timestamptz not null default now(),
+  constraint sandbox_subscriptions_pkey primary key (id),
+  constraint sandbox_subscriptions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint sandbox_subscriptions_kind_check check (kind = any (array['plan', 'addon'])),
+  constraint sandbox_subscriptions_quantity_check check (quantity >= 0 and quantity <= 3),
+  constraint sandbox_subscriptions_status_check check (status = any (array['open', 'active', 'past_due', 'cancelled', 'ended']))
+);
+
+create index sandbox_subscriptions_user on sandbox_subscriptions (user_id, created_at);
+
 create table schema_migrations (
   name       text        not null,
   checksum   text        not null,
   applied_at timestamptz not null default now(),
   constraint schema_migrations_pkey primary key (name)
 );
+
+create table subscriptions (
+  provider        text        not null,
+  subscription_id text        not null,
+  kind            text        not null,
+  user_id         uuid        not null,
+  status          text        not null,
+  quantity        integer     not null default 1,
+  period_start    timestamptz,
+  period_end      timestamptz,
+  updated_at      timestamptz not null default now(),
+  constraint subscriptions_pkey primary key (provider, subscription_id, kind, user_id),
+  constraint subscriptions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint subscriptions_kind_check check (kind = any (array['plan', 'addon'])),
+  constraint subscriptions_quantity_check check (quantity >= 0 and quantity <= 3),
+  constraint subscriptions_status_check check (status = any (array['active', 'past_due', 'cancelled', 'ended']))
+);
+
+create index subscriptions_user on subscriptions (user_id);
 
 create table usage_intervals (
   id         bigint      not null generated always as identity,
@@ -299,6 +372,16 @@ create table usage_intervals (
 
 create unique index usage_intervals_open on usage_intervals (session_id) where ended_at is null;
 create index usage_intervals_user on usage_intervals (user_id, started_at);
+
+create table usage_notices (
+  user_id     uuid        not null,
+  cycle_start timestamptz not null,
+  percent     integer     not null,
+  at          timestamptz not null default now(),
+  constraint usage_notices_pkey primary key (user_id, cycle_start, percent),
+  constraint usage_notices_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint usage_notices_percent_check check (percent = any (array[80, 95, 100]))
+);
 
 create table user_oauth_accounts (
   id                   uuid        not null default gen_random_uuid(),
@@ -337,17 +420,22 @@ create table users (
   relay_access_enabled  boolean     not null default true,
   disabled_at           timestamptz,
   created_at            timestamptz not null default now(),
+  period_start          timestamptz,
+  period_end            timestamptz,
+  surplus_ends_at       timestamptz,
+  entitlement_due_at    timestamptz,
   constraint users_pkey primary key (id),
   constraint users_stream_token_key unique (stream_token),
   constraint users_addons_check check (addons >= 0 and addons <= 3),
   constraint users_email_check check (email = btrim(email) and length(email) >= 3 and length(email) <= 254),
+  constraint users_period_check check (period_end > period_start),
   constraint users_plan_status_check check (plan_status = any (array['none', 'active', 'past_due', 'cancelled'])),
   constraint users_plan_tier_check check (plan_tier = any (array['free', 'paid'])),
   constraint users_stream_token_check check (stream_token ~ '^[A-Za-z0-9]{8}$')
 );
 
 create unique index users_email on users (lower(email));
-create index users_plan_until on users (plan_until) where plan_until is not null;
+create index users_entitlement_due on users (entitlement_due_at) where entitlement_due_at is not null;
 
 create table workers (
   id         uuid        not null,

@@ -64,6 +64,29 @@ export const secretPair = z
   .transform((text) => text.split(',').map((part) => part.trim()))
   .pipe(z.array(secret).min(1).max(2, 'has more than two secrets: keep the new and the old one'))
 
+/** What billing providers sign with. They choose its length: Lemon Squeezy allows 40 characters at most. */
+export const webhookSecrets = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .pipe(
+    z
+      .array(
+        z
+          .string()
+          .min(16, 'is shorter than 16 characters')
+          .refine((text) => !/change.?me|example|^(.)\1+$/i.test(text), 'is a placeholder'),
+      )
+      .min(1)
+      .max(2, 'has more than two secrets: keep the new and the old one'),
+  )
+
+/** A secret as Standard Webhooks 1.0 has it, which the sandbox signs with. */
+export const isStandardWebhookSecret = (text: string): boolean => {
+  const [, base64 = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? []
+  const { length } = Buffer.from(base64, 'base64')
+  return length >= 24 && length <= 64
+}
+
 /** 32 random bytes, in base64 or hex. */
 const encryptionKeyBytes = (text: string): Buffer | undefined => {
   const encoding = /^[0-9a-f]{64}$/i.test(text) ? 'hex' : /^[\w+/-]{43}=?$/.test(text) ? 'base64' : undefined

@@ -10,6 +10,7 @@ import {
   defaultRegions,
   encryptionKeys,
   flag,
+  isStandardWebhookSecret,
   port,
   rateLimits,
   regions,
@@ -17,6 +18,7 @@ import {
   secret,
   secretPair,
   url,
+  webhookSecrets,
 } from './config-values.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -64,6 +66,20 @@ const Variables = z.object({
   SVC_RELAY_GRACE_SECONDS: seconds(1, 3600, 120),
   SVC_RELAY_STOP_GRACE_SECONDS: seconds(0, 3600, 30),
   SVC_RELAY_MAX_SESSION_SECONDS: seconds(5, 30 * 86_400, 57_600),
+  SVC_BILLING_PROVIDER: z.enum(['sandbox', 'lemonsqueezy', 'stripe']).optional(),
+  SVC_BILLING_WEBHOOK_SECRET: webhookSecrets,
+  SVC_BILLING_PORTAL_URL: url.optional(),
+  SVC_LEMONSQUEEZY_API_KEY: z.string().min(1).optional(),
+  SVC_LEMONSQUEEZY_STORE_ID: z.string().regex(/^\d+$/, 'is no number').optional(),
+  SVC_LEMONSQUEEZY_PLAN_VARIANT_ID: z.string().regex(/^\d+$/, 'is no number').optional(),
+  SVC_LEMONSQUEEZY_ADDON_VARIANT_ID: z.string().regex(/^\d+$/, 'is no number').optional(),
+  SVC_STRIPE_API_KEY: z.string().min(1).optional(),
+  SVC_STRIPE_API_URL: url.optional(),
+  SVC_STRIPE_PLAN_PRICE_ID: z.string().min(1).optional(),
+  SVC_STRIPE_ADDON_PRICE_ID: z.string().min(1).optional(),
+  SVC_PAYMENT_GRACE_SECONDS: seconds(1, 30 * 86_400, 172_800),
+  SVC_ADDON_NOTICE_SECONDS: seconds(1, 86_400, 1800),
+  SVC_TIME_BANK_ENFORCEMENT: z.enum(['report', 'enforce']).default('report'),
   SVC_TIME_BANK_HOURS_PER_RELAY: z.coerce.number().int().min(0).max(100_000).default(200),
   SVC_TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),
   SVC_RATE_LIMITS: z.string().default('').pipe(rateLimits),
@@ -131,6 +147,29 @@ function* contradictions(v: z.infer<typeof Variables>): Iterable<string> {
       yield `SVC_${name}_CLIENT_ID and SVC_${name}_CLIENT_SECRET go together: set both or none`
     }
   }
+  yield* billingContradictions(v)
+}
+
+/** What each billing provider needs before anybody can pay. */
+const billingNeeds = {
+  sandbox: [],
+  lemonsqueezy: [
+    'SVC_LEMONSQUEEZY_API_KEY',
+    'SVC_LEMONSQUEEZY_STORE_ID',
+    'SVC_LEMONSQUEEZY_PLAN_VARIANT_ID',
+    'SVC_LEMONSQUEEZY_ADDON_VARIANT_ID',
+  ],
+  stripe: ['SVC_STRIPE_API_KEY', 'SVC_STRIPE_PLAN_PRICE_ID', 'SVC_STRIPE_ADDON_PRICE_ID'],
+} as const
+
+function* billingContradictions(v: z.infer<typeof Variables>): Iterable<string> {
+  const provider = v.SVC_BILLING_PROVIDER ?? 'sandbox'
+  if (v.SVC_BILLING_PROVIDER === undefined && v.NODE_ENV === 'production')
+    yield 'SVC_BILLING_PROVIDER is not set: in production say which, since at the sandbox everybody buys for nothing'
+  for (const name of billingNeeds[provider])
+    if (v[name] === undefined) yield `${name} is not set: SVC_BILLING_PROVIDER=${provider} needs it`
+  if (provider === 'sandbox' && !v.SVC_BILLING_WEBHOOK_SECRET.every(isStandardWebhookSecret))
+    yield 'SVC_BILLING_WEBHOOK_SECRET is not whsec_ with 24 to 64 bytes in base64: make one with `echo whsec_$(openssl rand -base64 32)`'
 }
 
 /** Only where the database is, for the command that needs nothing else. Throws {@link ConfigError}. */
@@ -189,7 +228,31 @@ const shape = (v: z.infer<typeof Variables>) => ({
     stopGraceSeconds: v.SVC_RELAY_STOP_GRACE_SECONDS,
     maxSessionSeconds: v.SVC_RELAY_MAX_SESSION_SECONDS,
   },
-  timeBank: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: 'report' as const },
+  billing: {
+    provider: v.SVC_BILLING_PROVIDER ?? 'sandbox',
+    /** All are believed, the first signs what the sandbox sends: two while the secret is being rotated. */
+    webhookSecrets: v.SVC_BILLING_WEBHOOK_SECRET,
+    /** Where people manage what they pay for; the sandbox has a page of its own. */
+    portalUrl: v.SVC_BILLING_PORTAL_URL,
+    /** Where the sandbox sends its webhooks: to this very process. */
+    sandboxWebhookUrl: `http://127.0.0.1:${v.PORT}/api/v1/billing/webhook`,
+    lemonSqueezy: {
+      apiKey: v.SVC_LEMONSQUEEZY_API_KEY ?? '',
+      storeId: v.SVC_LEMONSQUEEZY_STORE_ID ?? '',
+      planVariantId: v.SVC_LEMONSQUEEZY_PLAN_VARIANT_ID ?? '',
+      addonVariantId: v.SVC_LEMONSQUEEZY_ADDON_VARIANT_ID ?? '',
+    },
+    stripe: {
+      apiKey: v.SVC_STRIPE_API_KEY ?? '',
+      /** Stripe's own unless given. */
+      apiUrl: v.SVC_STRIPE_API_URL,
+      planPriceId: v.SVC_STRIPE_PLAN_PRICE_ID ?? '',
+      addonPriceId: v.SVC_STRIPE_ADDON_PRICE_ID ?? '',
+    },
+    paymentGraceSeconds: v.SVC_PAYMENT_GRACE_SECONDS,
+    addonNoticeSeconds: v.SVC_ADDON_NOTICE_SECONDS,
+  },
+  timeBank: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },
   trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
   rateLimits: v.SVC_RATE_LIMITS,
 })
@@ -250,8 +313,9 @@ const StackVariables = Variables.pick({
   SVC_JWT_SECRET: true,
   SVC_RELAY_AUTH_SECRET: true,
   SVC_OPERATOR_PASSWORD: true,
+  SVC_BILLING_WEBHOOK_SECRET: true,
 })
-  .partial({ SVC_JWT_SECRET: true, SVC_RELAY_AUTH_SECRET: true })
+  .partial({ SVC_JWT_SECRET: true, SVC_RELAY_AUTH_SECRET: true, SVC_BILLING_WEBHOOK_SECRET: true })
   .extend({
     PORT: wantedPort,
     SVC_SITE_PORT: wantedPort,
@@ -303,6 +367,7 @@ export function readStackConfig(env: Environment = process.env) {
       SVC_RELAY_AUTH_SECRET: v.SVC_RELAY_AUTH_SECRET?.join(','),
       OAUTH_ENCRYPTION_KEY: v.OAUTH_ENCRYPTION_KEY,
       SVC_OPERATOR_PASSWORD: v.SVC_OPERATOR_PASSWORD,
+      SVC_BILLING_WEBHOOK_SECRET: v.SVC_BILLING_WEBHOOK_SECRET?.join(','),
     },
     demo: { email: v.SVC_DEMO_EMAIL, password: v.SVC_DEMO_PASSWORD },
     /** Servers that the tests use instead of starting their own. */

@@ -9,6 +9,7 @@ const Kept = z.object({
   SVC_RELAY_AUTH_SECRET: z.string().min(1),
   OAUTH_ENCRYPTION_KEY: z.string().min(1),
   SVC_OPERATOR_PASSWORD: z.string().min(1),
+  SVC_BILLING_WEBHOOK_SECRET: z.string().min(1),
   demo: z.object({ email: z.string().min(1), password: z.string().min(1) }),
 })
 
@@ -19,6 +20,7 @@ export interface GivenSecrets {
   readonly SVC_RELAY_AUTH_SECRET: string | undefined
   readonly OAUTH_ENCRYPTION_KEY: string | undefined
   readonly SVC_OPERATOR_PASSWORD: string | undefined
+  readonly SVC_BILLING_WEBHOOK_SECRET: string | undefined
 }
 
 export const secretsFile = (dataDir: string): string => join(dataDir, 'secrets.json')
@@ -33,6 +35,7 @@ export async function provideSecrets(dataDir: string, given: GivenSecrets): Prom
     SVC_RELAY_AUTH_SECRET: random(48),
     OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
     SVC_OPERATOR_PASSWORD: random(18),
+    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
     demo: { email: 'demo@example.com', password: random(15) },
     ...kept,
   }

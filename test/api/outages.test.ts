@@ -151,6 +151,7 @@ describe('while Postgres is away', () => {
       SVC_JWT_SECRET: randomBytes(48).toString('base64'),
       SVC_RELAY_AUTH_SECRET: relaySecret,
       OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+      SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
       PORT: '0',
     })
     const log = createLog('api', 'silent')

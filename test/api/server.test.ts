@@ -17,6 +17,7 @@ test('an api that is asked to end answers what is under way, takes nothing new, 
     SVC_JWT_SECRET: randomBytes(48).toString('base64'),
     SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
     OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
   })
   const api = new Client(`http://127.0.0.1:${port}`)
   await eventually(

@@ -37,6 +37,7 @@ test('two processes count together, and go on counting after both were restarted
       SVC_JWT_SECRET: randomBytes(48).toString('base64'),
       SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
       OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+      SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
       SVC_TRUSTED_PROXY_HOPS: '1',
     }),
   )

@@ -17,6 +17,7 @@ const complete = {
   SVC_JWT_SECRET: 'ju7tU9oYk1mNQ4z0vBx2cD8eF6gH5iJ3',
   SVC_RELAY_AUTH_SECRET: 'aK9sLq2wE8rT5yU1iO7pZ3xC6vB4nM0d',
   OAUTH_ENCRYPTION_KEY: 'qJ3vTn8yW1kRz5mXc7Lb0sHd2gFa9uPe4iOtYw6NQxE=',
+  SVC_BILLING_WEBHOOK_SECRET: 'whsec_p7Qm2vXk9LrT4wYb6ZcN8sJd1gHf3aUe5iOtVyRqWxM=',
 }
 
 function problemsOf(env: Environment, read: (env: Environment) => unknown = readConfig): readonly string[] {
@@ -29,7 +30,7 @@ function problemsOf(env: Environment, read: (env: Environment) => unknown = read
   return []
 }
 
-test('five variables are all that a process needs', () => {
+test('six variables are all that a process needs', () => {
   expect(readConfig(complete)).toMatchObject({
     port: 8080,
     apiUrl: 'http://localhost:8080',
@@ -248,6 +249,21 @@ test('links of mails stand in the log unless that is switched off', () => {
   expect(problemsOf({ ...complete, SVC_LOG_LINKS: 'no' })).toEqual([expect.stringMatching(/^SVC_LOG_LINKS /)])
 })
 
+test('a billing provider needs all that is paid with, and the sandbox a secret of its own kind', () => {
+  expect(problemsOf({ ...complete, SVC_BILLING_PROVIDER: 'stripe' })).toEqual([
+    'SVC_STRIPE_API_KEY is not set: SVC_BILLING_PROVIDER=stripe needs it',
+    'SVC_STRIPE_PLAN_PRICE_ID is not set: SVC_BILLING_PROVIDER=stripe needs it',
+    'SVC_STRIPE_ADDON_PRICE_ID is not set: SVC_BILLING_PROVIDER=stripe needs it',
+  ])
+  expect(problemsOf({ ...complete, SVC_BILLING_WEBHOOK_SECRET: 'no standard webhook secret' })).toEqual([
+    expect.stringMatching(/^SVC_BILLING_WEBHOOK_SECRET is not whsec_ /),
+  ])
+  expect(problemsOf({ ...complete, NODE_ENV: 'production' })).toEqual([
+    expect.stringMatching(/^SVC_BILLING_PROVIDER is not set: /),
+  ])
+  expect(problemsOf({ ...complete, NODE_ENV: 'production', SVC_BILLING_PROVIDER: 'sandbox' })).toEqual([])
+})
+
 test('the site needs nothing, and knows no secret', () => {
   expect(readSiteConfig({})).toMatchObject({
     port: 8081,
@@ -258,7 +274,12 @@ test('the site needs nothing, and knows no secret', () => {
   const config = readSiteConfig({ ...complete, SVC_SITE_PORT: '9000', SVC_API_URL: 'http://api:8080/' })
   expect(config).toMatchObject({ port: 9000, siteUrl: 'http://localhost:9000', apiUrl: 'http://api:8080' })
   const told = JSON.stringify(config)
-  for (const secret of [complete.SVC_JWT_SECRET, complete.SVC_RELAY_AUTH_SECRET, complete.OAUTH_ENCRYPTION_KEY])
+  for (const secret of [
+    complete.SVC_JWT_SECRET,
+    complete.SVC_RELAY_AUTH_SECRET,
+    complete.OAUTH_ENCRYPTION_KEY,
+    complete.SVC_BILLING_WEBHOOK_SECRET,
+  ])
     expect(told).not.toContain(secret)
 })
 

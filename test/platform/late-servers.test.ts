@@ -36,6 +36,7 @@ test('the api and the worker wait for a Postgres and a Temporal that come later,
     SVC_JWT_SECRET: randomBytes(48).toString('base64'),
     SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
     OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
   }
   startProgram('api', env)
   startProgram('worker', env)

@@ -109,6 +109,7 @@ export async function startApi(variables: Readonly<Record<string, string>> = {})
     SVC_JWT_SECRET: randomBytes(48).toString('base64'),
     SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64'),
     OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
     PORT: '0',
     SVC_TRUSTED_PROXY_HOPS: '1',
     SVC_RATE_LIMITS: highLimits(),

@@ -22,6 +22,7 @@ const others = {
   SVC_JWT_SECRET: randomBytes(48).toString('base64'),
   SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64'),
   OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+  SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
 }
 
 /** As a process has them that was just started: nothing is known of any provider yet. */

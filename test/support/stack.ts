@@ -22,6 +22,7 @@ const unset = Object.fromEntries(
     'SVC_SITE_URL',
     'SVC_JWT_SECRET',
     'OAUTH_ENCRYPTION_KEY',
+    'SVC_BILLING_WEBHOOK_SECRET',
     'NODE_ENV',
   ].map((name) => [name, undefined]),
 )

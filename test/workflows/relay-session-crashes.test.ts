@@ -44,6 +44,7 @@ beforeAll(async () => {
     SVC_JWT_SECRET: randomBytes(48).toString('base64'),
     SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
     OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
     SVC_RATE_LIMITS: highLimits(),

@@ -1,5 +1,6 @@
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { isStandardWebhookSecret } from '../../../platform/config-values.ts'
 import { provideSecrets, readKeptSecrets, secretsFile } from '../../../platform/embedded/secrets.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 
@@ -8,6 +9,7 @@ const none = {
   SVC_RELAY_AUTH_SECRET: undefined,
   OAUTH_ENCRYPTION_KEY: undefined,
   SVC_OPERATOR_PASSWORD: undefined,
+  SVC_BILLING_WEBHOOK_SECRET: undefined,
 }
 
 test('secrets are made once and stay the same from start to start', async () => {
@@ -15,6 +17,7 @@ test('secrets are made once and stay the same from start to start', async () => 
   const first = await provideSecrets(dir, none)
   expect(await provideSecrets(dir, none)).toEqual(first)
   expect(new Set([first.SVC_JWT_SECRET, first.SVC_RELAY_AUTH_SECRET, first.SVC_OPERATOR_PASSWORD]).size).toBe(3)
+  expect(isStandardWebhookSecret(first.SVC_BILLING_WEBHOOK_SECRET)).toBe(true)
   expect(Buffer.byteLength(first.SVC_JWT_SECRET)).toBeGreaterThanOrEqual(32)
 })
 

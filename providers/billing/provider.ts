@@ -1,0 +1,70 @@
+/**
+ * A billing provider: who signed this, what does it say, where does one pay, and what does the provider itself believe.
+ * Everything else about money is the subscription actor's (docs/billing.md).
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { BillingFact } from '../../platform/billing-fact.ts'
+
+export type BillingProviderName = 'sandbox' | 'lemonsqueezy' | 'stripe'
+
+/** A webhook as it came. */
+export interface WebhookDelivery {
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** What names an event, whatever became of its meaning. */
+interface ReadEvent {
+  /** 1 to 300 printable characters: the same in every repetition, different for every other event. */
+  readonly key: string
+  /** The provider's own name for what happened, at most 200 characters without controls; empty when it can't be told. */
+  readonly type: string
+}
+
+export type ParsedEvent = ReadEvent &
+  (
+    | {
+        readonly meaning: 'fact'
+        readonly fact: BillingFact
+        /** Our id of the account, as far as the provider knows it; else the subscription tells whose it is. */
+        readonly userRef: string | null
+      }
+    /** Known, and nothing to us. */
+    | { readonly meaning: 'ignored' }
+    /** Unknown, or not as it should be: kept for an operator, with the reason. */
+    | { readonly meaning: 'unusable'; readonly why: string; readonly userRef: string | null }
+  )
+
+export interface CheckoutRequest {
+  readonly userId: string
+  readonly email: string | null
+  readonly kind: 'plan' | 'addon'
+  /** Add-ons to buy now; 1 for the plan. */
+  readonly quantity: number
+  /** Where the provider leads people when they are done. */
+  readonly returnUrl: string
+}
+
+/** One subscription as the provider has it now, told as the fact that would make us believe the same. */
+export interface ListedSubscription {
+  readonly userRef: string | null
+  /** Its `action` is one of activate, update_addon, cancelled, downgrade, payment_failed; its `key` follows from its content. */
+  readonly fact: BillingFact
+}
+
+export interface BillingProvider {
+  readonly name: BillingProviderName
+  /** Whether one of our secrets signed these very bytes, lately where the provider dates its signatures. Never throws. */
+  verify(delivery: WebhookDelivery, now: number): boolean
+  /** Reads a verified webhook. Rejects only with {@link BillingProviderError}, when the provider has to be asked for the rest. */
+  parse(delivery: WebhookDelivery): Promise<ParsedEvent>
+  /** The address of a page where a person pays. Rejects with {@link BillingProviderError}. */
+  checkout(request: CheckoutRequest): Promise<string>
+  /** All subscriptions, or none: rejects with {@link BillingProviderError} rather than answer a part of the list. */
+  list(): Promise<ListedSubscription[]>
+}
+
+/** The provider did not answer, not in time, or not as documented. */
+export class BillingProviderError extends Error {
+  override name = 'BillingProviderError'
+}
