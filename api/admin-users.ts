@@ -25,9 +25,9 @@ export const findUser = route({
   query: z.object({ email: storable(254) }),
   answers: { 200: z.object({ users: z.array(UserView), next_cursor: z.null() }) },
   refuses: [],
-  handle: async ({ query }, { sql }) => {
+  handle: async ({ query }, { sql, config }) => {
     const profile = await profileByEmail(sql, query.email.trim().normalize('NFC'))
-    const entitlement = profile && (await entitlementOf(sql, profile.id))
+    const entitlement = profile && (await entitlementOf(sql, profile.id, config.timeBank))
     return ok({ users: profile && entitlement ? [presentUser(profile, entitlement)] : [], next_cursor: null })
   },
 })
@@ -140,8 +140,11 @@ async function change(
 }
 
 /** The account as it is. Refuses with `not_found`. */
-async function shown(userId: string, { sql }: Services) {
-  const [profile, entitlement] = await Promise.all([profileOf(sql, userId), entitlementOf(sql, userId)])
+async function shown(userId: string, { sql, config }: Services) {
+  const [profile, entitlement] = await Promise.all([
+    profileOf(sql, userId),
+    entitlementOf(sql, userId, config.timeBank),
+  ])
   if (!profile || !entitlement) throw new Refusal('not_found')
   return { user: presentUser(profile, entitlement), entitlement: presentEntitlement(entitlement) }
 }

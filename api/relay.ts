@@ -56,6 +56,7 @@ export const start = route({
       regionCapacity: region.capacity,
       rateLimitKey: rateLimitKey('relay_start', caller.userId),
       rateLimit: services.config.rateLimits.relay_start,
+      timeBank: services.config.timeBank,
       pairToken: randomBytes(24).toString('base64url'),
       relayWsToken: randomBytes(24).toString('base64url'),
     })

@@ -101,17 +101,18 @@ async function createServices({ config, log, sql, life }: Needs): Promise<Servic
     oauthProviders: createOAuthProviders(config.oauth),
     sealing: createSealing(config.oauthEncryptionKeys),
     liveRelays: batch((userIds: string[]) => liveRelaysOf(sql, userIds)),
-    glance: batch((userIds: string[]) => glancesOf(sql, userIds)),
+    glance: batch((userIds: string[]) => glancesOf(sql, config, userIds)),
     recordReport: batch((reports) => recordReports(sql, reports)),
   }
 }
 
-async function glancesOf(sql: Database, userIds: string[]): Promise<Glance[]> {
+async function glancesOf(sql: Database, { timeBank }: Config, userIds: string[]): Promise<Glance[]> {
   const asked = [...new Set(userIds)]
+  const counting = usagesOf(sql, asked)
   const [profiles, entitlements, usages, live] = await Promise.all([
     profilesOf(sql, asked),
-    entitlementsOf(sql, asked),
-    usagesOf(sql, asked),
+    entitlementsOf(sql, asked, timeBank, () => counting),
+    counting,
     liveRelaysOf(sql, userIds),
   ])
   return userIds.map((userId, index) => ({

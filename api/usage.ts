@@ -1,6 +1,6 @@
 /** The Time Bank as its owner sees it. */
 import { z } from 'zod'
-import { type Entitlement, entitlementOf } from '../db/entitlements.ts'
+import { type Entitlement, entitlementOf, includedSeconds } from '../db/entitlements.ts'
 import { type Usage, usageOf } from '../db/usage.ts'
 import type { Config } from '../platform/config.ts'
 import { Refusal } from './refusals.ts'
@@ -20,13 +20,12 @@ export const UsageView = z.object({
   as_of: timestamp,
 })
 
-/** The allowance is pooled over all entitled relays. */
 export function presentUsage(
   usage: Usage,
   entitlement: Entitlement,
   timeBank: Config['timeBank'],
 ): z.infer<typeof UsageView> {
-  const included = timeBank.hoursPerRelay * 3600 * entitlement.maxConcurrentConns
+  const included = includedSeconds(entitlement, timeBank)
   return {
     cycle_start: usage.cycleStart.toISOString(),
     cycle_end: usage.cycleEnd.toISOString(),
@@ -49,7 +48,10 @@ export const current = route({
   answers: { 200: UsageView },
   refuses: [],
   handle: async ({ caller }, { sql, config }) => {
-    const [usage, entitlement] = await Promise.all([usageOf(sql, caller.userId), entitlementOf(sql, caller.userId)])
+    const [usage, entitlement] = await Promise.all([
+      usageOf(sql, caller.userId),
+      entitlementOf(sql, caller.userId, config.timeBank),
+    ])
     if (!entitlement) throw new Refusal('unauthorized')
     return ok(presentUsage(usage, entitlement, config.timeBank))
   },

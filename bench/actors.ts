@@ -40,6 +40,7 @@ export async function reserve({ sql }: Machine, { userId }: BenchUser, connectio
   const outcome = await startRelay(sql, {
     ...{ userId, connectionId, region, regionCapacity: 100_000, rateLimit: 9_999_999 },
     rateLimitKey: `relay_start:${userId}`,
+    timeBank: { enforcement: 'report', hoursPerRelay: 200 },
     idempotencyKey: randomUUID(),
     requestHash: Buffer.alloc(32),
     pairToken: randomUUID(),

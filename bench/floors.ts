@@ -60,6 +60,7 @@ const floors = new Map([
         regionCapacity: region?.capacity ?? 0,
         rateLimitKey: `relay_start:${userOf(ctx)}`,
         rateLimit: config.rateLimits.relay_start,
+        timeBank: config.timeBank,
         pairToken: randomBytes(24).toString('base64url'),
         relayWsToken: randomBytes(24).toString('base64url'),
       })

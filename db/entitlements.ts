@@ -1,5 +1,10 @@
-/** What an account may do with relays: its plan, an operator's word, and how many relays it has. */
+/** What an account may do with relays: its plan, an operator's word, what its Time Bank holds, and how many relays it has. */
+import type { Config } from '../platform/config.ts'
 import type { Sql } from './connection.ts'
+import { type Usage, usagesOf } from './usage.ts'
+
+type TimeBank = Config['timeBank']
+type UsagesOf = (userIds: readonly string[]) => Promise<ReadonlyMap<string, Usage>>
 
 export type PlanTier = 'free' | 'paid'
 export type PlanStatus = 'none' | 'active' | 'past_due' | 'cancelled'
@@ -26,22 +31,47 @@ interface EntitlementRow {
 }
 
 /**
- * Each account's entitlement as it is now, by its id; nothing for an unknown one. A plan given for a time ends by itself.
- * A disabled account may have no relays: its start may have been let in just before.
+ * Each account's entitlement as it is now, by its id; nothing for an unknown one. A disabled account may have no relays: its
+ * start may have been let in just before.
+ * @param usages how the Time Bank is asked, which happens only where it is enforced; for who has asked already.
  */
-export async function entitlementsOf(sql: Sql, userIds: readonly string[]): Promise<Map<string, Entitlement>> {
+export async function entitlementsOf(
+  sql: Sql,
+  userIds: readonly string[],
+  timeBank: TimeBank,
+  usages: UsagesOf = (ids) => usagesOf(sql, ids),
+): Promise<Map<string, Entitlement>> {
   const rows = await sql<(EntitlementRow & { id: string })[]>`
-    select id,
-      case when plan_until <= now() then 'free' else plan_tier end as plan_tier,
-      case when plan_until <= now() then 'none' else plan_status end as plan_status,
-      addons, relay_access_enabled and disabled_at is null as relay_access_enabled, payment_grace_ends_at,
+    select id, plan_tier, plan_status, addons, relay_access_enabled and disabled_at is null as relay_access_enabled,
+      payment_grace_ends_at,
       (select count(*)::int from relay_sessions s where s.user_id = u.id and ${countsAgainstLimit(sql)}) as active_managed_conns
     from users u where id = any(${userIds}::uuid[])`
-  return new Map(rows.map((row) => [row.id, judge(row)] as const))
+  const entitlements = new Map(rows.map((row) => [row.id, judge(row)] as const))
+  return timeBank.enforcement === 'enforce' ? enforced(entitlements, timeBank, usages) : entitlements
 }
 
-export const entitlementOf = async (sql: Sql, userId: string): Promise<Entitlement | undefined> =>
-  (await entitlementsOf(sql, [userId])).get(userId)
+export const entitlementOf = async (sql: Sql, userId: string, timeBank: TimeBank): Promise<Entitlement | undefined> =>
+  (await entitlementsOf(sql, [userId], timeBank)).get(userId)
+
+/** The relay time of a cycle that goes with the plan, in seconds, pooled over all of its relays. */
+export const includedSeconds = ({ maxConcurrentConns }: Entitlement, { hoursPerRelay }: TimeBank): number =>
+  hoursPerRelay * 3600 * maxConcurrentConns
+
+/** Whoever might have relays, and has used up what goes with the plan, gets no more of them. */
+async function enforced(
+  entitlements: ReadonlyMap<string, Entitlement>,
+  timeBank: TimeBank,
+  usages: UsagesOf,
+): Promise<Map<string, Entitlement>> {
+  const enabled = [...entitlements].filter(([, { reasonCode }]) => reasonCode === 'ok').map(([userId]) => userId)
+  const used = await usages(enabled)
+  const judged = (userId: string, entitlement: Entitlement): Entitlement =>
+    entitlement.reasonCode === 'ok' &&
+    (used.get(userId)?.consumedSeconds ?? 0) >= includedSeconds(entitlement, timeBank)
+      ? { ...entitlement, relayAccessStatus: 'disabled', reasonCode: 'usage_exhausted' }
+      : entitlement
+  return new Map([...entitlements].map(([userId, entitlement]) => [userId, judged(userId, entitlement)]))
+}
 
 /**
  * Provisioning, active, and grace for lost health. A session that was asked to stop makes room for another, until it is asked

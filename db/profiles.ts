@@ -16,7 +16,7 @@ export interface ProfileRow {
 
 const profileColumns = (sql: Sql) => sql`
   id, email, email_verified_at is not null as email_verified, stream_token,
-  case when plan_until <= now() then 'free' else plan_tier end as plan_tier, disabled_at is not null as disabled, created_at,
+  plan_tier, disabled_at is not null as disabled, created_at,
   array(select provider from user_oauth_accounts linked where linked.user_id = users.id) as linked_providers`
 
 export const profileOf = async (sql: Sql, userId: string): Promise<ProfileRow | undefined> =>

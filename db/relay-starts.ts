@@ -2,6 +2,7 @@
  * Starting a relay, as far as rows go: one transaction that holds the user's row, so that of any number of starts at once
  * each sees what the one before it left. It reserves the session; the actor does the rest.
  */
+import type { Config } from '../platform/config.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, entitlementOf } from './entitlements.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
@@ -18,6 +19,7 @@ export interface StartRequest {
   readonly regionCapacity: number
   readonly rateLimitKey: string
   readonly rateLimit: number
+  readonly timeBank: Config['timeBank']
   readonly pairToken: string
   readonly relayWsToken: string
 }
@@ -50,7 +52,7 @@ export const startRelay = (sql: Database, request: StartRequest): Promise<StartO
       // Asked to go on already, but its actor may not know yet.
       return { type: 'existing', session: existing, toDeliver: isInStopGrace(existing) ? [existing] : [], window }
     }
-    const entitlement = await entitlementOf(tx, request.userId)
+    const entitlement = await entitlementOf(tx, request.userId, request.timeBank)
     if (!entitlement) throw new Error('a signed-in user has no row')
     if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
     if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }

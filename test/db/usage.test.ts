@@ -130,9 +130,9 @@ test('whatever ran, what is left and what is over fit what is included and what 
       await replaceIntervals(user, session, intervals)
       await sql`
         update users set plan_tier = ${plan.paid ? 'paid' : 'free'}, addons = ${plan.addons} where id = ${user.userId}`
-      const entitlement = await entitlementOf(sql, user.userId)
-      if (!entitlement) throw new Error('the account is gone')
       const timeBank = { hoursPerRelay: plan.hoursPerRelay, enforcement: 'report' as const }
+      const entitlement = await entitlementOf(sql, user.userId, timeBank)
+      if (!entitlement) throw new Error('the account is gone')
       const shown = presentUsage(await usageOf(sql, user.userId), entitlement, timeBank)
       const { included_seconds, consumed_seconds, remaining_seconds, overage_seconds } = shown
 

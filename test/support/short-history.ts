@@ -16,6 +16,7 @@ export async function startWithShortHistory({ services }: TestApi, userId: strin
     regionCapacity: 1000,
     rateLimitKey: userId,
     rateLimit: 1000,
+    timeBank: config.timeBank,
     pairToken: 'pair',
     relayWsToken: 'ws',
   })
