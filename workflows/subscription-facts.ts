@@ -1,0 +1,177 @@
+/**
+ * What is remembered of one subscription. Every part merges in any order and any number of times to the same value: the latest
+ * of its kind, a greatest, a least, or a set. Nothing is concluded here, because a conclusion may fall with the next fact.
+ */
+import type { BillingFact } from '../platform/billing-fact.ts'
+
+/** Milliseconds since 1970, by the clock of whoever tells. */
+export type Millis = number
+
+export interface SubscriptionFacts {
+  readonly provider: BillingFact['provider']
+  readonly subscriptionId: string
+  readonly kind: BillingFact['kind']
+  readonly status: { readonly at: Millis; readonly status: 'active' | 'cancelled' | 'ended' } | null
+  readonly quantity: { readonly at: Millis; readonly quantity: number } | null
+  readonly period: { readonly at: Millis; readonly start: Millis | null; readonly end: Millis } | null
+  /** The latest `activate`, and the beginning of the period that it told, or else its own time. */
+  readonly activation: { readonly at: Millis; readonly start: Millis } | null
+  /** By id; the one without an id holds what names no invoice. */
+  readonly invoices: readonly InvoiceFacts[]
+}
+
+export interface InvoiceFacts {
+  readonly invoiceId: string | null
+  /** The latest payment. */
+  readonly paidAt: Millis | null
+  /** Failures that its own payments have not settled, in order. */
+  readonly failedAt: readonly Millis[]
+  readonly coverages: readonly Coverage[]
+  /** Full ones, in order. */
+  readonly refunds: readonly Refund[]
+}
+
+/** A stretch of time that an activation or a payment told to be paid for. */
+export interface Coverage {
+  readonly end: Millis | null
+  /**
+   * The earliest told, since a period that is told again has not begun again. What tells neither invoice nor end can't be known
+   * again: there it is the latest.
+   */
+  readonly start: Millis
+  /** When it was told last. */
+  readonly at: Millis
+}
+
+export interface Refund {
+  readonly at: Millis
+  /** The end of the period that is paid back, where it is told. */
+  readonly periodEnd: Millis | null
+}
+
+export const nothingOf = ({ provider, subscriptionId, kind }: BillingFact): SubscriptionFacts => ({
+  provider,
+  subscriptionId,
+  kind,
+  status: null,
+  quantity: null,
+  period: null,
+  activation: null,
+  invoices: [],
+})
+
+/** The subscription with the fact in it; the very same value when it adds nothing. */
+export function withFact(known: SubscriptionFacts, fact: BillingFact): SubscriptionFacts {
+  return sameOr(known, {
+    ...known,
+    status: later(known.status, statusTold(fact), ({ at, status }) => [at, statusRank[status]]),
+    quantity: later(known.quantity, quantityTold(fact), ({ at, quantity }) => [at, quantity]),
+    period: later(known.period, periodTold(fact), ({ at, end, start }) => [at, end, start]),
+    activation: later(known.activation, activationTold(fact), ({ at, start }) => [at, start]),
+    invoices: withInvoice(known.invoices, fact),
+  })
+}
+
+/** At one and the same time the worse news counts. */
+const statusRank = { active: 0, cancelled: 1, ended: 2 } as const
+
+function statusTold({ action, at }: BillingFact): SubscriptionFacts['status'] {
+  switch (action) {
+    case 'activate':
+    case 'update_addon':
+      return { at, status: 'active' }
+    case 'cancelled':
+      return { at, status: 'cancelled' }
+    case 'downgrade':
+      return { at, status: 'ended' }
+    default:
+      return null
+  }
+}
+
+const quantityTold = ({ action, kind, at, quantity }: BillingFact): SubscriptionFacts['quantity'] =>
+  kind === 'addon' && quantity !== null && action !== 'refund' ? { at, quantity } : null
+
+/** A refund tells of the period that is paid back, and a late payment may tell of one that is over: neither is the present one. */
+function periodTold({ action, at, periodStart: start, periodEnd: end }: BillingFact): SubscriptionFacts['period'] {
+  if (end === null || action === 'refund') return null
+  const isOfInvoice = action === 'payment_recovery' || action === 'payment_failed'
+  return isOfInvoice && end <= at ? null : { at, start, end }
+}
+
+const activationTold = ({ action, at, periodStart }: BillingFact): SubscriptionFacts['activation'] =>
+  action === 'activate' ? { at, start: periodStart ?? at } : null
+
+function withInvoice(known: readonly InvoiceFacts[], fact: BillingFact): readonly InvoiceFacts[] {
+  const before = known.find((one) => one.invoiceId === fact.invoiceId)
+  const unknown = { invoiceId: fact.invoiceId, paidAt: null, failedAt: [], coverages: [], refunds: [] }
+  const after = invoiceWith(before ?? unknown, fact)
+  return after === (before ?? unknown) ? known : placed(known, after, ({ invoiceId }) => [invoiceId])
+}
+
+function invoiceWith(known: InvoiceFacts, fact: BillingFact): InvoiceFacts {
+  switch (fact.action) {
+    case 'activate':
+      return sameOr(known, { ...known, coverages: covered(known, fact) })
+    case 'payment_recovery': {
+      const paidAt = Math.max(known.paidAt ?? fact.at, fact.at)
+      const open = known.failedAt.filter((at) => !isSettled({ ...known, paidAt }, at))
+      const failedAt = open.length === known.failedAt.length ? known.failedAt : open
+      return sameOr(known, { ...known, paidAt, failedAt, coverages: covered(known, fact) })
+    }
+    case 'payment_failed':
+      if (isSettled(known, fact.at) || known.failedAt.includes(fact.at)) return known
+      return { ...known, failedAt: placed(known.failedAt, fact.at, (at) => [at]) }
+    case 'refund':
+      return withRefund(known, fact)
+    default:
+      return known
+  }
+}
+
+/** An invoice that was paid, whenever, owes nothing; payments that name none pay for what failed before them. */
+const isSettled = ({ invoiceId, paidAt }: InvoiceFacts, failedAt: Millis): boolean =>
+  paidAt !== null && (invoiceId !== null || failedAt <= paidAt)
+
+function covered({ invoiceId, coverages }: InvoiceFacts, fact: BillingFact): readonly Coverage[] {
+  const end = fact.periodEnd
+  const start = fact.periodStart ?? fact.at
+  const known = coverages.find((one) => one.end === end)
+  if (!known) return placed(coverages, { end, start, at: fact.at }, (one) => [one.end])
+  const begins = invoiceId === null && end === null ? Math.max : Math.min
+  const merged = sameOr(known, { end, start: begins(known.start, start), at: Math.max(known.at, fact.at) })
+  return merged === known ? coverages : placed(coverages, merged, (one) => [one.end])
+}
+
+function withRefund(known: InvoiceFacts, { amount, at, periodEnd }: BillingFact): InvoiceFacts {
+  const isKnown = known.refunds.some((one) => one.at === at && one.periodEnd === periodEnd)
+  if (amount !== 'full' || isKnown) return known
+  const refunds = placed(known.refunds, { at, periodEnd }, (one) => [one.at, one.periodEnd])
+  return { ...known, refunds }
+}
+
+/** What things are ordered by, the first difference deciding; null comes before everything. */
+type Rank = readonly (string | number | null)[]
+
+export function compare(one: Rank, other: Rank): number {
+  for (const [index, value] of one.entries()) {
+    const against = other[index] ?? null
+    if (value === against) continue
+    return value === null || (against !== null && value < against) ? -1 : 1
+  }
+  return 0
+}
+
+/** Of what is known and what is told the one of the higher rank; the known one when they are equal. */
+export const later = <T>(known: T | null, told: T | null, rankOf: (one: T) => Rank): T | null =>
+  told !== null && (known === null || compare(rankOf(told), rankOf(known)) > 0) ? told : known
+
+/** The list, in the order of its names, with the item in the place of the one that has its name. */
+export function placed<T>(list: readonly T[], item: T, nameOf: (one: T) => Rank): readonly T[] {
+  const others = list.filter((one) => compare(nameOf(one), nameOf(item)) !== 0)
+  return [...others, item].sort((one, other) => compare(nameOf(one), nameOf(other)))
+}
+
+/** The known value when no part of the next one differs. */
+export const sameOr = <T extends object>(known: T, next: T): T =>
+  (Object.keys(next) as (keyof T)[]).every((part) => known[part] === next[part]) ? known : next
