@@ -9,14 +9,14 @@ import {
   type SilentRegion,
   silentSessions,
 } from '../db/relay-health.ts'
-import { disconnectExpiredPlans, liveAmong, markCommandDelivered, undeliveredCommands } from '../db/relay-sessions.ts'
+import { liveAmong, markCommandDelivered, undeliveredCommands } from '../db/relay-sessions.ts'
 import type { Config } from '../platform/config.ts'
 import type { Logger } from '../platform/log.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 import type { Job } from './jobs.ts'
 import type { RelayProviders } from './relay-providers.ts'
 
-interface Needs {
+export interface RelaySessionJobNeeds {
   readonly config: Config
   readonly sql: Database
   readonly log: Logger
@@ -30,7 +30,7 @@ const roundMax = 500
 /** Calls to Temporal under way at once, so that a storm queues instead of failing. */
 const callsMax = 16
 
-export const relaySessionJobs = (needs: Needs): readonly Job[] => [
+export const relaySessionJobs = (needs: RelaySessionJobNeeds): readonly Job[] => [
   { name: 'deliver_commands', everySeconds: 2, leaseSeconds: 120, run: () => deliverCommands(needs) },
   {
     name: 'watch_health',
@@ -38,14 +38,12 @@ export const relaySessionJobs = (needs: Needs): readonly Job[] => [
     leaseSeconds: 60,
     run: () => watchHealth(needs),
   },
-  // What it orders, deliver_commands takes to the actors.
-  { name: 'end_expired_plans', everySeconds: 15, leaseSeconds: 60, run: () => endExpiredPlans(needs) },
   { name: 'revive_actors', everySeconds: 30, leaseSeconds: 120, run: () => reviveActors(needs) },
   { name: 'sweep_orphans', everySeconds: 60, leaseSeconds: 300, run: () => sweepOrphans(needs) },
 ]
 
 /** Sends accepted commands again that their actors are not known to have. */
-async function deliverCommands(needs: Needs): Promise<void> {
+async function deliverCommands(needs: RelaySessionJobNeeds): Promise<void> {
   const { sql, log, actors } = needs
   const limit = pLimit(callsMax)
   const sessions = await undeliveredCommands(sql, 3, roundMax)
@@ -63,18 +61,12 @@ async function deliverCommands(needs: Needs): Promise<void> {
   )
 }
 
-/** A plan that was given for a time takes its relays with it when it ends. */
-async function endExpiredPlans({ sql, log }: Needs): Promise<void> {
-  const disconnected = await disconnectExpiredPlans(sql)
-  if (disconnected > 0) log.info({ disconnected }, 'relays of plans that ended are disconnected')
-}
-
 /** Gives live sessions a new actor when theirs was terminated or failed: a relay on the air is not left to itself. */
-async function reviveActors(needs: Needs): Promise<void> {
+async function reviveActors(needs: RelaySessionJobNeeds): Promise<void> {
   for (const { id } of await liveAmong(needs.sql, await needs.actors.brokenOff())) await revive(id, needs)
 }
 
-async function revive(sessionId: string, { sql, log, actors }: Needs): Promise<void> {
+async function revive(sessionId: string, { sql, log, actors }: RelaySessionJobNeeds): Promise<void> {
   for (const session of await liveAmong(sql, [sessionId])) {
     log.warn({ session_id: sessionId }, 'a live session has no actor any more, another one goes on')
     await actors.revive(session)
@@ -83,7 +75,7 @@ async function revive(sessionId: string, { sql, log, actors }: Needs): Promise<v
 }
 
 /** Tells actors what the absence, the return or the overlooking of reports means for them. */
-async function watchHealth(needs: Needs): Promise<void> {
+async function watchHealth(needs: RelaySessionJobNeeds): Promise<void> {
   const { config, sql, log, actors } = needs
   const limit = pLimit(callsMax)
   const tell = (sessionIds: readonly string[], signal: (sessionId: string) => Promise<boolean>) =>
@@ -120,7 +112,7 @@ async function watchHealth(needs: Needs): Promise<void> {
 const isRegionalOutage = ({ active, quiet }: SilentRegion): boolean => active >= 5 && quiet > active / 2
 
 /** Destroys instances that no live session owns. A listing that fails condemns nothing. */
-async function sweepOrphans({ config, sql, log, providers }: Needs): Promise<void> {
+async function sweepOrphans({ config, sql, log, providers }: RelaySessionJobNeeds): Promise<void> {
   for (const { region } of config.regions) {
     const provider = providers.get(region)
     if (!provider) continue

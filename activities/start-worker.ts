@@ -12,13 +12,17 @@ import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal, connectTemporalWorker, registerSearchAttributes } from '../platform/temporal.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
+import { createSubscriptionActors, type SubscriptionActors } from '../workflows/subscription-client.ts'
 import { accountJobs } from './account-jobs.ts'
+import { billingJobs } from './billing-jobs.ts'
 import { startJobs } from './jobs.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 import { providerTokenJobs } from './provider-token-jobs.ts'
 import { countingCalls, type RelayProviders } from './relay-providers.ts'
-import { relaySessionJobs } from './relay-session-jobs.ts'
+import { type RelaySessionJobNeeds, relaySessionJobs } from './relay-session-jobs.ts'
 import { createRelaySessionActivities } from './relay-sessions.ts'
+import { createSubscriptionActivities } from './subscriptions.ts'
+import { usageJobs } from './usage-jobs.ts'
 import { workflowBundlePath } from './workflow-bundle.ts'
 
 const beatMillis = 5000
@@ -46,12 +50,22 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
   await registerSearchAttributes(connection, config.temporal.namespace, log)
 
   const counted = countingCalls(providers, config, metrics)
+  const { taskQueue } = config.temporal
+  const actors = createRelaySessionActors(client, {
+    taskQueue,
+    settings: config.relay,
+    callMillisMax: 10_000,
+  })
+  const subscriptions = createSubscriptionActors(client, { taskQueue, callMillisMax: 10_000 })
   const worker = await Worker.create({
     connection,
     namespace: config.temporal.namespace,
-    taskQueue: config.temporal.taskQueue,
+    taskQueue,
     workflowBundle: { codePath: await workflowBundlePath(log) },
-    activities: { ...createRelaySessionActivities({ config, sql, providers: counted, metrics }) },
+    activities: {
+      ...createRelaySessionActivities({ config, sql, providers: counted, metrics }),
+      ...createSubscriptionActivities({ config, sql, actors }),
+    },
     shutdownGraceTime,
     // Memory against replays: 500 take about 400 MB, and most sessions have nothing to say for hours (docs/performance.md).
     maxCachedWorkflows: 500,
@@ -69,17 +83,16 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
     await running.catch(() => undefined)
   })
 
-  const actors = createRelaySessionActors(client, {
-    taskQueue: config.temporal.taskQueue,
-    settings: config.relay,
-    callMillisMax: 10_000,
-  })
-  const jobs = startAllJobs({ config, sql, log, actors, providers: counted }, workerId)
+  const jobs = startAllJobs({ config, sql, log, actors, subscriptions, providers: counted }, workerId)
   life.hold('jobs', jobs, (it) => it.stop())
   life.hold('presence', startPresence({ worker, workerId, sql, log, metrics }), (it) => it.stop())
 }
 
-function startAllJobs(needs: Parameters<typeof relaySessionJobs>[0], workerId: string): { stop(): Promise<void> } {
+interface JobNeeds extends RelaySessionJobNeeds {
+  readonly subscriptions: SubscriptionActors
+}
+
+function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void> } {
   const { config, sql, log } = needs
   const stopping = new AbortController()
   const sealing = createSealing(config.oauthEncryptionKeys)
@@ -87,6 +100,8 @@ function startAllJobs(needs: Parameters<typeof relaySessionJobs>[0], workerId: s
   const running = startJobs(
     [
       ...relaySessionJobs(needs),
+      ...billingJobs(needs),
+      ...usageJobs(needs),
       ...accountJobs(sql),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),
     ],

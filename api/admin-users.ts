@@ -1,9 +1,11 @@
 /** Accounts as operators see and change them. Every act of theirs is an audit entry. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { endAllAccess } from '../db/account-proof.ts'
 import { type AuditEntry, audit } from '../db/audit.ts'
+import { keepGrant, statusOfEvent } from '../db/billing-events.ts'
 import type { Sql } from '../db/connection.ts'
-import { entitlementOf, grantPlan } from '../db/entitlements.ts'
+import { entitlementOf } from '../db/entitlements.ts'
 import { profileByEmail, profileOf } from '../db/profiles.ts'
 import { disconnectAll, liveRelaySessions, type RelaySessionRow } from '../db/relay-sessions.ts'
 import { lockUser, setDisabled, setRelayAccess } from '../db/users.ts'
@@ -59,23 +61,34 @@ export const grant = route({
   body: z.object({
     plan_tier: z.enum(['free', 'paid']),
     addons: z.int().min(0).max(3).default(0),
-    until: z.iso.datetime({ offset: true }).optional(),
+    until: z.iso
+      .datetime({ offset: true })
+      .refine((text) => Date.parse(text) >= 0, 'lies too far back')
+      .optional(),
   }),
   answers: { 200: z.object({ entitlement: EntitlementView }) },
   handle: async (request, services) => {
-    const { plan_tier: planTier, addons, until: untilText } = request.body
-    const until = untilText === undefined ? null : new Date(untilText)
-    const isFree = planTier === 'free' || (until !== null && until.getTime() <= Date.now())
-    await change(request, services, {
+    const { plan_tier: planTier, addons, until } = request.body
+    const kept = await change(request, services, {
       action: 'plan_granted',
-      detail: { plan_tier: planTier, addons, until: untilText ?? null },
-      endsRelays: isFree,
-      make: (tx, userId) => grantPlan(tx, userId, { planTier, addons, until }),
+      detail: { plan_tier: planTier, addons, until: until ?? null },
+      make: (tx, userId) => keepGrant(tx, { userId, planTier, addons, until: until ? new Date(until) : null }),
     })
+    await taken(kept, request.params.id, services)
     const { entitlement } = await shown(request.params.id, services)
     return ok({ entitlement })
   },
 })
+
+/** How long an answer waits for the account's actor, which may be away: the grant is kept all the same. */
+const actorMillisMax = 5000
+
+/** Resolves once the account's actor has taken the grant, or has not for some seconds. */
+async function taken(eventId: string, userId: string, { sql, subscriptions, deliveries }: Services): Promise<void> {
+  deliveries.tell(() => subscriptions.tell(userId))
+  for (const deadline = Date.now() + actorMillisMax; Date.now() < deadline; await sleep(20))
+    if ((await statusOfEvent(sql, eventId)) === 'applied') return
+}
 
 export const relayAccess = route({
   ...changeParts,
@@ -116,27 +129,31 @@ export const disable = route({
   },
 })
 
-interface Change {
+interface Change<Made> {
   readonly action: string
   readonly detail?: AuditEntry['detail']
-  readonly endsRelays: boolean
-  readonly make: (tx: Sql, userId: string) => Promise<unknown>
+  readonly endsRelays?: boolean
+  readonly make: (tx: Sql, userId: string) => Promise<Made>
 }
 
-/** Changes an account, and keeps that an operator did. Relays that the change ends are told so behind the answer. */
-async function change(
+/**
+ * Changes an account, and keeps that an operator did. Relays that the change ends are told so behind the answer.
+ * Answers what was made.
+ */
+async function change<Made>(
   { params, ip }: Pick<Request<'operator', { id: string }, unknown, unknown>, 'params' | 'ip'>,
   { sql, deliveries }: Services,
-  { action, detail = {}, endsRelays, make }: Change,
-): Promise<void> {
-  const disconnected = await sql.begin(async (tx): Promise<RelaySessionRow[]> => {
+  { action, detail = {}, endsRelays = false, make }: Change<Made>,
+): Promise<Made> {
+  const { made, disconnected } = (await sql.begin(async (tx) => {
     // Held as a start holds it, so that no relay is reserved on what is being taken away.
     if (!(await lockUser(tx, params.id))) throw new Refusal('not_found')
-    await make(tx, params.id)
+    const made = await make(tx, params.id)
     await audit(tx, { actor: 'operator', action, userId: params.id, ip, detail })
-    return endsRelays ? disconnectAll(tx, params.id, 'operator') : []
-  })
+    return { made, disconnected: endsRelays ? await disconnectAll(tx, params.id, 'operator') : [] }
+  })) as { made: Made; disconnected: RelaySessionRow[] }
   for (const session of disconnected) deliveries.send(session)
+  return made
 }
 
 /** The account as it is. Refuses with `not_found`. */

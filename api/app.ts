@@ -6,6 +6,7 @@ import { Router, type RouterContext } from '@koa/router'
 import helmet from 'helmet'
 import Koa, { type Context, type Middleware } from 'koa'
 import { koaBody } from 'koa-body'
+import getRawBody from 'raw-body'
 import type { z } from 'zod'
 import { isInvalidText, isOutage } from '../db/connection.ts'
 import type { User } from './access-tokens.ts'
@@ -157,12 +158,27 @@ function mount(router: Router, route: Route, services: Services, identify: Ident
     const params = route.params ? parsed(route.params, ctx.params, 'path') : {}
     const query = route.query ? parsed(route.query, ctx.query, 'query') : {}
     const body = route.body && parseBody ? parsed(route.body, await readBody(ctx, parseBody), 'body') : {}
+    const bytes = route.bytesMax === undefined ? noBytes : await readBytes(ctx.req, route.bytesMax)
     const userAgent = (header('user-agent') ?? '').slice(0, 256)
-    const reply = await route.handle({ caller, params, query, body, ip, userAgent, header }, services)
+    const { headers } = ctx.req
+    const reply = await route.handle({ caller, params, query, body, bytes, ip, userAgent, header, headers }, services)
     ctx.set(reply.headers ?? {})
     ctx.status = reply.status
     if (reply.body) ctx.body = reply.body
   })
+}
+
+const noBytes = Buffer.alloc(0)
+
+/** The body exactly as it came, for whoever checks a signature over it. */
+async function readBytes(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  try {
+    return await getRawBody(req, { limit: bytesMax, length: req.headers['content-length'] ?? null })
+  } catch (error) {
+    if ((error as { status?: number }).status === 413)
+      throw new Refusal('payload_too_large', undefined, { Connection: 'close' })
+    throw new Refusal('invalid_request', 'The request body broke off.')
+  }
 }
 
 async function readBody(ctx: RouterContext, parseBody: Middleware): Promise<unknown> {

@@ -40,7 +40,7 @@ export function openapiDocument(routes: readonly Route[], apiUrl: string): Opena
     info: {
       title: 'Relay control plane',
       version: '1',
-      description: 'Accounts, relay lifecycle and operators. Errors are `{"error":{"code","message"}}`.',
+      description: 'Accounts, relay lifecycle, billing and operators. Errors are `{"error":{"code","message"}}`.',
     },
     servers: [{ url: apiUrl }],
     paths,
@@ -84,6 +84,9 @@ function operation(route: Route): Operation {
           },
         }
       : {}),
+    ...(route.bytesMax === undefined
+      ? {}
+      : { requestBody: { required: true, content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } }),
     responses: { ...successes(route), ...failures(route) },
   }
 }
@@ -117,6 +120,7 @@ function failures(route: Route) {
   const codes = new Set<RefusalCode>([...route.refuses, 'internal_error', 'temporarily_unavailable'])
   if (route.body || route.query) codes.add('invalid_request')
   if (route.body) codes.add('payload_too_large').add('unsupported_media_type')
+  if (route.bytesMax !== undefined) codes.add('invalid_request').add('payload_too_large')
   if (route.caller === 'user' || route.caller === 'maybe_user') codes.add('unauthorized')
   if (route.caller === 'operator') codes.add('invalid_operator').add('not_found').add('rate_limited')
   if (route.limit) codes.add('rate_limited')

@@ -1,4 +1,5 @@
 /** What a route is: data that the router, the OpenAPI document, the limits and the docs page are all made from. */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { z } from 'zod'
 import type { RateLimitName } from '../platform/config-values.ts'
 import type { User } from './access-tokens.ts'
@@ -24,6 +25,9 @@ export interface Request<Kind extends CallerKind, Params, Query, Body> {
   readonly params: Params
   readonly query: Query
   readonly body: Body
+  /** The body as it came, where the route asks for that; else empty. */
+  readonly bytes: Buffer
+  readonly headers: IncomingHttpHeaders
   /** The client's address, as far as the trusted proxies tell. */
   readonly ip: string
   readonly userAgent: string
@@ -55,6 +59,8 @@ export interface Route<
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
+  /** Instead of a body to be parsed: its bytes, of any content type, and no more than this many. */
+  readonly bytesMax?: number
   /** Request headers that matter, with what they are for. */
   readonly requestHeaders?: Readonly<Record<string, string>>
   /** Success statuses with their bodies; null for none. */

@@ -1,9 +1,12 @@
 /** The whole surface on one page. Everything under `/api/v1` stands here and nowhere else. */
 import * as accounts from './accounts.ts'
+import * as adminBilling from './admin-billing.ts'
 import * as adminSessions from './admin-sessions.ts'
 import * as adminUsers from './admin-users.ts'
 import * as audit from './audit.ts'
 import * as authSessions from './auth-sessions.ts'
+import * as billing from './billing.ts'
+import * as billingWebhook from './billing-webhook.ts'
 import * as emailVerification from './email-verification.ts'
 import * as loginAttempts from './login-attempts.ts'
 import * as merges from './merges.ts'
@@ -13,6 +16,7 @@ import * as regions from './regions.ts'
 import * as relay from './relay.ts'
 import * as relayHealth from './relay-health.ts'
 import type { Route } from './route.ts'
+import * as sandbox from './sandbox.ts'
 import * as sessionSummary from './session-summary.ts'
 import * as usage from './usage.ts'
 
@@ -49,6 +53,12 @@ export const routes: readonly Route[] = [
   regions.manifest,
   regions.capacity,
 
+  billing.checkout,
+  billingWebhook.webhook,
+  billing.subscription,
+  sandbox.list,
+  sandbox.act,
+
   adminUsers.findUser,
   adminUsers.showUser,
   adminUsers.grant,
@@ -59,4 +69,6 @@ export const routes: readonly Route[] = [
   adminSessions.showSession,
   adminSessions.disconnect,
   adminSessions.transition,
+  adminBilling.listBillingEvents,
+  adminBilling.replayBillingEvent,
 ]

@@ -10,9 +10,11 @@ import type { Usage } from '../db/usage.ts'
 import type { Config } from '../platform/config.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Sealing } from '../platform/sealing.ts'
+import type { Billing } from '../providers/billing/billing.ts'
 import type { Mailer } from '../providers/mail/mail.ts'
 import type { OAuthProvider, OAuthProviderName } from '../providers/oauth/provider.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
+import type { SubscriptionActors } from '../workflows/subscription-client.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { Passwords } from './passwords.ts'
@@ -39,6 +41,8 @@ export interface Services {
   readonly sealing: Sealing
   readonly temporal: Client
   readonly actors: RelaySessionActors
+  readonly subscriptions: SubscriptionActors
+  readonly billing: Billing
   readonly deliveries: Deliveries
   /** A user's live relays; questions of many requests share a round trip. */
   readonly liveRelays: (userId: string) => Promise<LiveRelaysAnswer>

@@ -10,6 +10,8 @@ import { migrateWhenThere } from '../db/migrations.ts'
 import { profilesOf } from '../db/profiles.ts'
 import { confirmReporting, presenceSeconds, recordReports } from '../db/relay-health.ts'
 import { liveRelaysOf } from '../db/relay-sessions.ts'
+import { createSandboxStore } from '../db/sandbox-subscriptions.ts'
+import { kindOfSubscription } from '../db/subscriptions.ts'
 import { usagesOf } from '../db/usage.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config.ts'
@@ -18,9 +20,11 @@ import { listen } from '../platform/listener.ts'
 import type { Logger } from '../platform/log.ts'
 import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal } from '../platform/temporal.ts'
+import { createBilling } from '../providers/billing/billing.ts'
 import { logMailer } from '../providers/mail/mail.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
+import { createSubscriptionActors } from '../workflows/subscription-client.ts'
 import { createAccessTokens } from './access-tokens.ts'
 import { createApp, notHttp } from './app.ts'
 import { createIdentify } from './callers.ts'
@@ -93,6 +97,11 @@ async function createServices({ config, log, sql, life }: Needs): Promise<Servic
     sql,
     temporal,
     actors,
+    subscriptions: createSubscriptionActors(temporal, { taskQueue: config.temporal.taskQueue, callMillisMax: 10_000 }),
+    billing: createBilling(config, {
+      store: createSandboxStore(sql),
+      kindOf: (provider, subscriptionId) => kindOfSubscription(sql, provider, subscriptionId),
+    }),
     deliveries,
     rateLimits: createRateLimits(sql, config.rateLimits),
     accessTokens: createAccessTokens(config),

@@ -94,21 +94,3 @@ function judge(row: EntitlementRow): Entitlement {
     graceEndsAt: row.payment_grace_ends_at,
   }
 }
-
-export interface Grant {
-  readonly planTier: PlanTier
-  readonly addons: number
-  /** When it ends; null for never. */
-  readonly until: Date | null
-}
-
-/** Gives the account a plan by an operator's word. Answers whether the account exists. */
-export const grantPlan = async (sql: Sql, userId: string, grant: Grant): Promise<boolean> =>
-  (
-    await sql`
-      update users set
-        plan_tier = ${grant.planTier}, plan_status = ${grant.planTier === 'paid' ? 'active' : 'none'},
-        addons = ${grant.planTier === 'paid' ? grant.addons : 0}, plan_until = ${grant.planTier === 'paid' ? grant.until : null},
-        payment_grace_ends_at = null, entitlement_version = entitlement_version + 1
-      where id = ${userId}`
-  ).count === 1

@@ -153,16 +153,6 @@ export const disconnectAll = async (sql: Sql, userId: string, actor: RelayActor)
     where user_id = ${userId} and state <> 'stopped' and command <> 'disconnect'
     returning ${relaySessionColumns(sql)}`
 
-/** Orders the relays of plans off that were given for a time which is over. Answers how many. */
-export const disconnectExpiredPlans = async (sql: Sql): Promise<number> =>
-  (
-    await sql`
-      update relay_sessions s set command = 'disconnect', command_actor = 'timer', command_seq = command_seq + 1,
-        commanded_at = clock_timestamp()
-      from users u
-      where u.id = s.user_id and u.plan_until <= now() and s.state <> 'stopped' and s.command <> 'disconnect'`
-  ).count
-
 /** Notes that the actor has the session's command of this number and all before it. */
 export const markCommandDelivered = async (sql: Sql, sessionId: string, seq: number): Promise<void> => {
   await sql`update relay_sessions set command_delivered_seq = greatest(command_delivered_seq, ${seq}) where id = ${sessionId}`

@@ -43,3 +43,7 @@ export const createSandboxStore = (sql: Sql) => ({
   all: async (): Promise<SandboxSubscriptionRow[]> =>
     sql<SandboxSubscriptionRow[]>`select ${columns(sql)} from sandbox_subscriptions order by created_at, id`,
 })
+
+export const sandboxSubscriptionsOf = async (sql: Sql, userId: string): Promise<SandboxSubscriptionRow[]> =>
+  sql<SandboxSubscriptionRow[]>`
+    select ${columns(sql)} from sandbox_subscriptions where user_id = ${userId} order by created_at, id`

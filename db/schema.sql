@@ -69,6 +69,7 @@ create table billing_events (
 create index billing_events_newest on billing_events (seq desc);
 create index billing_events_parked on billing_events (received_at) where status = 'parked';
 create index billing_events_pending on billing_events (user_id, seq) where status = 'pending';
+create index billing_events_subscription on billing_events (provider, subscription_id) where user_id is not null;
 create index billing_events_user on billing_events (user_id, seq);
 
 create table idempotency_keys (

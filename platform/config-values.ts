@@ -18,6 +18,7 @@ export const rateLimitDefaults = {
   oauth_start: 20,
   manifest: 60,
   capacity: 60,
+  checkout: 10,
   operator: 5,
 } as const
 

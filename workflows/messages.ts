@@ -1,5 +1,5 @@
 /**
- * How the relay session actor is spoken to, on one page. Ask = update, tell = signal, look = query.
+ * How the actors are spoken to, on one page. Ask = update, tell = signal, look = query.
  * Everything may be repeated. No message carries a secret: histories are kept and shown.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
@@ -64,3 +64,33 @@ export const idle = defineSignal<[]>('relay.idle')
 
 /** Look at the actor's own view. */
 export const snapshot = defineQuery<RelaySessionSnapshot>('snapshot')
+
+export const subscriptionWorkflow = 'subscription'
+
+export const subscriptionWorkflowId = (userId: string): string => `subscription/${userId}`
+
+export interface SubscriptionInput {
+  readonly userId: string
+  /** Events after which a run hands on to the next; Temporal's own suggestion unless given. */
+  readonly historyEventsMax?: number
+}
+
+/** What the subscription actor answers of itself. */
+export interface SubscriptionSnapshot {
+  readonly planTier: 'free' | 'paid'
+  readonly planStatus: 'none' | 'active' | 'past_due' | 'cancelled'
+  readonly addons: number
+  readonly graceEndsAt: Millis | null
+  readonly endsAt: Millis | null
+  /** When it acts next by time alone, whatever for; null for never. */
+  readonly wakesAt: Millis | null
+}
+
+/**
+ * Tell it that its inbox in Postgres holds something new, or that it may have slept over a deadline. Carries nothing: what
+ * counts is what the inbox holds.
+ */
+export const news = defineSignal<[]>('billing.news')
+
+/** Look at the subscription actor's own view; null before it has read its inbox for the first time. */
+export const standing = defineQuery<SubscriptionSnapshot | null>('standing')

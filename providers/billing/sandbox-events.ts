@@ -27,7 +27,7 @@ const Body = z.object({
       user_id: storable(200).nullish(),
       subscription_id: storable(200),
       kind: z.enum(['plan', 'addon']).default('plan'),
-      quantity: z.unknown(),
+      quantity: z.unknown().optional(),
       invoice_id: storable(200).nullish(),
       amount: z.enum(['full', 'partial']).nullish(),
       period_start: optionalTime,

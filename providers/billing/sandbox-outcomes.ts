@@ -19,7 +19,8 @@ export interface SandboxSubscription {
   readonly updatedAt: Date
 }
 
-export type SandboxOutcome = 'pay' | 'fail' | 'recover' | 'cancel' | 'resume' | 'refund' | 'end'
+export const sandboxOutcomes = ['pay', 'fail', 'recover', 'cancel', 'resume', 'refund', 'end'] as const
+export type SandboxOutcome = (typeof sandboxOutcomes)[number]
 
 export interface SandboxOptions {
   readonly quantity?: number | undefined
@@ -41,6 +42,10 @@ const mayFollow: Readonly<Record<SandboxOutcome, readonly Status[]>> = {
   refund: ['active', 'cancelled'],
   end: ['active', 'past_due', 'cancelled'],
 }
+
+/** What can happen to the subscription as it is. */
+export const outcomesFor = ({ status }: SandboxSubscription): SandboxOutcome[] =>
+  sandboxOutcomes.filter((outcome) => mayFollow[outcome].includes(status))
 
 /**
  * @param invoiceId of the invoice that this makes, if it makes one.

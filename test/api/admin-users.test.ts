@@ -55,14 +55,14 @@ const withTwoRelays = async (): Promise<{ user: RelayUser; ids: string[] }> => {
   expect((await transition(ids[0] ?? '', 'active')).status).toBe(200)
   return { user, ids }
 }
-const expectEndedByOperator = async (ids: readonly string[]) => {
+const expectEnded = async (ids: readonly string[], by: 'operator' | 'system') => {
   for (const id of ids) {
     const { session, transitions } = await eventually(
       () => service.history(id),
       (history) => history.session.state === 'stopped',
     )
     expect(session.reason).toBe('force_disconnected')
-    expect(transitions.at(-1)).toMatchObject({ to: 'stopped', reason: 'force_disconnected', actor: 'operator' })
+    expect(transitions.at(-1)).toMatchObject({ to: 'stopped', reason: 'force_disconnected', actor: by })
   }
 }
 
@@ -167,7 +167,7 @@ describe('a grant', () => {
     async (plan) => {
       const { user, ids } = await withTwoRelays()
       expect((await grant(user.userId, plan)).body.entitlement).toMatchObject({ relay_access_status: 'disabled' })
-      await expectEndedByOperator(ids)
+      await expectEnded(ids, 'system')
       expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
     },
   )
@@ -191,7 +191,7 @@ describe('an account that is disabled', () => {
       ])
     const { email, password } = user
     expect(outcome(await service.api.post('/auth/login', { email, password }))).toEqual([403, 'account_disabled'])
-    await expectEndedByOperator(ids)
+    await expectEnded(ids, 'operator')
     expect(await entriesOf(user.userId, 'account_disabled')).toMatchObject([{ actor: 'operator' }])
     expect((await get<UserDetail>(`/users/${user.userId}`)).body.entitlement).toMatchObject({
       relay_access_status: 'disabled',
@@ -265,7 +265,7 @@ describe('access to relays', () => {
       200,
       { relay_access_status: 'disabled', reason_code: 'operator_disabled', plan_tier: 'paid' },
     ])
-    await expectEndedByOperator(ids)
+    await expectEnded(ids, 'operator')
     expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
     expect((await service.api.get('/auth/session', { bearer: user.bearer })).status).toBe(200)
     expect((await allow(user.userId, true)).body.entitlement).toMatchObject({ relay_access_status: 'enabled' })

@@ -57,13 +57,13 @@ describe('the audit trail of an account', () => {
 
   test('says what an operator did, but neither from where nor what they noted for themselves', async () => {
     const user = await api.given.user()
-    await api.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid', addons: 2 }, { headers: operator })
+    await api.post(`/admin/users/${user.userId}/relay-access`, { enabled: true }, { headers: operator })
     await api.sql`
       insert into audit_entries (actor, action, user_id, ip, detail)
       values ('operator', 'session_disconnected', ${user.userId}, '203.0.113.5', '{"session_id":"s","reason":"a suspect"}')`
     expect((await own(user)).body.entries.slice(0, 2)).toMatchObject([
       { actor: 'operator', action: 'session_disconnected', ip: null, detail: { session_id: 's' } },
-      { actor: 'operator', action: 'plan_granted', ip: null, detail: { plan_tier: 'paid', addons: 2 } },
+      { actor: 'operator', action: 'relay_access_enabled', ip: null, detail: {} },
     ])
     expect(JSON.stringify((await own(user)).body)).not.toContain('suspect')
     expect((await all(`?user_id=${user.userId}`)).body.entries[0]).toMatchObject({

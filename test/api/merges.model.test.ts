@@ -57,7 +57,16 @@ async function ask(
   { caller, params = {}, body = {} }: { caller?: User | undefined; params?: object; body?: object },
 ) {
   try {
-    const request = { caller, params: params as never, query: {}, body: body as never, ip: '192.0.2.1', userAgent: '' }
+    const request = {
+      caller,
+      params: params as never,
+      query: {},
+      body: body as never,
+      ip: '192.0.2.1',
+      userAgent: '',
+      bytes: Buffer.alloc(0),
+      headers: {},
+    }
     return ((await route.handle({ ...request, header: () => undefined }, services)).body ?? {}) as Replied
   } catch (error) {
     if (error instanceof Refusal) return error.code

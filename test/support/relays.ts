@@ -14,7 +14,7 @@ import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { endAllLocalRelays } from '../../providers/relay/local.ts'
 import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
-import { type Answer, type GivenUser, startApi, type TestApi } from './api.ts'
+import { type Answer, type GivenUser, givePlan, startApi, type TestApi } from './api.ts'
 import { atEnd } from './at-end.ts'
 
 export const operatorPassword = 'an operator of these tests'
@@ -146,7 +146,7 @@ function createService(api: TestApi, dataDir: string): TestService {
     history: async (sessionId) => (await api.get<History>(`/admin/sessions/${sessionId}`, { headers: operator })).body,
     user: async (plan = { addons: 3 }) => {
       const user = await api.given.user()
-      await api.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid', ...plan }, { headers: operator })
+      await givePlan(api.sql, user.userId, plan.addons)
       const bearer = { bearer: user.bearer }
       return {
         ...user,

@@ -113,19 +113,6 @@ describe('a relay session', () => {
     ])
   })
 
-  test('ends with the plan when that was given for a time which is over', async () => {
-    const { user, session } = await service.activeRelay()
-    const { sql } = service.api
-    await sql`update users set plan_until = now() where id = ${user.userId}`
-    await sql`update jobs set due_at = now() where name = 'end_expired_plans'`
-    await eventually(
-      () => stateOf(session.session_id),
-      (state) => state === 'stopped',
-    )
-    expect((await movesOf(session.session_id)).slice(-1)).toEqual(['grace → stopped: force_disconnected by timer'])
-    expect((await user.start()).status).toBe(403)
-  })
-
   test('started twenty times at once for one connection is one relay', async () => {
     const user = await service.user()
     const answers = await Promise.all(Array.from({ length: 20 }, () => user.start({}, randomUUID())))

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
-import { type GivenUser, highLimits } from '../../support/api.ts'
+import { audit } from '../../../db/audit.ts'
+import { type GivenUser, givePlan, highLimits } from '../../support/api.ts'
 import { startApiDouble } from '../../support/api-double.ts'
 import { mailsTo } from '../../support/mails.ts'
 import { linkedTo, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
-import { operator, operatorPassword } from '../../support/relays.ts'
+import { operatorPassword } from '../../support/relays.ts'
 import { freeSiteUrl, startSite } from '../../support/site.ts'
 import type { Browser } from '../../support/site-browser.ts'
 
@@ -37,7 +38,7 @@ test('the account says whose it is, what its plan includes, and how much relay t
   expect(free.text).toContain('Free plan No managed relay.')
   expect(free.text).toContain('0 min used.')
 
-  await api.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid', addons: 1 }, { headers: operator })
+  await givePlan(api.sql, user.userId, 1)
   const paid = await browser.open('/account')
   expect(paid.text).toContain('Paid plan Active 2 managed relays at once, 0 of 2 in use.')
   expect(paid.text).toContain('0 min of 400 h used, 400 h left.')
@@ -130,7 +131,7 @@ test('what happened is told in words, newest first, and what a plugin calls itse
   const user = await api.given.user()
   await api.given.signIn(user, '<img src=x onerror=alert(1)>')
   await api.post('/auth/login', { email: user.email, password: 'wrong, all of it' })
-  await api.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid', addons: 0 }, { headers: operator })
+  await audit(api.sql, { actor: 'operator', action: 'plan_granted', userId: user.userId })
   const page = await browserOf(user).open('/account')
   expect(page.text).toMatch(
     /Recent activity .* Plan given just now · by support Sign-in refused: wrong password .* Signed in .*Signed in/,

@@ -1,0 +1,71 @@
+/** What a subscription's actor does to the world: reads its inbox, writes the entitlement, tells relays that they end. */
+import { factsOf } from '../db/billing-events.ts'
+import type { Database } from '../db/connection.ts'
+import { liveRelaySessions, markCommandDelivered } from '../db/relay-sessions.ts'
+import { entitlementVersion, type WriteOutcome, type WriteRequest, writeEntitlement } from '../db/subscriptions.ts'
+import type { BillingFact } from '../platform/billing-fact.ts'
+import type { Config } from '../platform/config.ts'
+import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
+
+export interface InboxPage {
+  /** Of the account when the page was read; a judgement is written for this version and no other. */
+  readonly version: number
+  readonly facts: readonly BillingFact[]
+  /** Events among them that nobody took before, by their ids. */
+  readonly taken: readonly string[]
+  /** Where the next page begins; null after the last. */
+  readonly nextSeq: number | null
+  /** As configured now: an actor lives for years. */
+  readonly paymentGraceSeconds: number
+}
+
+export interface SubscriptionActivities {
+  /** Everything that was ever told of the account, one page; null when the account is gone. */
+  readInbox(request: { userId: string; afterSeq: number }): Promise<InboxPage | null>
+  /** One transaction; repeating it changes nothing more. */
+  writeEntitlement(request: Omit<WriteRequest, 'addonNoticeSeconds'>): Promise<WriteOutcome>
+  /** Hands relays that were ordered off their orders at once; a job would do it some seconds later. */
+  endRelays(request: { userId: string }): Promise<void>
+}
+
+interface Needs {
+  readonly config: Config
+  readonly sql: Database
+  readonly actors: RelaySessionActors
+}
+
+/** Facts of one page: far below what Temporal lets one activity answer. */
+const pageMax = 1000
+
+export function createSubscriptionActivities({ config, sql, actors }: Needs): SubscriptionActivities {
+  const { paymentGraceSeconds, addonNoticeSeconds } = config.billing
+  return {
+    readInbox: async ({ userId, afterSeq }) => {
+      // Before the facts: what comes between the two makes the write look again, and never the other way round.
+      const version = await entitlementVersion(sql, userId)
+      if (version === undefined) return null
+      const page = await factsOf(sql, userId, afterSeq, pageMax)
+      return {
+        version,
+        facts: page.map((one) => one.fact),
+        taken: page.filter((one) => !one.isTaken).map((one) => one.id),
+        nextSeq: page.length < pageMax ? null : (page.at(-1)?.seq ?? null),
+        paymentGraceSeconds,
+      }
+    },
+
+    writeEntitlement: (request) => writeEntitlement(sql, { ...request, addonNoticeSeconds }),
+
+    endRelays: async ({ userId }) => {
+      const ordered = (await liveRelaySessions(sql, userId)).filter(
+        (session) => session.command === 'disconnect' && session.command_delivered_seq < session.command_seq,
+      )
+      await Promise.all(
+        ordered.map(async (session) => {
+          // Where no actor is left to be told, the job looks closer at why.
+          if (await actors.deliver(session)) await markCommandDelivered(sql, session.id, session.command_seq)
+        }),
+      )
+    },
+  }
+}

@@ -1,0 +1,109 @@
+/** The billing inbox as operators see it: what came, what became of it, and once more from the beginning. */
+import { z } from 'zod'
+import { audit } from '../db/audit.ts'
+import {
+  type BillingEvent,
+  type BillingEventRow,
+  type LockedEvent,
+  listEvents,
+  lockEvent,
+  replaceEvent,
+  takeEventAgain,
+} from '../db/billing-events.ts'
+import { billingActions } from '../platform/billing-fact.ts'
+import type { BillingProvider } from '../providers/billing/provider.ts'
+import { inboxEvent, tryAgain } from './billing-webhook.ts'
+import { Refusal } from './refusals.ts'
+import { ok, route } from './route.ts'
+import { id, timestamp } from './schemas.ts'
+import type { Services } from './services.ts'
+
+const Status = z.enum(['pending', 'applied', 'ignored', 'parked', 'dead'])
+
+const EventView = z.object({
+  id,
+  event_key: z.string(),
+  provider: z.enum(['sandbox', 'lemonsqueezy', 'stripe', 'operator']),
+  type: z.string(),
+  action: z.enum([...billingActions, 'grant', 'withdraw']).nullable(),
+  user_id: id.nullable(),
+  status: Status,
+  received_at: timestamp,
+  occurred_at: timestamp.nullable(),
+  error: z.string().nullable(),
+})
+
+const presentEvent = (row: BillingEventRow): z.infer<typeof EventView> => ({
+  id: row.id,
+  event_key: row.event_key,
+  provider: row.provider,
+  type: row.type,
+  action: row.action,
+  user_id: row.user_id,
+  status: row.status,
+  received_at: row.received_at.toISOString(),
+  occurred_at: row.occurred_at?.toISOString() ?? null,
+  error: row.error,
+})
+
+const pageMax = 50
+
+export const listBillingEvents = route({
+  method: 'GET',
+  path: '/admin/billing/events',
+  summary: 'What providers and operators told about money, newest first',
+  caller: 'operator',
+  query: z.object({ status: Status.optional(), cursor: id.optional() }),
+  answers: { 200: z.object({ events: z.array(EventView), next_cursor: id.nullable() }) },
+  refuses: [],
+  handle: async ({ query }, { sql }) => {
+    const rows = await listEvents(sql, { status: query.status, before: query.cursor }, pageMax + 1)
+    const events = rows.slice(0, pageMax)
+    return ok({
+      events: events.map(presentEvent),
+      next_cursor: rows.length > pageMax ? (events.at(-1)?.id ?? null) : null,
+    })
+  },
+})
+
+export const replayBillingEvent = route({
+  method: 'POST',
+  path: '/admin/billing/events/{id}/replay',
+  summary: 'Read an event again, as it came, and let its account take it. Safe to repeat',
+  caller: 'operator',
+  params: z.object({ id }),
+  answers: { 200: z.object({ event: EventView }) },
+  refuses: ['not_found', 'temporarily_unavailable'],
+  handle: async ({ params, ip }, services) => {
+    const row = await replay(params.id, ip, services)
+    const { user_id: userId } = row
+    if (row.status === 'pending' && userId !== null) services.deliveries.tell(() => services.subscriptions.tell(userId))
+    return ok({ event: presentEvent(row) })
+  },
+})
+
+const replay = (eventId: string, ip: string, { sql, billing }: Services): Promise<BillingEventRow> =>
+  sql.begin(async (tx): Promise<BillingEventRow> => {
+    const kept = await lockEvent(tx, eventId)
+    if (!kept) throw new Refusal('not_found')
+    // Only the adapter that is in use can read its own provider's events; others, and those that never had bytes, stay as they are.
+    const isReadable = kept.provider === billing.provider.name && kept.body.length > 0
+    const row = isReadable
+      ? await replaceEvent(tx, eventId, await readAgain(kept, billing.provider))
+      : await takeEventAgain(tx, eventId)
+    if (!row) throw new Refusal('not_found')
+    await audit(tx, {
+      actor: 'operator',
+      action: 'billing_event_replayed',
+      userId: row.user_id ?? undefined,
+      ip,
+      detail: { event_id: eventId },
+    })
+    return row
+  }) as Promise<BillingEventRow>
+
+/** The event under the key that it was kept by: headers, which may have named it, are not kept. */
+async function readAgain({ key, body }: LockedEvent, provider: BillingProvider): Promise<BillingEvent> {
+  const event = inboxEvent(provider.name, await provider.parse({ headers: {}, body }).catch(tryAgain), body)
+  return { ...event, key, fact: event.fact && { ...event.fact, key } }
+}

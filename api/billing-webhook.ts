@@ -1,0 +1,43 @@
+/** What the billing provider tells: kept before it is answered, taken by the account's actor behind the answer. */
+import { z } from 'zod'
+import { type BillingEvent, keepEvent } from '../db/billing-events.ts'
+import { BillingProviderError, type BillingProviderName, type ParsedEvent } from '../providers/billing/provider.ts'
+import { Refusal } from './refusals.ts'
+import { ok, route } from './route.ts'
+
+export const webhook = route({
+  method: 'POST',
+  path: '/billing/webhook',
+  summary: "The billing provider's events, with its signature over the raw body. Safe to repeat",
+  caller: 'none',
+  bytesMax: 256 * 1024,
+  answers: { 200: z.object({ received: z.literal(true) }) },
+  refuses: ['invalid_signature'],
+  handle: async ({ headers, bytes }, { billing, sql, deliveries, subscriptions }) => {
+    const { provider } = billing
+    if (!provider.verify({ headers, body: bytes }, Date.now())) throw new Refusal('invalid_signature')
+    const parsed = await provider.parse({ headers, body: bytes }).catch(tryAgain)
+    const kept = await keepEvent(sql, inboxEvent(provider.name, parsed, bytes))
+    const userId = kept?.status === 'pending' ? kept.userId : null
+    if (userId !== null) deliveries.tell(() => subscriptions.tell(userId))
+    return ok({ received: true })
+  },
+})
+
+/** The event can't be understood without asking its provider, who is away: it will send the event again. */
+export function tryAgain(error: unknown): never {
+  if (error instanceof BillingProviderError)
+    throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
+  throw error
+}
+
+/** A parsed webhook as the inbox keeps it. */
+export const inboxEvent = (provider: BillingProviderName, parsed: ParsedEvent, body: Buffer): BillingEvent => ({
+  provider,
+  key: parsed.key,
+  type: parsed.type,
+  userRef: parsed.meaning === 'ignored' ? null : parsed.userRef,
+  fact: parsed.meaning === 'fact' ? parsed.fact : null,
+  problem: parsed.meaning === 'unusable' ? parsed.why : null,
+  body,
+})

@@ -1,0 +1,93 @@
+/** Buying, and what was bought. Who has paid for what is the subscription actor's judgement; here it is only read. */
+import { z } from 'zod'
+import { profileOf } from '../db/profiles.ts'
+import { type PlanRow, planOf } from '../db/subscriptions.ts'
+import type { CheckoutRequest } from '../providers/billing/provider.ts'
+import { BillingProviderError } from '../providers/billing/provider.ts'
+import { Refusal } from './refusals.ts'
+import { ok, route } from './route.ts'
+import { timestamp } from './schemas.ts'
+import type { Services } from './services.ts'
+
+const Wanted = z
+  .object({ plan: z.literal('paid').optional(), addons: z.int().min(1).max(3).optional() })
+  .refine((wanted) => (wanted.plan === undefined) !== (wanted.addons === undefined), 'ask for a plan or for add-ons')
+
+export const checkout = route({
+  method: 'POST',
+  path: '/billing/checkout',
+  summary: 'The address of a page where the plan is paid for, or as many add-ons as are wanted in all',
+  caller: 'user',
+  limit: 'checkout',
+  body: Wanted,
+  answers: { 200: z.object({ checkout_url: z.url() }) },
+  refuses: ['already_subscribed', 'billing_provider_error'],
+  handle: async ({ caller, body }, services) => {
+    const { sql, config, billing, log } = services
+    const [plan, profile] = await Promise.all([planOf(sql, caller.userId), profileOf(sql, caller.userId)])
+    if (!plan || !profile) throw new Refusal('unauthorized')
+    const request = {
+      userId: caller.userId,
+      email: profile.email,
+      returnUrl: `${config.siteUrl}/account`,
+      ...missing(plan, body),
+    }
+    try {
+      return ok({ checkout_url: await billing.provider.checkout(request) })
+    } catch (error) {
+      if (!(error instanceof BillingProviderError)) throw error
+      log.error({ err: error }, 'the billing provider gave no checkout')
+      throw new Refusal('billing_provider_error')
+    }
+  },
+})
+
+/** What is left to buy. Refuses with `already_subscribed` when that is nothing. */
+function missing(plan: PlanRow, wanted: z.infer<typeof Wanted>): Pick<CheckoutRequest, 'kind' | 'quantity'> {
+  if (wanted.addons !== undefined) {
+    const quantity = wanted.addons - plan.addons
+    if (quantity <= 0) throw new Refusal('already_subscribed')
+    return { kind: 'addon', quantity }
+  }
+  // One that was cancelled may be bought anew before it ends.
+  if (plan.planTier === 'paid' && plan.planStatus !== 'cancelled') throw new Refusal('already_subscribed')
+  return { kind: 'plan', quantity: 1 }
+}
+
+export const subscription = route({
+  method: 'GET',
+  path: '/billing/subscription',
+  summary: 'The plan with its add-ons, and what becomes of it when',
+  caller: 'user',
+  answers: {
+    200: z.object({
+      plan_tier: z.enum(['free', 'paid']),
+      plan_status: z.enum(['none', 'active', 'past_due', 'cancelled']),
+      addons: z.int(),
+      renews_at: timestamp.nullable(),
+      ends_at: timestamp.nullable(),
+      grace_ends_at: timestamp.nullable(),
+      manage_url: z.url().nullable(),
+    }),
+  },
+  refuses: [],
+  handle: async ({ caller }, services) => {
+    const plan = await planOf(services.sql, caller.userId)
+    if (!plan) throw new Refusal('unauthorized')
+    return ok({
+      plan_tier: plan.planTier,
+      plan_status: plan.planStatus,
+      addons: plan.addons,
+      renews_at: plan.planStatus === 'active' && plan.endsAt === null ? textOf(plan.periodEnd) : null,
+      ends_at: textOf(plan.endsAt),
+      grace_ends_at: textOf(plan.graceEndsAt),
+      manage_url: plan.hasSubscriptions ? portalUrl(services) : null,
+    })
+  },
+})
+
+const textOf = (date: Date | null): string | null => date?.toISOString() ?? null
+
+/** Where people see their invoices, change how they pay, or cancel. */
+const portalUrl = ({ config, billing }: Services): string | null =>
+  billing.sandbox ? `${config.siteUrl}/sandbox/subscriptions` : (config.billing.portalUrl ?? null)

@@ -1,0 +1,74 @@
+/**
+ * The sandbox's counter: a person plays what would happen at a billing provider. Only where the sandbox is the provider;
+ * elsewhere there is nothing here. What is played comes back as a signed webhook, like everything from a provider.
+ */
+import { z } from 'zod'
+import { sandboxSubscriptionsOf } from '../db/sandbox-subscriptions.ts'
+import { BillingProviderError } from '../providers/billing/provider.ts'
+import { SandboxRefused } from '../providers/billing/sandbox.ts'
+import { outcomesFor, type SandboxSubscription, sandboxOutcomes } from '../providers/billing/sandbox-outcomes.ts'
+import { Refusal } from './refusals.ts'
+import { ok, route } from './route.ts'
+import { timestamp } from './schemas.ts'
+import type { Services } from './services.ts'
+
+const SubscriptionView = z.object({
+  subscription_id: z.string(),
+  kind: z.enum(['plan', 'addon']),
+  quantity: z.int(),
+  status: z.enum(['open', 'active', 'past_due', 'cancelled', 'ended']),
+  period_end: timestamp.nullable(),
+  /** What can happen to it now. */
+  outcomes: z.array(z.enum(sandboxOutcomes)),
+})
+
+const present = (one: SandboxSubscription): z.infer<typeof SubscriptionView> => ({
+  subscription_id: one.id,
+  kind: one.kind,
+  quantity: one.quantity,
+  status: one.status,
+  period_end: one.periodEnd?.toISOString() ?? null,
+  outcomes: outcomesFor(one),
+})
+
+export const list = route({
+  method: 'GET',
+  path: '/billing/sandbox/subscriptions',
+  summary: "The caller's subscriptions at the sandbox, oldest first",
+  caller: 'user',
+  answers: { 200: z.object({ subscriptions: z.array(SubscriptionView) }) },
+  refuses: ['not_found'],
+  handle: async ({ caller }, services) => {
+    sandboxOf(services)
+    const subscriptions = await sandboxSubscriptionsOf(services.sql, caller.userId)
+    return ok({ subscriptions: subscriptions.map(present) })
+  },
+})
+
+export const act = route({
+  method: 'POST',
+  path: '/billing/sandbox/subscriptions/{subscription_id}/{outcome}',
+  summary: 'Play what happens to a subscription at the sandbox. Answers once its webhook was taken',
+  caller: 'user',
+  params: z.object({ subscription_id: z.string().regex(/^sub_[\w-]{1,60}$/), outcome: z.enum(sandboxOutcomes) }),
+  body: z.object({ quantity: z.int().min(0).max(3).optional() }),
+  answers: { 200: z.object({ subscription: SubscriptionView }) },
+  refuses: ['not_found', 'invalid_transition', 'billing_provider_error'],
+  handle: async ({ caller, params, body }, services) => {
+    const sandbox = sandboxOf(services)
+    const own = await sandboxSubscriptionsOf(services.sql, caller.userId)
+    if (!own.some(({ id }) => id === params.subscription_id)) throw new Refusal('not_found')
+    try {
+      return ok({ subscription: present(await sandbox.act(params.subscription_id, params.outcome, body)) })
+    } catch (error) {
+      if (error instanceof SandboxRefused) throw new Refusal('invalid_transition', error.message)
+      if (error instanceof BillingProviderError) throw new Refusal('billing_provider_error', error.message)
+      throw error
+    }
+  },
+})
+
+function sandboxOf({ billing }: Services) {
+  if (!billing.sandbox) throw new Refusal('not_found')
+  return billing.sandbox
+}

@@ -1,0 +1,207 @@
+/** What a subscription's actor writes: the account's entitlement, the relays that it ends, each subscription as it now is. */
+import { audit } from './audit.ts'
+import { hasOtherNews, markApplied } from './billing-events.ts'
+import { type Database, first, type Sql } from './connection.ts'
+import { countsAgainstLimit } from './entitlements.ts'
+import { disconnectAll, recordCommand } from './relay-sessions.ts'
+
+type Millis = number
+
+export interface SubscriptionRow {
+  readonly provider: string
+  readonly subscriptionId: string
+  readonly kind: 'plan' | 'addon'
+  readonly status: 'active' | 'past_due' | 'cancelled' | 'ended'
+  readonly quantity: number
+  readonly periodStart: Millis | null
+  readonly periodEnd: Millis | null
+}
+
+/** What the account is entitled to, as its actor judged. */
+export interface EntitlementWrite {
+  readonly planTier: 'free' | 'paid'
+  readonly planStatus: 'none' | 'active' | 'past_due' | 'cancelled'
+  readonly addons: number
+  readonly periodStart: Millis | null
+  readonly periodEnd: Millis | null
+  readonly endsAt: Millis | null
+  readonly graceEndsAt: Millis | null
+  readonly changesAt: Millis | null
+  readonly subscriptions: readonly SubscriptionRow[]
+}
+
+export interface WriteRequest {
+  readonly userId: string
+  /** The account's version that the actor saw: another one means that it looked too early. */
+  readonly version: number
+  /** Events that the judgement took in. */
+  readonly taken: readonly string[]
+  readonly entitlement: EntitlementWrite
+  /** The actor's time. */
+  readonly at: Millis
+  readonly addonNoticeSeconds: number
+}
+
+export type WriteOutcome =
+  | {
+      readonly type: 'written'
+      /** When the newest surplus relays end; null when there are none. */
+      readonly surplusEndsAt: Millis | null
+      /** Relays that were ordered off. */
+      readonly ended: number
+    }
+  /** Something was accepted, or written, since the actor looked. */
+  | { readonly type: 'look_again' }
+  | { readonly type: 'gone' }
+
+/** The account's version for its actor's next write; nothing for an unknown account. */
+export const entitlementVersion = async (sql: Sql, userId: string): Promise<number | undefined> =>
+  first(await sql<{ version: number }[]>`select entitlement_version as version from users where id = ${userId}`)
+    ?.version
+
+/** One transaction; repeating it changes nothing more. It orders relays off in the very moment that takes them away. */
+export const writeEntitlement = (sql: Database, request: WriteRequest): Promise<WriteOutcome> =>
+  sql.begin(async (tx): Promise<WriteOutcome> => {
+    const row = await lockEntitlement(tx, request.userId)
+    if (!row) return { type: 'gone' }
+    if (row.version !== request.version || (await hasOtherNews(tx, request.userId, request.taken)))
+      return { type: 'look_again' }
+    const { surplusEndsAt, ended } = await trimRelays(tx, row, request)
+    await storeEntitlement(tx, row, request, surplusEndsAt)
+    await storeSubscriptions(tx, request)
+    await markApplied(tx, request.taken)
+    return { type: 'written', surplusEndsAt: surplusEndsAt?.getTime() ?? null, ended }
+  }) as Promise<WriteOutcome>
+
+interface LockedEntitlement {
+  readonly version: number
+  readonly plan_tier: 'free' | 'paid'
+  readonly plan_status: string
+  readonly addons: number
+  readonly surplus_ends_at: Date | null
+}
+
+const lockEntitlement = async (tx: Sql, userId: string): Promise<LockedEntitlement | undefined> =>
+  first(
+    await tx<LockedEntitlement[]>`
+      select entitlement_version as version, plan_tier, plan_status, addons, surplus_ends_at
+      from users where id = ${userId} for no key update`,
+  )
+
+const limitOf = (plan: { planTier: string; addons: number }): number =>
+  plan.planTier === 'paid' ? 1 + Math.min(3, plan.addons) : 0
+
+/**
+ * Relays beyond the new limit: all at once when the plan is gone; the newest after a notice when only add-ons are. A further
+ * decrease begins a notice of its own; an increase that makes room ends it.
+ */
+async function trimRelays(
+  tx: Sql,
+  row: LockedEntitlement,
+  { userId, entitlement, at, addonNoticeSeconds }: WriteRequest,
+): Promise<{ surplusEndsAt: Date | null; ended: number }> {
+  const limit = limitOf(entitlement)
+  if (limit === 0) return { surplusEndsAt: null, ended: (await disconnectAll(tx, userId, 'system')).length }
+  const surplus = await newestBeyond(tx, userId, limit)
+  if (surplus.length === 0) return { surplusEndsAt: null, ended: 0 }
+  const isLess = limit < limitOf({ planTier: row.plan_tier, addons: row.addons })
+  if (isLess || row.surplus_ends_at === null)
+    return { surplusEndsAt: new Date(at + addonNoticeSeconds * 1000), ended: 0 }
+  if (row.surplus_ends_at.getTime() > at) return { surplusEndsAt: row.surplus_ends_at, ended: 0 }
+  for (const sessionId of surplus) await recordCommand(tx, sessionId, 'disconnect', 'system')
+  return { surplusEndsAt: null, ended: surplus.length }
+}
+
+const newestBeyond = async (tx: Sql, userId: string, limit: number): Promise<string[]> =>
+  (
+    await tx<{ id: string }[]>`
+      select id from relay_sessions s where user_id = ${userId} and ${countsAgainstLimit(tx)}
+      order by created_at, id offset ${limit} for no key update`
+  ).map((session) => session.id)
+
+const dateOf = (millis: Millis | null): Date | null => (millis === null ? null : new Date(millis))
+
+async function storeEntitlement(
+  tx: Sql,
+  before: LockedEntitlement,
+  { userId, entitlement: now, at }: WriteRequest,
+  surplusEndsAt: Date | null,
+): Promise<void> {
+  const dueAt = [dateOf(now.changesAt), surplusEndsAt].filter((one) => one !== null).sort((a, b) => +a - +b)[0] ?? null
+  await tx`
+    update users set
+      plan_tier = ${now.planTier}, plan_status = ${now.planStatus}, addons = ${now.addons}, plan_until = ${dateOf(now.endsAt)},
+      payment_grace_ends_at = ${dateOf(now.graceEndsAt)}, period_start = ${dateOf(now.periodStart)},
+      period_end = ${dateOf(now.periodEnd)}, surplus_ends_at = ${surplusEndsAt}, entitlement_due_at = ${dueAt},
+      entitlement_version = entitlement_version + 1
+    where id = ${userId}`
+  const hasChanged =
+    before.plan_tier !== now.planTier || before.plan_status !== now.planStatus || before.addons !== now.addons
+  if (!hasChanged) return
+  await audit(tx, {
+    actor: 'system',
+    action: 'plan_changed',
+    userId,
+    detail: {
+      plan_tier: now.planTier,
+      plan_status: now.planStatus,
+      addons: now.addons,
+      was: `${before.plan_tier} ${before.plan_status} ${before.addons}`,
+      at: new Date(at).toISOString(),
+    },
+  })
+}
+
+async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest): Promise<void> {
+  for (const one of entitlement.subscriptions) {
+    await tx`
+      insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, period_start, period_end)
+      values (${one.provider}, ${one.subscriptionId}, ${one.kind}, ${userId}, ${one.status}, ${one.quantity},
+        ${dateOf(one.periodStart)}, ${dateOf(one.periodEnd)})
+      on conflict (provider, subscription_id, kind, user_id) do update set
+        status = excluded.status, quantity = excluded.quantity, period_start = excluded.period_start,
+        period_end = excluded.period_end, updated_at = now()
+      where (subscriptions.status, subscriptions.quantity, subscriptions.period_start, subscriptions.period_end)
+        is distinct from (excluded.status, excluded.quantity, excluded.period_start, excluded.period_end)`
+  }
+}
+
+/** Accounts whose actor should have acted longer ago than `afterSeconds`, the most overdue first. */
+export const overdueAccounts = async (sql: Sql, afterSeconds: number, limit: number): Promise<string[]> =>
+  (
+    await sql<{ id: string }[]>`
+      select id from users where entitlement_due_at < now() - make_interval(secs => ${afterSeconds})
+      order by entitlement_due_at limit ${limit}`
+  ).map((row) => row.id)
+
+export interface PlanRow {
+  planTier: 'free' | 'paid'
+  planStatus: 'none' | 'active' | 'past_due' | 'cancelled'
+  addons: number
+  periodEnd: Date | null
+  endsAt: Date | null
+  graceEndsAt: Date | null
+  /** At a provider, now or once. */
+  hasSubscriptions: boolean
+}
+
+/** The account's plan as its actor last wrote it. */
+export const planOf = async (sql: Sql, userId: string): Promise<PlanRow | undefined> =>
+  first(
+    await sql<PlanRow[]>`
+      select plan_tier as "planTier", plan_status as "planStatus", addons, period_end as "periodEnd", plan_until as "endsAt",
+        payment_grace_ends_at as "graceEndsAt",
+        exists (select from subscriptions s where s.user_id = users.id) as "hasSubscriptions"
+      from users where id = ${userId}`,
+  )
+
+/** Whether a subscription is of the plan or of add-ons, as far as anything was told of it. */
+export const kindOfSubscription = async (
+  sql: Sql,
+  provider: string,
+  subscriptionId: string,
+): Promise<'plan' | 'addon' | undefined> =>
+  first(
+    await sql<{ kind: 'plan' | 'addon' }[]>`
+      select kind from subscriptions where provider = ${provider} and subscription_id = ${subscriptionId} limit 1`,
+  )?.kind
