@@ -25,4 +25,5 @@ for name in postgres_password svc_database_password temporal_database_password j
   keep "$name" "$(random)"
 done
 keep oauth_encryption_key "$(head -c 32 /dev/urandom | base64)"
+keep billing_webhook_secret "whsec_$(head -c 32 /dev/urandom | base64)"
 keep database_url "postgres://svc:$(cat svc_database_password)@postgres:5432/svc"

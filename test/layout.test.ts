@@ -92,8 +92,8 @@ test('a folder imports only of the folders that it may know', () => {
   const strays = imports.filter((one) => {
     const [from, to] = [folderOf(one.file), folderOf(one.target)]
     if (!isOurs(one) || from === to) return false
-    // A workflow calls activities by their types alone, which leave nothing behind in its bundle.
-    if (from === 'workflows' && to === 'activities' && one.typesOnly) return false
+    // A workflow knows activities and facts by their types alone, which leave nothing behind in its bundle.
+    if (from === 'workflows' && ['activities', 'platform'].includes(to) && one.typesOnly) return false
     return !matches(one.target, mayImport[from] ?? [])
   })
   expect(strays.map(said)).toEqual([])
