@@ -133,16 +133,17 @@ function takesBack(
   { returned, refund }: { returned: InvoiceFacts; refund: Refund },
   { invoice, coverage }: Covered,
 ): boolean {
-  if (invoice.paidAt !== null && invoice.paidAt > refund.at) return false
-  if (returned.invoiceId !== null && returned.invoiceId === invoice.invoiceId) return true
+  const isPaidAfterwards = ({ paidAt }: InvoiceFacts) => paidAt !== null && paidAt > refund.at
+  if (isPaidAfterwards(invoice)) return false
   const hadBegun = coverage.start <= refund.at
+  const namesNone = invoice.invoiceId === null
   if (returned.invoiceId !== null && isNamedElsewhere(returned)) {
-    const repeats =
-      invoice.invoiceId === null && coverage.end !== null && coverage.end === paidUntil(invoices, returned)
-    return hadBegun && repeats
+    if (isPaidAfterwards(returned)) return false
+    const tellsAgain = namesNone && coverage.end !== null && coverage.end === paidUntil(invoices, returned)
+    return returned === invoice || (tellsAgain && hadBegun)
   }
   const isOfPeriod = refund.periodEnd === null || coverage.start < refund.periodEnd
-  return hadBegun && isOfPeriod && (returned.invoiceId === null || invoice.invoiceId === null)
+  return hadBegun && isOfPeriod && (returned.invoiceId === null || namesNone)
 }
 
 /** By more than its refund. */

@@ -2,7 +2,7 @@
  * The subscription actor's rules, pure: what an account has paid for, as a function of everything that was told and of the
  * time. Neither order nor repetition of what is told matters. Time is an argument and nothing here knows of Temporal.
  */
-import type { BillingFact } from '../platform/billing-fact.ts'
+import type { BillingFact, FactAction } from '../platform/billing-fact.ts'
 import { accessAt, lastsUntil, type Terms, termsOf } from './subscription-access.ts'
 import {
   compare,
@@ -96,10 +96,22 @@ const grantTold = ({ action, at, key, quantity, periodEnd }: BillingFact): Grant
   until: periodEnd,
 })
 
-/** The fact with every number in its range; nothing when it has no place in time. It may come from an older release's hand. */
+const actions: readonly FactAction[] = [
+  'activate',
+  'update_addon',
+  'payment_recovery',
+  'payment_failed',
+  'cancelled',
+  'downgrade',
+  'refund',
+  'grant',
+  'withdraw',
+]
+
+/** The fact with every number in its range; nothing when it means nothing here, or has no place in time. Inboxes outlive releases. */
 function legible(fact: BillingFact): BillingFact | null {
   const at = finite(fact.at)
-  if (at === null || (fact.kind !== 'plan' && fact.kind !== 'addon')) return null
+  if (at === null || !actions.includes(fact.action) || (fact.kind !== 'plan' && fact.kind !== 'addon')) return null
   const quantity = finite(fact.quantity)
   return {
     ...fact,

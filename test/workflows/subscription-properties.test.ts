@@ -1,0 +1,197 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { BillingFact, FactAction } from '../../platform/billing-fact.ts'
+import {
+  learn,
+  type Millis,
+  nothingKnown,
+  type SubscriptionState,
+  standingAt,
+} from '../../workflows/subscription-state.ts'
+import { day } from './billing-facts.ts'
+
+const graceSeconds = (15 * day) / 1000
+const runs = { numRuns: 500 }
+
+/** Few moments and few names, so that facts meet, tie and repeat; a key may even be another fact's. */
+const anyTime = fc.nat(9).map((tens) => Date.UTC(2026, 0, 31) + tens * 10 * day)
+const anyTimeOrNone = fc.option(anyTime, { freq: 2 })
+const anyFact: fc.Arbitrary<BillingFact> = fc.record({
+  key: fc.constantFrom('k1', 'k2'),
+  action: fc.constantFrom<FactAction>(
+    'activate',
+    'update_addon',
+    'payment_recovery',
+    'payment_failed',
+    'cancelled',
+    'downgrade',
+    'refund',
+    'grant',
+    'withdraw',
+  ),
+  provider: fc.constant('sandbox'),
+  subscriptionId: fc.constantFrom('a', 'a', 'a', 'b'),
+  kind: fc.constantFrom('plan', 'plan', 'addon'),
+  at: anyTime,
+  quantity: fc.option(fc.constantFrom(-1, 0, 1, 2, 5)),
+  invoiceId: fc.constantFrom(null, 'i', 'j'),
+  amount: fc.constantFrom('full', 'partial', null),
+  periodStart: anyTimeOrNone,
+  periodEnd: anyTimeOrNone,
+})
+const anyFacts = fc.array(anyFact, { maxLength: 7 })
+/** The same facts in another order, some of them more than once. */
+const toldTwice = anyFacts.chain((facts) =>
+  fc.tuple(
+    fc.constant(facts),
+    fc.subarray(facts).chain((again) => {
+      const all = [...facts, ...again]
+      return fc.shuffledSubarray(all, { minLength: all.length })
+    }),
+  ),
+)
+
+const knowing = (facts: readonly BillingFact[]): SubscriptionState =>
+  facts.reduce((state, fact) => learn(state, fact), nothingKnown)
+
+describe('whatever is told', () => {
+  test('in another order and repeatedly, it comes to the same', () => {
+    fc.assert(
+      fc.property(toldTwice, anyTime, ([facts, otherwise], now) => {
+        const state = knowing(facts)
+        expect(knowing(otherwise)).toEqual(state)
+        expect(standingAt(knowing(otherwise), now, graceSeconds)).toEqual(standingAt(state, now, graceSeconds))
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('what is known already leaves the very same state', () => {
+    fc.assert(
+      fc.property(anyFacts, (facts) => {
+        const state = knowing(facts)
+        for (const fact of facts) expect(learn(state, fact)).toBe(state)
+      }),
+      runs,
+    )
+  })
+
+  test('the state and the standing are plain JSON', () => {
+    fc.assert(
+      fc.property(anyFacts, anyTime, (facts, now) => {
+        const state = knowing(facts)
+        const standing = standingAt(state, now, graceSeconds)
+        expect(JSON.parse(JSON.stringify(state))).toStrictEqual(state)
+        expect(JSON.parse(JSON.stringify(standing))).toStrictEqual(standing)
+      }),
+      runs,
+    )
+  })
+
+  test('numbers of any size and sign do no harm', () => {
+    const anyNumber = fc.double()
+    const wild = fc.tuple(anyFact, anyNumber, fc.option(anyNumber), fc.option(anyNumber), fc.option(anyNumber))
+    const wildFacts = fc.array(
+      wild.map(([fact, at, quantity, periodStart, periodEnd]) => ({ ...fact, at, quantity, periodStart, periodEnd })),
+      { maxLength: 5 },
+    )
+    fc.assert(
+      fc.property(wildFacts, (facts) => {
+        const state = knowing(facts)
+        expect(knowing(facts.toReversed())).toEqual(state)
+        const standing = standingAt(state, 0, graceSeconds)
+        expect(JSON.parse(JSON.stringify(standing))).toStrictEqual(standing)
+      }),
+    )
+  })
+})
+
+describe('time alone', () => {
+  test('changes the standing at the moment that it names, not before, and never when it names none', () => {
+    fc.assert(
+      fc.property(anyFacts, anyTime, fc.double({ min: 0, max: 1, noNaN: true }), (facts, now, share) => {
+        const state = knowing(facts)
+        const { changesAt, ...seen } = standingAt(state, now, graceSeconds)
+        const end = changesAt ?? now + 1000 * day
+        const between = Math.min(end - 1, Math.floor(now + share * (end - now)))
+        for (const at of [between, end - 1]) expect(standingAt(state, at, graceSeconds)).toEqual({ ...seen, changesAt })
+        if (changesAt === null) return
+        expect(changesAt).toBeGreaterThan(now)
+        const { changesAt: _next, isPlainlyFree: _then, ...after } = standingAt(state, changesAt, graceSeconds)
+        const { isPlainlyFree: _now, ...before } = seen
+        expect(after).not.toEqual(before)
+      }),
+      runs,
+    )
+  })
+
+  test('gives nothing to an account: the plan only gets worse until news come', () => {
+    const worth = { none: 0, cancelled: 1, past_due: 2, active: 3 }
+    fc.assert(
+      fc.property(anyFacts, anyTime, anyTime, (facts, one, other) => {
+        const [before, after] = [Math.min(one, other), Math.max(one, other)].map((now) =>
+          standingAt(knowing(facts), now, graceSeconds),
+        )
+        expect(worth[after?.planStatus ?? 'none']).toBeLessThanOrEqual(worth[before?.planStatus ?? 'active'])
+        expect(after?.addons).toBeLessThanOrEqual(before?.addons ?? 0)
+      }),
+      runs,
+    )
+  })
+})
+
+describe('the rules, read from the whole history instead of from what is remembered of it', () => {
+  /** Without refunds, which have examples of their own. */
+  const anyHistory = fc.array(
+    anyFact
+      .filter(({ action }) => !['refund', 'grant', 'withdraw'].includes(action))
+      .map((fact): BillingFact => ({ ...fact, subscriptionId: 'a', kind: 'plan' })),
+    { maxLength: 8 },
+  )
+  const latest = (times: readonly Millis[]) => Math.max(Number.NEGATIVE_INFINITY, ...times)
+
+  function firstUnsettled(history: readonly BillingFact[]): Millis {
+    const told = (action: FactAction) => history.filter((fact) => fact.action === action)
+    const open = told('payment_failed').filter(
+      (failure) =>
+        !told('activate').some(({ at }) => at > failure.at) &&
+        !told('payment_recovery').some((payment) =>
+          failure.invoiceId !== null && payment.invoiceId !== null
+            ? payment.invoiceId === failure.invoiceId
+            : payment.at >= failure.at,
+        ),
+    )
+    return Math.min(Number.POSITIVE_INFINITY, ...open.map(({ at }) => at))
+  }
+
+  function isActiveButForFailures(history: readonly BillingFact[]): boolean {
+    const at = (...actions: FactAction[]) =>
+      latest(history.filter(({ action }) => actions.includes(action)).map((fact) => fact.at))
+    const [began, cancelled, ended, paid] = [
+      at('activate', 'update_addon'),
+      at('cancelled'),
+      at('downgrade'),
+      at('payment_recovery'),
+    ]
+    const worse = Math.max(cancelled, ended)
+    if (latest([began, worse]) === Number.NEGATIVE_INFINITY) return paid > Number.NEGATIVE_INFINITY
+    return began > worse || (ended >= cancelled && paid > ended)
+  }
+
+  test('agree on who is active, and on when a grace ends', () => {
+    fc.assert(
+      fc.property(anyHistory, anyTime, (history, now) => {
+        const standing = standingAt(knowing(history), now, graceSeconds)
+        if (!isActiveButForFailures(history)) {
+          expect(standing.planStatus).not.toBe('active')
+          return
+        }
+        const graceEndsAt = firstUnsettled(history) + graceSeconds * 1000
+        const isOver = now >= graceEndsAt
+        expect(standing.planTier).toBe(isOver ? 'free' : 'paid')
+        expect(standing.graceEndsAt).toBe(isOver || graceEndsAt === Number.POSITIVE_INFINITY ? null : graceEndsAt)
+      }),
+      runs,
+    )
+  })
+})

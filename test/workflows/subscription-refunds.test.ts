@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest'
+import {
+  addon,
+  begin,
+  day,
+  fact,
+  firstMonth,
+  monthLater,
+  plan,
+  secondMonth,
+  standing,
+  twoMonthsLater,
+} from './billing-facts.ts'
+
+const refund = (at: number, invoiceId: string | null, periodEnd: number | null = null) =>
+  fact('refund', at, { invoiceId, periodEnd })
+const paid = (at: number, invoiceId: string | null) => fact('payment_recovery', at, { invoiceId })
+
+describe('a full refund', () => {
+  test('of the present period ends the plan at once', () => {
+    const after = standing(begin + day, firstMonth, refund(begin + day, 'i1'))
+    expect(after).toMatchObject({ planTier: 'free', isPlainlyFree: true, subscriptions: [{ status: 'ended' }] })
+    expect(plan(monthLater + day, firstMonth, secondMonth, refund(monthLater + day, 'i2'))).toBe('free none 0')
+  })
+
+  test('of an older period changes nothing', () => {
+    const months = [firstMonth, secondMonth]
+    expect(standing(monthLater + day, ...months, refund(monthLater + day, 'i1'))).toEqual(
+      standing(monthLater + day, ...months),
+    )
+  })
+
+  test('in part changes nothing', () => {
+    const part = fact('refund', begin + day, { invoiceId: 'i1', amount: 'partial' })
+    expect(standing(begin + day, firstMonth, part)).toEqual(standing(begin + day, firstMonth))
+  })
+
+  test('is undone by the next period that is paid: a chargeback, then a renewal', () => {
+    const chargeback = refund(begin + 9 * day, 'i1')
+    expect(plan(begin + 9 * day, firstMonth, chargeback)).toBe('free none 0')
+    expect(plan(monthLater, firstMonth, chargeback, secondMonth)).toBe('paid active 0')
+  })
+
+  test('is undone by a new activation', () => {
+    const anew = fact('activate', begin + 2 * day)
+    expect(plan(begin + 3 * day, firstMonth, refund(begin + day, 'i1'), anew)).toBe('paid active 0')
+  })
+
+  test('is undone by the same money when it comes back: a dispute that was won', () => {
+    const disputed = [firstMonth, paid(begin, 'i1'), refund(begin + day, 'i1')]
+    expect(plan(begin + 30 * day, ...disputed)).toBe('free none 0')
+    expect(plan(begin + 30 * day, ...disputed, paid(begin + 30 * day, 'i1'))).toBe('paid active 0')
+  })
+
+  test('of one of two payments for the same period counts when it was the later', () => {
+    const again = fact('payment_recovery', begin + day, { invoiceId: 'i2', periodStart: begin, periodEnd: monthLater })
+    expect(plan(begin + 2 * day, firstMonth, again, refund(begin + 2 * day, 'i1'))).toBe('paid active 0')
+    expect(plan(begin + 2 * day, firstMonth, again, refund(begin + 2 * day, 'i2'))).toBe('free none 0')
+  })
+
+  test('of a cancelled subscription does not wait for the end of its period', () => {
+    const cancelled = fact('cancelled', begin + day, { periodEnd: monthLater })
+    expect(plan(begin + 2 * day, firstMonth, cancelled, refund(begin + 2 * day, 'i1'))).toBe('free none 0')
+  })
+
+  test('of one subscription leaves the others', () => {
+    const other = addon('update_addon', begin, { quantity: 2 })
+    expect(plan(begin + day, firstMonth, other, refund(begin + day, 'i1'))).toBe('free none 2')
+  })
+})
+
+describe('a full refund without an invoice that is known', () => {
+  const snapshot = fact('activate', begin, { periodStart: begin, periodEnd: monthLater })
+
+  test.each([
+    ['what had begun by then', refund(begin + day, null), 'free none 0'],
+    ['nothing that began afterwards', refund(begin - 1, null), 'paid active 0'],
+    ['what belongs to its period', refund(begin + day, null, monthLater), 'free none 0'],
+    ['nothing of the next period', refund(begin + day, null, begin), 'paid active 0'],
+  ])('takes %s', (_what, given, left) => {
+    expect(plan(begin + day, snapshot, given)).toBe(left)
+    expect(plan(begin + day, firstMonth, given)).toBe(left)
+  })
+
+  test('that names one takes only what names none', () => {
+    expect(plan(begin + day, snapshot, refund(begin + day, 'unheard-of'))).toBe('free none 0')
+    expect(plan(begin + day, firstMonth, refund(begin + day, 'unheard-of'))).toBe('paid active 0')
+  })
+
+  test('means that invoice and no other once something else names it', () => {
+    const failedRenewal = fact('payment_failed', begin + day, { invoiceId: 'i2' })
+    expect(plan(begin + day, snapshot, failedRenewal, refund(begin + day, 'i2'))).toBe('paid past_due 0')
+  })
+
+  test('does not take what was paid after it', () => {
+    expect(plan(begin + 3 * day, paid(begin, null), refund(begin + day, null))).toBe('free none 0')
+    expect(plan(begin + 3 * day, paid(begin, null), refund(begin + day, null), paid(begin + 2 * day, null))).toBe(
+      'paid active 0',
+    )
+  })
+})
+
+describe('a provider that tells payments by invoice, and again and again without one what the subscription is like', () => {
+  const snapshot = (at: number, periodEnd: number) => fact('activate', at, { periodEnd })
+  const month = [snapshot(begin + 5, monthLater), paid(begin, 'i1'), snapshot(begin + 9 * day, monthLater)]
+
+  test('loses the plan with the refund of the payment, whatever it tells again of that period', () => {
+    expect(plan(begin + 10 * day, ...month)).toBe('paid active 0')
+    const refunded = [...month, refund(begin + 10 * day, 'i1')]
+    expect(plan(begin + 10 * day, ...refunded)).toBe('free none 0')
+    expect(plan(begin + 11 * day, ...refunded, snapshot(begin + 11 * day, monthLater))).toBe('free none 0')
+  })
+
+  test('has it again with the next period', () => {
+    const refunded = [...month, refund(begin + 10 * day, 'i1')]
+    expect(plan(monthLater, ...refunded, snapshot(monthLater, twoMonthsLater))).toBe('paid active 0')
+    expect(plan(monthLater, ...refunded, paid(monthLater, 'i2'))).toBe('paid active 0')
+  })
+
+  test('has it again when a dispute of that payment was won', () => {
+    const refunded = [...month, refund(begin + 10 * day, 'i1')]
+    expect(plan(begin + 20 * day, ...refunded, paid(begin + 20 * day, 'i1'))).toBe('paid active 0')
+  })
+
+  test('keeps it when the payment of an older period is refunded', () => {
+    const renewed = [...month, snapshot(monthLater, twoMonthsLater)]
+    expect(plan(monthLater + day, ...renewed, refund(monthLater + day, 'i1'))).toBe('paid active 0')
+    expect(plan(monthLater + day, ...renewed, paid(monthLater + 5, 'i2'), refund(monthLater + day, 'i2'))).toBe(
+      'free none 0',
+    )
+  })
+})
