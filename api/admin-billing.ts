@@ -4,9 +4,9 @@ import { audit } from '../db/audit.ts'
 import {
   type BillingEvent,
   type BillingEventRow,
-  type LockedEvent,
+  type EventAsItCame,
+  eventAsItCame,
   listEvents,
-  lockEvent,
   replaceEvent,
   takeEventAgain,
 } from '../db/billing-events.ts'
@@ -82,15 +82,15 @@ export const replayBillingEvent = route({
   },
 })
 
-const replay = (eventId: string, ip: string, { sql, billing }: Services): Promise<BillingEventRow> =>
-  sql.begin(async (tx): Promise<BillingEventRow> => {
-    const kept = await lockEvent(tx, eventId)
-    if (!kept) throw new Refusal('not_found')
-    // Only the adapter that is in use can read its own provider's events; others, and those that never had bytes, stay as they are.
-    const isReadable = kept.provider === billing.provider.name && kept.body.length > 0
-    const row = isReadable
-      ? await replaceEvent(tx, eventId, await readAgain(kept, billing.provider))
-      : await takeEventAgain(tx, eventId)
+async function replay(eventId: string, ip: string, { sql, billing }: Services): Promise<BillingEventRow> {
+  const came = await eventAsItCame(sql, eventId)
+  if (!came) throw new Refusal('not_found')
+  // Only the adapter that is in use can read its own provider's events; others, and those that never had bytes, stay as they are.
+  const isReadable = came.provider === billing.provider.name && came.body.length > 0
+  // Before the transaction: a provider that has to be asked may take its time.
+  const again = isReadable ? await readAgain(came, billing.provider) : undefined
+  return sql.begin(async (tx): Promise<BillingEventRow> => {
+    const row = again ? await replaceEvent(tx, eventId, again) : await takeEventAgain(tx, eventId)
     if (!row) throw new Refusal('not_found')
     await audit(tx, {
       actor: 'operator',
@@ -101,9 +101,10 @@ const replay = (eventId: string, ip: string, { sql, billing }: Services): Promis
     })
     return row
   }) as Promise<BillingEventRow>
+}
 
 /** The event under the key that it was kept by: headers, which may have named it, are not kept. */
-async function readAgain({ key, body }: LockedEvent, provider: BillingProvider): Promise<BillingEvent> {
+async function readAgain({ key, body }: EventAsItCame, provider: BillingProvider): Promise<BillingEvent> {
   const event = inboxEvent(provider.name, await provider.parse({ headers: {}, body }).catch(tryAgain), body)
   return { ...event, key, fact: event.fact && { ...event.fact, key } }
 }

@@ -4,6 +4,7 @@
  * pending (its actor is to take it) → applied · ignored (nothing to us) · parked (nobody's yet, or unreadable) → dead.
  */
 import { randomUUID } from 'node:crypto'
+import type { Fragment } from 'postgres'
 import type { BillingFact, BillingSource, FactAction } from '../platform/billing-fact.ts'
 import { type Database, first, type Sql } from './connection.ts'
 
@@ -40,7 +41,8 @@ export const keepEvent = (sql: Database, event: BillingEvent): Promise<KeptEvent
   sql.begin(async (tx) => keepEventIn(tx, event)) as Promise<KeptEvent | undefined>
 
 /** The same within a transaction of the caller's. */
-export async function keepEventIn(tx: Sql, event: BillingEvent): Promise<KeptEvent | undefined> {
+export async function keepEventIn(tx: Sql, told: BillingEvent): Promise<KeptEvent | undefined> {
+  const event = withinCalendar(told)
   const userId = await ownerOf(tx, event)
   const { status, error } = placeOf(event, userId)
   const { fact } = event
@@ -88,6 +90,19 @@ export async function keepGrant(tx: Sql, { userId, planTier, addons, until }: Gr
   return kept.id
 }
 
+/** What a row and a timer can hold, with room for deadlines that are counted from when something happened. */
+const happenedMax = Date.UTC(9000, 0)
+const periodMax = Date.UTC(10_000, 0)
+
+/** One event with a time that its account's row can't hold would stop the actor for good: such a one is left to operators. */
+function withinCalendar(event: BillingEvent): BillingEvent {
+  if (event.fact === null) return event
+  const { at, periodStart, periodEnd } = event.fact
+  const isWithin = (time: number, end: number) => time >= 0 && time < end
+  const isSound = isWithin(at, happenedMax) && [periodStart, periodEnd].every((time) => isWithin(time ?? 0, periodMax))
+  return isSound ? event : { ...event, fact: null, problem: 'a time in it is not of this calendar (1970 to 9999)' }
+}
+
 /** Where an event goes by what is known of it. */
 function placeOf(
   { fact, problem, userRef }: BillingEvent,
@@ -102,13 +117,19 @@ function placeOf(
 /** Whose it is, by the id that it names, or else by what was told of its subscription before. Holds the account. */
 async function ownerOf(tx: Sql, { provider, userRef, fact }: BillingEvent): Promise<string | null> {
   if (userRef === null && fact === null) return null
-  const named =
-    userRef !== null ? tx`${userRef}` : tx`(${ownerOfSubscription(tx, provider, fact?.subscriptionId ?? '')})`
-  return first(await tx<{ id: string }[]>`select id from users where id::text = lower(${named}) for share`)?.id ?? null
+  const owner =
+    userRef !== null
+      ? accountNamed(tx, tx`${userRef}::text`)
+      : tx`(${ownerOfSubscription(tx, provider, fact?.subscriptionId ?? '')})`
+  return first(await tx<{ id: string }[]>`select id from users where id = ${owner} for share`)?.id ?? null
 }
 
+/** The account's id that a provider's text is; nothing when it is none. Not compared as text: no index would find it. */
+const accountNamed = (sql: Sql, ref: Fragment) =>
+  sql`case when ${ref} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then (${ref})::uuid end`
+
 const ownerOfSubscription = (sql: Sql, provider: string, subscriptionId: string) => sql`
-  select e.user_id::text from billing_events e
+  select e.user_id from billing_events e
   where e.provider = ${provider} and e.subscription_id = ${subscriptionId} and e.user_id is not null order by e.seq limit 1`
 
 /** Hands parked events on whose account is there by now, and gives those up that waited too long. Answers both numbers. */
@@ -117,7 +138,7 @@ export async function sortParked(sql: Sql): Promise<{ found: number; buried: num
     update billing_events e set status = 'pending', error = null, user_id = u.id
     from users u
     where e.status = 'parked' and e.fact is not null and u.id = case
-      when e.user_ref is not null then (select id from users where id::text = lower(e.user_ref))
+      when e.user_ref is not null then ${accountNamed(sql, sql`e.user_ref`)}
       else (select o.user_id from billing_events o where o.provider = e.provider and o.subscription_id = e.subscription_id
         and o.user_id is not null order by o.seq limit 1) end`
   const buried = await sql`
@@ -200,20 +221,19 @@ export const listEvents = async (
       ${before ? sql`and seq < (select seq from billing_events where id = ${before})` : sql``}
     order by seq desc limit ${limit}`
 
-/** An event as it came, to be read again, held until the transaction ends. */
-export const lockEvent = async (sql: Sql, id: string): Promise<LockedEvent | undefined> =>
-  first(
-    await sql<LockedEvent[]>`select provider, event_key as key, body from billing_events where id = ${id} for update`,
-  )
+/** An event as it came, to be read again. */
+export const eventAsItCame = async (sql: Sql, id: string): Promise<EventAsItCame | undefined> =>
+  first(await sql<EventAsItCame[]>`select provider, event_key as key, body from billing_events where id = ${id}`)
 
-export interface LockedEvent {
+export interface EventAsItCame {
   readonly provider: BillingSource
   readonly key: string
   readonly body: Buffer
 }
 
-/** Puts what was read anew in the place of what was understood before, for the actor to take. */
-export async function replaceEvent(tx: Sql, id: string, event: BillingEvent): Promise<BillingEventRow | undefined> {
+/** Puts what was read anew in the place of what was understood before, for the actor to take. Holds the account first, as it does. */
+export async function replaceEvent(tx: Sql, id: string, told: BillingEvent): Promise<BillingEventRow | undefined> {
+  const event = withinCalendar(told)
   const userId = await ownerOf(tx, event)
   const { status, error } = placeOf(event, userId)
   const { fact } = event
