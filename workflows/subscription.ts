@@ -62,11 +62,13 @@ export async function subscription(input: messages.SubscriptionInput): Promise<v
       if (settled === 'gone') return
       account = settled
       show(account)
-      if (told > heard) continue
-      if (isOver(account)) return
-      // Each look reads the whole inbox, so nothing has to be handed on.
+      if (told === heard) {
+        if (isOver(account)) return
+        await untilNewsOrDeadline(account, () => told > heard)
+      }
+      // Only when there is a reason to look again: a run that a long inbox alone makes long would hand on for ever. Each look
+      // reads the whole inbox, so nothing has to be handed on.
       if (mayHandOn(input)) return continueAsNew<typeof subscription>(input)
-      await untilNewsOrDeadline(account, () => told > heard)
     }
   })
 }

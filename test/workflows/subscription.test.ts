@@ -1,0 +1,187 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
+import {
+  addonsOf,
+  cutOff,
+  fateOf,
+  graceMillis,
+  hour,
+  newPaidSubscriber,
+  newSubscriber,
+  onAir,
+  patient,
+  type Subscriber,
+  untilCutOff,
+} from '../support/subscribers.ts'
+
+const paper = paperRelays()
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ variables: patient, around: paper.around })
+})
+
+const paid = (data: { addons?: number } = {}) => newPaidSubscriber(service, paper, data)
+const isFree = ({ plan_tier }: { plan_tier: string }) => plan_tier === 'free'
+const isPastDue = ({ plan_status }: { plan_status: string }) => plan_status === 'past_due'
+const isActive = ({ plan_status }: { plan_status: string }) => plan_status === 'active'
+
+/** When the payment failed, if its 48 hours are over this many milliseconds from now. */
+const failedWithGraceLeft = (millis: number) => Date.now() - graceMillis + millis
+
+/** Looks again and again until the moment: the plan is paid, and that never changed. */
+async function staysPaidUntil(subscriber: Subscriber, at: number) {
+  while (Date.now() < at - 150) {
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid' })
+    await sleep(100)
+  }
+}
+
+const whenBecameFree = async ({ userId }: Subscriber): Promise<number> => {
+  const [row] = await service.api.sql<{ at: Date }[]>`
+    select at from audit_entries where user_id = ${userId} and action = 'plan_changed' and detail ->> 'plan_tier' = 'free'`
+  return row?.at.getTime() ?? 0
+}
+
+describe.concurrent('48 hours after a payment failed, by the time of the provider', () => {
+  test('the plan ends, and not before: with it every relay', async () => {
+    const subscriber = await paid({ addons: 1 })
+    const relays = [await subscriber.relay(), await subscriber.relay()]
+    const failedAt = failedWithGraceLeft(2500)
+    const endsAt = failedAt + graceMillis
+    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+    const plan = await subscriber.until(isPastDue)
+    expect(plan).toMatchObject({ plan_tier: 'paid', payment_grace_ends_at: new Date(endsAt), addons: 1 })
+    await staysPaidUntil(subscriber, endsAt)
+    for (const relay of relays) expect(await fateOf(service, relay)).toEqual(onAir)
+    await subscriber.until(isFree)
+    for (const relay of relays) await untilCutOff(service, relay)
+    const lateness = (await whenBecameFree(subscriber)) - endsAt
+    expect(lateness).toBeGreaterThanOrEqual(0)
+    expect(lateness).toBeLessThan(5000)
+    expect((await subscriber.start()).status).toBe(403)
+  })
+
+  test('it ends at the hour of the first failure, however often the payment failed again', async () => {
+    const subscriber = await paid()
+    const failedAt = failedWithGraceLeft(2000)
+    const endsAt = new Date(failedAt + graceMillis)
+    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt + 24 * hour)
+    await subscriber.until(isPastDue)
+    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt + 47 * hour)
+    await subscriber.until((plan) => plan.payment_grace_ends_at?.getTime() === endsAt.getTime())
+    await staysPaidUntil(subscriber, endsAt.getTime())
+    await subscriber.until(isFree)
+    expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(endsAt.getTime())
+  })
+
+  test('nothing ends when it was paid by then: the relay runs on', async () => {
+    const subscriber = await paid()
+    const relay = await subscriber.relay()
+    const failedAt = failedWithGraceLeft(2000)
+    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+    await subscriber.until(isPastDue)
+    await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
+    const plan = await subscriber.until(isActive)
+    expect(plan).toMatchObject({ payment_grace_ends_at: null, entitlement_due_at: null })
+    await sleep(failedAt + graceMillis + 500 - Date.now())
+    expect(await subscriber.plan()).toEqual(plan)
+    expect(await fateOf(service, relay)).toEqual(onAir)
+    expect((await subscriber.plansHad()).map((had) => had.plan_status)).toEqual(['active', 'past_due', 'active'])
+  })
+
+  test('nothing ends when there is a new subscription by then, whatever the old one was to become', async () => {
+    const subscriber = await paid()
+    const relay = await subscriber.relay()
+    const failedAt = failedWithGraceLeft(2000)
+    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+    await subscriber.until(isPastDue)
+    await subscriber.told('subscription.activated', { subscription_id: `${subscriber.subscriptionId}_new` })
+    await subscriber.until(isActive)
+    await sleep(failedAt + graceMillis + 500 - Date.now())
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    await subscriber.told('subscription.downgraded')
+    await sleep(500)
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    expect(await fateOf(service, relay)).toEqual(onAir)
+  })
+})
+
+describe.concurrent('a payment that comes after the 48 hours', () => {
+  test('gives the plan and its add-ons back, and restarts no relay', async () => {
+    const subscriber = await paid({ addons: 2 })
+    const relay = await subscriber.relay()
+    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 50 * hour)
+    await subscriber.until(isFree)
+    await untilCutOff(service, relay)
+    await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
+    expect(await subscriber.until(isActive)).toMatchObject({ plan_tier: 'paid', addons: 2 })
+    expect(await fateOf(service, relay)).toEqual(cutOff)
+    expect((await subscriber.active()).sessions).toEqual([])
+    await subscriber.relay()
+  })
+})
+
+describe.concurrent('a subscription that is cancelled while its payment is due', () => {
+  test('ends with its period when that is earlier', async () => {
+    const subscriber = await paid()
+    const relay = await subscriber.relay()
+    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 46 * hour)
+    await subscriber.until(isPastDue)
+    const endsAt = new Date(Date.now() + 2000)
+    const period = { period_start: new Date(Date.now() - 24 * hour).toISOString(), period_end: endsAt.toISOString() }
+    await subscriber.told('subscription.cancelled', period)
+    await subscriber.until((plan) => plan.payment_grace_ends_at?.getTime() === endsAt.getTime())
+    await staysPaidUntil(subscriber, endsAt.getTime())
+    await subscriber.until(isFree)
+    await untilCutOff(service, relay)
+    expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(endsAt.getTime())
+  })
+
+  test('ends after the 48 hours when its period is longer', async () => {
+    const subscriber = await paid()
+    const failedAt = failedWithGraceLeft(2000)
+    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+    const period_end = new Date(Date.now() + 24 * hour).toISOString()
+    await subscriber.told('subscription.cancelled', { period_end })
+    await subscriber.until((plan) => isPastDue(plan) && plan.plan_until?.toISOString() === period_end)
+    await staysPaidUntil(subscriber, failedAt + graceMillis)
+    await subscriber.until(isFree)
+    expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(failedAt + graceMillis)
+  })
+})
+
+test('the same events in any order, some of them twice, leave every account with the same plan', async () => {
+  const day = (n: number) => began + n * 24 * hour
+  const began = Date.now() - 40 * 24 * hour
+  const period = (from: number) => ({
+    period_start: new Date(day(from)).toISOString(),
+    period_end: new Date(day(from + 30)).toISOString(),
+  })
+  const story: readonly ((one: Subscriber) => Promise<void>)[] = [
+    (one) => one.told('subscription.activated', { invoice_id: 'inv_1', ...period(0) }, day(0)),
+    (one) => one.told('addon.updated', { subscription_id: addonsOf(one), quantity: 3 }, day(1)),
+    (one) => one.told('payment.failed', { invoice_id: 'inv_2' }, day(30)),
+    (one) => one.told('payment.recovered', { invoice_id: 'inv_2' }, day(35)),
+    (one) => one.told('subscription.activated', { invoice_id: 'inv_2', ...period(30) }, day(35)),
+    (one) => one.told('addon.updated', { subscription_id: addonsOf(one), quantity: 2 }, day(36)),
+    (one) => one.told('payment.failed', { invoice_id: 'inv_3' }, day(39)),
+  ]
+  const orders = fc.sample(fc.shuffledSubarray([...story, ...story], { minLength: 14 }), { numRuns: 5, seed: 48 })
+  const accounts = await Promise.all(
+    [story, ...orders].map(async (order) => {
+      const subscriber = await newSubscriber(service, paper)
+      for (const event of order) await event(subscriber)
+      await eventually(
+        () => service.api.sql`select from billing_events where user_id = ${subscriber.userId} and status = 'pending'`,
+        (pending) => pending.length === 0,
+      )
+      return subscriber.plan()
+    }),
+  )
+  expect(accounts[0]).toMatchObject({ plan_status: 'past_due', addons: 2, payment_grace_ends_at: new Date(day(41)) })
+  expect(accounts[0]).toMatchObject({ period_start: new Date(day(30)), period_end: new Date(day(60)) })
+  for (const plan of accounts) expect(plan).toEqual(accounts[0])
+})
