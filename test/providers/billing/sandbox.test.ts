@@ -1,0 +1,227 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Webhook } from 'standardwebhooks'
+import { expect, test } from 'vitest'
+import { createSandboxStore } from '../../../db/sandbox-subscriptions.ts'
+import type { BillingFact } from '../../../platform/billing-fact.ts'
+import { BillingProviderError } from '../../../providers/billing/provider.ts'
+import { createSandboxBilling, SandboxRefused } from '../../../providers/billing/sandbox.ts'
+import type { SandboxOutcome } from '../../../providers/billing/sandbox-outcomes.ts'
+import { atEnd } from '../../support/at-end.ts'
+import { newAccount, startBillingDatabase } from '../../support/billing-database.ts'
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+const sql = await startBillingDatabase()
+const store = createSandboxStore(sql)
+
+/** What came to the webhook's address, as the standard's own library believes it, and how it was answered. */
+const received: { readonly id: string; readonly isSigned: boolean; readonly status: number; fact?: BillingFact }[] = []
+/** Answers to come; 200 without one. */
+const answers: number[] = []
+
+const server = createServer(async (request, response) => {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const body = Buffer.concat(chunks)
+  const headers = request.headers as Record<string, string>
+  const delivery = { headers, body }
+  const parsed = await billing.provider.parse(delivery)
+  received.push({
+    id: headers['webhook-id'] ?? '',
+    isSigned: new Webhook(secret).verify(body, headers) !== undefined && billing.provider.verify(delivery, Date.now()),
+    status: answers.shift() ?? 200,
+    ...(parsed.meaning === 'fact' && { fact: parsed.fact }),
+  })
+  response.writeHead(received.at(-1)?.status ?? 500).end('{}')
+})
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+atEnd(() => {
+  server.close()
+  server.closeAllConnections()
+})
+
+const billing = createSandboxBilling({
+  store,
+  secrets: [secret],
+  webhookUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhook`,
+  siteUrl: 'https://site.example',
+})
+const { act, provider } = billing
+
+async function opened(kind: 'plan' | 'addon' = 'plan', quantity = 1) {
+  const userId = await newAccount(sql)
+  const url = await provider.checkout({
+    userId,
+    email: null,
+    kind,
+    quantity,
+    returnUrl: 'https://site.example/account',
+  })
+  return { userId, url, id: url.split('/').at(-1) ?? '' }
+}
+
+async function after(outcomes: readonly SandboxOutcome[], kind: 'plan' | 'addon' = 'plan') {
+  const { id, userId } = await opened(kind)
+  for (const outcome of outcomes) await act(id, outcome)
+  return { id, userId }
+}
+
+const lastFact = () => received.at(-1)?.fact
+
+test('a checkout is a page of the site with an open subscription behind it, which is listed nowhere yet', async () => {
+  const { id, url, userId } = await opened('addon', 2)
+  expect(url).toBe(`https://site.example/sandbox/checkout/${id}`)
+  expect(await store.find(id)).toMatchObject({ userId, kind: 'addon', quantity: 2, status: 'open', periodEnd: null })
+  expect((await provider.list()).map(({ fact }) => fact.subscriptionId)).not.toContain(id)
+})
+
+test('paying activates for a calendar month, and tells so by a webhook that is really signed', async () => {
+  const { id, userId } = await opened()
+  const paid = await act(id, 'pay')
+  const [start, end] = [paid.periodStart as Date, paid.periodEnd as Date]
+  expect(end.getTime() - start.getTime()).toBeGreaterThanOrEqual(28 * 86_400_000)
+  expect(end.getTime() - start.getTime()).toBeLessThanOrEqual(31 * 86_400_000)
+  expect(received.at(-1)).toMatchObject({
+    isSigned: true,
+    fact: {
+      action: 'activate',
+      subscriptionId: id,
+      at: paid.updatedAt.getTime(),
+      invoiceId: paid.invoiceId,
+      periodStart: start.getTime(),
+      periodEnd: end.getTime(),
+    },
+  })
+  expect((await provider.list()).find(({ fact }) => fact.subscriptionId === id)).toMatchObject({ userRef: userId })
+})
+
+test('paying again renews: the next period, with an invoice of its own', async () => {
+  const { id } = await opened()
+  const [one, two] = [await act(id, 'pay'), await act(id, 'pay')]
+  expect(two.periodStart).toEqual(one.periodEnd)
+  expect(two.invoiceId).not.toBe(one.invoiceId)
+  expect(lastFact()).toMatchObject({ action: 'activate', invoiceId: two.invoiceId })
+})
+
+test('a failure is of the renewal, each try of it of the same invoice, and recovery pays that one', async () => {
+  const { id } = await opened()
+  const paid = await act(id, 'pay')
+  const failed = await act(id, 'fail')
+  expect(failed).toMatchObject({ status: 'past_due', periodEnd: paid.periodEnd })
+  expect(failed.invoiceId).not.toBe(paid.invoiceId)
+  expect(lastFact()).toMatchObject({ action: 'payment_failed', invoiceId: failed.invoiceId })
+  expect((await act(id, 'fail')).invoiceId).toBe(failed.invoiceId)
+  expect((await act(id, 'recover')).status).toBe('active')
+  expect(lastFact()).toMatchObject({ action: 'payment_recovery', invoiceId: failed.invoiceId })
+  expect((await act(id, 'fail')).invoiceId).not.toBe(failed.invoiceId)
+})
+
+test.each([
+  ['cancel', 'cancelled', { action: 'cancelled', periodEnd: expect.any(Number) }],
+  ['refund', 'ended', { action: 'refund', amount: 'full', invoiceId: expect.any(String) }],
+  ['end', 'ended', { action: 'downgrade' }],
+] as const)('%s makes it %s', async (outcome, status, fact) => {
+  const { id } = await after(['pay'])
+  expect((await act(id, outcome)).status).toBe(status)
+  expect(lastFact()).toMatchObject(fact)
+})
+
+test('a cancelled one that is resumed is active in the same period, by the same invoice', async () => {
+  const { id } = await opened()
+  const paid = await act(id, 'pay')
+  await act(id, 'cancel')
+  const { status, invoiceId, periodEnd } = await act(id, 'resume')
+  expect([status, invoiceId, periodEnd]).toEqual(['active', paid.invoiceId, paid.periodEnd])
+  expect(lastFact()).toMatchObject({ action: 'activate', invoiceId: paid.invoiceId })
+})
+
+test('paying for another number of add-ons changes the number, and the period stays', async () => {
+  const { id } = await opened('addon', 1)
+  const paid = await act(id, 'pay', { quantity: 2 })
+  expect(lastFact()).toMatchObject({ action: 'activate', kind: 'addon', quantity: 2 })
+  expect(await act(id, 'pay', { quantity: 9 })).toMatchObject({ quantity: 3, periodEnd: paid.periodEnd })
+  expect(lastFact()).toMatchObject({ action: 'update_addon', kind: 'addon', quantity: 3 })
+  expect((await act(id, 'pay', { quantity: 3 })).periodStart).toEqual(paid.periodEnd)
+})
+
+test.each([
+  [[], ['fail', 'recover', 'cancel', 'resume', 'refund', 'end']],
+  [['pay'], ['recover', 'resume']],
+  [
+    ['pay', 'fail'],
+    ['pay', 'resume', 'refund'],
+  ],
+  [
+    ['pay', 'cancel'],
+    ['pay', 'fail', 'recover', 'cancel'],
+  ],
+  [
+    ['pay', 'end'],
+    ['pay', 'fail', 'recover', 'cancel', 'resume', 'refund', 'end'],
+  ],
+] as const)('after %j it refuses %j and stays as it is', async (before, refused) => {
+  const { id } = await after(before)
+  const [seen, count] = [await store.find(id), received.length]
+  for (const outcome of refused) await expect(act(id, outcome)).rejects.toThrow(SandboxRefused)
+  expect(await store.find(id)).toEqual(seen)
+  expect(received.length).toBe(count)
+})
+
+test('nothing happens to a subscription that is not there', async () => {
+  await expect(act('sub_none', 'pay')).rejects.toThrow(SandboxRefused)
+})
+
+test('of two people who press at once one is refused, and what changed meanwhile is not written over', async () => {
+  const { id } = await after(['pay'])
+  const seen = await store.find(id)
+  const both = await Promise.allSettled([act(id, 'cancel'), act(id, 'cancel')])
+  expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  if (!seen) throw new Error('the subscription is gone')
+  expect(await store.save({ ...seen, status: 'ended' }, seen.updatedAt)).toBe(false)
+  expect((await store.find(id))?.status).toBe('cancelled')
+})
+
+test('no two changes of a subscription have the same time', async () => {
+  const { id } = await after(['pay', 'cancel', 'resume', 'cancel', 'resume'])
+  const times = received.flatMap(({ fact }) => (fact?.subscriptionId === id ? fact.at : []))
+  expect(times).toHaveLength(5)
+  expect(new Set(times).size).toBe(5)
+})
+
+test('a webhook that is not taken is sent again under the same id', async () => {
+  const { id } = await after(['pay'])
+  answers.push(503, 500)
+  const from = received.length
+  await act(id, 'cancel')
+  const sent = received.slice(from)
+  expect(sent.map(({ status }) => status)).toEqual([503, 500, 200])
+  expect(new Set(sent.map((one) => one.id)).size).toBe(1)
+})
+
+test('when nobody takes it the change stays, and the list tells it', async () => {
+  const { id } = await after(['pay'])
+  answers.push(503, 503, 204)
+  await expect(act(id, 'end')).rejects.toThrow(BillingProviderError)
+  expect((await store.find(id))?.status).toBe('ended')
+  expect((await provider.list()).find(({ fact }) => fact.subscriptionId === id)?.fact.action).toBe('downgrade')
+})
+
+test('the list says of each what would make us believe the same, under a key of its content', async () => {
+  const last: Readonly<Record<string, readonly SandboxOutcome[]>> = {
+    activate: ['pay'],
+    payment_failed: ['pay', 'fail'],
+    cancelled: ['pay', 'cancel'],
+    downgrade: ['pay', 'refund'],
+  }
+  for (const [action, outcomes] of Object.entries(last)) {
+    const { id, userId } = await after(outcomes, 'addon')
+    const of = async () => (await provider.list()).find(({ fact }) => fact.subscriptionId === id)
+    const seen = await of()
+    expect(seen).toMatchObject({ userRef: userId, fact: { action, kind: 'addon', quantity: 1 } })
+    expect(await of()).toEqual(seen)
+    expect(seen?.fact.key).toMatch(/^reconciled:[0-9a-f]{64}$/)
+  }
+  const keys = (await provider.list()).map(({ fact }) => fact.key)
+  expect(new Set(keys).size).toBe(keys.length)
+})

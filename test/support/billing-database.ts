@@ -1,0 +1,25 @@
+/** A database of a file's own, for billing without the api. */
+import { randomBytes } from 'node:crypto'
+import { connectPostgres, type Database } from '../../db/connection.ts'
+import { migrate } from '../../db/migrations.ts'
+import { insertUserOfProvider } from '../../db/users.ts'
+import { createDatabase } from './api.ts'
+import { atEnd } from './at-end.ts'
+
+export async function startBillingDatabase(): Promise<Database> {
+  const database = await createDatabase()
+  const sql = connectPostgres(database.url, 4)
+  atEnd(async () => {
+    await sql.end({ timeout: 5 })
+    await database.drop()
+  })
+  await migrate(sql)
+  return sql
+}
+
+/** An account that has nothing, by its id. */
+export async function newAccount(sql: Database): Promise<string> {
+  const id = await insertUserOfProvider(sql, { email: null, streamToken: randomBytes(4).toString('hex') })
+  if (!id) throw new Error('the stream token was taken')
+  return id
+}
