@@ -1,0 +1,34 @@
+/** `npm run reconcile -- [--dry-run]`: compares our subscriptions with the billing provider's list, and says what differs. */
+import { parseArgs } from 'node:util'
+import { connectPostgres } from '../db/connection.ts'
+import { createSandboxStore } from '../db/sandbox-subscriptions.ts'
+import { kindOfSubscription } from '../db/subscriptions.ts'
+import { readConfig } from '../platform/config.ts'
+import { createLog } from '../platform/log.ts'
+import { createBilling } from '../providers/billing/billing.ts'
+import { type Reconciliation, reconcile } from './billing-reconciliation.ts'
+import { reportOf } from './reconciliation-report.ts'
+
+async function run(): Promise<Reconciliation> {
+  const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
+  const config = readConfig()
+  const sql = connectPostgres(config.database.url, 2)
+  try {
+    const kindOf = (provider: string, id: string) => kindOfSubscription(sql, provider, id)
+    const { provider } = createBilling(config, { store: createSandboxStore(sql), kindOf })
+    const dryRun = values['dry-run']
+    const done = await reconcile({ sql, provider, log: createLog('reconcile', 'silent'), dryRun })
+    process.stdout.write(reportOf(done, { provider: provider.name, dryRun }))
+    return done
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+try {
+  const { held } = await run()
+  process.exitCode = held > 0 ? 2 : 0
+} catch (error) {
+  process.stderr.write(`Nothing was changed: ${(error as Error).message}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,47 @@
+/** A round of reconciliation as a person reads it. */
+import type { Change, Reconciliation } from './billing-reconciliation.ts'
+
+interface Run {
+  readonly provider: string
+  readonly dryRun: boolean
+}
+
+const columns = ['subscription', 'kind', 'account', 'ours', 'theirs', 'what happens'] as const
+
+export function reportOf(
+  { listed, changes, applied, held, unknown }: Reconciliation,
+  { provider, dryRun }: Run,
+): string {
+  const happens: Readonly<Record<Change['became'], string>> = {
+    told: dryRun ? 'would be told' : 'is told',
+    held: 'waits for the next round',
+    repeated: 'was told before',
+  }
+  const rows = changes.map((one) => [
+    one.subscriptionId,
+    one.kind,
+    one.userId,
+    one.ours,
+    one.theirs,
+    happens[one.became],
+  ])
+  const told = dryRun ? 'A dry run: nothing is told.' : `Told to their actors: ${applied}.`
+  return [
+    `${provider} lists ${listed} subscriptions; ${changes.length} differ from ours.`,
+    ...(rows.length > 0 ? ['', ...table([[...columns], ...rows]), ''] : []),
+    ...(unknown.length > 0 ? [`Nobody is known to have: ${unknown.join(', ')}.`] : []),
+    ...(held > 0 ? [`${held} wait for the next round: so many at once are rather a mistake than lost webhooks.`] : []),
+    told,
+    '',
+  ].join('\n')
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = columns.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}
