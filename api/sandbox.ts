@@ -2,7 +2,9 @@
  * The sandbox's counter: a person plays what would happen at a billing provider. Only where the sandbox is the provider;
  * elsewhere there is nothing here. What is played comes back as a signed webhook, like everything from a provider.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { hasOtherNews } from '../db/billing-events.ts'
 import { sandboxSubscriptionsOf } from '../db/sandbox-subscriptions.ts'
 import { BillingProviderError } from '../providers/billing/provider.ts'
 import { SandboxRefused } from '../providers/billing/sandbox.ts'
@@ -59,7 +61,9 @@ export const act = route({
     const own = await sandboxSubscriptionsOf(services.sql, caller.userId)
     if (!own.some(({ id }) => id === params.subscription_id)) throw new Refusal('not_found')
     try {
-      return ok({ subscription: present(await sandbox.act(params.subscription_id, params.outcome, body)) })
+      const subscription = await sandbox.act(params.subscription_id, params.outcome, body)
+      await judged(caller.userId, services)
+      return ok({ subscription: present(subscription) })
     } catch (error) {
       if (error instanceof SandboxRefused) throw new Refusal('invalid_transition', error.message)
       if (error instanceof BillingProviderError) throw new Refusal('billing_provider_error', error.message)
@@ -67,6 +71,15 @@ export const act = route({
     }
   },
 })
+
+/** How long an answer waits for the account's actor, which may be away: the webhook is kept all the same. */
+const actorMillisMax = 3000
+
+/** Resolves once the actor has taken all that was told of the account, so that whoever looks next sees what became of it. */
+async function judged(userId: string, { sql }: Services): Promise<void> {
+  for (const deadline = Date.now() + actorMillisMax; Date.now() < deadline; await sleep(20))
+    if (!(await hasOtherNews(sql, userId, []))) return
+}
 
 function sandboxOf({ billing }: Services) {
   if (!billing.sandbox) throw new Refusal('not_found')
