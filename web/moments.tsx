@@ -36,6 +36,29 @@ export function countdown(seconds: number): string {
   return `${Math.floor(left / 60)}:${String(left % 60).padStart(2, '0')}`
 }
 
+/** The same for any length: `47 h 59 min`, and within the last hour `12:34 minutes`. The script says it in the same words. */
+const leftInWords = (seconds: number): string =>
+  seconds < 3600
+    ? `${countdown(seconds)} minutes`
+    : `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
+
+interface Deadline {
+  /** RFC 3339. */
+  readonly until: string
+  /** What it says afterwards. */
+  readonly over: string
+}
+
+/** What is left until then. The script lets it run; by the time that was left, since clocks differ. */
+export function TimeLeft({ until, over }: Deadline) {
+  const seconds = (Date.parse(until) - Date.now()) / 1000
+  return (
+    <time class="countdown" datetime={until} data-seconds-left={Math.max(0, Math.round(seconds))} data-until={over}>
+      {seconds > 0 ? leftInWords(seconds) : over}
+    </time>
+  )
+}
+
 /** @param at RFC 3339. */
 export const Ago = ({ at }: { readonly at: string }) => (
   <time datetime={at} title={momentInWords(new Date(at))}>

@@ -10,6 +10,8 @@ export interface Visit {
   readonly form: URLSearchParams
   /** Path and query of this very page, to come back to. */
   readonly here: string
+  /** Where browsers see this site: scheme, host and port. */
+  readonly origin: string
   readonly visitor: Visitor
   /** Whether the browser brought a sign-in; the api judges what it is worth. */
   readonly isSignedIn: boolean

@@ -9,6 +9,7 @@ import * as merge from './pages/merge.tsx'
 import * as oauth from './pages/oauth.tsx'
 import * as recovery from './pages/recovery.tsx'
 import * as relays from './pages/relays.tsx'
+import * as sandbox from './pages/sandbox.tsx'
 import * as signOut from './pages/sign-out.ts'
 import * as signUp from './pages/sign-up.tsx'
 
@@ -40,4 +41,9 @@ export const pages: readonly PageRoute[] = [
   account.sendVerification,
   account.unlink,
   account.signOut,
+  account.checkout,
+
+  sandbox.checkout,
+  sandbox.list,
+  sandbox.act,
 ]

@@ -1,6 +1,7 @@
 /** What a page is told of a request. */
 import { isIP } from 'node:net'
 import type { Context } from 'koa'
+import type { SiteConfig } from '../platform/config.ts'
 import type { Api, Visitor } from './api.ts'
 import { isOver, readAccessToken, readCookie } from './cookies.ts'
 import type { Visit } from './page-route.ts'
@@ -24,7 +25,12 @@ export const visitorOf = (ctx: Context): Visitor => ({
   userAgent: ctx.get('user-agent').slice(0, 256),
 })
 
-export async function startVisit(ctx: Context, { api }: { readonly api: Api }): Promise<Visit> {
+interface Asked {
+  readonly api: Api
+  readonly config: SiteConfig
+}
+
+export async function startVisit(ctx: Context, { api, config }: Asked): Promise<Visit> {
   const bearer = readAccessToken(ctx)
   const visitor = visitorOf(ctx)
   const form = new URLSearchParams(ctx.method === 'POST' ? (await readRequestBody(ctx.req)).toString('utf8') : '')
@@ -33,6 +39,7 @@ export async function startVisit(ctx: Context, { api }: { readonly api: Api }): 
     query: new URLSearchParams(ctx.search),
     form,
     here: ctx.url,
+    origin: new URL(config.siteUrl).origin,
     visitor,
     isSignedIn: bearer !== undefined,
     cookie: (name) => readCookie(ctx.get('cookie'), name) || undefined,

@@ -6,6 +6,8 @@
 const quickMillis = 3000
 const slowMillis = 10_000
 const lateMillisMax = 60_000
+/** What the page says of the plan changes without a relay that does. */
+const wholeMillisMax = 300_000
 /** Longer than the site takes for an answer: what comes no more was lost on its way. */
 const turnMillisMax = 45_000
 
@@ -18,6 +20,7 @@ let isAsking = false
 let failures = 0
 let hasRenewed = false
 let upToDateAt = new Date()
+let wholeAt = performance.now()
 
 /** Asks now, unless it is being asked or nobody looks, and then again when it is due. */
 async function ask() {
@@ -38,7 +41,7 @@ async function oneTurn(signal) {
   if (answer.status === 401) return renewOnce(signal)
   if (!answer.ok) return late(Number(answer.headers.get('retry-after')) * 1000)
   const { sessions } = await answer.json()
-  if (hasChanged(sessions)) await takeOver(signal)
+  if (hasChanged(sessions) || performance.now() - wholeAt > wholeMillisMax) await takeOver(signal)
   hasRenewed = false
   failures = 0
   upToDateAt = new Date()
@@ -83,6 +86,7 @@ async function takeOver(signal) {
   for (const come of children(freshList)) if (!sameIn(list, come)) add(come)
   for (const part of fresh.querySelectorAll('[data-part]')) exchange(part)
   localTimes()
+  wholeAt = performance.now()
 }
 
 const children = (parent) => [...parent.querySelectorAll(':scope > [data-session]')]

@@ -6,9 +6,13 @@ const lookMillis = 700
 /** Milliseconds within which a form that was sent is not sent again. */
 const sendMillis = 5000
 
+/** When each countdown of the page ends, by `performance.now()`. */
+const deadlines = new WeakMap()
+
 for (const form of document.querySelectorAll('form.fields')) sendOnce(form)
 for (const button of document.querySelectorAll('button[data-shows]')) showPassword(button)
-for (const time of document.querySelectorAll('time[data-until]')) countDown(time)
+countDown()
+setInterval(countDown, 1000)
 for (const choice of document.querySelectorAll('[data-deliberate]')) decideDeliberately(choice)
 
 /**
@@ -36,20 +40,20 @@ function showPassword(button) {
   input.form.addEventListener('submit', () => show(false))
 }
 
-/**
- * By the time that was left when the page came, since clocks differ.
- * @param {HTMLTimeElement} time
- */
-function countDown(time) {
-  const until = performance.now() + Number(time.dataset.secondsLeft) * 1000
-  const tick = () => {
-    const seconds = Math.ceil((until - performance.now()) / 1000)
-    if (seconds <= 0) {
-      clearInterval(ticking)
-      time.textContent = time.dataset.until
-    } else time.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} minutes`
+/** By the time that was left when it came, since clocks differ. Another script may put a deadline there later. */
+function countDown() {
+  for (const time of document.querySelectorAll('time[data-until]')) {
+    if (!deadlines.has(time)) deadlines.set(time, performance.now() + Number(time.dataset.secondsLeft) * 1000)
+    const seconds = Math.ceil((deadlines.get(time) - performance.now()) / 1000)
+    const text = seconds > 0 ? inWords(seconds) : time.dataset.until
+    if (time.textContent !== text) time.textContent = text
   }
-  const ticking = setInterval(tick, 1000)
+}
+
+function inWords(seconds) {
+  const minutes = Math.floor(seconds / 60)
+  if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+  return `${minutes}:${String(seconds % 60).padStart(2, '0')} minutes`
 }
 
 /**

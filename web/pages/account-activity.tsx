@@ -1,5 +1,6 @@
 /** What happened to an account, in words: who reads it wants to know whether all of it was them. */
 import { Ago } from '../moments.tsx'
+import { addonsInWords } from './account-billing.tsx'
 import { clientInWords } from './account-sign-ins.tsx'
 import { displayNames, providerNamed } from './providers.tsx'
 
@@ -34,6 +35,7 @@ const actions: Readonly<Record<string, string>> = {
   plugin_login_approved: 'Streaming software let in',
   plugin_login_denied: 'Streaming software turned away',
   plan_granted: 'Plan given',
+  billing_event_replayed: 'A message about your payments was read again',
   relay_access_disabled: 'Relays switched off',
   relay_access_enabled: 'Relays switched on',
   account_disabled: 'Account switched off',
@@ -79,7 +81,16 @@ export const Activity = ({ entries, hasAddress }: Shown) => (
 
 /** What the page does not know yet it shows as the trail has it. */
 function inWords({ action, detail }: Entry): string {
+  if (action === 'plan_changed') return `Plan changed: ${planInWords(detail)}`
+  if (action === 'usage_notice') return `${detail.percent} % of the relay time of the cycle used`
   const said = actions[action] ?? action.replaceAll('_', ' ')
   const provider = providerNamed(String(detail.provider ?? detail.method))
   return provider ? `${said}: ${displayNames[provider]}` : said
+}
+
+const standings: Readonly<Record<string, string>> = { past_due: ', payment failed', cancelled: ', cancelled' }
+
+function planInWords({ plan_tier: tier, plan_status: status, addons }: Entry['detail']): string {
+  const extra = Number(addons) > 0 ? `, ${addonsInWords(Number(addons))}` : ''
+  return `${tier === 'paid' ? 'paid plan' : 'free plan'}${standings[String(status)] ?? ''}${extra}`
 }

@@ -1,5 +1,6 @@
 /** What the plan of an account includes, and how much of its relay time is used. */
-import { Day, hoursInWords, Moment } from '../moments.tsx'
+import { Day, hoursInWords } from '../moments.tsx'
+import { Addons, type Billing, Buying, Prospect } from './account-billing.tsx'
 
 export interface Entitlement {
   readonly relay_access_status: 'enabled' | 'disabled'
@@ -11,7 +12,7 @@ export interface Entitlement {
   readonly grace_ends_at: string | null
 }
 
-export const Plan = ({ entitlement }: { readonly entitlement: Entitlement }) => (
+export const Plan = ({ entitlement, billing }: { readonly entitlement: Entitlement; readonly billing: Billing }) => (
   <section class="card" aria-labelledby="plan">
     <h2 id="plan">Plan</h2>
     <p class="row">
@@ -21,7 +22,9 @@ export const Plan = ({ entitlement }: { readonly entitlement: Entitlement }) => 
     <p>
       <Included entitlement={entitlement} />
     </p>
-    <Deadline entitlement={entitlement} />
+    <Addons billing={billing} />
+    <Prospect billing={billing} />
+    <Buying billing={billing} />
   </section>
 )
 
@@ -47,23 +50,6 @@ function Included({ entitlement }: { readonly entitlement: Entitlement }) {
       {relays}, {used} of {limit} in use.{' '}
       {reason === 'usage_exhausted' ? 'The relay time of this cycle is used up, so no new one starts.' : null}
     </>
-  )
-}
-
-function Deadline({ entitlement }: { readonly entitlement: Entitlement }) {
-  const { plan_status: status, grace_ends_at: ends } = entitlement
-  if (ends === null) return status === 'cancelled' ? <p>It ends with the period that is paid for.</p> : null
-  if (status === 'past_due')
-    return (
-      <p class="problem">
-        A payment did not get through. Unless it is made by <Moment at={ends} />, the plan becomes free and its relays
-        end.
-      </p>
-    )
-  return (
-    <p>
-      It ends on <Day at={ends} />.
-    </p>
   )
 }
 

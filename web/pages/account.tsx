@@ -2,8 +2,10 @@
 import { type ApiAnswer, ApiAway, refusalOf } from '../api.ts'
 import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
 import { Activity, type Entry } from './account-activity.tsx'
+import { type Billing, checkoutProblem, leaveForCheckout } from './account-billing.tsx'
 import { type Entitlement, Plan, TimeBank, type Usage } from './account-plan.tsx'
 import { type AuthSession, type LinkedAccount, LinkedAccounts, SignedIn } from './account-sign-ins.tsx'
+import { PlanNews } from './plan-news.tsx'
 import { configuredProviders } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
 
@@ -41,11 +43,19 @@ export const signOut: PageRoute = {
   },
 }
 
+export const checkout: PageRoute = {
+  method: 'POST',
+  path: '/account/checkout',
+  caller: 'user',
+  handle: (visit) => leaveForCheckout(visit, (refused) => accountPage(visit, refused, checkoutProblem(refused))),
+}
+
 /** What the page says of what was just done. The address names it, which anybody can write: a map knows no other names. */
 const notices: ReadonlyMap<string, string> = new Map([
   ['linked', 'It is linked to your account.'],
   ['unlinked', 'Not linked any more.'],
   ['signed_out', 'Signed out there.'],
+  ['bought', 'Thank you. If the plan below is not yet what you bought, look again in a minute.'],
   ['verification_sent', 'A new link is on its way to your address. It works for 24 hours.'],
 ])
 
@@ -73,15 +83,17 @@ interface Summary {
   readonly usage: Usage
 }
 
-async function accountPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswer> {
-  const [summary, sessions, providers, audit] = await Promise.all([
+/** @param problem of the refusal, where it is known better here. */
+async function accountPage(visit: Visit, refused?: ApiAnswer, problem?: string): Promise<PageAnswer> {
+  const [summary, billing, sessions, providers, audit] = await Promise.all([
     visit.ask<Summary>('GET', '/api/v1/auth/session?view=dock'),
+    visit.ask<Billing>('GET', '/api/v1/billing/subscription'),
     visit.ask<{ sessions?: readonly AuthSession[] }>('GET', '/api/v1/auth/sessions'),
     configuredProviders(visit),
     visit.ask<{ entries?: readonly Entry[] }>('GET', '/api/v1/auth/audit'),
   ])
   // A list that is not known is not an empty one: it would say that nobody else is signed in.
-  for (const { status } of [summary, sessions, audit])
+  for (const { status } of [summary, billing, sessions, audit])
     if (status !== 200) throw new ApiAway(`the api answered ${status} for an account`)
   const { user, entitlement, usage } = summary.body
   return {
@@ -90,10 +102,14 @@ async function accountPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswe
     page: (
       <>
         <h1>Account</h1>
-        <Said problem={refused && problemIn(refused)} notice={notices.get(visit.query.get('done') ?? '')} />
-        <Profile user={user} />
-        <Plan entitlement={entitlement} />
+        <Said
+          problem={problem ?? (refused && problemIn(refused))}
+          notice={notices.get(visit.query.get('done') ?? '')}
+        />
+        <PlanNews entitlement={entitlement} usage={usage} payAt={billing.body.manage_url} />
+        <Plan entitlement={entitlement} billing={billing.body} />
         <TimeBank usage={usage} />
+        <Profile user={user} />
         <LinkedAccounts accounts={user.linked_accounts} configured={providers} />
         <SignedIn sessions={sessions.body.sessions ?? []} />
         <Activity entries={audit.body.entries ?? []} hasAddress={user.email !== null} />

@@ -1,6 +1,6 @@
 /** What a person must see before deciding a plugin's login, and the two ways to decide. */
 import type { ComponentChildren } from 'preact'
-import { agoInWords, countdown } from '../moments.tsx'
+import { agoInWords, TimeLeft } from '../moments.tsx'
 import { type Account, type Attempt, approvalPath } from './login-attempt.ts'
 import type { Network } from './networks.ts'
 import { displayNames } from './providers.tsx'
@@ -35,7 +35,7 @@ export const Question = ({ attempt, account, network }: QuestionParts) => (
       <dd>{accountName(account)}</dd>
       <dt>Time left</dt>
       <dd>
-        <TimeLeft until={attempt.expires_at} />
+        <TimeLeft until={attempt.expires_at} over="over: start it again in your streaming software" />
       </dd>
     </dl>
     <div class="choice" data-deliberate>
@@ -50,20 +50,6 @@ export const Question = ({ attempt, account, network }: QuestionParts) => (
     </form>
   </section>
 )
-
-/** The script lets it run, and says afterwards what `data-until` holds. */
-function TimeLeft({ until }: { readonly until: string }) {
-  const seconds = (Date.parse(until) - Date.now()) / 1000
-  return (
-    <time
-      datetime={until}
-      data-seconds-left={Math.max(0, Math.round(seconds))}
-      data-until="over: start it again in your streaming software"
-    >
-      {countdown(seconds)} minutes
-    </time>
-  )
-}
 
 interface DecisionParts {
   readonly act: 'approve' | 'deny'

@@ -53,7 +53,10 @@ export function StartRelay({ entitlement, regions, taken, capacity, wanted }: Sh
         Start a relay
       </h2>
       {barrier ? (
-        <p>{barrier}</p>
+        <>
+          <p>{barrier}</p>
+          <More entitlement={entitlement} />
+        </>
       ) : (
         <>
           <StartForm name={name} regions={regions} region={wanted?.region ?? ''} isFirst={taken.length === 0} />
@@ -67,6 +70,28 @@ export function StartRelay({ entitlement, regions, taken, capacity, wanted }: Sh
     </section>
   )
 }
+
+/** What there is to buy that helps. */
+const More = ({ entitlement: { reason_code: reason, max_concurrent_conns: limit } }: Pick<Shown, 'entitlement'>) => {
+  if (reason === 'plan_required')
+    return (
+      <p>
+        <a class="button" href="/account#plan">
+          Get the paid plan
+        </a>
+      </p>
+    )
+  return reason === 'ok' && limit < relaysMax ? (
+    <p>
+      <a class="link" href="/account#plan">
+        Add a relay to your plan
+      </a>
+    </p>
+  ) : null
+}
+
+/** With all add-ons. */
+const relaysMax = 4
 
 function barrierOf(entitlement: Entitlement): string | undefined {
   if (entitlement.reason_code !== 'ok') return barriers[entitlement.reason_code]

@@ -1,8 +1,10 @@
 /** The relays of an account: which there are, how they are, and starting and stopping them. */
 import type { ApiAnswer } from '../api.ts'
 import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
+import type { Entitlement, Usage } from './account-plan.tsx'
+import { PlanNews } from './plan-news.tsx'
 import { RelaySession, type Session } from './relays-session.tsx'
-import { type Entitlement, problemIn, type Region, StartRelay, usedForm, type Wanted } from './relays-start.tsx'
+import { problemIn, type Region, StartRelay, usedForm, type Wanted } from './relays-start.tsx'
 
 export const show: PageRoute = {
   method: 'GET',
@@ -70,7 +72,7 @@ interface Refused {
 async function relaysPage(visit: Visit, refused?: Refused): Promise<PageAnswer> {
   const [live, summary, manifest, capacity] = await Promise.all([
     visit.ask<{ sessions?: readonly Session[] }>('GET', '/api/v1/relay/active'),
-    visit.ask<{ entitlement?: Entitlement }>('GET', '/api/v1/auth/session?view=dock'),
+    visit.ask<{ entitlement?: Entitlement; usage?: Usage }>('GET', '/api/v1/auth/session?view=dock'),
     visit.ask<{ regions?: readonly Region[] }>('GET', '/api/v1/relay/manifest'),
     visit.ask<{ status?: string }>('GET', '/api/v1/capacity/status'),
   ])
@@ -85,6 +87,7 @@ async function relaysPage(visit: Visit, refused?: Refused): Promise<PageAnswer> 
         problem={problem}
         sessions={sessions}
         entitlement={summary.body.entitlement}
+        usage={summary.body.usage}
         regions={manifest.body.regions ?? []}
         capacity={capacityOf(capacity)}
         wanted={refused?.wanted}
@@ -107,12 +110,13 @@ interface Shown {
   /** Unknown when the api did not tell. */
   readonly sessions?: readonly Session[] | undefined
   readonly entitlement?: Entitlement | undefined
+  readonly usage?: Usage | undefined
   readonly regions: readonly Region[]
   readonly capacity?: string | undefined
   readonly wanted?: Wanted | undefined
 }
 
-const Relays = ({ problem, sessions, entitlement, regions, capacity, wanted }: Shown) => (
+const Relays = ({ problem, sessions, entitlement, usage, regions, capacity, wanted }: Shown) => (
   <>
     <div class="row apart">
       <h1 id="relays" tabIndex={-1}>
@@ -125,6 +129,7 @@ const Relays = ({ problem, sessions, entitlement, regions, capacity, wanted }: S
         {problem}
       </p>
     ) : null}
+    {entitlement && usage ? <PlanNews entitlement={entitlement} usage={usage} payAt="/account" /> : null}
     <div class="row apart news">
       {/* The page's script tells here what changed, in a place that is kept for it. */}
       <p role="status" data-news />

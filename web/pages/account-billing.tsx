@@ -1,0 +1,154 @@
+/** Buying: what there is to buy, what becomes of what was bought, and where it is managed. */
+import { type ApiAnswer, refusalOf } from '../api.ts'
+import { Day, Moment } from '../moments.tsx'
+import type { PageAnswer, Visit } from '../page-route.ts'
+
+/** The body of `GET /billing/subscription`. */
+export interface Billing {
+  readonly plan_tier: 'free' | 'paid'
+  readonly plan_status: 'none' | 'active' | 'past_due' | 'cancelled'
+  readonly addons: number
+  readonly renews_at: string | null
+  readonly ends_at: string | null
+  readonly grace_ends_at: string | null
+  readonly manage_url: string | null
+}
+
+interface Bought {
+  readonly billing: Billing
+}
+
+const addonsMax = 3
+
+/** `1 add-on`, `3 add-ons`. */
+export const addonsInWords = (count: number): string => `${count} ${count === 1 ? 'add-on' : 'add-ons'}`
+
+/** What becomes of the plan by itself. That of a failed payment stands above everything else of the page. */
+export function Prospect({ billing }: Bought) {
+  const { plan_status: status, renews_at: renews, ends_at: ends } = billing
+  if (status === 'active' && renews !== null)
+    return (
+      <p>
+        It renews on <Day at={renews} />.
+      </p>
+    )
+  if (status === 'active' && isComplimentary(billing))
+    return (
+      <p>
+        It is complimentary: nobody is charged for it.{' '}
+        {ends === null ? null : (
+          <>
+            It ends on <Day at={ends} />.
+          </>
+        )}
+      </p>
+    )
+  if (ends === null) return null
+  return (
+    <p>
+      It was cancelled, and is paid until <Moment at={ends} />. Then it becomes free, and its relays end.
+    </p>
+  )
+}
+
+/** Nobody was told to end what is paid for and goes on, and what no provider has is nobody's to pay. */
+const isComplimentary = ({ ends_at: ends, manage_url: manage }: Billing): boolean => ends !== null || manage === null
+
+export const Addons = ({ billing: { plan_tier: tier, addons } }: Bought) =>
+  addons === 0 ? null : (
+    <p>
+      {tier === 'paid'
+        ? `One relay goes with the plan, and one with each of your ${addonsInWords(addons)}.`
+        : `${addonsInWords(addons)} ${addons === 1 ? 'is' : 'are'} on record. They count once you have the plan.`}
+    </p>
+  )
+
+export const Buying = ({ billing }: Bought) => (
+  <>
+    <ToBuy billing={billing} />
+    {billing.manage_url === null ? null : (
+      <p class="row">
+        <a class="button second" href={billing.manage_url}>
+          Manage payments
+        </a>
+        {billing.plan_tier === 'free' ? (
+          <span>Did your plan end over a failed payment? Pay that one here, and it is back.</span>
+        ) : null}
+      </p>
+    )}
+  </>
+)
+
+function ToBuy({ billing }: Bought) {
+  const { plan_tier: tier, plan_status: status, addons } = billing
+  if (tier === 'free')
+    return (
+      <>
+        <p>
+          The paid plan has one managed relay. Each add-on is one more: 7.99 a month each, up to {addonsMax} of them.
+        </p>
+        <PlanForm says="Get the paid plan" look="" />
+      </>
+    )
+  if (status === 'cancelled') return <PlanForm says="Buy it anew" look="second" />
+  return status === 'active' && addons < addonsMax ? <AddonsForm addons={addons} /> : null
+}
+
+const PlanForm = ({ says, look }: { readonly says: string; readonly look: '' | 'second' }) => (
+  <form method="post" action="/account/checkout">
+    <input type="hidden" name="plan" value="paid" />
+    <button class={look} type="submit">
+      {says}
+    </button>
+  </form>
+)
+
+/** The number is that of all of them, so that a form that is sent twice does not buy twice as many. */
+const AddonsForm = ({ addons }: { readonly addons: number }) => (
+  <form class="fields" method="post" action="/account/checkout">
+    <div class="field">
+      <label for="addons">Add-ons in all</label>
+      <select id="addons" name="addons" aria-describedby="addons_hint">
+        {[1, 2, 3]
+          .filter((count) => count > addons)
+          .map((count) => (
+            <option key={count} value={count}>
+              {`${addonsInWords(count)}: ${count + 1} relays at once`}
+            </option>
+          ))}
+      </select>
+      <p class="muted" id="addons_hint">
+        An add-on is one more relay: 7.99 a month each, up to {addonsMax} of them.
+      </p>
+    </div>
+    <button class="second" type="submit">
+      Add an add-on
+    </button>
+  </form>
+)
+
+/**
+ * On the way to where one pays, which may be a page of this site.
+ * @param refused shows why not.
+ */
+export async function leaveForCheckout(
+  visit: Visit,
+  refused: (answer: ApiAnswer) => Promise<PageAnswer>,
+): Promise<PageAnswer> {
+  const addons = visit.form.get('addons')
+  const wanted = addons === null ? { plan: visit.form.get('plan') } : { addons: Number(addons) }
+  const answer = await visit.ask<{ checkout_url: string }>('POST', '/api/v1/billing/checkout', wanted)
+  if (answer.status !== 200) return refused(answer)
+  const url = new URL(answer.body.checkout_url)
+  if (url.origin === visit.origin) return { goTo: url.pathname + url.search }
+  return { leadTo: url.href, says: 'Going to where you pay …' }
+}
+
+const problems: Readonly<Record<string, string>> = {
+  already_subscribed: 'You have this already, so nothing was bought. What you have is shown below.',
+  billing_provider_error: 'The page where you pay could not be opened, so nothing was bought. Try again in a moment.',
+  invalid_request: 'There is no such thing to buy: choose again below.',
+}
+
+/** Why nothing was bought; nothing where the refusal is about something else. */
+export const checkoutProblem = (answer: ApiAnswer): string | undefined => problems[refusalOf(answer).code]
