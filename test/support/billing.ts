@@ -3,6 +3,7 @@ import { createHmac, randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import type { SandboxEventType } from '../../providers/billing/sandbox-events.ts'
 import type { Answer, Client, ErrorBody, TestApi } from './api.ts'
+import { type RawAnswer, sendRaw } from './raw-http.ts'
 import { operator } from './relays.ts'
 
 export interface EventData {
@@ -75,6 +76,20 @@ export const sandboxSender = (api: TestApi | Client, secret: string = ownSecret(
     return { status: response.status, body: (await response.json()) as Partial<ErrorBody>, headers: response.headers }
   },
 })
+
+/** Sends a whole request as bytes, with exactly these headers and those that HTTP wants. */
+export const rawWebhook = (api: Client, body: string, headers: Readonly<Record<string, string>>): Promise<RawAnswer> =>
+  sendRaw(api.url, `${webhookHead(api, { 'Content-Length': String(Buffer.byteLength(body)), ...headers })}${body}`)
+
+/** The beginning of such a request, up to its body. */
+export const webhookHead = (api: Client, headers: Readonly<Record<string, string>>): string =>
+  [
+    'POST /api/v1/billing/webhook HTTP/1.1',
+    `Host: ${new URL(api.url).host}`,
+    'Connection: close',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    '\r\n',
+  ].join('\r\n')
 
 function ownSecret(api: TestApi | Client): string {
   const [secret] = 'services' in api ? api.services.config.billing.webhookSecrets : []
