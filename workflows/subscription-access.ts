@@ -115,13 +115,7 @@ interface Covered {
   readonly coverage: Coverage
 }
 
-const newnessOf = ({ invoice: { invoiceId }, coverage: { start, at, end } }: Covered) => [
-  start,
-  invoiceId === null ? 0 : 1,
-  at,
-  invoiceId,
-  end,
-]
+const newnessOf = ({ invoice, coverage: { start, at } }: Covered) => [start, invoice.invoiceId === null ? 0 : 1, at]
 
 /**
  * Whether a full refund takes the coverage away. One of a known invoice takes that invoice's, and what only told its period

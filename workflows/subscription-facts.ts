@@ -12,6 +12,7 @@ export interface SubscriptionFacts {
   readonly subscriptionId: string
   readonly kind: BillingFact['kind']
   readonly status: { readonly at: Millis; readonly status: 'active' | 'cancelled' | 'ended' } | null
+  /** Of add-ons alone. */
   readonly quantity: { readonly at: Millis; readonly quantity: number } | null
   readonly period: { readonly at: Millis; readonly start: Millis | null; readonly end: Millis } | null
   /** The latest `activate`, and the beginning of the period that it told, or else its own time. */

@@ -195,11 +195,10 @@ const statusRank = { none: 0, cancelled: 1, past_due: 2, active: 3 } as const
 const best = (plans: readonly Plan[]): Plan | null =>
   plans.reduce<Plan | null>(
     (known, plan) =>
-      later(known, plan, ({ planStatus, endsAt, graceEndsAt, periodEnd, periodStart }) => [
+      later(known, plan, ({ planStatus, endsAt, graceEndsAt, periodEnd }) => [
         statusRank[planStatus],
         graceEndsAt ?? endsAt ?? Number.POSITIVE_INFINITY,
         periodEnd,
-        periodStart,
       ]),
     null,
   )
@@ -209,7 +208,7 @@ function subscriptionStanding(facts: SubscriptionFacts, status: SubscriptionStan
   return { provider, subscriptionId, kind, status, quantity: quantityOf(facts), ...periodOf(facts) }
 }
 
-const quantityOf = ({ kind, quantity }: SubscriptionFacts): number => (kind === 'plan' ? 1 : (quantity?.quantity ?? 1))
+const quantityOf = ({ quantity }: SubscriptionFacts): number => quantity?.quantity ?? 1
 
 /** A period that would begin after its end has no known beginning. */
 function periodOf({ period }: SubscriptionFacts): Pick<Standing, 'periodStart' | 'periodEnd'> {

@@ -41,6 +41,12 @@ describe('add-ons', () => {
     expect(standing(begin, one, three).addons).toBe(1)
   })
 
+  test('are not counted by a refund', () => {
+    const three = addon('update_addon', begin, { quantity: 3 })
+    const refund = addon('refund', begin + 1, { quantity: 1, invoiceId: 'a0' })
+    expect(standing(begin + 1, three, refund).addons).toBe(3)
+  })
+
   test('have a grace, a cancellation and refunds of their own', () => {
     const two = addon('update_addon', begin, { quantity: 2 })
     const unpaid = [firstMonth, two, addon('payment_failed', failedAt)]
@@ -89,6 +95,16 @@ describe('a complimentary plan', () => {
     expect(plan(begin + 9, granted(begin + 5, 3), granted(begin, 1))).toBe('paid active 3')
     expect(standing(begin + 9, withdrawn(begin + 5), granted(begin, 1)).isPlainlyFree).toBe(true)
     expect(plan(begin + 9, withdrawn(begin + 5), granted(begin + 6))).toBe('paid active 0')
+    const [one, two] = [
+      { ...granted(begin, 2), key: '1' },
+      { ...granted(begin, 1), key: '2' },
+    ]
+    expect(plan(begin, one, two)).toBe(plan(begin, two, one))
+    expect(plan(begin, two, one)).toBe('paid active 1')
+  })
+
+  test('for a time says nothing of a subscription that goes on', () => {
+    expect(standing(begin, granted(begin, 0, monthLater), fact('activate', begin)).endsAt).toBeNull()
   })
 
   test('covers a subscription that fell behind, and leaves the period to one that is paid', () => {

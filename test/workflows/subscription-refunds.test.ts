@@ -43,7 +43,12 @@ describe('a full refund', () => {
 
   test('is undone by a new activation', () => {
     const anew = fact('activate', begin + 2 * day)
-    expect(plan(begin + 3 * day, firstMonth, refund(begin + day, 'i1'), anew)).toBe('paid active 0')
+    const again = fact('activate', begin + 2 * day, { periodEnd: monthLater })
+    for (const activation of [anew, again])
+      expect(plan(begin + 3 * day, firstMonth, refund(begin + day, 'i1'), activation)).toBe('paid active 0')
+    const nameless = [fact('activate', begin), refund(begin + day, null)]
+    expect(plan(begin + day, ...nameless)).toBe('free none 0')
+    expect(plan(begin + 3 * day, ...nameless, anew)).toBe('paid active 0')
   })
 
   test('is undone by the same money when it comes back: a dispute that was won', () => {
@@ -74,6 +79,7 @@ describe('a full refund without an invoice that is known', () => {
 
   test.each([
     ['what had begun by then', refund(begin + day, null), 'free none 0'],
+    ['what began in that moment', refund(begin, null), 'free none 0'],
     ['nothing that began afterwards', refund(begin - 1, null), 'paid active 0'],
     ['what belongs to its period', refund(begin + day, null, monthLater), 'free none 0'],
     ['nothing of the next period', refund(begin + day, null, begin), 'paid active 0'],
@@ -97,6 +103,13 @@ describe('a full refund without an invoice that is known', () => {
     expect(plan(begin + 3 * day, paid(begin, null), refund(begin + day, null), paid(begin + 2 * day, null))).toBe(
       'paid active 0',
     )
+    const paidLate = fact('payment_recovery', begin + 2 * day, { invoiceId: 'i1', periodStart: begin })
+    expect(plan(begin + 3 * day, refund(begin + day, null), paidLate)).toBe('paid active 0')
+  })
+
+  test('counts beside another of the same moment', () => {
+    const two = [refund(begin + day, null, begin), refund(begin + day, null, monthLater)]
+    expect(plan(begin + day, firstMonth, ...two)).toBe('free none 0')
   })
 })
 
@@ -109,6 +122,17 @@ describe('a provider that tells payments by invoice, and again and again without
     const refunded = [...month, refund(begin + 10 * day, 'i1')]
     expect(plan(begin + 10 * day, ...refunded)).toBe('free none 0')
     expect(plan(begin + 11 * day, ...refunded, snapshot(begin + 11 * day, monthLater))).toBe('free none 0')
+  })
+
+  test('or of no period at all', () => {
+    const aboutNow = fact('activate', begin + day, { periodStart: begin })
+    expect(plan(begin + 2 * day, paid(begin, 'i1'), aboutNow, refund(begin + 2 * day, 'i1'))).toBe('free none 0')
+  })
+
+  test('keeps it when what is refunded was paid late for a period that is over', () => {
+    const late = fact('payment_recovery', monthLater + day, { invoiceId: 'i1', periodEnd: monthLater })
+    const renewed = [snapshot(begin, monthLater), late, snapshot(monthLater + 2 * day, twoMonthsLater)]
+    expect(plan(monthLater + 3 * day, ...renewed, refund(monthLater + 3 * day, 'i1'))).toBe('paid active 0')
   })
 
   test('has it again with the next period', () => {
@@ -125,7 +149,7 @@ describe('a provider that tells payments by invoice, and again and again without
   test('keeps it when the payment of an older period is refunded', () => {
     const renewed = [...month, snapshot(monthLater, twoMonthsLater)]
     expect(plan(monthLater + day, ...renewed, refund(monthLater + day, 'i1'))).toBe('paid active 0')
-    expect(plan(monthLater + day, ...renewed, paid(monthLater + 5, 'i2'), refund(monthLater + day, 'i2'))).toBe(
+    expect(plan(monthLater + day, ...renewed, paid(monthLater, 'i2'), refund(monthLater + day, 'i2'))).toBe(
       'free none 0',
     )
   })

@@ -84,6 +84,7 @@ describe('each of the seven things that a provider tells, by itself', () => {
       planTier: 'paid',
       planStatus: 'cancelled',
       endsAt: monthLater,
+      graceEndsAt: null,
       changesAt: monthLater,
       periodStart: null,
       periodEnd: monthLater,
@@ -134,6 +135,11 @@ describe('the status of a subscription', () => {
     expect(standing(at, fact('activate', since), fact('cancelled', at)).endsAt).toBe(until)
   })
 
+  test('cancelled before it begins lasts until then', () => {
+    const future = fact('activate', begin, { periodStart: twoMonthsLater })
+    expect(standing(begin, future, fact('cancelled', begin + 1)).endsAt).toBe(twoMonthsLater)
+  })
+
   test('cancelled when nothing else is known lasts a month', () => {
     expect(standing(begin, fact('cancelled', begin)).endsAt).toBe(monthLater)
   })
@@ -148,15 +154,23 @@ describe('the status of a subscription', () => {
     const pastDue = [firstMonth, fact('payment_failed', begin)]
     expect(plan(begin, ...two, ...pastDue)).toBe('paid past_due 0')
     expect(plan(begin, ...two, ...pastDue, fact('activate', begin, { subscriptionId: 'c' }))).toBe('paid active 0')
+    const elsewhere = { ...secondMonth, subscriptionId: 'plan-0' }
+    expect(standing(begin, firstMonth, elsewhere)).toMatchObject({ periodStart: monthLater, periodEnd: twoMonthsLater })
+    expect(standing(begin, secondMonth, { ...firstMonth, subscriptionId: 'plan-0' }).periodEnd).toBe(twoMonthsLater)
   })
 
   test('has the period that was told last, but never one of a refund or of a late payment for what is over', () => {
-    const past = { periodStart: begin - 31 * day, periodEnd: begin }
+    const past = { periodStart: begin - 30 * day, periodEnd: begin + day }
     const paidLate = fact('payment_recovery', begin + day, { invoiceId: 'i0', ...past })
     const refunded = fact('refund', begin + day, { invoiceId: 'i0', ...past })
     const now = standing(begin + day, paidLate, refunded, firstMonth)
     expect(now).toMatchObject({ periodStart: begin, periodEnd: monthLater })
     expect(standing(monthLater, firstMonth, secondMonth).periodEnd).toBe(twoMonthsLater)
+  })
+
+  test('has no known beginning of its period when that would not come before the end', () => {
+    const odd = fact('activate', begin, { periodStart: monthLater, periodEnd: monthLater })
+    expect(standing(begin, odd)).toMatchObject({ periodStart: null, periodEnd: monthLater })
   })
 })
 
@@ -186,7 +200,8 @@ describe('what can not be understood', () => {
   test.each([1e300, -1e300, 8.64e15, -0, 0.5])('has no anniversary, and does no harm: a time of %s', (at) => {
     const state = knowing(fact('activate', at), fact('cancelled', at), fact('payment_failed', at))
     expect(JSON.parse(JSON.stringify(state))).toEqual(state)
-    expect(() => standing(begin, fact('cancelled', at), fact('payment_failed', at))).not.toThrow()
+    const after = standing(at, fact('activate', at), fact('cancelled', at))
+    expect(JSON.parse(JSON.stringify(after))).toEqual(after)
   })
 
   test('or says nothing new is no reason for a new state', () => {
