@@ -371,6 +371,7 @@ create table usage_intervals (
   constraint usage_intervals_check check (ended_at >= started_at)
 );
 
+create index usage_intervals_ended on usage_intervals (ended_at);
 create unique index usage_intervals_open on usage_intervals (session_id) where ended_at is null;
 create index usage_intervals_user on usage_intervals (user_id, started_at);
 

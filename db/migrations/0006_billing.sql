@@ -72,6 +72,9 @@ create table if not exists usage_notices (
   primary key (user_id, cycle_start, percent)
 );
 
+-- Who used relay time lately is looked for every minute.
+create index if not exists usage_intervals_ended on usage_intervals (ended_at);
+
 -- The sandbox's own side of billing: the provider that it plays keeps its subscriptions here.
 create table if not exists sandbox_subscriptions (
   id           text primary key,
