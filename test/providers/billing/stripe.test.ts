@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest'
+import { BillingProviderError } from '../../../providers/billing/provider.ts'
+import { createStripe } from '../../../providers/billing/stripe.ts'
+import { startBillingApi } from '../../support/billing-api.ts'
+import {
+  aCharge,
+  aStripeDelivery,
+  aStripeInvoice,
+  aStripeSubscription,
+  listsOfStripe,
+  periodOfMarch,
+  stripeConfig,
+} from '../../support/billing-stripe.ts'
+
+const api = await startBillingApi()
+const provider = createStripe({ ...stripeConfig, apiUrl: api.url })
+const impatient = createStripe({ ...stripeConfig, apiUrl: api.url, callMillisMax: 200 })
+const request = {
+  userId: 'user-1',
+  email: 'a@example.com',
+  kind: 'plan',
+  quantity: 1,
+  returnUrl: 'https://site.example/account',
+} as const
+
+test('a webhook that Stripe signed is believed and read', async () => {
+  const delivery = aStripeDelivery('customer.subscription.created', aStripeSubscription('sub_1'))
+  expect(provider.verify(delivery, Date.now())).toBe(true)
+  expect(await provider.parse(delivery)).toMatchObject({ meaning: 'fact', userRef: 'user-1' })
+})
+
+test('a checkout leaves our mark on the subscription', async () => {
+  api.answer = () => ({ json: { id: 'cs_1', object: 'checkout.session', url: 'https://checkout.stripe.com/c/1' } })
+  expect(await provider.checkout(request)).toBe('https://checkout.stripe.com/c/1')
+  const { method, path, headers, body } = api.requests.at(-1) ?? {}
+  expect([method, path, headers?.authorization]).toEqual(['POST', '/v1/checkout/sessions', 'Bearer sk_test_1'])
+  expect(Object.fromEntries(new URLSearchParams(body))).toEqual({
+    mode: 'subscription',
+    'line_items[0][price]': 'price_plan',
+    'line_items[0][quantity]': '1',
+    client_reference_id: 'user-1',
+    customer_email: 'a@example.com',
+    'subscription_data[metadata][user_id]': 'user-1',
+    'subscription_data[metadata][kind]': 'plan',
+    success_url: 'https://site.example/account',
+    cancel_url: 'https://site.example/account',
+  })
+  await provider.checkout({ ...request, kind: 'addon', quantity: 2, email: null })
+  const addon = new URLSearchParams(api.requests.at(-1)?.body)
+  expect([addon.get('line_items[0][price]'), addon.get('line_items[0][quantity]')]).toEqual(['price_addon', '2'])
+  expect(addon.has('customer_email')).toBe(false)
+})
+
+const refunded = () => provider.parse(aStripeDelivery('charge.refunded', aCharge()))
+
+test('the invoice of a refunded charge is found by its payment', async () => {
+  api.answer = ({ path }) =>
+    path === '/v1/invoice_payments'
+      ? { json: { object: 'list', has_more: false, data: [{ id: 'inpay_1', invoice: aStripeInvoice('in_9') }] } }
+      : undefined
+  expect(await refunded()).toMatchObject({ fact: { action: 'refund', invoiceId: 'in_9', subscriptionId: 'sub_1' } })
+  expect(Object.fromEntries(api.requests.at(-1)?.query ?? [])).toEqual({
+    'payment[type]': 'payment_intent',
+    'payment[payment_intent]': 'pi_1',
+    limit: '1',
+    'expand[0]': 'data.invoice',
+  })
+  api.answer = () => ({ json: { object: 'list', has_more: false, data: [] } })
+  expect(await refunded()).toMatchObject({ meaning: 'ignored' })
+})
+
+test.each([
+  ['status 500', 'stripe answered 500'],
+  ['status 401', 'stripe answered 401'],
+  ['html', /^stripe (answered 200|could not be reached)/],
+  ['nothing', /^stripe (took too long to answer|could not be reached)$/],
+  ['hang up', 'stripe could not be reached'],
+] as const)('when it answers with %s, each question fails within its time, in a few words', async (how, words) => {
+  api.break(how)
+  const asked = how === 'nothing' ? impatient : provider
+  const parse = () => asked.parse(aStripeDelivery('charge.refunded', aCharge()))
+  for (const ask of [() => asked.checkout(request), () => asked.list(), parse]) {
+    const failure = await ask().catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(BillingProviderError)
+    expect((failure as Error).message).toMatch(words)
+    expect((failure as Error).message).not.toContain('sk_test')
+  }
+  api.break()
+})
+
+test('an answer that is not as documented is trouble, not a crash', async () => {
+  for (const json of [{}, { url: null }, { url: 'soon' }, { data: [{ id: 1 }], has_more: false }]) {
+    api.answer = () => ({ json })
+    await expect(provider.checkout(request)).rejects.toThrow(BillingProviderError)
+    await expect(provider.list()).rejects.toThrow(BillingProviderError)
+    await expect(refunded()).rejects.toThrow(BillingProviderError)
+  }
+})
+
+/** As they are in the list: with their invoices. */
+const inList = (id: string, attributes: object = {}, of: object = {}) =>
+  aStripeSubscription(id, { latest_invoice: aStripeInvoice('in_1', { status: 'paid' }), ...attributes }, of)
+
+test('the list holds every page, of every status, as it stands now', async () => {
+  const ids = Array.from({ length: 250 }, (_, index) => `sub_${index}`)
+  api.answer = listsOfStripe(ids.map((id) => inList(id)))
+  const [from, began] = [api.requests.length, Math.floor(Date.now() / 1000) * 1000]
+  const listed = await provider.list()
+  expect(listed.map(({ fact }) => fact.subscriptionId)).toEqual(ids)
+  expect(listed[0]).toMatchObject({
+    userRef: 'user-1',
+    fact: { action: 'activate', invoiceId: 'in_1', periodEnd: periodOfMarch.end * 1000 },
+  })
+  expect(listed[0]?.fact.at).toBeGreaterThanOrEqual(began)
+  const asked = api.requests.slice(from).map(({ query }) => [query.get('starting_after'), query.get('status')])
+  expect(asked).toEqual([null, 'sub_99', 'sub_199'].map((after) => [after, 'all']))
+})
+
+test.each([
+  [{ status: 'active' }, { action: 'activate', quantity: 2 }],
+  [
+    { status: 'active', cancel_at_period_end: true },
+    { action: 'cancelled', quantity: 2 },
+  ],
+  [{ status: 'canceled' }, { action: 'downgrade' }],
+  [{ status: 'paused' }, { action: 'downgrade' }],
+])('add-ons with %j are listed as %j', async (attributes, told) => {
+  api.answer = listsOfStripe([inList('sub_1', attributes, { price: 'price_addon', quantity: 2 })])
+  const [seen] = await provider.list()
+  expect(seen?.fact).toMatchObject({ kind: 'addon', ...told })
+})
+
+test('one that is past due counts from when its invoice was due', async () => {
+  const due = aStripeInvoice('in_2', { status: 'open', status_transitions: { finalized_at: 1_772_500_000 } })
+  api.answer = listsOfStripe([inList('sub_1', { status: 'past_due', latest_invoice: due })])
+  const [seen] = await provider.list()
+  expect(seen?.fact).toMatchObject({ action: 'payment_failed', at: 1_772_500_000_000, invoiceId: 'in_2' })
+  expect(await provider.list()).toEqual([seen])
+})
+
+test('what was not paid for yet, and what is something else, is not in the list', async () => {
+  const other = inList('sub_2', {}, { price: 'other', metadata: {} })
+  api.answer = listsOfStripe([inList('sub_1', { status: 'incomplete' }), other])
+  expect(await provider.list()).toEqual([])
+})
+
+test.each([
+  ['brings the same again and again', [inList('sub_1')], true],
+  ['is empty and has more', [], true],
+  ['holds one twice', [inList('sub_1'), inList('sub_1')], false],
+  ['does not say whether there is more', [inList('sub_1')], undefined],
+  ['holds one that is none', [{ id: 'sub_1' }], false],
+])('a list that %s is none', async (_what, data, has_more) => {
+  api.answer = () => ({ json: { object: 'list', data, has_more } })
+  await expect(provider.list()).rejects.toThrow(BillingProviderError)
+})
+
+test('a page that fails makes the whole list fail', async () => {
+  api.answer = listsOfStripe(Array.from({ length: 150 }, (_, index) => inList(`sub_${index}`)))
+  api.break('status 500', ({ query }) => query.has('starting_after'))
+  await expect(provider.list()).rejects.toThrow('stripe answered 500')
+  api.break()
+})

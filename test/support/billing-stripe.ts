@@ -1,0 +1,146 @@
+/** Stripe as its documentation shows it: what its webhooks hold, and an API in its place. */
+import Stripe from 'stripe'
+import type { WebhookDelivery } from '../../providers/billing/provider.ts'
+
+export const stripeConfig = {
+  apiKey: 'sk_test_1',
+  planPriceId: 'price_plan',
+  addonPriceId: 'price_addon',
+  secrets: ['whsec_stripe_1'],
+}
+
+/** 1 March to 1 April 2026, 10:00 UTC, in seconds as all of Stripe's times. */
+export const periodOfMarch = { start: 1_772_359_200, end: 1_775_037_600 }
+
+interface Of {
+  readonly price?: string
+  readonly quantity?: number
+  readonly metadata?: object
+}
+
+type Attributes = Readonly<Record<string, unknown>>
+
+/** A subscription of the plan, bought through our checkout by user-1. */
+export const aStripeSubscription = (
+  id: string,
+  attributes: Attributes = {},
+  { price = 'price_plan', quantity = 1, metadata = { user_id: 'user-1', kind: 'plan' } }: Of = {},
+) => ({
+  id,
+  object: 'subscription',
+  status: 'active',
+  cancel_at: null,
+  cancel_at_period_end: false,
+  canceled_at: null,
+  ended_at: null,
+  collection_method: 'charge_automatically',
+  created: periodOfMarch.start,
+  currency: 'usd',
+  customer: 'cus_1',
+  items: {
+    object: 'list',
+    has_more: false,
+    data: [
+      {
+        id: 'si_1',
+        object: 'subscription_item',
+        current_period_start: periodOfMarch.start,
+        current_period_end: periodOfMarch.end,
+        price: { id: price, object: 'price', type: 'recurring' },
+        quantity,
+        subscription: id,
+      },
+    ],
+  },
+  latest_invoice: 'in_1',
+  livemode: false,
+  metadata,
+  ...attributes,
+})
+
+/** An invoice of subscription sub_1, for March. */
+export const aStripeInvoice = (
+  id: string,
+  attributes: Attributes = {},
+  { price = 'price_plan', metadata = { user_id: 'user-1', kind: 'plan' } }: Of = {},
+) => ({
+  id,
+  object: 'invoice',
+  billing_reason: 'subscription_cycle',
+  created: periodOfMarch.start,
+  status: 'paid',
+  total: 999,
+  lines: {
+    object: 'list',
+    data: [
+      {
+        id: 'il_1',
+        object: 'line_item',
+        amount: 999,
+        period: periodOfMarch,
+        parent: { type: 'subscription_item_details', subscription_item_details: { proration: false } },
+        pricing: { type: 'price_details', price_details: { price, product: 'prod_1' } },
+      },
+    ],
+  },
+  parent: {
+    type: 'subscription_details',
+    quote_details: null,
+    subscription_details: { metadata, subscription: 'sub_1' },
+  },
+  ...attributes,
+})
+
+export const aCharge = (attributes: Attributes = {}) => ({
+  id: 'ch_1',
+  object: 'charge',
+  amount: 999,
+  amount_refunded: 999,
+  payment_intent: 'pi_1',
+  refunded: true,
+  ...attributes,
+})
+
+export const aDispute = (attributes: Attributes = {}) => ({
+  id: 'dp_1',
+  object: 'dispute',
+  amount: 999,
+  charge: 'ch_1',
+  payment_intent: 'pi_1',
+  reason: 'fraudulent',
+  status: 'needs_response',
+  ...attributes,
+})
+
+/** When the events of the tests happened, in seconds. */
+export const happenedAt = 1_772_400_000
+
+/** As it comes: signed by Stripe's own helper. */
+export function aStripeDelivery(type: unknown, object: unknown, envelope: Attributes = {}): WebhookDelivery {
+  const event = {
+    id: 'evt_1',
+    object: 'event',
+    api_version: Stripe.API_VERSION,
+    created: happenedAt,
+    type,
+    data: { object },
+  }
+  return signedByStripe(JSON.stringify({ ...event, ...envelope }))
+}
+
+export function signedByStripe(payload: string): WebhookDelivery {
+  const [secret = ''] = stripeConfig.secrets
+  const header = new Stripe(stripeConfig.apiKey).webhooks.generateTestHeaderString({ payload, secret })
+  return { headers: { 'stripe-signature': header }, body: Buffer.from(payload) }
+}
+
+/** Answers lists of these in pages as they ask for them. */
+export function listsOfStripe(subscriptions: readonly { readonly id: string }[]) {
+  return ({ path, query }: { readonly path: string; readonly query: URLSearchParams }) => {
+    if (path !== '/v1/subscriptions') return undefined
+    const from = subscriptions.findIndex(({ id }) => id === query.get('starting_after')) + 1
+    const size = Number(query.get('limit'))
+    const data = subscriptions.slice(from, from + size)
+    return { json: { object: 'list', url: path, data, has_more: from + size < subscriptions.length } }
+  }
+}
