@@ -169,8 +169,11 @@ export const later = <T>(known: T | null, told: T | null, rankOf: (one: T) => Ra
 
 /** The list, in the order of its names, with the item in the place of the one that has its name. */
 export function placed<T>(list: readonly T[], item: T, nameOf: (one: T) => Rank): readonly T[] {
-  const others = list.filter((one) => compare(nameOf(one), nameOf(item)) !== 0)
-  return [...others, item].sort((one, other) => compare(nameOf(one), nameOf(other)))
+  const name = nameOf(item)
+  const place = list.findIndex((one) => compare(nameOf(one), name) >= 0)
+  if (place < 0) return [...list, item]
+  const isReplaced = compare(nameOf(list[place] as T), name) === 0
+  return list.toSpliced(place, isReplaced ? 1 : 0, item)
 }
 
 /** The known value when no part of the next one differs. */

@@ -147,7 +147,7 @@ describe('a provider that tells payments by invoice, and again and again without
   })
 
   test('keeps it when the payment of an older period is refunded', () => {
-    const renewed = [...month, snapshot(monthLater, twoMonthsLater)]
+    const renewed = [...month, snapshot(monthLater + 5, twoMonthsLater)]
     expect(plan(monthLater + day, ...renewed, refund(monthLater + day, 'i1'))).toBe('paid active 0')
     expect(plan(monthLater + day, ...renewed, paid(monthLater, 'i2'), refund(monthLater + day, 'i2'))).toBe(
       'free none 0',

@@ -56,6 +56,7 @@ describe('each of the seven things that a provider tells, by itself', () => {
       isPlainlyFree: false,
     })
     expect(plan(begin + 400 * day, firstMonth)).toBe('paid active 0')
+    expect(standing(begin, { ...firstMonth, quantity: 3 })).toEqual(standing(begin, firstMonth))
   })
 
   test('update_addon: the add-ons are as many, whether there is a plan or not', () => {
@@ -154,6 +155,8 @@ describe('the status of a subscription', () => {
     const pastDue = [firstMonth, fact('payment_failed', begin)]
     expect(plan(begin, ...two, ...pastDue)).toBe('paid past_due 0')
     expect(plan(begin, ...two, ...pastDue, fact('activate', begin, { subscriptionId: 'c' }))).toBe('paid active 0')
+    const [soon, late] = [fact('cancelled', begin), fact('cancelled', begin + day, { subscriptionId: 'z' })]
+    expect(standing(begin + day, soon, late).endsAt).toBe(monthLater + day)
     const elsewhere = { ...secondMonth, subscriptionId: 'plan-0' }
     expect(standing(begin, firstMonth, elsewhere)).toMatchObject({ periodStart: monthLater, periodEnd: twoMonthsLater })
     expect(standing(begin, secondMonth, { ...firstMonth, subscriptionId: 'plan-0' }).periodEnd).toBe(twoMonthsLater)
