@@ -106,14 +106,19 @@ export function paperRelays(): { around: () => RelayProvider; instanceOf(session
 
 let areSignalsLeft = false
 
+/** Before anything of the Temporal SDK's native part is used in this process. */
+export function leaveSignalsOnce(): void {
+  if (!areSignalsLeft) leaveSignalsAlone(createLog('worker', 'fatal'))
+  areSignalsLeft = true
+}
+
 /** A worker in this process; it ends with the tests of the file, or when it is asked to. */
 export async function startTestWorker(
   api: TestApi,
   around?: (provider: RelayProvider) => RelayProvider,
 ): Promise<Lifecycle> {
   const log = createLog('worker', 'fatal')
-  if (!areSignalsLeft) leaveSignalsAlone(log)
-  areSignalsLeft = true
+  leaveSignalsOnce()
   const life = new Lifecycle(log)
   const { config } = api.services
   const sql = life.hold('database', connectPostgres(config.database.url, 5), (it) => it.end({ timeout: 5 }))

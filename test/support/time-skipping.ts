@@ -1,0 +1,43 @@
+/** The whole service on a Temporal in which hours pass at once, and only when a test lets them. */
+import { TestWorkflowEnvironment } from '@temporalio/testing'
+import { searchAttributes } from '../../platform/temporal.ts'
+import { atEnd } from './at-end.ts'
+import { leaveSignalsOnce, paperRelays, startService, type TestService } from './relays.ts'
+import { patient } from './subscribers.ts'
+import { findTestServer } from './temporal-test-server.ts'
+
+const keyword = 2
+
+export interface SkippingService {
+  readonly service: TestService
+  readonly paper: ReturnType<typeof paperRelays>
+  /** The time there, in milliseconds since 1970. */
+  now(): Promise<number>
+  /** Lets that much time pass there. Everything that falls due meanwhile happens in its order. */
+  pass(millis: number): Promise<void>
+}
+
+/** Starts it for the tests of a file, which have to run one after the other: its time is everybody's. */
+export async function startSkippingService(): Promise<SkippingService> {
+  const path = await findTestServer((text) => process.stderr.write(`[time skipping] ${text}\n`))
+  leaveSignalsOnce()
+  const environment = await TestWorkflowEnvironment.createTimeSkipping({
+    server: { executable: { type: 'existing-path', path } },
+  })
+  atEnd(() => environment.teardown())
+  // It can't say which ones it has, as the worker asks it.
+  await environment.connection.operatorService.addSearchAttributes({
+    namespace: 'default',
+    searchAttributes: Object.fromEntries(searchAttributes.map((name) => [name, keyword])),
+  })
+  const paper = paperRelays()
+  // A relay's own longest duration counts from its row, which is of today however much time has passed there.
+  const variables = { ...patient, TEMPORAL_ADDRESS: environment.address, SVC_RELAY_MAX_SESSION_SECONDS: '2592000' }
+  const service = await startService({ variables, around: paper.around })
+  return {
+    service,
+    paper,
+    now: async () => Number(await environment.currentTimeMs()),
+    pass: (millis) => environment.sleep(millis),
+  }
+}

@@ -1,0 +1,151 @@
+/** Subscriptions over true hours, which pass at once: the deadlines themselves, where other tests date events back. */
+import { beforeAll, expect, test } from 'vitest'
+import { operator } from '../support/relays.ts'
+import {
+  addonsOf,
+  fateOf,
+  graceMillis,
+  hour,
+  newPaidSubscriber,
+  newSubscriber,
+  onAir,
+  type Subscriber,
+  untilCutOff,
+} from '../support/subscribers.ts'
+import { type SkippingService, startSkippingService } from '../support/time-skipping.ts'
+
+let at: SkippingService
+beforeAll(async () => {
+  at = await startSkippingService()
+}, 300_000)
+
+const second = 1000
+const paid = async (data: { addons?: number } = {}) =>
+  newPaidSubscriber(at.service, at.paper, { ...data, since: await at.now() })
+const isFree = ({ plan_tier }: { plan_tier: string }) => plan_tier === 'free'
+const withStatus = (status: string) => (plan: { plan_status: string }) => plan.plan_status === status
+
+/** Resolves at that time there, once everything that fell due has happened. */
+async function passUntil(time: number) {
+  await at.pass(Math.max(0, time - (await at.now())))
+}
+
+async function fail(subscriber: Subscriber): Promise<number> {
+  const failedAt = await at.now()
+  await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+  await subscriber.until(withStatus('past_due'))
+  return failedAt
+}
+
+test('a plan whose payment failed is paid at 47:59:59, and at 48:00:00 free with its relays ordered off', async () => {
+  const subscriber = await paid()
+  const endsAt = (await fail(subscriber)) + graceMillis
+  await passUntil(endsAt - hour)
+  const relay = await subscriber.relay()
+  await passUntil(endsAt - second)
+  expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
+  expect(await fateOf(at.service, relay)).toEqual(onAir)
+  await passUntil(endsAt)
+  await subscriber.until(isFree)
+  await untilCutOff(at.service, relay)
+  const [row] = await at.service.api.sql<{ at: string }[]>`
+    select detail ->> 'at' as at from audit_entries
+    where user_id = ${subscriber.userId} and action = 'plan_changed' and detail ->> 'plan_tier' = 'free'`
+  const lateness = Date.parse(row?.at ?? '') - endsAt
+  expect(lateness).toBeGreaterThanOrEqual(0)
+  expect(lateness).toBeLessThan(second)
+})
+
+test('however often the payment fails again within the 48 hours, they end when they would have', async () => {
+  const subscriber = await paid()
+  const endsAt = (await fail(subscriber)) + graceMillis
+  for (const hours of [24, 47]) {
+    await passUntil(endsAt - graceMillis + hours * hour)
+    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, await at.now())
+  }
+  await passUntil(endsAt - second)
+  expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', payment_grace_ends_at: new Date(endsAt) })
+  await passUntil(endsAt)
+  await subscriber.until(isFree)
+})
+
+test('a payment at 47:59:50 keeps plan and relay, days later too', async () => {
+  const subscriber = await paid()
+  const endsAt = (await fail(subscriber)) + graceMillis
+  await passUntil(endsAt - 10 * second)
+  const relay = await subscriber.relay()
+  await subscriber.told('payment.recovered', { invoice_id: 'inv_2' }, await at.now())
+  await subscriber.until(withStatus('active'))
+  await passUntil(endsAt + 72 * hour)
+  expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+  expect(await fateOf(at.service, relay)).toEqual(onAir)
+})
+
+test('a payment at 50 hours gives the plan and its add-ons back, and restarts no relay', async () => {
+  const subscriber = await paid({ addons: 2 })
+  const failedAt = await fail(subscriber)
+  const relay = await subscriber.relay()
+  await passUntil(failedAt + graceMillis)
+  await untilCutOff(at.service, relay)
+  await passUntil(failedAt + 50 * hour)
+  await subscriber.told('payment.recovered', { invoice_id: 'inv_2' }, await at.now())
+  expect(await subscriber.until(withStatus('active'))).toMatchObject({ plan_tier: 'paid', addons: 2 })
+  expect((await subscriber.active()).sessions).toEqual([])
+})
+
+test('a new subscription within the 48 hours outlives the end of the old one', async () => {
+  const subscriber = await paid()
+  const endsAt = (await fail(subscriber)) + graceMillis
+  await passUntil(endsAt - 24 * hour)
+  const subscription_id = `${subscriber.subscriptionId}_new`
+  await subscriber.told('subscription.activated', { subscription_id }, await at.now())
+  await subscriber.until(withStatus('active'))
+  await passUntil(endsAt + hour)
+  expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+})
+
+test('a cancelled plan lasts until its period ends, and within the 48 hours until the earlier of both', async () => {
+  const [one, other] = [await paid(), await paid()]
+  await fail(one)
+  const began = await at.now()
+  const until = (hours: number) => ({ period_end: new Date(began + hours * hour).toISOString() })
+  await one.told('subscription.cancelled', until(10), began)
+  await other.told('subscription.cancelled', until(7 * 24), began)
+  for (const subscriber of [one, other]) await subscriber.until((plan) => plan.plan_until !== null)
+  await passUntil(began + 10 * hour - second)
+  expect(await one.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
+  await passUntil(began + 10 * hour)
+  await one.until(isFree)
+  await passUntil(began + 7 * 24 * hour - second)
+  expect(await other.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'cancelled' })
+  await passUntil(began + 7 * 24 * hour)
+  await other.until(isFree)
+})
+
+test('fewer add-ons leave the newest relays half an hour', async () => {
+  const subscriber = await paid({ addons: 3 })
+  const relays = []
+  for (let count = 0; count < 4; count += 1) relays.push(await subscriber.relay())
+  await subscriber.told('addon.updated', { subscription_id: addonsOf(subscriber), quantity: 1 }, await at.now())
+  const endsAt = (await subscriber.until((plan) => plan.surplus_ends_at !== null)).surplus_ends_at?.getTime() ?? 0
+  expect(Math.abs(endsAt - (await at.now()) - hour / 2)).toBeLessThan(10 * second)
+  await passUntil(endsAt - second)
+  for (const relay of relays) expect(await fateOf(at.service, relay)).toEqual(onAir)
+  await passUntil(endsAt)
+  for (const relay of relays.slice(2)) await untilCutOff(at.service, relay)
+  for (const relay of relays.slice(0, 2)) expect(await fateOf(at.service, relay)).toEqual(onAir)
+})
+
+test('a plan that was given until a day ends on that day, with its relay', async () => {
+  const subscriber = await newSubscriber(at.service, at.paper)
+  const until = (await at.now()) + 3 * 24 * hour
+  const body = { plan_tier: 'paid', until: new Date(until).toISOString() }
+  await at.service.api.post(`/admin/users/${subscriber.userId}/grant`, body, { headers: operator })
+  await passUntil(until - hour)
+  const relay = await subscriber.relay()
+  await passUntil(until - second)
+  expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_until: new Date(until) })
+  await passUntil(until)
+  await subscriber.until(isFree)
+  await untilCutOff(at.service, relay)
+})
