@@ -27,10 +27,12 @@ export function reportOf(
   ])
   const told = dryRun ? 'A dry run: nothing is told.' : `Told to their actors: ${applied}.`
   return [
-    `${provider} lists ${listed} subscriptions; ${changes.length} differ from ours.`,
+    `Subscriptions at ${provider}: ${listed}. Different from ours: ${changes.length}.`,
     ...(rows.length > 0 ? ['', ...table([[...columns], ...rows]), ''] : []),
     ...(unknown.length > 0 ? [`Nobody is known to have: ${unknown.join(', ')}.`] : []),
-    ...(held > 0 ? [`${held} wait for the next round: so many at once are rather a mistake than lost webhooks.`] : []),
+    ...(held > 0
+      ? [`Waiting for the next round: ${held}. So many at once are rather a mistake than lost webhooks.`]
+      : []),
     told,
     '',
   ].join('\n')
