@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, type GivenUser, outcome } from '../support/api.ts'
+import {
+  billingEvent,
+  type EventPage,
+  type EventView,
+  eventOf,
+  eventPage,
+  type SandboxSender,
+  sandboxSender,
+} from '../support/billing.ts'
+import { eventually, operator, paperRelays, startService, type TestService } from '../support/relays.ts'
+
+let service: TestService
+let provider: SandboxSender
+beforeAll(async () => {
+  service = await startService({ around: paperRelays().around })
+  provider = sandboxSender(service.api)
+})
+
+const list = (query = '') => service.api.get<EventPage>(`/admin/billing/events${query}`, { headers: operator })
+const replay = (id: string): Promise<Answer<{ event: EventView }>> =>
+  service.api.post<{ event: EventView }>(`/admin/billing/events/${id}/replay`, undefined, { headers: operator })
+
+/** Sends it and answers it as operators see it. */
+const sent = async (event: Parameters<SandboxSender['send']>[0]): Promise<EventView> => {
+  const id = randomUUID()
+  expect((await provider.send(event, { id })).status).toBe(200)
+  const seen = await eventOf(service.api, id)
+  if (!seen) throw new Error('taken, but not to be seen')
+  return seen
+}
+
+const until = (event: EventView, status: string) =>
+  eventually(
+    () => eventOf(service.api, event.event_key),
+    (seen) => seen?.status === status,
+  )
+
+const auditOf = async (action: string, userId: string) =>
+  (
+    await service.api.get<{ entries: { action: string; actor: string; detail: object }[] }>(
+      `/admin/audit?user_id=${userId}`,
+      { headers: operator },
+    )
+  ).body.entries.filter((entry) => entry.action === action)
+
+const planOf = async (user: GivenUser) =>
+  (await service.api.get<{ plan_tier: string; plan_status: string }>('/billing/subscription', { bearer: user.bearer }))
+    .body
+
+describe('the list of events', () => {
+  test('is for operators only', async () => {
+    expect(outcome(await service.api.get('/admin/billing/events'))).toEqual([401, 'invalid_operator'])
+    const { bearer } = await service.api.given.user()
+    expect(outcome(await service.api.get('/admin/billing/events', { bearer }))).toEqual([401, 'invalid_operator'])
+    expect(outcome(await service.api.post(`/admin/billing/events/${randomUUID()}/replay`))).toEqual([
+      401,
+      'invalid_operator',
+    ])
+  })
+
+  test('is the newest first, page by page, and its pages hold still while new events come', async () => {
+    const before = (await eventPage(service.api)).events.map((event) => event.event_key)
+    const keys: string[] = []
+    for (let count = 0; count < 110; count += 1) keys.unshift((await sent('a parked one')).event_key)
+    const pages = [await list()]
+    for (let cursor = pages[0]?.body.next_cursor; cursor; cursor = pages.at(-1)?.body.next_cursor) {
+      await sent('one that comes while somebody reads')
+      pages.push(await list(`?cursor=${cursor}`))
+    }
+    expect(pages.map((page) => page.status)).toEqual(pages.map(() => 200))
+    expect(pages.slice(0, 2).map((page) => page.body.events.length)).toEqual([50, 50])
+    const seen = pages.flatMap((page) => page.body.events.map((event) => event.event_key))
+    expect(seen).toEqual([...keys, ...before])
+  })
+
+  test.each(['pending', 'applied', 'ignored', 'parked', 'dead'])(
+    'has only those that are %s when they are asked for',
+    async (status) => {
+      const { sql } = service.api
+      const fact = sql.json({ key: status })
+      await sql`
+      insert into billing_events (provider, event_key, type, action, fact, body, status)
+      values ('stripe', ${`one that is ${status}`}, 'x', 'refund', ${fact}, '', ${status})`
+      const { events } = (await list(`?status=${status}`)).body
+      expect(new Set(events.map((event) => event.status))).toEqual(new Set([status]))
+      expect(events.some((event) => event.event_key === `one that is ${status}`)).toBe(true)
+    },
+  )
+
+  test.each(['?status=lost', '?status=', '?status=parked&status=dead', '?cursor=1', '?cursor=%00', '?cursor='])(
+    'refuses %s',
+    async (query) => {
+      expect(outcome(await list(query))).toEqual([400, 'invalid_request'])
+    },
+  )
+})
+
+describe('a replay', () => {
+  /** An event of the account that was kept by a version that understood it otherwise. */
+  const asUnderstoodBefore = async (status: 'ignored' | 'parked' | 'dead', error: string | null) => {
+    const user = await service.api.given.user()
+    const event = await sent(billingEvent('subscription.activated', { subscription_id: `sub_${randomUUID()}` }))
+    const bytes = JSON.stringify(billingEvent('subscription.activated', { user_id: user.userId }))
+    await service.api.sql`
+      update billing_events set status = ${status}, error = ${error}, action = null, fact = null, user_ref = null,
+        subscription_id = null, occurred_at = null, body = ${Buffer.from(bytes)}
+      where id = ${event.id}`
+    return { user, event }
+  }
+
+  test.each([
+    ['that was parked as unreadable', 'parked', 'type: Invalid option'],
+    ['that was nothing to us', 'ignored', null],
+    ['that was given up', 'dead', 'no such account'],
+  ] as const)('reads an event again %s, and its account takes it', async (_, status, error) => {
+    const { user, event } = await asUnderstoodBefore(status, error)
+    const { status: answered, body } = await replay(event.id)
+    expect(answered).toBe(200)
+    expect(body.event).toEqual({
+      ...event,
+      action: 'activate',
+      user_id: user.userId,
+      status: expect.stringMatching(/^(pending|applied)$/),
+      occurred_at: expect.any(String),
+      error: null,
+    })
+    await until(event, 'applied')
+    expect(await planOf(user)).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    expect(await auditOf('billing_event_replayed', user.userId)).toMatchObject([
+      { actor: 'operator', detail: { event_id: event.id } },
+    ])
+  })
+
+  test('of one that can not be read leaves it parked, and tells why', async () => {
+    const event = await sent('no event')
+    expect((await replay(event.id)).body.event).toEqual(event)
+    expect(event).toMatchObject({ status: 'parked', error: 'body: no JSON in UTF-8' })
+  })
+
+  test('of one whose account is still unknown leaves it parked', async () => {
+    const event = await sent(billingEvent('subscription.activated', { user_id: randomUUID() }))
+    expect((await replay(event.id)).body.event).toEqual(event)
+  })
+
+  test('of one that was applied has no second effect, however many come at once', async () => {
+    const user = await service.api.given.user()
+    const event = await sent(billingEvent('subscription.activated', { user_id: user.userId }))
+    await until(event, 'applied')
+    const { sql } = service.api
+    const applied = () => sql`select applied_at, body, fact from billing_events where id = ${event.id}`
+    const before = await applied()
+    const answers = await Promise.all(Array.from({ length: 12 }, () => replay(event.id)))
+    expect(answers.map((answer) => [answer.status, answer.body.event.id])).toEqual(answers.map(() => [200, event.id]))
+    await until(event, 'applied')
+    expect(await applied()).toEqual(before)
+    expect(await eventOf(service.api, event.event_key)).toEqual({ ...event, status: 'applied' })
+    expect(await auditOf('plan_changed', user.userId)).toHaveLength(1)
+    expect(await auditOf('billing_event_replayed', user.userId)).toHaveLength(12)
+  })
+
+  test('of older news does not take back what was told later', async () => {
+    const user = await service.api.given.user()
+    const subscription_id = `sub_${randomUUID()}`
+    const of = { user_id: user.userId, subscription_id }
+    const older = await sent(billingEvent('subscription.activated', of, Date.now() - 2000))
+    await until(older, 'applied')
+    await until(await sent(billingEvent('subscription.downgraded', of, Date.now() - 1000)), 'applied')
+    await replay(older.id)
+    await until(older, 'applied')
+    expect(await planOf(user)).toMatchObject({ plan_tier: 'free' })
+  })
+
+  test("of an operator's own grant, which has no bytes, has no second effect either", async () => {
+    const user = await service.api.given.user()
+    await service.api.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid' }, { headers: operator })
+    const grant = (await list()).body.events.find((event) => event.user_id === user.userId)
+    if (!grant) throw new Error('no event of the grant')
+    expect((await replay(grant.id)).status).toBe(200)
+    await until(grant, 'applied')
+    expect(await auditOf('plan_changed', user.userId)).toHaveLength(1)
+    expect(await planOf(user)).toMatchObject({ plan_tier: 'paid' })
+  })
+
+  test('of what another provider sent, which can not be read here, leaves it as it is', async () => {
+    const [row] = await service.api.sql<{ id: string }[]>`
+      insert into billing_events (provider, event_key, type, body, status, error)
+      values ('stripe', 'evt_1', 'customer.created', '{}', 'parked', 'why') returning id`
+    expect((await replay(row?.id ?? '')).body.event).toMatchObject({
+      provider: 'stripe',
+      status: 'parked',
+      error: 'why',
+    })
+  })
+
+  test.each([randomUUID(), '1', '%00', 'x'.repeat(300)])('of %s finds nothing', async (id) => {
+    expect(outcome(await replay(id))).toEqual([404, 'not_found'])
+  })
+})
