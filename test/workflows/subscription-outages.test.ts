@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
+import type { SessionView } from '../../api/relay-session-view.ts'
+import type { Lifecycle } from '../../platform/lifecycle.ts'
+import { operator, paperRelays, passageTo, startService, startTestWorker, type TestService } from '../support/relays.ts'
+import {
+  fateOf,
+  graceMillis,
+  newPaidSubscriber,
+  newSubscriber,
+  onAir,
+  patient,
+  type Subscriber,
+  untilCutOff,
+} from '../support/subscribers.ts'
+
+/** From the failure that is told to the end of its 48 hours: the service is gone by then, and back only afterwards. */
+const leftMillis = 6000
+
+const paper = paperRelays()
+let service: TestService
+let worker: Lifecycle
+let passage: Awaited<ReturnType<typeof passageTo>>
+
+beforeAll(async () => {
+  passage = await passageTo(`http://${inject('temporalAddress')}`)
+  const variables = { ...patient, TEMPORAL_ADDRESS: new URL(passage.url).host }
+  service = await startService({ variables, around: paper.around, worker: false })
+  worker = await startTestWorker(service.api, paper.around)
+})
+
+interface Debtor extends Subscriber {
+  readonly onAirSince: SessionView
+  readonly graceEndsAt: number
+}
+
+/** Somebody with a relay on the air whose payment failed almost 48 hours ago. */
+async function debtor(): Promise<Debtor> {
+  const subscriber = await newPaidSubscriber(service, paper)
+  const relay = await subscriber.relay()
+  const failedAt = Date.now() - graceMillis + leftMillis
+  await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+  await subscriber.until((plan) => plan.plan_status === 'past_due')
+  return { ...subscriber, onAirSince: relay, graceEndsAt: failedAt + graceMillis }
+}
+
+const grant = async ({ userId }: Subscriber) =>
+  service.api.post<{ entitlement: { plan_tier: string } }>(
+    `/admin/users/${userId}/grant`,
+    { plan_tier: 'paid' },
+    { headers: operator },
+  )
+
+const statusesHad = async (subscriber: Subscriber) =>
+  (await subscriber.plansHad()).map((had) => `${had.plan_tier} ${had.plan_status}`)
+
+const outages = [
+  {
+    name: 'no worker is there',
+    begin: () => worker.stop(),
+    end: async () => {
+      worker = await startTestWorker(service.api, paper.around)
+    },
+  },
+  { name: 'Temporal is away', begin: () => passage.block(), end: () => passage.open() },
+]
+
+describe.each(outages)('when 48 hours end while $name', ({ begin, end }) => {
+  let late: Debtor
+  let payer: Debtor
+  let latePayer: Debtor
+  let friend: Subscriber
+  let granted: Awaited<ReturnType<typeof grant>>
+
+  beforeAll(async () => {
+    ;[late, payer, latePayer, friend] = await Promise.all([debtor(), debtor(), debtor(), newSubscriber(service, paper)])
+    await begin()
+    const answer = grant(friend)
+    await payer.told('payment.recovered', { invoice_id: 'inv_2' })
+    await sleep(Math.max(0, latePayer.graceEndsAt + 100 - Date.now()))
+    await latePayer.told('payment.recovered', { invoice_id: 'inv_2' })
+    granted = await answer
+    await end()
+  })
+
+  test('the plan ends within seconds of the return, and its relay with it', async () => {
+    await late.until((plan) => plan.plan_tier === 'free', 10)
+    await untilCutOff(service, late.onAirSince, 10)
+    expect(await statusesHad(late)).toEqual(['paid active', 'paid past_due', 'free none'])
+  })
+
+  test('a payment that was accepted meanwhile counts: nothing ends, not for a moment', async () => {
+    for (const one of [payer, latePayer]) {
+      await one.until((plan) => plan.plan_status === 'active', 10)
+      expect(await statusesHad(one)).toEqual(['paid active', 'paid past_due', 'paid active'])
+      expect(await fateOf(service, one.onAirSince)).toEqual(onAir)
+    }
+  })
+
+  test('a grant is answered with what was so far, and carried out afterwards', async () => {
+    expect(granted.status).toBe(200)
+    expect(granted.body.entitlement.plan_tier).toBe('free')
+    await friend.until((plan) => plan.plan_tier === 'paid', 10)
+  })
+})
