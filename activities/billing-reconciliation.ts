@@ -67,7 +67,7 @@ export async function reconcile({ sql, provider, log, dryRun = false }: Needs): 
   const applied = dryRun ? 0 : told
   const figures = { provider: provider.name, listed: listed.length, differ: changes.length, applied, held }
   if (held > 0) log.error(figures, 'too many subscriptions differ from the list of the billing provider: some wait')
-  else if (changes.length > 0) log.warn(figures, 'subscriptions differed from the list of the billing provider')
+  else if (told > 0) log.warn(figures, 'subscriptions differ from the list of the billing provider')
   if (unknown.length > 0)
     log.warn({ provider: provider.name, subscriptions: unknown.slice(0, 20) }, 'nobody is known to have them')
   return { listed: listed.length, changes, applied, held, unknown }

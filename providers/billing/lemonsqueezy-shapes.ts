@@ -1,9 +1,8 @@
 /** Lemon Squeezy's objects, as far as they mean something to us, and what a subscription of theirs says. */
 import { z } from 'zod'
 import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
-import { clampQuantity, storable } from './payload.ts'
+import { clampQuantity, storable, timeText } from './payload.ts'
 
-const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))
 const number = z.union([z.int(), storable(200)]).transform(String)
 
 /** What each of their statuses means. */
@@ -23,10 +22,10 @@ export const LemonSqueezySubscription = z.object({
     variant_id: number,
     status: z.enum(Object.keys(actions) as [keyof typeof actions]),
     first_subscription_item: z.object({ quantity: z.int() }).nullish(),
-    renews_at: time.nullish(),
-    ends_at: time.nullish(),
-    created_at: time,
-    updated_at: time,
+    renews_at: timeText.nullish(),
+    ends_at: timeText.nullish(),
+    created_at: timeText,
+    updated_at: timeText,
   }),
 })
 
@@ -37,7 +36,7 @@ export const LemonSqueezyInvoice = z.object({
     status: z.string().nullish(),
     total: z.number().nullish(),
     refunded_amount: z.number().nullish(),
-    updated_at: time,
+    updated_at: timeText,
   }),
 })
 

@@ -21,6 +21,21 @@ export const storable = (lengthMax: number) =>
     .max(lengthMax)
     .refine((text) => !/[\p{Cc}\p{Surrogate}]/u.test(text), 'holds a control character or half of a character')
 
+/** From 1970 to 9998: outside of it dates are written in ways that a row does not take. */
+const instant = z.number().min(0).max(Date.UTC(9999, 0))
+
+/** RFC 3339 to milliseconds. */
+export const timeText = z.iso
+  .datetime({ offset: true })
+  .transform((text) => Date.parse(text))
+  .pipe(instant)
+
+/** Seconds since 1970 to milliseconds. */
+export const timeSeconds = z
+  .int()
+  .transform((seconds) => seconds * 1000)
+  .pipe(instant)
+
 /** The provider's name for what happened; empty when it is none that a row can hold. */
 export const typeOf = (claimed: unknown): string => storable(200).safeParse(claimed).data ?? ''
 

@@ -1,7 +1,7 @@
 /** The sandbox's webhooks: what a body says. Written down in the api's contract, so that anybody can send one. */
 import { z } from 'zod'
 import type { BillingAction } from '../../platform/billing-fact.ts'
-import { clampQuantity, factOf, readJson, storable, typeOf, userRefOf, whyNot } from './payload.ts'
+import { clampQuantity, factOf, readJson, storable, timeText, typeOf, userRefOf, whyNot } from './payload.ts'
 import type { ParsedEvent, WebhookDelivery } from './provider.ts'
 
 export const sandboxActions = {
@@ -16,12 +16,11 @@ export const sandboxActions = {
 
 export type SandboxEventType = keyof typeof sandboxActions
 
-const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))
-const optionalTime = time.nullish().transform((at) => at ?? null)
+const optionalTime = timeText.nullish().transform((at) => at ?? null)
 
 const Body = z.object({
   type: z.enum(Object.keys(sandboxActions) as [SandboxEventType]),
-  occurred_at: time,
+  occurred_at: timeText,
   data: z
     .object({
       user_id: storable(200).nullish(),

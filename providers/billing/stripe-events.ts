@@ -1,7 +1,7 @@
 /** Stripe's webhooks: what each event says to us. docs/billing.md has the same as a table. */
 import { z } from 'zod'
 import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
-import { factOf, readJson, sha256, typeOf, whyNot } from './payload.ts'
+import { factOf, readJson, sha256, timeSeconds, typeOf, whyNot } from './payload.ts'
 import type { ParsedEvent, WebhookDelivery } from './provider.ts'
 import {
   kindOfPrices,
@@ -12,7 +12,6 @@ import {
   StripeSubscription,
   stripeActionOf,
   stripeSnapshotOf,
-  stripeTime,
   userOf,
 } from './stripe-shapes.ts'
 
@@ -33,7 +32,7 @@ type Reading =
   /** Known, and nothing to us. */
   | 'ignored'
 
-const Event = z.object({ type: z.string(), created: stripeTime, data: z.object({ object: z.unknown() }) })
+const Event = z.object({ type: z.string(), created: timeSeconds, data: z.object({ object: z.unknown() }) })
 
 /** Reads a verified webhook. Rejects only as the answers of `needs` do. */
 export async function parseStripeEvent({ body }: WebhookDelivery, needs: Needs): Promise<ParsedEvent> {
@@ -85,7 +84,7 @@ function readSubscription(object: unknown, prices: StripePrices, named?: Billing
   const action = named ?? stripeActionOf(subscription)
   if (action === 'ignored') return action
   if (!action) return { why: 'data.object.status: unknown', userRef }
-  const told = stripeSnapshotOf(subscription, kind, action)
+  const told = stripeSnapshotOf(subscription, kind, action, prices)
   const isAddon = told.action === 'activate' && kind === 'addon'
   const fact = { ...told, ...(isAddon && { action: 'update_addon' as const, invoiceId: null }) }
   return { fact: bare({ ...fact, subscriptionId: subscription.id, kind }), userRef }

@@ -4,26 +4,21 @@
  */
 import { z } from 'zod'
 import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
-import { clampQuantity, storable, userRefOf } from './payload.ts'
+import { clampQuantity, storable, timeSeconds, userRefOf } from './payload.ts'
 
-export const stripeTime = z
-  .int()
-  .min(0)
-  .max(8.64e12)
-  .transform((seconds) => seconds * 1000)
 const id = storable(200)
 /** Their id, where they may also have put the whole object. */
 const reference = z.union([id, z.object({ id }).transform((object) => object.id)])
 const metadata = z.object({ user_id: z.unknown(), kind: z.unknown() }).partial().nullish()
-const period = z.object({ start: stripeTime, end: stripeTime })
+const period = z.object({ start: timeSeconds, end: timeSeconds })
 
 export const StripeSubscription = z.object({
   id,
   status: z.string(),
   metadata,
-  cancel_at: stripeTime.nullish(),
+  cancel_at: timeSeconds.nullish(),
   cancel_at_period_end: z.boolean().nullish(),
-  canceled_at: stripeTime.nullish(),
+  canceled_at: timeSeconds.nullish(),
   latest_invoice: reference.nullish(),
   items: z.object({
     data: z
@@ -31,8 +26,8 @@ export const StripeSubscription = z.object({
         z.object({
           quantity: z.int().nullish(),
           price: z.object({ id }),
-          current_period_start: stripeTime,
-          current_period_end: stripeTime,
+          current_period_start: timeSeconds,
+          current_period_end: timeSeconds,
         }),
       )
       .min(1),
@@ -45,8 +40,8 @@ export const StripeListedSubscription = StripeSubscription.extend({
     .object({
       id,
       status: z.string().nullish(),
-      created: stripeTime,
-      status_transitions: z.object({ finalized_at: stripeTime.nullish() }).nullish(),
+      created: timeSeconds,
+      status_transitions: z.object({ finalized_at: timeSeconds.nullish() }).nullish(),
     })
     .nullish(),
 })
@@ -121,13 +116,15 @@ export function stripeActionOf({
   }
 }
 
-/** What goes with the action. */
+/** What goes with the action. Our checkout makes a subscription of each kind; of one that holds more the other items are not ours. */
 export function stripeSnapshotOf(
   { items, cancel_at, latest_invoice: invoice }: Omit<z.infer<typeof StripeSubscription>, 'status'>,
   kind: 'plan' | 'addon',
   action: BillingAction,
+  { planPriceId, addonPriceId }: StripePrices,
 ): Snapshot {
-  const [item] = items.data
+  const priceId = kind === 'plan' ? planPriceId : addonPriceId
+  const item = items.data.find(({ price }) => price.id === priceId) ?? items.data[0]
   const quantity = kind === 'addon' && action !== 'downgrade' ? clampQuantity(item?.quantity ?? 1) : null
   const hasPeriod = action === 'activate' || action === 'cancelled'
   return {

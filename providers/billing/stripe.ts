@@ -134,7 +134,7 @@ function listedOf(
   )
   const action = stripeActionOf(subscription)
   if (!kind || !action || action === 'ignored') return []
-  const told = stripeSnapshotOf({ ...subscription, latest_invoice: invoice?.id }, kind, action)
+  const told = stripeSnapshotOf({ ...subscription, latest_invoice: invoice?.id }, kind, action, prices)
   const failed = action === 'payment_failed' ? invoice : undefined
   return [
     listed(userOf(metadata), {

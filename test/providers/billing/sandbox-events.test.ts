@@ -92,6 +92,10 @@ test.each([
   ['a time without a zone', { ...good, occurred_at: '2026-03-01T12:00:00' }, 'occurred_at'],
   ['a day that is none', { ...good, occurred_at: '2026-02-30T12:00:00Z' }, 'occurred_at'],
   ['a time in numbers', { ...good, occurred_at: 1_772_366_400 }, 'occurred_at'],
+  ['a time before 1970', { ...good, occurred_at: '1969-12-31T23:59:59Z' }, 'occurred_at'],
+  ['a year that is none', { ...good, occurred_at: '0000-01-01T00:00:00Z' }, 'occurred_at'],
+  ['a year of five digits', { ...good, occurred_at: '9999-12-31T23:59:59-14:00' }, 'occurred_at'],
+  ['a period without end', { ...good, data: { ...data, period_end: '9999-12-31T23:59:59Z' } }, 'period_end'],
   ['no data', { ...good, data: undefined }, 'data'],
   ['no subscription', { ...good, data: { ...data, subscription_id: '' } }, 'subscription_id'],
   [

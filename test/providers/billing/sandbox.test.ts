@@ -7,6 +7,7 @@ import type { BillingFact } from '../../../platform/billing-fact.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { createSandboxBilling, SandboxRefused } from '../../../providers/billing/sandbox.ts'
 import type { SandboxOutcome } from '../../../providers/billing/sandbox-outcomes.ts'
+import { learn, nothingKnown, standingAt } from '../../../workflows/subscription-state.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { newAccount, startBillingDatabase } from '../../support/billing-database.ts'
 
@@ -205,6 +206,28 @@ test('when nobody takes it the change stays, and the list tells it', async () =>
   await expect(act(id, 'end')).rejects.toThrow(BillingProviderError)
   expect((await store.find(id))?.status).toBe('ended')
   expect((await provider.list()).find(({ fact }) => fact.subscriptionId === id)?.fact.action).toBe('downgrade')
+})
+
+test.each([
+  [['pay'], 'active'],
+  [['pay', 'pay'], 'active'],
+  [['pay', 'fail'], 'past_due'],
+  [['pay', 'fail', 'recover'], 'active'],
+  [['pay', 'fail', 'recover', 'fail'], 'past_due'],
+  [['pay', 'cancel'], 'cancelled'],
+  [['pay', 'cancel', 'resume'], 'active'],
+  [['pay', 'refund'], 'ended'],
+  [['pay', 'pay', 'refund'], 'ended'],
+  [['pay', 'fail', 'recover', 'refund'], 'ended'],
+  [['pay', 'cancel', 'refund'], 'ended'],
+  [['pay', 'end'], 'ended'],
+] as const)('after %j both sides believe it %s', async (outcomes, status) => {
+  const { id } = await after(outcomes)
+  const facts = received.flatMap(({ fact }) => (fact?.subscriptionId === id ? fact : []))
+  const { subscriptions } = standingAt(facts.reduce(learn, nothingKnown), Date.now() + 1000, 172_800)
+  const theirs = await store.find(id)
+  expect([theirs?.status, subscriptions[0]?.status]).toEqual([status, status])
+  if (status !== 'ended') expect(subscriptions[0]?.periodEnd).toBe(theirs?.periodEnd?.getTime())
 })
 
 test('the list says of each what would make us believe the same, under a key of its content', async () => {

@@ -88,6 +88,16 @@ test.each([
   expect(parsed).toMatchObject({ fact: { kind: 'addon', ...told } })
 })
 
+test('of a subscription that holds other things too, ours is the one that counts', async () => {
+  const { items } = aStripeSubscription('sub_1', {}, { price: 'price_addon', quantity: 2 })
+  const [ours] = items.data
+  const other = { ...ours, price: { id: 'other' }, quantity: 3, current_period_end: periodOfMarch.end + 1 }
+  const parsed = await parse(
+    aStripeDelivery('customer.subscription.updated', aStripeSubscription('sub_1', { items: { data: [other, ours] } })),
+  )
+  expect(parsed).toMatchObject({ fact: { kind: 'addon', quantity: 2, ...period } })
+})
+
 test('no more than three add-ons are told', async () => {
   const subscription = aStripeSubscription('sub_1', {}, { price: 'price_addon', quantity: 12 })
   const parsed = await parse(aStripeDelivery('customer.subscription.updated', subscription))
@@ -219,6 +229,8 @@ const withItems = (items: unknown) =>
 test.each([
   ['no type', aStripeDelivery(undefined, {})],
   ['no time', aStripeDelivery('invoice.paid', {}, { created: 'now' })],
+  ['a time in milliseconds', aStripeDelivery('invoice.paid', {}, { created: 1_772_400_000_000 })],
+  ['a time before 1970', aStripeDelivery('invoice.paid', {}, { created: -1 })],
   ['no data', aStripeDelivery('invoice.paid', {}, { data: null })],
   ['a subscription without items', withItems({ data: [] })],
   ['a subscription as older versions of the api have it', withItems({ data: [{ price: { id: 'price_plan' } }] })],

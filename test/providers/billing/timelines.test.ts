@@ -1,0 +1,177 @@
+/** What the vendors' own sequences of events come to, in whatever order they arrive. */
+import { describe, expect, test } from 'vitest'
+import { parseLemonSqueezyEvent } from '../../../providers/billing/lemonsqueezy-events.ts'
+import type { ParsedEvent, WebhookDelivery } from '../../../providers/billing/provider.ts'
+import { parseStripeEvent } from '../../../providers/billing/stripe-events.ts'
+import { StripeInvoice, StripeSubscription } from '../../../providers/billing/stripe-shapes.ts'
+import { learn, nothingKnown, type Standing, standingAt } from '../../../workflows/subscription-state.ts'
+import { aDelivery, anInvoice, aSubscription, lemonSqueezyConfig } from '../../support/billing-lemonsqueezy.ts'
+import {
+  aCharge,
+  aDispute,
+  aStripeDelivery,
+  aStripeInvoice,
+  aStripeSubscription,
+  periodOfMarch,
+  stripeConfig,
+} from '../../support/billing-stripe.ts'
+
+const graceSeconds = 48 * 3600
+
+/** The standing at a time, however the events were ordered on their way. */
+function standingOf(events: readonly ParsedEvent[], at: number): Standing {
+  const facts = events.flatMap((event) => (event.meaning === 'fact' ? event.fact : []))
+  const inOrder = standingAt(facts.reduce(learn, nothingKnown), at, graceSeconds)
+  const reversed = standingAt(facts.toReversed().reduce(learn, nothingKnown), at, graceSeconds)
+  expect(reversed).toEqual(inOrder)
+  return inOrder
+}
+
+const shortly = ({ planTier, planStatus, addons }: Standing) => [planTier, planStatus, addons]
+
+describe('Lemon Squeezy', () => {
+  const parse = (delivery: WebhookDelivery) =>
+    parseLemonSqueezyEvent(delivery, { ...lemonSqueezyConfig, kindOf: async () => 'plan' })
+  const time = (day: string, clock: string) => `2026-${day}T${clock}.000000Z`
+  const subscription = (name: string, attributes: object) =>
+    parse(aDelivery(name, aSubscription('7', { ...attributes }), 'u'))
+  const payment = (name: string, id: string, attributes: object) =>
+    parse(aDelivery(name, anInvoice(id, { ...attributes })))
+
+  const created_at = time('03-01', '10:00:00')
+  const march = { created_at, renews_at: time('04-01', '10:00:00') }
+  const april = { created_at, renews_at: time('05-01', '10:00:00') }
+  const bought = () => [
+    subscription('subscription_created', { ...march, updated_at: time('03-01', '10:00:05') }),
+    payment('subscription_payment_success', '901', { updated_at: time('03-01', '10:00:06') }),
+    subscription('subscription_updated', { ...march, updated_at: time('03-01', '10:00:06') }),
+  ]
+  const renewed = () => [
+    payment('subscription_payment_success', '902', { updated_at: time('04-01', '10:00:20') }),
+    subscription('subscription_updated', { ...april, updated_at: time('04-01', '10:00:21') }),
+  ]
+  const failed = () => [
+    payment('subscription_payment_failed', '902', { status: 'pending', updated_at: time('04-01', '10:00:20') }),
+    subscription('subscription_updated', { ...march, status: 'past_due', updated_at: time('04-01', '10:00:21') }),
+  ]
+  const refunded = (invoice: string, day: string) => [
+    payment('subscription_payment_refunded', invoice, { status: 'refunded', updated_at: time(day, '12:00:00') }),
+  ]
+  const at = (day: string) => Date.parse(`2026-${day}T12:00:01Z`)
+
+  test.each([
+    ['bought', [bought], '03-02', ['paid', 'active', 0]],
+    ['bought and paid back', [bought, () => refunded('901', '03-02')], '03-02', ['free', 'none', 0]],
+    ['renewed', [bought, renewed], '04-02', ['paid', 'active', 0]],
+    ['renewed and paid back', [bought, renewed, () => refunded('902', '04-02')], '04-02', ['free', 'none', 0]],
+    [
+      'renewed, the first month paid back',
+      [bought, renewed, () => refunded('901', '04-02')],
+      '04-02',
+      ['paid', 'active', 0],
+    ],
+    ['failing', [bought, failed], '04-02', ['paid', 'past_due', 0]],
+    ['failing for more than 48 hours', [bought, failed], '04-04', ['free', 'none', 0]],
+  ] as const)('%s', async (_what, parts, day, standing) => {
+    const events = await Promise.all(parts.flatMap((part) => part()))
+    expect(shortly(standingOf(events, at(day)))).toEqual(standing)
+  })
+
+  test('a recovery within the grace and one after it both bring the plan back', async () => {
+    for (const day of ['04-02', '04-09']) {
+      const recovered = [
+        payment('subscription_payment_recovered', '902', { updated_at: time(day, '10:00:00') }),
+        subscription('subscription_updated', { ...april, updated_at: time(day, '10:00:01') }),
+      ]
+      const events = await Promise.all([...bought(), ...failed(), ...recovered])
+      expect(shortly(standingOf(events, at(day)))).toEqual(['paid', 'active', 0])
+    }
+  })
+
+  test('a cancelled one lasts until its period ends', async () => {
+    const ends = { status: 'cancelled', ends_at: time('04-01', '10:00:00'), updated_at: time('03-10', '10:00:00') }
+    const events = await Promise.all([...bought(), subscription('subscription_cancelled', { ...march, ...ends })])
+    expect(standingOf(events, at('03-20'))).toMatchObject({
+      planStatus: 'cancelled',
+      periodStart: Date.parse(created_at),
+      endsAt: Date.parse(ends.ends_at),
+    })
+    expect(shortly(standingOf(events, at('04-01')))).toEqual(['free', 'none', 0])
+  })
+})
+
+describe('Stripe', () => {
+  const seconds = (date: string) => Date.parse(date) / 1000
+  const april = { start: periodOfMarch.end, end: seconds('2026-05-01T10:00:00Z') }
+  const inApril = {
+    latest_invoice: 'in_2',
+    items: {
+      data: [
+        { quantity: 1, price: { id: 'price_plan' }, current_period_start: april.start, current_period_end: april.end },
+      ],
+    },
+  }
+  const parse = (type: string, object: object, date: string, invoice = 'in_1') =>
+    parseStripeEvent(aStripeDelivery(type, object, { id: `evt_${type}_${date}`, created: seconds(date) }), {
+      ...stripeConfig,
+      answers: {
+        subscription: async () => StripeSubscription.parse(aStripeSubscription('sub_1')),
+        invoiceOf: async () => StripeInvoice.parse(aStripeInvoice(invoice)),
+      },
+    })
+  const subscription = (name: string, attributes: object, date: string) =>
+    parse(`customer.subscription.${name}`, aStripeSubscription('sub_1', { ...attributes }), date)
+  const secondInvoice = (attributes: object = {}) => {
+    const { lines, ...invoice } = aStripeInvoice('in_2', { ...attributes })
+    return { ...invoice, lines: { data: lines.data.map((line) => ({ ...line, period: april })) } }
+  }
+
+  const bought = () => [
+    subscription('created', { status: 'incomplete' }, '2026-03-01T10:00:00Z'),
+    parse('invoice.paid', aStripeInvoice('in_1'), '2026-03-01T10:00:03Z'),
+    subscription('updated', {}, '2026-03-01T10:00:03Z'),
+  ]
+  const renewed = () => [
+    subscription('updated', inApril, '2026-04-01T10:00:01Z'),
+    parse('invoice.paid', secondInvoice(), '2026-04-01T11:00:02Z'),
+  ]
+  const failed = () => [
+    subscription('updated', inApril, '2026-04-01T10:00:01Z'),
+    parse('invoice.payment_failed', secondInvoice(), '2026-04-01T11:00:02Z'),
+    subscription('updated', { ...inApril, status: 'past_due' }, '2026-04-01T11:00:02Z'),
+  ]
+  const refunded = (invoice: string, date: string) => [parse('charge.refunded', aCharge(), date, invoice)]
+  const disputed = () => [parse('charge.dispute.created', aDispute(), '2026-03-10T10:00:00Z')]
+  const won = () => [parse('charge.dispute.closed', aDispute({ status: 'won' }), '2026-03-20T10:00:00Z')]
+  const paidLate = () => [
+    parse('invoice.paid', secondInvoice(), '2026-04-08T10:00:00Z'),
+    subscription('updated', inApril, '2026-04-08T10:00:00Z'),
+  ]
+
+  test.each([
+    ['bought', [bought], '2026-03-02T00:00:00Z', 'active'],
+    ['bought and paid back', [bought, () => refunded('in_1', '2026-03-02T00:00:00Z')], '2026-03-02T00:00:01Z', 'none'],
+    ['renewed', [bought, renewed], '2026-04-02T00:00:00Z', 'active'],
+    [
+      'renewed and paid back',
+      [bought, renewed, () => refunded('in_2', '2026-04-02T00:00:00Z')],
+      '2026-04-02T00:00:01Z',
+      'none',
+    ],
+    [
+      'renewed, March paid back',
+      [bought, renewed, () => refunded('in_1', '2026-04-02T00:00:00Z')],
+      '2026-04-02T00:00:01Z',
+      'active',
+    ],
+    ['failing', [bought, failed], '2026-04-03T11:00:01Z', 'past_due'],
+    ['failing for 48 hours', [bought, failed], '2026-04-03T11:00:02Z', 'none'],
+    ['paid after the downgrade', [bought, failed, paidLate], '2026-04-08T10:00:01Z', 'active'],
+    ['disputed', [bought, disputed], '2026-03-10T10:00:01Z', 'none'],
+    ['disputed, and won', [bought, disputed, won], '2026-03-20T10:00:01Z', 'active'],
+    ['disputed, won, and renewed', [bought, disputed, won, renewed], '2026-04-02T00:00:00Z', 'active'],
+  ] as const)('%s', async (_what, parts, date, planStatus) => {
+    const events = await Promise.all(parts.flatMap((part) => part()))
+    expect(standingOf(events, Date.parse(date)).planStatus).toBe(planStatus)
+  })
+})
