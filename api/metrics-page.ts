@@ -3,10 +3,12 @@
  * The last two are the same on every api replica: take `max by`, not `sum by`, over replicas.
  */
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
+import { inboxFigures } from '../db/billing-events.ts'
 import { existingInstances } from '../db/instances.ts'
-import { listJobs } from '../db/jobs.ts'
+import { type JobRow, listJobs } from '../db/jobs.ts'
 import { countOverlongSessions, silentSessions } from '../db/relay-health.ts'
 import { countLiveRelaySessions, oldestUndelivered } from '../db/relay-sessions.ts'
+import { countOverdueAccounts } from '../db/subscriptions.ts'
 import { countAliveWorkers, workerMetrics } from '../db/workers.ts'
 import type { Services } from './services.ts'
 
@@ -24,23 +26,30 @@ export async function renderMetrics(services: Services, own: Registry): Promise<
   return page.metrics()
 }
 
-async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
-  const [sessions, silence, overlong, undelivered, jobs, workers, instances, counted] = await Promise.all([
-    countLiveRelaySessions(sql),
-    silentSessions(sql, config.relay.healthTimeoutSeconds),
-    countOverlongSessions(sql, config.relay.maxSessionSeconds),
-    oldestUndelivered(sql),
-    listJobs(sql),
-    countAliveWorkers(sql),
-    existingInstances(sql),
-    workerMetrics(sql),
-  ])
-  const page = new Registry()
-  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+const gaugesOf =
+  (page: Registry) =>
+  (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name, help, labelNames, registers: [page] })
 
-  const counter = (name: string, help: string, labelNames: string[]) =>
-    new Counter({ name, help, labelNames, registers: [page] })
+/** An actor that acts this late is not merely busy. */
+const overdueSeconds = 60
+
+async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
+  const [sessions, silence, overlong, undelivered, inbox, overdue, jobs, workers, instances, counted] =
+    await Promise.all([
+      countLiveRelaySessions(sql),
+      silentSessions(sql, config.relay.healthTimeoutSeconds),
+      countOverlongSessions(sql, config.relay.maxSessionSeconds),
+      oldestUndelivered(sql),
+      inboxFigures(sql),
+      countOverdueAccounts(sql, overdueSeconds),
+      listJobs(sql),
+      countAliveWorkers(sql),
+      existingInstances(sql),
+      workerMetrics(sql),
+    ])
+  const page = new Registry()
+  const gauge = gaugesOf(page)
 
   const live = gauge('svc_relay_sessions', 'Live relay sessions by state and region.', ['state', 'region'])
   for (const { region } of config.regions)
@@ -60,9 +69,22 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
   for (const { region, count } of instances) existing.set({ region }, count)
   gauge('svc_workers_alive', 'Worker processes that said lately that they are alive.').set(workers)
 
-  const runs = counter('svc_job_runs_total', 'Rounds of a background job.', ['job'])
-  const failures = counter('svc_job_failures_total', 'Rounds that failed.', ['job'])
-  const seconds = counter('svc_job_duration_seconds_total', 'Time spent in rounds.', ['job'])
+  const events = gauge('svc_billing_events', 'Billing events that are not settled, by what they wait for.', ['status'])
+  for (const { status, events: count } of inbox) events.set({ status }, count)
+  gauge('svc_billing_oldest_pending_seconds', 'Age of the oldest event that its actor has not taken.').set(
+    inbox.find((one) => one.status === 'pending')?.oldestSeconds ?? 0,
+  )
+  gauge('svc_subscriptions_overdue', 'Accounts whose actor should have acted over a minute ago.').set(overdue)
+  countJobs(page, jobs)
+  return counted.length === 0 ? page : Registry.merge([page, AggregatorRegistry.aggregate(counted as never)])
+}
+
+function countJobs(page: Registry, jobs: readonly JobRow[]): void {
+  const gauge = gaugesOf(page)
+  const counter = (name: string, help: string) => new Counter({ name, help, labelNames: ['job'], registers: [page] })
+  const runs = counter('svc_job_runs_total', 'Rounds of a background job.')
+  const failures = counter('svc_job_failures_total', 'Rounds that failed.')
+  const seconds = counter('svc_job_duration_seconds_total', 'Time spent in rounds.')
   const lastSeconds = gauge('svc_job_last_duration_seconds', 'Duration of the last round.', ['job'])
   const lastSuccess = gauge('svc_job_last_success_timestamp_seconds', 'When a round last succeeded.', ['job'])
   for (const job of jobs) {
@@ -72,5 +94,4 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
     if (job.last_duration_seconds !== null) lastSeconds.set({ job: job.name }, job.last_duration_seconds)
     if (job.last_success_at) lastSuccess.set({ job: job.name }, job.last_success_at.getTime() / 1000)
   }
-  return counted.length === 0 ? page : Registry.merge([page, AggregatorRegistry.aggregate(counted as never)])
 }

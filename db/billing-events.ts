@@ -254,12 +254,19 @@ export const takeEventAgain = async (tx: Sql, id: string): Promise<BillingEventR
       where id = ${id} returning ${eventColumns(tx)}`,
   )
 
-/** How many events there are in each state that asks for somebody's attention, and how long the oldest pending one waits. */
-export async function inboxFigures(
-  sql: Sql,
-): Promise<{ status: BillingEventStatus; events: number; oldestSeconds: number }[]> {
-  return sql`
-    select s.status, count(e.id)::int as events, coalesce(extract(epoch from now() - min(e.received_at)), 0)::float8 as "oldestSeconds"
-    from unnest(array['pending', 'parked', 'dead']) as s (status) left join billing_events e on e.status = s.status
-    group by s.status`
+interface InboxFigures {
+  readonly status: BillingEventStatus
+  readonly events: number
+  /** Of the oldest among them, in seconds; 0 when there are none. */
+  readonly oldestSeconds: number
+}
+
+/** How many events there are in each state that asks for somebody's attention. Each is counted by the index of its own. */
+export const inboxFigures = async (sql: Sql): Promise<InboxFigures[]> => {
+  const figuresOf = (status: Fragment) => sql`
+    select ${status} as status, count(*)::int as events,
+      coalesce(extract(epoch from now() - min(received_at)), 0)::float8 as "oldestSeconds"
+    from billing_events where status = ${status}`
+  return sql<InboxFigures[]>`
+    ${figuresOf(sql`'pending'`)} union all ${figuresOf(sql`'parked'`)} union all ${figuresOf(sql`'dead'`)}`
 }

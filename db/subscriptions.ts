@@ -174,6 +174,13 @@ export const overdueAccounts = async (sql: Sql, afterSeconds: number, limit: num
       order by entitlement_due_at limit ${limit}`
   ).map((row) => row.id)
 
+/** How many there are of them. */
+export const countOverdueAccounts = async (sql: Sql, afterSeconds: number): Promise<number> =>
+  first(
+    await sql<{ accounts: number }[]>`
+      select count(*)::int as accounts from users where entitlement_due_at < now() - make_interval(secs => ${afterSeconds})`,
+  )?.accounts ?? 0
+
 export interface PlanRow {
   planTier: 'free' | 'paid'
   planStatus: 'none' | 'active' | 'past_due' | 'cancelled'

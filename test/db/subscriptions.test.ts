@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { type BillingEvent, factsOf, keepEvent, keepEventIn, replaceEvent } from '../../db/billing-events.ts'
+import {
+  type EntitlementWrite,
+  entitlementVersion,
+  type WriteOutcome,
+  writeEntitlement,
+} from '../../db/subscriptions.ts'
+import { startApi } from '../support/api.ts'
+import { eventually } from '../support/relays.ts'
+
+const { sql, given } = await startApi()
+
+const eventFor = (userId: string): BillingEvent => {
+  const key = randomUUID()
+  return {
+    provider: 'sandbox',
+    key,
+    type: 'payment.recovered',
+    userRef: userId,
+    fact: {
+      key,
+      action: 'payment_recovery',
+      provider: 'sandbox',
+      subscriptionId: 'sub_1',
+      kind: 'plan',
+      at: Date.now(),
+      quantity: null,
+      invoiceId: null,
+      amount: null,
+      periodStart: null,
+      periodEnd: null,
+    },
+    problem: null,
+    body: Buffer.from('{}'),
+  }
+}
+
+const free: EntitlementWrite = {
+  planTier: 'free',
+  planStatus: 'none',
+  addons: 0,
+  periodStart: null,
+  periodEnd: null,
+  endsAt: null,
+  graceEndsAt: null,
+  changesAt: null,
+  subscriptions: [],
+}
+
+/** A paid account whose actor is about to take its plan away, having taken in these events. */
+async function aboutToDowngrade(taken: readonly BillingEvent[] = []) {
+  const { userId } = await given.user()
+  await sql`update users set plan_tier = 'paid', plan_status = 'past_due' where id = ${userId}`
+  for (const event of taken) await keepEvent(sql, { ...event, userRef: userId })
+  const ids = (await factsOf(sql, userId, 0, 10)).map((one) => one.id)
+  const version = (await entitlementVersion(sql, userId)) ?? -1
+  const write = (): Promise<WriteOutcome> =>
+    writeEntitlement(sql, { userId, version, taken: ids, entitlement: free, at: Date.now(), addonNoticeSeconds: 1800 })
+  return { userId, ids, write }
+}
+
+const tierOf = async (userId: string) => (await sql`select plan_tier from users where id = ${userId}`)[0]?.plan_tier
+const eventsOf = async (userId: string) =>
+  sql<{ id: string; status: string; received_at: Date }[]>`
+    select id, status, received_at from billing_events where user_id = ${userId} order by seq`
+
+/** Until this many statements of this file's api wait for somebody's lock. */
+const untilWaiting = (count: number) =>
+  eventually(
+    async () =>
+      (await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length,
+    (waiting) => waiting >= count,
+  )
+
+describe('what the actor judged', () => {
+  test('is written once, with the events that it took in, and not a second time', async () => {
+    const { userId, write } = await aboutToDowngrade([eventFor('')])
+    expect(await write()).toEqual({ type: 'written', surplusEndsAt: null, ended: 0 })
+    expect([await tierOf(userId), (await eventsOf(userId)).map((one) => one.status)]).toEqual(['free', ['applied']])
+    expect(await write()).toEqual({ type: 'look_again' })
+    expect(await sql`select from audit_entries where user_id = ${userId} and action = 'plan_changed'`).toHaveLength(1)
+  })
+
+  test('is not written when an event was accepted since it looked', async () => {
+    const { userId, write } = await aboutToDowngrade()
+    await keepEvent(sql, eventFor(userId))
+    expect(await write()).toEqual({ type: 'look_again' })
+    expect([await tierOf(userId), (await eventsOf(userId)).map((one) => one.status)]).toEqual(['paid', ['pending']])
+  })
+
+  test('waits for an event that is being accepted, and is not written then', async () => {
+    const { userId, write } = await aboutToDowngrade()
+    let written: Promise<WriteOutcome> | undefined
+    await sql.begin(async (tx) => {
+      await keepEventIn(tx, eventFor(userId))
+      written = write()
+      await untilWaiting(1)
+    })
+    expect(await written).toEqual({ type: 'look_again' })
+    expect(await tierOf(userId)).toBe('paid')
+  })
+
+  test('is written though an event was being accepted that then was not', async () => {
+    const { userId, write } = await aboutToDowngrade()
+    let written: Promise<WriteOutcome> | undefined
+    const failing = sql.begin(async (tx) => {
+      await keepEventIn(tx, eventFor(userId))
+      written = write()
+      await untilWaiting(1)
+      throw new Error('the process is killed')
+    })
+    await expect(failing).rejects.toThrow('the process is killed')
+    expect(await written).toMatchObject({ type: 'written' })
+    expect(await tierOf(userId)).toBe('free')
+  })
+
+  test('of an account that is gone is written nowhere', async () => {
+    const request = { userId: randomUUID(), version: 0, taken: [], entitlement: free, at: 0, addonNoticeSeconds: 0 }
+    expect(await writeEntitlement(sql, request)).toEqual({ type: 'gone' })
+  })
+})
+
+describe('an event that comes while a judgement is being written', () => {
+  test('waits for it, and counts as received after it', async () => {
+    const { userId, ids, write } = await aboutToDowngrade([eventFor('')])
+    let working: Promise<unknown> | undefined
+    const writtenAt = await sql.begin(async (tx) => {
+      // What the write touches last, so that it stands still with all its locks.
+      await tx`select from billing_events where id = any(${ids}::uuid[]) for update`
+      const written = write()
+      await untilWaiting(1)
+      const accepted = keepEvent(sql, eventFor(userId))
+      await untilWaiting(2)
+      working = Promise.all([written, accepted])
+      await sleep(20)
+      return (await tx<{ at: Date }[]>`select clock_timestamp() as at`)[0]?.at
+    })
+    expect(await working).toMatchObject([{ type: 'written' }, { status: 'pending' }])
+    const [, late] = await eventsOf(userId)
+    expect(late?.received_at.getTime()).toBeGreaterThanOrEqual(writtenAt?.getTime() ?? Number.POSITIVE_INFINITY)
+    expect(await tierOf(userId)).toBe('free')
+  })
+
+  test('does not wait for the writes of other accounts', async () => {
+    const { ids, write } = await aboutToDowngrade([eventFor('')])
+    const other = await given.user()
+    let written: Promise<WriteOutcome> | undefined
+    await sql.begin(async (tx) => {
+      await tx`select from billing_events where id = any(${ids}::uuid[]) for update`
+      written = write()
+      await untilWaiting(1)
+      expect(await keepEvent(sql, eventFor(other.userId))).toMatchObject({ userId: other.userId })
+    })
+    expect(await written).toMatchObject({ type: 'written' })
+  })
+
+  test('again, as a replay, waits as well, and neither stands in the way of the other', async () => {
+    const event = eventFor('')
+    const { userId, ids, write } = await aboutToDowngrade([event])
+    const replay = (id: string) => sql.begin((tx) => replaceEvent(tx, id, { ...event, userRef: userId }))
+    const all = Array.from({ length: 20 }, (_, index) => (index === 7 ? write() : replay(ids[0] ?? '')))
+    const [outcome] = (await Promise.all(all)).splice(7, 1)
+    expect(outcome).toMatchObject({ type: 'written' })
+    expect(await tierOf(userId)).toBe('free')
+  })
+})
