@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { keepEvent } from '../../db/billing-events.ts'
+import * as messages from '../../workflows/messages.ts'
+import { createSubscriptionActors } from '../../workflows/subscription-client.ts'
+import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
+import {
+  actorOf,
+  addonsOf,
+  fateOf,
+  graceMillis,
+  hurry,
+  newPaidSubscriber,
+  newSubscriber,
+  onAir,
+  patient,
+  type Subscriber,
+  untilCutOff,
+} from '../support/subscribers.ts'
+
+const paper = paperRelays()
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ variables: patient, around: paper.around })
+})
+
+const isFree = ({ plan_tier }: { plan_tier: string }) => plan_tier === 'free'
+const isPastDue = ({ plan_status }: { plan_status: string }) => plan_status === 'past_due'
+
+/** Tells that a payment failed almost 48 hours ago, and answers when they end. */
+async function fail(subscriber: Subscriber, leftMillis = 2000): Promise<number> {
+  const failedAt = Date.now() - graceMillis + leftMillis
+  await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+  await subscriber.until(isPastDue)
+  return failedAt + graceMillis
+}
+
+/** An actor that hands on after that many events instead of some thousands. */
+const startWithShortHistory = ({ userId }: Subscriber, historyEventsMax: number) => {
+  const { temporal, config } = service.api.services
+  const { taskQueue } = config.temporal
+  return createSubscriptionActors(temporal, { taskQueue, callMillisMax: 10_000, historyEventsMax }).tell(userId)
+}
+
+const inboxEmpty = ({ userId }: Subscriber) =>
+  eventually(
+    () => service.api.sql`select from billing_events where user_id = ${userId} and status = 'pending'`,
+    (pending) => pending.length === 0,
+  )
+
+describe.concurrent('the actor of a subscription', () => {
+  test('takes an event that nobody told it of', async () => {
+    const { userId, subscriptionId, until } = await newSubscriber(service, paper)
+    const bare = { provider: 'sandbox', kind: 'plan', quantity: null, invoiceId: null, amount: null } as const
+    const key = randomUUID()
+    const fact = {
+      ...bare,
+      key,
+      action: 'activate',
+      subscriptionId,
+      at: Date.now(),
+      periodStart: null,
+      periodEnd: null,
+    }
+    const event = { provider: 'sandbox', key, type: 'subscription.activated', userRef: userId, problem: null } as const
+    await keepEvent(service.api.sql, { ...event, fact: { ...fact, action: 'activate' }, body: Buffer.from('{}') })
+    await until((plan) => plan.plan_tier === 'paid', 10)
+  })
+
+  test('is followed by another that keeps the deadline, when it is terminated', async () => {
+    const subscriber = await newPaidSubscriber(service, paper)
+    const relay = await subscriber.relay()
+    const endsAt = await fail(subscriber)
+    await actorOf(service, subscriber).terminate('an operator in panic')
+    await sleep(endsAt + 300 - Date.now())
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid' })
+    // It is given some seconds before it counts as lost: they are over.
+    await service.api.sql`
+      update users set entitlement_due_at = entitlement_due_at - interval '20 seconds' where id = ${subscriber.userId}`
+    await hurry(service, 'wake_subscriptions')
+    await subscriber.until(isFree)
+    await untilCutOff(service, relay)
+  })
+
+  test('can not be cancelled: the plan that was paid for stays, and the deadline too', async () => {
+    const subscriber = await newPaidSubscriber(service, paper)
+    await actorOf(service, subscriber).cancel()
+    await sleep(500)
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    const endsAt = await fail(subscriber)
+    await actorOf(service, subscriber).cancel()
+    await sleep(endsAt - 300 - Date.now())
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid' })
+    await subscriber.until(isFree)
+  })
+
+  test('hands on when its history grows long, in the midst of a storm, with nothing lost and the deadline kept', async () => {
+    const subscriber = await newPaidSubscriber(service, paper)
+    await actorOf(service, subscriber).terminate('to be started as one that hands on early')
+    await startWithShortHistory(subscriber, 40)
+    const first = await actorOf(service, subscriber).describe()
+    const endsAt = await fail(subscriber, 6000)
+    const began = Date.now() - 100_000
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        await sleep(index * 20)
+        const addons = { subscription_id: addonsOf(subscriber), quantity: index % 4 }
+        await subscriber.told('addon.updated', addons, began + index)
+      }),
+    )
+    await inboxEmpty(subscriber)
+    const now = await eventually(
+      () => actorOf(service, subscriber).describe(),
+      ({ runId }) => runId !== first.runId,
+    )
+    expect(now.status.name).toBe('RUNNING')
+    const plan = { plan_tier: 'paid', plan_status: 'past_due', addons: 3, payment_grace_ends_at: new Date(endsAt) }
+    expect(await subscriber.plan()).toMatchObject(plan)
+    await sleep(Math.max(0, endsAt - 200 - Date.now()))
+    expect(await subscriber.plan()).toMatchObject(plan)
+    await subscriber.until(isFree)
+    const applied = await service.api.sql`
+      select from billing_events where user_id = ${subscriber.userId} and status = 'applied'`
+    expect(applied).toHaveLength(62)
+  })
+
+  test('looks again when an event is accepted while the end of the plan is being written', async () => {
+    const subscriber = await newPaidSubscriber(service, paper)
+    const relay = await subscriber.relay()
+    const endsAt = await fail(subscriber)
+    const { sql } = service.api
+    await sql.begin(async (tx) => {
+      // As long as this is held, the actor can't write; an event can be kept beside it.
+      await tx`select from users where id = ${subscriber.userId} for share`
+      await eventually(
+        () => sql`
+          select from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and query like '%entitlement_version%'`,
+        (waiting) => waiting.length > 0 && Date.now() > endsAt,
+      )
+      await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
+    })
+    await subscriber.until((plan) => plan.plan_status === 'active')
+    expect((await subscriber.plansHad()).filter(isFree)).toEqual([])
+    expect(await fateOf(service, relay)).toEqual(onAir)
+  })
+
+  test('ends when there is nothing left to wait for, and is there again when there is', async () => {
+    const subscriber = await newPaidSubscriber(service, paper)
+    await subscriber.told('subscription.downgraded')
+    await subscriber.until(isFree)
+    await eventually(
+      () => actorOf(service, subscriber).describe(),
+      ({ status }) => status.name === 'COMPLETED',
+    )
+    await subscriber.told('subscription.activated', { subscription_id: 'another one' })
+    await subscriber.until((plan) => plan.plan_tier === 'paid')
+    expect((await actorOf(service, subscriber).describe()).status.name).toBe('RUNNING')
+  })
+})
+
+describe.concurrent('in the Temporal UI', () => {
+  test('subscriptions are found by plan and by account, and say how they stand and what comes next', async () => {
+    const subscriber = await newPaidSubscriber(service, paper, { addons: 1 })
+    const endsAt = new Date(await fail(subscriber, 60_000)).toISOString()
+    const handle = actorOf(service, subscriber)
+    const query = `PlanTier = 'paid' AND UserId = '${subscriber.userId}'`
+    const found = await eventually(
+      async () => {
+        const ids: string[] = []
+        for await (const { workflowId } of service.api.services.temporal.workflow.list({ query })) ids.push(workflowId)
+        return ids
+      },
+      (ids) => ids.length === 1,
+    )
+    expect(found).toEqual([messages.subscriptionWorkflowId(subscriber.userId)])
+    expect(await (await handle.describe()).staticSummary()).toBe(`Subscription of account ${subscriber.userId}`)
+    const { currentDetails } = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')
+    expect(currentDetails).toBe(`**past due, downgrade at ${endsAt}, add-ons: 1** · payment grace ends at ${endsAt}`)
+    const { events } = await handle.fetchHistory()
+    const timer = (events ?? []).findLast((event) => event.timerStartedEventAttributes)
+    expect(Buffer.from(timer?.userMetadata?.summary?.data ?? []).toString()).toBe(`"payment grace ends at ${endsAt}"`)
+    expect(await handle.query(messages.standing)).toMatchObject({
+      planStatus: 'past_due',
+      wakesAt: Date.parse(endsAt),
+    })
+  })
+
+  test('no history holds a secret or an address', async () => {
+    const subscriber = await newPaidSubscriber(service, paper, { addons: 1 })
+    await fail(subscriber)
+    const text = JSON.stringify(await actorOf(service, subscriber).fetchHistory())
+    const decoded = [...text.matchAll(/"data":"([A-Za-z0-9+/=]+)"/g)]
+      .map(([, data = '']) => Buffer.from(data, 'base64').toString())
+      .join('\n')
+    expect(decoded).toContain(subscriber.subscriptionId)
+    const [row] = await service.api.sql`select stream_token from users where id = ${subscriber.userId}`
+    const { webhookSecrets } = service.api.services.config.billing
+    for (const secret of [subscriber.email, subscriber.bearer, row?.stream_token, ...webhookSecrets]) {
+      expect(secret).toBeTruthy()
+      expect(text + decoded).not.toContain(secret)
+    }
+  })
+})

@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { SessionView } from '../../api/relay-session-view.ts'
+import { outcome } from '../support/api.ts'
+import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
+import {
+  addonsOf,
+  cutOff,
+  fateOf,
+  newPaidSubscriber,
+  onAir,
+  patient,
+  type Subscriber,
+  untilCutOff,
+} from '../support/subscribers.ts'
+
+const noticeSeconds = 3
+const paper = paperRelays()
+let service: TestService
+beforeAll(async () => {
+  const variables = { ...patient, SVC_ADDON_NOTICE_SECONDS: String(noticeSeconds) }
+  service = await startService({ variables, around: paper.around })
+})
+
+const instancesOf = async (session: SessionView) => paper.around().list({ sessionId: session.session_id })
+const fates = (relays: readonly SessionView[]) => Promise.all(relays.map((relay) => fateOf(service, relay)))
+
+describe.concurrent('the end of a plan', () => {
+  test('also ends a relay that is only being started, and what there is of it', async () => {
+    const subscriber = await newPaidSubscriber(service, paper)
+    const { session } = (await subscriber.start()).body
+    await eventually(
+      () => instancesOf(session),
+      (instances) => instances.length === 1,
+    )
+    await subscriber.told('subscription.downgraded')
+    await untilCutOff(service, session)
+    await eventually(
+      () => instancesOf(session),
+      (instances) => instances.length === 0,
+    )
+  })
+
+  test('leaves nothing running of a start at the same moment, whichever comes first', async () => {
+    const started = await Promise.all(
+      Array.from({ length: 8 }, async (_, index) => {
+        const subscriber = await newPaidSubscriber(service, paper)
+        const told = sleep(index % 2 === 0 ? 0 : index * 10).then(() => subscriber.told('subscription.downgraded'))
+        const answer = await sleep(index % 2 === 0 ? index * 10 : 0).then(() => subscriber.start())
+        await told
+        await subscriber.until((plan) => plan.plan_tier === 'free')
+        return { subscriber, answer }
+      }),
+    )
+    for (const { subscriber, answer } of started) {
+      if (answer.status === 201) await untilCutOff(service, answer.body.session)
+      else expect(outcome(answer)).toEqual([403, 'plan_required'])
+      expect((await subscriber.active()).sessions).toEqual([])
+      expect((await subscriber.start()).status).toBe(403)
+    }
+  })
+
+  test('comes at once with a full refund', async () => {
+    const subscriber = await newPaidSubscriber(service, paper)
+    const relay = await subscriber.relay()
+    await subscriber.told('payment.refunded', { invoice_id: 'inv_1', amount: 'partial' })
+    await sleep(500)
+    expect(await fateOf(service, relay)).toEqual(onAir)
+    await subscriber.told('payment.refunded', { invoice_id: 'inv_1', amount: 'full' })
+    await subscriber.until((plan) => plan.plan_tier === 'free')
+    await untilCutOff(service, relay)
+  })
+})
+
+/** Three add-ons, and all four relays on the air, the oldest first. */
+async function fourRelays(): Promise<{ subscriber: Subscriber; relays: SessionView[] }> {
+  const subscriber = await newPaidSubscriber(service, paper, { addons: 3 })
+  const relays: SessionView[] = []
+  for (let count = 0; count < 4; count += 1) relays.push(await subscriber.relay())
+  return { subscriber, relays }
+}
+
+const changeAddons = async (subscriber: Subscriber, quantity: number) => {
+  await subscriber.told('addon.updated', { subscription_id: addonsOf(subscriber), quantity })
+  return subscriber.until((plan) => plan.addons === quantity)
+}
+
+const notice = () => sleep(noticeSeconds * 1000 + 700)
+
+describe.concurrent('fewer add-ons than relays', () => {
+  test('end the newest ones after a notice, and leave the others on their instances', async () => {
+    const { subscriber, relays } = await fourRelays()
+    const began = Date.now()
+    const { surplus_ends_at: endsAt } = await changeAddons(subscriber, 1)
+    expect(endsAt?.getTime()).toBeGreaterThanOrEqual(began + noticeSeconds * 1000 - 50)
+    while (Date.now() < (endsAt?.getTime() ?? 0) - 300) {
+      expect(await fates(relays)).toEqual([onAir, onAir, onAir, onAir])
+      await sleep(200)
+    }
+    for (const relay of relays.slice(2)) await untilCutOff(service, relay)
+    expect(await fates(relays)).toEqual([onAir, onAir, cutOff, cutOff])
+    const left = (await subscriber.active()).sessions
+    expect(new Set(left.map((one) => one.instance_id))).toEqual(
+      new Set(relays.slice(0, 2).map((one) => one.instance_id)),
+    )
+    expect(await subscriber.plan()).toMatchObject({ surplus_ends_at: null, entitlement_due_at: null })
+  })
+
+  test('refuse new starts at once, and taking a stop back', async () => {
+    const { subscriber, relays } = await fourRelays()
+    await changeAddons(subscriber, 1)
+    expect(outcome(await subscriber.start({ connection_id: 'fifth' }))).toEqual([403, 'relay_limit_reached'])
+    const [oldest] = relays
+    await subscriber.stop({ session_id: oldest?.session_id })
+    const again = await subscriber.start({ connection_id: oldest?.connection_id })
+    expect(outcome(again)).toEqual([403, 'relay_limit_reached'])
+  })
+
+  test('end nothing when there are as many again within the notice', async () => {
+    const { subscriber, relays } = await fourRelays()
+    await changeAddons(subscriber, 1)
+    expect(await changeAddons(subscriber, 3)).toMatchObject({ surplus_ends_at: null })
+    await notice()
+    expect(await fates(relays)).toEqual([onAir, onAir, onAir, onAir])
+  })
+
+  test('end nothing more when enough relays have ended by themselves, were it the older ones', async () => {
+    const { subscriber, relays } = await fourRelays()
+    await changeAddons(subscriber, 1)
+    for (const { session_id } of relays.slice(0, 2)) await subscriber.stop({ session_id, immediate: true })
+    await notice()
+    await subscriber.until((plan) => plan.surplus_ends_at === null)
+    expect((await fates(relays)).slice(2)).toEqual([onAir, onAir])
+  })
+
+  test('end all of them at once when the plan goes as well', async () => {
+    const { subscriber, relays } = await fourRelays()
+    await changeAddons(subscriber, 1)
+    await subscriber.told('subscription.downgraded')
+    for (const relay of relays) await untilCutOff(service, relay)
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'free', surplus_ends_at: null })
+  })
+
+  test('and then fewer still give the newest of those that are left a notice of their own', async () => {
+    const { subscriber, relays } = await fourRelays()
+    const { surplus_ends_at: first } = await changeAddons(subscriber, 2)
+    await sleep(1500)
+    const { surplus_ends_at: second } = await changeAddons(subscriber, 1)
+    expect((second?.getTime() ?? 0) - (first?.getTime() ?? 0)).toBeGreaterThan(1000)
+    await untilCutOff(service, relays[2] as SessionView)
+    expect(await fates(relays)).toEqual([onAir, onAir, cutOff, cutOff])
+  })
+})
