@@ -82,6 +82,7 @@ export const Activity = ({ entries, hasAddress }: Shown) => (
 /** What the page does not know yet it shows as the trail has it. */
 function inWords({ action, detail }: Entry): string {
   if (action === 'plan_changed') return `Plan changed: ${planInWords(detail)}`
+  if (action === 'plan_granted' && detail.plan_tier === 'free') return 'Given plan taken back'
   if (action === 'usage_notice') return `${detail.percent} % of the relay time of the cycle used`
   const said = actions[action] ?? action.replaceAll('_', ' ')
   const provider = providerNamed(String(detail.provider ?? detail.method))

@@ -58,7 +58,7 @@ export const Addons = ({ billing: { plan_tier: tier, addons } }: Bought) =>
   addons === 0 ? null : (
     <p>
       {tier === 'paid'
-        ? `One relay goes with the plan, and one with each of your ${addonsInWords(addons)}.`
+        ? `One relay goes with the plan, and one with ${addons === 1 ? 'your add-on' : `each of your ${addons} add-ons`}.`
         : `${addonsInWords(addons)} ${addons === 1 ? 'is' : 'are'} on record. They count once you have the plan.`}
     </p>
   )
@@ -71,13 +71,16 @@ export const Buying = ({ billing }: Bought) => (
         <a class="button second" href={billing.manage_url}>
           Manage payments
         </a>
-        {billing.plan_tier === 'free' ? (
-          <span>Did your plan end over a failed payment? Pay that one here, and it is back.</span>
-        ) : null}
+        {managingHelps(billing)}
       </p>
     )}
   </>
 )
+
+function managingHelps({ plan_tier: tier, plan_status: status }: Billing): string | null {
+  if (tier === 'free') return 'Did your plan end over a failed payment? Pay that one here, and it is back.'
+  return status === 'cancelled' ? 'Changed your mind? Resume it here.' : null
+}
 
 function ToBuy({ billing }: Bought) {
   const { plan_tier: tier, plan_status: status, addons } = billing

@@ -45,6 +45,7 @@ describe('the account page', () => {
     const { customer, browser } = await subscriber()
     await customer.buy({ addons: 1 })
     const account = await browser.open('/account')
+    expect(account.text).toContain('One relay goes with the plan, and one with your add-on.')
     expect(account.html.match(/<option[^>]*>/g)).toEqual(['<option value="2">', '<option value="3">'])
     const checkout = await browser.submit(account, '/account/checkout', { addons: '3' })
     expect(checkout.text).toContain('What 2 add-ons Brings 2 more relays at once Price 15.98 a month')
@@ -70,6 +71,7 @@ describe('the account page', () => {
     const { ends_at: ends } = await customer.subscription()
     expect(page.text).toContain(`Paid plan Cancelled`)
     expect(page.text).toContain(`It was cancelled, and is paid until ${day(ends)}, ${ends?.slice(11, 16)} UTC .`)
+    expect(page.text).toContain('Manage payments Changed your mind? Resume it here.')
     expect((await browser.submit(page, '/account/checkout')).heading).toBe('Pay for it')
   })
 
