@@ -63,7 +63,7 @@ export const grant = route({
     addons: z.int().min(0).max(3).default(0),
     until: z.iso
       .datetime({ offset: true })
-      .refine((text) => Date.parse(text) >= 0, 'lies too far back')
+      .refine((text) => Date.parse(text) >= 0 && Date.parse(text) < Date.UTC(10_000, 0), 'is not of this calendar')
       .optional(),
   }),
   answers: { 200: z.object({ entitlement: EntitlementView }) },

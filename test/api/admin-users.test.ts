@@ -137,6 +137,7 @@ describe('a grant', () => {
     { plan_tier: 'paid', until: 4_102_444_800 },
     { plan_tier: 'paid', until: '2030-02-30T00:00:00Z' },
     { plan_tier: 'paid', until: '0000-01-01T00:00:00Z' },
+    { plan_tier: 'paid', until: '9999-12-31T23:59:59-10:00' },
     {},
   ])('of %j is a bad request, and changes nothing', async (body) => {
     const { userId } = await service.api.given.user()
