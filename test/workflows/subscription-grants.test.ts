@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { createOperator } from '../../cli/operator.ts'
+import { operator, operatorPassword, paperRelays, startService, type TestService } from '../support/relays.ts'
+import {
+  fateOf,
+  hour,
+  newPaidSubscriber,
+  newSubscriber,
+  onAir,
+  patient,
+  type Subscriber,
+  untilCutOff,
+} from '../support/subscribers.ts'
+
+const paper = paperRelays()
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ variables: patient, around: paper.around })
+})
+
+interface Grant {
+  readonly plan_tier: 'free' | 'paid'
+  readonly addons?: number
+  readonly until?: string
+}
+
+interface Entitlement {
+  readonly plan_tier: string
+  readonly plan_status: string
+  readonly max_concurrent_conns: number
+}
+
+/** The entitlement that the answer carries. */
+async function grant({ userId }: Subscriber, body: Grant): Promise<Entitlement> {
+  const path = `/admin/users/${userId}/grant`
+  const answer = await service.api.post<{ entitlement: Entitlement }>(path, body, { headers: operator })
+  expect(answer.status).toBe(200)
+  return answer.body.entitlement
+}
+
+const free = { plan_tier: 'free', plan_status: 'none', max_concurrent_conns: 0 }
+const given = (addons: number) => ({ plan_tier: 'paid', plan_status: 'active', max_concurrent_conns: 1 + addons })
+const soon = (millis: number) => new Date(Date.now() + millis).toISOString()
+
+describe.concurrent('a complimentary plan', () => {
+  test('is there when it is answered, with its add-ons, and is gone when its withdrawal is: with it the relays', async () => {
+    const subscriber = await newSubscriber(service, paper)
+    expect(await grant(subscriber, { plan_tier: 'paid', addons: 2 })).toMatchObject(given(2))
+    const relay = await subscriber.relay()
+    expect(await grant(subscriber, { plan_tier: 'paid', addons: 1 })).toMatchObject(given(1))
+    expect(await fateOf(service, relay)).toEqual(onAir)
+    expect(await grant(subscriber, { plan_tier: 'free' })).toMatchObject(free)
+    await untilCutOff(service, relay)
+  })
+
+  test('that was given until some time ends then by itself, and takes the relays along', async () => {
+    const subscriber = await newSubscriber(service, paper)
+    const until = soon(4000)
+    expect(await grant(subscriber, { plan_tier: 'paid', until })).toMatchObject(given(0))
+    const relay = await subscriber.relay()
+    while (Date.now() < Date.parse(until) - 200) {
+      expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_until: new Date(until) })
+      await sleep(100)
+    }
+    await subscriber.until((plan) => plan.plan_tier === 'free')
+    await untilCutOff(service, relay)
+  })
+
+  test('that is given anew lasts as long as was said last', async () => {
+    const subscriber = await newSubscriber(service, paper)
+    const first = soon(2000)
+    await grant(subscriber, { plan_tier: 'paid', until: first })
+    await grant(subscriber, { plan_tier: 'paid' })
+    await sleep(Date.parse(first) + 500 - Date.now())
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_until: null, entitlement_due_at: null })
+  })
+
+  test('that is over before it is given gives nothing', async () => {
+    const subscriber = await newSubscriber(service, paper)
+    expect(await grant(subscriber, { plan_tier: 'paid', until: soon(-hour) })).toMatchObject(free)
+  })
+
+  test('beside one that is paid for takes nothing from it, and outlives it', async () => {
+    const subscriber = await newPaidSubscriber(service, paper, { addons: 1 })
+    const relay = await subscriber.relay()
+    await grant(subscriber, { plan_tier: 'paid', addons: 1 })
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', addons: 2 })
+    expect(await grant(subscriber, { plan_tier: 'free' })).toMatchObject(given(1))
+    await grant(subscriber, { plan_tier: 'paid' })
+    await subscriber.told('subscription.downgraded')
+    await sleep(500)
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid' })
+    expect(await fateOf(service, relay)).toEqual(onAir)
+  })
+
+  test('keeps the relays of somebody whose 48 hours end', async () => {
+    const subscriber = await newPaidSubscriber(service, paper)
+    const relay = await subscriber.relay()
+    await grant(subscriber, { plan_tier: 'paid' })
+    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 49 * hour)
+    await sleep(1000)
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    expect(await fateOf(service, relay)).toEqual(onAir)
+  })
+
+  test('can be given by the command line', async () => {
+    const subscriber = await newSubscriber(service, paper)
+    const commandLine = createOperator(service.api.url, operatorPassword)
+    expect(await commandLine.userIdOf(subscriber.email)).toBe(subscriber.userId)
+    await commandLine.grant(subscriber.userId, { plan_tier: 'paid', addons: 3 })
+    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', addons: 3 })
+    await subscriber.relay()
+  })
+})
