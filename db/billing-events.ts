@@ -41,8 +41,7 @@ export const keepEvent = (sql: Database, event: BillingEvent): Promise<KeptEvent
   sql.begin(async (tx) => keepEventIn(tx, event)) as Promise<KeptEvent | undefined>
 
 /** The same within a transaction of the caller's. */
-export async function keepEventIn(tx: Sql, told: BillingEvent): Promise<KeptEvent | undefined> {
-  const event = withinCalendar(told)
+export async function keepEventIn(tx: Sql, event: BillingEvent): Promise<KeptEvent | undefined> {
   const userId = await ownerOf(tx, event)
   const { status, error } = placeOf(event, userId)
   const { fact } = event
@@ -88,19 +87,6 @@ export async function keepGrant(tx: Sql, { userId, planTier, addons, until }: Gr
   const kept = await keepEventIn(tx, { ...event, body: Buffer.alloc(0) })
   if (!kept) throw new Error('a random key was taken')
   return kept.id
-}
-
-/** What a row and a timer can hold, with room for deadlines that are counted from when something happened. */
-const happenedMax = Date.UTC(9000, 0)
-const periodMax = Date.UTC(10_000, 0)
-
-/** One event with a time that its account's row can't hold would stop the actor for good: such a one is left to operators. */
-function withinCalendar(event: BillingEvent): BillingEvent {
-  if (event.fact === null) return event
-  const { at, periodStart, periodEnd } = event.fact
-  const isWithin = (time: number, end: number) => time >= 0 && time < end
-  const isSound = isWithin(at, happenedMax) && [periodStart, periodEnd].every((time) => isWithin(time ?? 0, periodMax))
-  return isSound ? event : { ...event, fact: null, problem: 'a time in it is not of this calendar (1970 to 9999)' }
 }
 
 /** Where an event goes by what is known of it. */
@@ -232,8 +218,7 @@ export interface EventAsItCame {
 }
 
 /** Puts what was read anew in the place of what was understood before, for the actor to take. Holds the account first, as it does. */
-export async function replaceEvent(tx: Sql, id: string, told: BillingEvent): Promise<BillingEventRow | undefined> {
-  const event = withinCalendar(told)
+export async function replaceEvent(tx: Sql, id: string, event: BillingEvent): Promise<BillingEventRow | undefined> {
   const userId = await ownerOf(tx, event)
   const { status, error } = placeOf(event, userId)
   const { fact } = event

@@ -22,7 +22,7 @@ export const storable = (lengthMax: number) =>
     .refine((text) => !/[\p{Cc}\p{Surrogate}]/u.test(text), 'holds a control character or half of a character')
 
 /** From 1970 to 9998: outside of it dates are written in ways that a row does not take. */
-const instant = z.number().min(0).max(Date.UTC(9999, 0))
+const instant = z.number().refine((at) => at >= 0 && at <= Date.UTC(9999, 0), 'is no time between 1970 and 9999')
 
 /** RFC 3339 to milliseconds. */
 export const timeText = z.iso
