@@ -9,7 +9,7 @@ const sendMillis = 5000
 /** When each countdown of the page ends, by `performance.now()`. */
 const deadlines = new WeakMap()
 
-for (const form of document.querySelectorAll('form.fields')) sendOnce(form)
+for (const form of document.querySelectorAll('form.fields, form[data-once]')) sendOnce(form)
 for (const button of document.querySelectorAll('button[data-shows]')) showPassword(button)
 countDown()
 setInterval(countDown, 1000)

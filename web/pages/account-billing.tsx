@@ -98,7 +98,7 @@ function ToBuy({ billing }: Bought) {
 }
 
 const PlanForm = ({ says, look }: { readonly says: string; readonly look: '' | 'second' }) => (
-  <form method="post" action="/account/checkout">
+  <form method="post" action="/account/checkout" data-once>
     <input type="hidden" name="plan" value="paid" />
     <button class={look} type="submit">
       {says}

@@ -21,6 +21,10 @@ interface Shown {
 export const pathOf = ({ subscription_id: id }: Subscription, outcome: Outcome): string =>
   `/sandbox/subscriptions/${id}/${outcome}`
 
+/** How it was when a form was made. The second of two taps finds another one, and pays nothing twice. */
+export const seenOf = ({ status, quantity, period_end: end }: Subscription): string =>
+  [status, quantity, end ?? ''].join(' ')
+
 export const nameOf = ({ kind, quantity }: Subscription): string =>
   kind === 'plan' ? 'Paid plan' : addonsInWords(quantity)
 
@@ -62,7 +66,8 @@ export function SandboxSubscription({ one }: Shown) {
 }
 
 const Play = ({ one, outcome }: Shown & { readonly outcome: Outcome }) => (
-  <form method="post" action={pathOf(one, outcome)}>
+  <form method="post" action={pathOf(one, outcome)} data-once>
+    <input type="hidden" name="seen" value={seenOf(one)} />
     <button class={harms.includes(outcome) ? 'danger' : 'second'} type="submit">
       {says(one, outcome)}
       <span class="unseen"> ({nameOf(one)})</span>
@@ -91,6 +96,7 @@ const Change = ({ one }: Shown) => {
   const fieldId = `quantity-${one.subscription_id}`
   return (
     <form class="fields" method="post" action={pathOf(one, 'pay')}>
+      <input type="hidden" name="seen" value={seenOf(one)} />
       <div class="field">
         <label for={fieldId}>Another number of add-ons</label>
         <select id={fieldId} name="quantity">

@@ -13,6 +13,7 @@ import {
   pathOf,
   SandboxSubscription,
   type Subscription,
+  seenOf,
 } from './sandbox-subscriptions.tsx'
 
 export const checkout: PageRoute = {
@@ -34,18 +35,22 @@ export const list: PageRoute = {
   handle: (visit) => listPage(visit),
 }
 
-/** Fields: `quantity` of add-ons, where it changes; `from` the checkout. */
+/** Fields: `seen`, how it was; `quantity` of add-ons, where it changes; `from` the checkout. */
 export const act: PageRoute = {
   method: 'POST',
   path: '/sandbox/subscriptions/:subscription_id/:outcome',
   caller: 'user',
   handle: async (visit) => {
     const { subscription_id: id = '', outcome = '' } = visit.params
+    const one = (await subscriptionsOf(visit))?.find((known) => known.subscription_id === id)
+    if (!one) return problemPage('not_found')
+    const isCheckout = visit.form.get('from') === 'checkout'
+    if (visit.form.get('seen') !== seenOf(one))
+      return { goTo: isCheckout ? checkoutPathOf(one) : `${listPath}?done=changed` }
     const quantity = visit.form.get('quantity')
     const path = `/api/v1/billing/sandbox/subscriptions/${encodeURIComponent(id)}/${encodeURIComponent(outcome)}`
     const answer = await visit.ask('POST', path, quantity === null ? {} : { quantity: Number(quantity) })
-    if (answer.status === 200)
-      return { goTo: visit.form.get('from') === 'checkout' ? '/account?done=bought' : `${listPath}?done=${outcome}` }
+    if (answer.status === 200) return { goTo: isCheckout ? '/account?done=bought' : `${listPath}?done=${outcome}` }
     // It has happened all the same: a page that could be sent again would make it happen twice.
     if (refusalOf(answer).code === 'billing_provider_error') return { goTo: `${listPath}?done=untold` }
     if (answer.status === 404) return problemPage('not_found')
@@ -54,6 +59,7 @@ export const act: PageRoute = {
 }
 
 const listPath = '/sandbox/subscriptions'
+const checkoutPathOf = ({ subscription_id: id }: Subscription): string => `/sandbox/checkout/${id}`
 
 /** The visitor's; nothing where there is no sandbox. Rejects with {@link ApiAway}. */
 async function subscriptionsOf(visit: Visit): Promise<readonly Subscription[] | undefined> {
@@ -74,8 +80,14 @@ const notices: Readonly<Record<Outcome, string>> = {
   end: 'Ended.',
 }
 
-const untold =
-  'It has happened here, but the service did not take the message of it. The service compares the two by itself, within an hour or so.'
+/** What else may have become of what was sent. */
+const problems: ReadonlyMap<string, string> = new Map([
+  ['changed', 'It had changed meanwhile, so nothing more was done.'],
+  [
+    'untold',
+    'It has happened here, but the service did not take the message of it. The service compares the two by itself, within an hour or so.',
+  ],
+])
 
 async function listPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswer> {
   const subscriptions = await subscriptionsOf(visit)
@@ -87,7 +99,7 @@ async function listPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswer> 
     page: (
       <Subscriptions
         subscriptions={subscriptions}
-        problem={refused ? problemIn(refused) : done === 'untold' ? untold : undefined}
+        problem={refused ? problemIn(refused) : problems.get(done ?? '')}
         played={outcomes.find((outcome) => outcome === done)}
       />
     ),
@@ -156,8 +168,9 @@ const Checkout = ({ one }: { readonly one: Subscription }) => (
         </>
       ) : null}
     </dl>
-    <form method="post" action={pathOf(one, 'pay')}>
+    <form method="post" action={pathOf(one, 'pay')} data-once>
       <input type="hidden" name="from" value="checkout" />
+      <input type="hidden" name="seen" value={seenOf(one)} />
       <button class="wide" type="submit">
         Pay
       </button>

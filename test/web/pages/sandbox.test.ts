@@ -49,7 +49,7 @@ test('the number of add-ons is changed to another one', async () => {
   const changed = await browser.submit(page, `${listPath}/${addons}/pay`, change, { quantity: '1' })
   expect(changed.text).toContain('3 add-ons Active')
   expect(await customer.subscription()).toMatchObject({ addons: 3 })
-  const nonsense = await browser.post(`${listPath}/${addons}/pay`, { quantity: 'many' })
+  const nonsense = await browser.submit(changed, `${listPath}/${addons}/pay`, { quantity: 'many' })
   expect([nonsense.status, nonsense.problem]).toEqual([400, 'Something in this form is not right: check it.'])
 })
 
@@ -63,14 +63,33 @@ test('a checkout is paid once', async () => {
   expect(() => again.form(`${listPath}/${order}/pay`)).toThrow()
 })
 
-test('what can no longer happen is refused with the reason, on the page as it now is', async () => {
+test('a form that is sent twice pays once', async () => {
+  const { customer, browser } = await newcomer()
+  const order = await customer.order({ plan: 'paid' })
+  const checkout = await browser.open(`/sandbox/checkout/${order}`)
+  await browser.submit(checkout, `${listPath}/${order}/pay`)
+  const [paid] = await customer.bought()
+  expect((await browser.submit(checkout, `${listPath}/${order}/pay`)).heading).toBe('This was paid already')
+  expect(await customer.bought()).toEqual([paid])
+
+  const page = await browser.open(listPath)
+  await browser.submit(page, `${listPath}/${order}/pay`)
+  const [renewed] = await customer.bought()
+  const again = await browser.submit(page, `${listPath}/${order}/pay`)
+  expect([again.path, again.problem]).toEqual([
+    `${listPath}?done=changed`,
+    'It had changed meanwhile, so nothing more was done.',
+  ])
+  expect(await customer.bought()).toEqual([renewed])
+})
+
+test('what can’t happen to it as it is is refused with the reason', async () => {
   const { customer, browser } = await newcomer()
   const plan = await customer.buy({ plan: 'paid' })
-  const old = await browser.open(listPath)
-  await customer.play(plan, 'end')
-  const page = await browser.submit(old, `${listPath}/${plan}/cancel`)
-  expect([page.status, page.problem]).toEqual([409, expect.stringMatching(/^Nothing was done\. .* ended\.$/)])
-  expect(page.text).toContain('Paid plan Ended')
+  const { fields } = (await browser.open(listPath)).form(`${listPath}/${plan}/cancel`)
+  const page = await browser.post(`${listPath}/${plan}/resume`, fields)
+  expect([page.status, page.problem]).toEqual([409, expect.stringMatching(/^Nothing was done\. .* active\.$/)])
+  expect(page.text).toContain('Paid plan Active')
 })
 
 test('what the service did not hear of is told, and the page that tells it can be loaded again', async () => {
@@ -96,7 +115,8 @@ test('somebody else’s subscription, and one that there is not, is not found', 
     expect((await other.browser.open(`/sandbox/checkout/${id}`)).status).toBe(404)
   for (const path of [`${plan}/refund`, `${order}/pay`, 'sub_none/pay', '%27/pay'])
     expect((await other.browser.post(`${listPath}/${path}`, {})).status).toBe(404)
-  expect((await owner.browser.post(`${listPath}/${plan}/explode`, {})).status).toBe(404)
+  const { fields } = (await owner.browser.open(listPath)).form(`${listPath}/${plan}/refund`)
+  expect((await owner.browser.post(`${listPath}/${plan}/explode`, fields)).status).toBe(404)
   expect((await owner.customer.bought()).map(({ status }) => status)).toEqual(['active', 'open'])
 })
 
