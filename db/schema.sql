@@ -66,6 +66,7 @@ create table billing_events (
   constraint billing_events_type_check check (length(type) <= 200)
 );
 
+create index billing_events_dead on billing_events (seq) where status = 'dead';
 create index billing_events_newest on billing_events (seq desc);
 create index billing_events_parked on billing_events (received_at) where status = 'parked';
 create index billing_events_pending on billing_events (user_id, seq) where status = 'pending';

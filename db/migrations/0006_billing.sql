@@ -28,6 +28,7 @@ create table if not exists billing_events (
 
 create index if not exists billing_events_pending on billing_events (user_id, seq) where status = 'pending';
 create index if not exists billing_events_parked on billing_events (received_at) where status = 'parked';
+create index if not exists billing_events_dead on billing_events (seq) where status = 'dead';
 create index if not exists billing_events_user on billing_events (user_id, seq);
 create index if not exists billing_events_subscription on billing_events (provider, subscription_id) where user_id is not null;
 create index if not exists billing_events_newest on billing_events (seq desc);
