@@ -6,7 +6,7 @@ import { createSandboxStore } from '../../../db/sandbox-subscriptions.ts'
 import type { BillingFact } from '../../../platform/billing-fact.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { createSandboxBilling, SandboxRefused } from '../../../providers/billing/sandbox.ts'
-import type { SandboxOutcome } from '../../../providers/billing/sandbox-outcomes.ts'
+import { outcomeOf, type SandboxOutcome } from '../../../providers/billing/sandbox-outcomes.ts'
 import { learn, nothingKnown, standingAt } from '../../../workflows/subscription-state.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { newAccount, startBillingDatabase } from '../../support/billing-database.ts'
@@ -188,6 +188,26 @@ test('no two changes of a subscription have the same time', async () => {
   const times = received.flatMap(({ fact }) => (fact?.subscriptionId === id ? fact.at : []))
   expect(times).toHaveLength(5)
   expect(new Set(times).size).toBe(5)
+})
+
+test('time goes on at a subscription whose last change lies ahead, as after a clock was set back', async () => {
+  const { id } = await after(['pay'])
+  const ahead = new Date(Date.now() + 3_600_000)
+  await sql`update sandbox_subscriptions set updated_at = ${ahead} where id = ${id}`
+  await act(id, 'cancel')
+  expect(lastFact()?.at).toBe(ahead.getTime() + 1)
+})
+
+test.each([
+  ['2026-01-31T10:00:00.000Z', '2026-02-28T10:00:00.000Z'],
+  ['2026-12-31T10:00:00.000Z', '2027-01-31T10:00:00.000Z'],
+  ['2028-01-30T10:00:00.000Z', '2028-02-29T10:00:00.000Z'],
+  ['2026-03-05T10:00:00.000Z', '2026-04-05T10:00:00.000Z'],
+])('a month from %s ends at %s', async (from, to) => {
+  const { id } = await opened()
+  const open = await store.find(id)
+  const paid = open && outcomeOf(open, 'pay', new Date(from), 'inv_1')
+  expect(paid?.next.periodEnd?.toISOString()).toBe(to)
 })
 
 test('a webhook that is not taken is sent again under the same id', async () => {
