@@ -1,0 +1,101 @@
+/** Records the histories that the replay test keeps: `npm run histories`. */
+import { beforeAll, test } from 'vitest'
+import * as messages from '../../workflows/messages.ts'
+import { createSubscriptionActors } from '../../workflows/subscription-client.ts'
+import { keepHistory } from '../support/histories.ts'
+import { eventually, operator, paperRelays, startService, type TestService } from '../support/relays.ts'
+import {
+  actorOf,
+  addonsOf,
+  graceMillis,
+  hour,
+  newPaidSubscriber,
+  newSubscriber,
+  patient,
+  type Subscriber,
+  untilCutOff,
+} from '../support/subscribers.ts'
+
+const paper = paperRelays()
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ variables: { ...patient, SVC_ADDON_NOTICE_SECONDS: '2' }, around: paper.around })
+})
+
+const paid = (addons = 0) => newPaidSubscriber(service, paper, { addons })
+const until = (subscriber: Subscriber, status: string) => subscriber.until((plan) => plan.plan_status === status)
+const fail = async (subscriber: Subscriber, leftMillis: number) => {
+  await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, Date.now() - graceMillis + leftMillis)
+  await until(subscriber, 'past_due')
+}
+
+interface Run {
+  readonly userId: string
+  /** The last one unless named. */
+  readonly runId?: string
+}
+
+/** Each answers whose actor it was. */
+const paths: Record<string, () => Promise<Run>> = {
+  activated: () => paid(2),
+  'failed-and-downgraded': async () => {
+    const subscriber = await paid()
+    const relay = await subscriber.relay()
+    await fail(subscriber, 1500)
+    await until(subscriber, 'none')
+    await untilCutOff(service, relay)
+    return subscriber
+  },
+  recovered: async () => {
+    const subscriber = await paid()
+    await fail(subscriber, hour)
+    await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
+    await until(subscriber, 'active')
+    return subscriber
+  },
+  'fewer-addons': async () => {
+    const subscriber = await paid(1)
+    await subscriber.relay()
+    const newest = await subscriber.relay()
+    await subscriber.told('addon.updated', { subscription_id: addonsOf(subscriber), quantity: 0 })
+    await untilCutOff(service, newest)
+    return subscriber
+  },
+  'grant-ended': async () => {
+    const subscriber = await newSubscriber(service, paper)
+    const body = { plan_tier: 'paid', until: new Date(Date.now() + 1500).toISOString() }
+    await service.api.post(`/admin/users/${subscriber.userId}/grant`, body, { headers: operator })
+    await until(subscriber, 'none')
+    return subscriber
+  },
+  'handed-on': async () => {
+    const subscriber = await paid()
+    const { temporal, config } = service.api.services
+    const { taskQueue } = config.temporal
+    await actorOf(service, subscriber).terminate('to be started as one that hands on early')
+    await createSubscriptionActors(temporal, { taskQueue, callMillisMax: 10_000, historyEventsMax: 8 }).tell(
+      subscriber.userId,
+    )
+    await eventually(
+      () => actorOf(service, subscriber).query(messages.standing),
+      (standing) => standing !== null,
+    )
+    const { runId } = await actorOf(service, subscriber).describe()
+    await fail(subscriber, hour)
+    return { userId: subscriber.userId, runId }
+  },
+}
+
+/** As numbered in histories: completed, sleeps until a time, sleeps until there is news, handed on. */
+const lastEvents = ['2', '17', '40', '28']
+
+test.for(Object.entries(paths))('%s', { timeout: 60_000 }, async ([name, take]) => {
+  const { userId, runId } = await take()
+  const workflowId = messages.subscriptionWorkflowId(userId)
+  // What it wrote last is in Postgres a moment before it is in the history.
+  await eventually(
+    () => service.api.services.temporal.workflow.getHandle(workflowId, runId).fetchHistory(),
+    ({ events }) => lastEvents.includes(String(events?.at(-1)?.eventType)),
+  )
+  await keepHistory(workflowId, `subscriptions/${name}`, runId)
+})
