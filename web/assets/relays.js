@@ -113,10 +113,15 @@ function exchange(fresh) {
   if (focused?.matches('input, select')) return
   const replacement = document.importNode(fresh, true)
   old.replaceWith(replacement)
-  if (focused) (document.getElementById(focused.id) ?? replacement.querySelector('h2, summary'))?.focus()
+  if (focused) placeAfter(focused, replacement).focus()
+  const [told, tells] = [old, replacement].map((part) => part.querySelector('[data-tells]')?.textContent)
+  if (tells && tells !== told) say(news, tells)
   const [was, is] = [old, replacement].map((part) => part.querySelector('[data-state]')?.textContent)
   if (was !== is) tellState(replacement.closest('article'))
 }
+
+const placeAfter = (focused, replacement) =>
+  document.getElementById(focused.id) ?? replacement.querySelector('h2, summary') ?? document.getElementById('relays')
 
 const tellState = (article) =>
   say(news, `“${article.dataset.name}”: ${article.querySelector('[data-state]').textContent}`)

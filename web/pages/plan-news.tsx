@@ -26,7 +26,9 @@ const versionOf = ({ entitlement, usage }: Shown): string =>
 const PaymentDue = ({ entitlement: { plan_status: status, grace_ends_at: ends }, payAt }: Shown) =>
   status === 'past_due' && ends !== null ? (
     <section class="card alarm" aria-labelledby="payment-due">
-      <h2 id="payment-due">A payment did not get through</h2>
+      <h2 id="payment-due" tabIndex={-1} data-tells>
+        A payment did not get through
+      </h2>
       <p>
         Pay by <Moment at={ends} />. Otherwise the plan becomes free then, and its relays end at once. Left:{' '}
         <TimeLeft until={ends} over="over" />
