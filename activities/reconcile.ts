@@ -1,4 +1,4 @@
-/** `npm run reconcile -- [--dry-run]`: compares our subscriptions with the billing provider's list, and says what differs. */
+/** Compares our subscriptions with the billing provider's list, and says what differs; `npm run reconcile` starts it. */
 import { parseArgs } from 'node:util'
 import { connectPostgres } from '../db/connection.ts'
 import { createSandboxStore } from '../db/sandbox-subscriptions.ts'

@@ -4,17 +4,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 import { Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
+import { createSandboxStore } from '../db/sandbox-subscriptions.ts'
+import { kindOfSubscription } from '../db/subscriptions.ts'
 import { beat, endBeat } from '../db/workers.ts'
 import type { Config } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
 import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal, connectTemporalWorker, registerSearchAttributes } from '../platform/temporal.ts'
+import { createBilling } from '../providers/billing/billing.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { createSubscriptionActors, type SubscriptionActors } from '../workflows/subscription-client.ts'
 import { accountJobs } from './account-jobs.ts'
 import { billingJobs } from './billing-jobs.ts'
+import { billingReconciliationJobs } from './billing-reconciliation-jobs.ts'
 import { startJobs } from './jobs.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 import { providerTokenJobs } from './provider-token-jobs.ts'
@@ -97,10 +101,15 @@ function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void
   const stopping = new AbortController()
   const sealing = createSealing(config.oauthEncryptionKeys)
   const oauth = createOAuthProviders(config.oauth)
+  const billing = createBilling(config, {
+    store: createSandboxStore(sql),
+    kindOf: (provider, subscriptionId) => kindOfSubscription(sql, provider, subscriptionId),
+  })
   const running = startJobs(
     [
       ...relaySessionJobs(needs),
       ...billingJobs(needs),
+      ...billingReconciliationJobs({ sql, log, provider: billing.provider }),
       ...usageJobs(needs),
       ...accountJobs(sql),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),

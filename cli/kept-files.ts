@@ -8,6 +8,8 @@ export interface RunningStack {
   api: string
   site: string
   temporalUi: string | undefined
+  /** Where its own servers are, as variables of its programs; a password is among them. */
+  servers: Readonly<Record<string, string>>
 }
 
 export interface RememberedState {
@@ -46,6 +48,6 @@ async function readJson<T>(file: string): Promise<T | undefined> {
 
 async function writeJson(file: string, value: unknown): Promise<void> {
   const half = `${file}.${process.pid}`
-  await writeFile(half, `${JSON.stringify(value, null, 2)}\n`)
+  await writeFile(half, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
   await rename(half, file)
 }

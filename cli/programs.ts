@@ -13,9 +13,12 @@ export interface Program {
   logFile: string
 }
 
+/** What Node is told to run one of our programs. @param file below the project's folder. */
+export const nodeArguments = (file: string): string[] => ['--import', loader, projectFile(file)]
+
 const nodeProgram = ({ file, env, logFile }: Program) => ({
   executable: process.execPath,
-  args: ['--import', loader, projectFile(file)],
+  args: nodeArguments(file),
   env,
   logFile,
 })

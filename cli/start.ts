@@ -84,7 +84,8 @@ async function bringUp(stack: StackConfig): Promise<void> {
   }
   life.hold('running.json', dataDir, removeRunning)
   const { apiUrl: api, siteUrl: site } = config
-  await writeRunning(dataDir, { pid: process.pid, api, site, temporalUi: config.temporal.uiUrl })
+  const servers = { ...postgres.variables, ...temporal.variables }
+  await writeRunning(dataDir, { pid: process.pid, api, site, temporalUi: config.temporal.uiUrl, servers })
   progress.note(`\nReady after ${progress.sinceStart}.`)
   progress.note(
     readyText({

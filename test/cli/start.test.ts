@@ -92,6 +92,15 @@ describe('on an empty folder', () => {
     expect(stdout).toMatch(/grace +→ stopped +stop_requested/)
   })
 
+  test('what the billing provider’s list would change is asked without any variable', async () => {
+    const { stdout } = await run(process.execPath, ['--import', 'tsx', 'cli/reconcile.ts', '--dry-run'], {
+      env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
+      timeout: 30_000,
+    })
+    expect(stdout).toMatch(/Subscriptions at sandbox: 0\./)
+    expect((await stat(`${dataDir}/running.json`)).mode & 0o777).toBe(0o600)
+  })
+
   test('who signed up at the site is given a plan by its address', async () => {
     const email = 'somebody@example.com'
     const grant = (...args: string[]) =>
