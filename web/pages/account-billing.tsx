@@ -51,7 +51,7 @@ export function Prospect({ billing }: Bought) {
   )
 }
 
-/** Nobody was told to end what is paid for and goes on, and what no provider has is nobody's to pay. */
+/** Of an active plan: one that is paid for has no end, and a provider that has it. */
 const isComplimentary = ({ ends_at: ends, manage_url: manage }: Billing): boolean => ends !== null || manage === null
 
 export const Addons = ({ billing: { plan_tier: tier, addons } }: Bought) =>

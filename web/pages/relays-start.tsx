@@ -12,6 +12,7 @@ export interface Region {
 
 export interface Entitlement {
   readonly reason_code: 'ok' | 'plan_required' | 'operator_disabled' | 'usage_exhausted'
+  readonly plan_status: 'none' | 'active' | 'past_due' | 'cancelled'
   readonly active_managed_conns: number
   readonly max_concurrent_conns: number
 }
@@ -72,7 +73,8 @@ export function StartRelay({ entitlement, regions, taken, capacity, wanted }: Sh
 }
 
 /** What there is to buy that helps. */
-const More = ({ entitlement: { reason_code: reason, max_concurrent_conns: limit } }: Pick<Shown, 'entitlement'>) => {
+const More = ({ entitlement }: Pick<Shown, 'entitlement'>) => {
+  const { reason_code: reason, plan_status: status, max_concurrent_conns: limit } = entitlement
   if (reason === 'plan_required')
     return (
       <p>
@@ -81,7 +83,7 @@ const More = ({ entitlement: { reason_code: reason, max_concurrent_conns: limit 
         </a>
       </p>
     )
-  return reason === 'ok' && limit < relaysMax ? (
+  return reason === 'ok' && status === 'active' && limit < relaysMax ? (
     <p>
       <a class="link" href="/account#plan">
         Add a relay to your plan

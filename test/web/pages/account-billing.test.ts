@@ -153,6 +153,20 @@ describe('a payment that failed', () => {
   })
 })
 
+describe('the relays page', () => {
+  test('leads who has no plan, or all of its relays in use, to where more is bought', async () => {
+    const { customer, browser } = await newcomer()
+    expect((await browser.open('/relays')).html).toMatch(/<a class="button" href="\/account#plan">Get the paid plan/)
+    const plan = await customer.buy({ plan: 'paid' })
+    await startRelay(customer, 'only')
+    expect((await browser.open('/relays')).html).toMatch(
+      /<a class="link" href="\/account#plan">Add a relay to your plan/,
+    )
+    await customer.play(plan, 'cancel')
+    expect((await browser.open('/relays')).text).not.toContain('Add a relay to your plan')
+  })
+})
+
 describe('relays beyond the plan', () => {
   test('are announced to end, the newest first', async () => {
     const { customer, browser } = await subscriber()
