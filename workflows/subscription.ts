@@ -35,8 +35,9 @@ const { readInbox, writeEntitlement } = proxyLocalActivities<SubscriptionActivit
 })
 
 const { endRelays } = proxyActivities<SubscriptionActivities>({
-  startToCloseTimeout: '30s',
-  retry: { initialInterval: '500ms', maximumInterval: '30s', maximumAttempts: 5 },
+  startToCloseTimeout: '15s',
+  // Not again and again: what fails here a job does some seconds later, and news must not wait for it.
+  retry: { maximumAttempts: 1 },
   summary: 'tell the relays that they are to end',
 })
 
@@ -90,7 +91,6 @@ async function settle(userId: string): Promise<Account | 'gone'> {
       if (looks % 3 === 0) await sleep('1s', { summary: 'lets a storm of events pass' })
       continue
     }
-    // What fails here a job does some seconds later.
     if (outcome.ended > 0) await endRelays({ userId }).catch(() => undefined)
     return { standing, surplusEndsAt: outcome.surplusEndsAt }
   }

@@ -115,6 +115,7 @@ describe.concurrent('the actor of a subscription', () => {
       ({ runId }) => runId !== first.runId,
     )
     expect(now.status.name).toBe('RUNNING')
+    expect(now.typedSearchAttributes.getAll().find(({ key }) => key.name === 'UserId')?.value).toBe(subscriber.userId)
     const plan = { plan_tier: 'paid', plan_status: 'past_due', addons: 3, payment_grace_ends_at: new Date(endsAt) }
     expect(await subscriber.plan()).toMatchObject(plan)
     await sleep(Math.max(0, endsAt - 200 - Date.now()))
