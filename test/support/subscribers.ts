@@ -6,7 +6,7 @@ import type { SandboxEventType } from '../../providers/billing/sandbox-events.ts
 import { subscriptionWorkflowId } from '../../workflows/messages.ts'
 import type { TestApi } from './api.ts'
 import { billingEvent, type EventData, sandboxSender } from './billing.ts'
-import { eventually, type History, operator, type RelayUser, type TestService } from './relays.ts'
+import { eventually, type RelayUser, type TestService } from './relays.ts'
 
 export const hour = 3_600_000
 export const graceMillis = 48 * hour
@@ -128,10 +128,6 @@ export const untilCutOff = (service: TestService, session: SessionView, secondsM
 
 export const actorOf = ({ api }: TestService, { userId }: { userId: string }) =>
   api.services.temporal.workflow.getHandle(subscriptionWorkflowId(userId))
-
-/** Moves of a session, with the time of each. */
-export const movesOf = async ({ api }: TestService, { session_id }: SessionView): Promise<History['transitions']> =>
-  (await api.get<History>(`/admin/sessions/${session_id}`, { headers: operator })).body.transitions
 
 /** Lets a background job have its turn now. */
 export const hurry = async ({ api }: TestService, job: string): Promise<void> => {

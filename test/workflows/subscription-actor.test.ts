@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { keepEvent } from '../../db/billing-events.ts'
+import { type BillingEvent, keepEvent, keepEventIn } from '../../db/billing-events.ts'
+import type { BillingFact } from '../../platform/billing-fact.ts'
 import * as messages from '../../workflows/messages.ts'
 import { createSubscriptionActors } from '../../workflows/subscription-client.ts'
 import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
@@ -49,23 +50,31 @@ const inboxEmpty = ({ userId }: Subscriber) =>
     (pending) => pending.length === 0,
   )
 
+/** An event as the inbox keeps it, of which no actor is told. */
+function toldNowhere(
+  { userId, subscriptionId }: Subscriber,
+  what: Pick<BillingFact, 'action' | 'invoiceId'>,
+): BillingEvent {
+  const key = randomUUID()
+  const bare = { provider: 'sandbox', kind: 'plan', quantity: null, amount: null, periodStart: null } as const
+  const fact = { ...bare, ...what, key, subscriptionId, at: Date.now(), periodEnd: null }
+  return { provider: 'sandbox', key, type: what.action, userRef: userId, fact, problem: null, body: Buffer.from('{}') }
+}
+
+/** Resolves after the time, once an actor wants to write what others hold. */
+const untilAnActorWaits = (at: number) =>
+  eventually(
+    () => service.api.sql`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%entitlement_version%'`,
+    (waiting) => waiting.length > 0 && Date.now() > at,
+  )
+
 describe.concurrent('the actor of a subscription', () => {
   test('takes an event that nobody told it of', async () => {
-    const { userId, subscriptionId, until } = await newSubscriber(service, paper)
-    const bare = { provider: 'sandbox', kind: 'plan', quantity: null, invoiceId: null, amount: null } as const
-    const key = randomUUID()
-    const fact = {
-      ...bare,
-      key,
-      action: 'activate',
-      subscriptionId,
-      at: Date.now(),
-      periodStart: null,
-      periodEnd: null,
-    }
-    const event = { provider: 'sandbox', key, type: 'subscription.activated', userRef: userId, problem: null } as const
-    await keepEvent(service.api.sql, { ...event, fact: { ...fact, action: 'activate' }, body: Buffer.from('{}') })
-    await until((plan) => plan.plan_tier === 'paid', 10)
+    const subscriber = await newSubscriber(service, paper)
+    await keepEvent(service.api.sql, toldNowhere(subscriber, { action: 'activate', invoiceId: null }))
+    await subscriber.until((plan) => plan.plan_tier === 'paid', 10)
   })
 
   test('is followed by another that keeps the deadline, when it is terminated', async () => {
@@ -130,21 +139,26 @@ describe.concurrent('the actor of a subscription', () => {
     const subscriber = await newPaidSubscriber(service, paper)
     const relay = await subscriber.relay()
     const endsAt = await fail(subscriber)
-    const { sql } = service.api
-    await sql.begin(async (tx) => {
+    await service.api.sql.begin(async (tx) => {
       // As long as this is held, the actor can't write; an event can be kept beside it.
       await tx`select from users where id = ${subscriber.userId} for share`
-      await eventually(
-        () => sql`
-          select from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock' and query like '%entitlement_version%'`,
-        (waiting) => waiting.length > 0 && Date.now() > endsAt,
-      )
+      await untilAnActorWaits(endsAt)
       await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
     })
     await subscriber.until((plan) => plan.plan_status === 'active')
     expect((await subscriber.plansHad()).filter(isFree)).toEqual([])
     expect(await fateOf(service, relay)).toEqual(onAir)
+  })
+
+  test('waits for an event that is just being accepted when the plan is to end', async () => {
+    const subscriber = await newPaidSubscriber(service, paper)
+    const endsAt = await fail(subscriber)
+    await service.api.sql.begin(async (tx) => {
+      await keepEventIn(tx, toldNowhere(subscriber, { action: 'payment_recovery', invoiceId: 'inv_2' }))
+      await untilAnActorWaits(endsAt)
+    })
+    await subscriber.until((plan) => plan.plan_status === 'active')
+    expect((await subscriber.plansHad()).filter(isFree)).toEqual([])
   })
 
   test('ends when there is nothing left to wait for, and is there again when there is', async () => {
