@@ -29,11 +29,13 @@ export const checkout = route({
     const request = {
       userId: caller.userId,
       email: profile.email,
-      returnUrl: `${config.siteUrl}/account`,
+      // The page then says that it may take a moment. Nothing else is made of it: what counts is the webhook.
+      returnUrl: `${config.siteUrl}/account?done=bought`,
+      cancelUrl: `${config.siteUrl}/account`,
       ...missing(plan, body),
     }
     try {
-      return ok({ checkout_url: await billing.provider.checkout(request) })
+      return ok({ checkout_url: payPage(await billing.provider.checkout(request), config.siteUrl) })
     } catch (error) {
       if (!(error instanceof BillingProviderError)) throw error
       log.error({ err: error }, 'the billing provider gave no checkout')
@@ -41,6 +43,13 @@ export const checkout = route({
     }
   },
 })
+
+/** The address, where a browser may be sent there: over HTTPS, or to a page of our site. */
+function payPage(url: string, siteUrl: string): string {
+  if (!url.startsWith('https://') && !url.startsWith(`${siteUrl}/`))
+    throw new BillingProviderError('the checkout is at no address for browsers')
+  return url
+}
 
 /** What is left to buy. Refuses with `already_subscribed` when that is nothing. */
 function missing(plan: PlanRow, wanted: z.infer<typeof Wanted>): Pick<CheckoutRequest, 'kind' | 'quantity'> {

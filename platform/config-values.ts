@@ -49,6 +49,8 @@ export const seconds = (least: number, most: number, fallback: number) =>
   z.coerce.number().int().min(least).max(most).default(fallback)
 export const port = (fallback: number) => z.coerce.number().int().min(0).max(65535).default(fallback)
 export const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ''))
+/** An address outside that people are led to. */
+export const httpsUrl = z.url({ protocol: /^https$/, error: 'is no https:// URL' })
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 
 /** Text of at least 32 bytes that nobody copied from an example. */

@@ -41,8 +41,10 @@ export interface CheckoutRequest {
   readonly kind: 'plan' | 'addon'
   /** Add-ons to buy now; 1 for the plan. */
   readonly quantity: number
-  /** Where the provider leads people when they are done. */
+  /** Where the provider leads people who have paid. */
   readonly returnUrl: string
+  /** Where it leads those who leave without. */
+  readonly cancelUrl: string
 }
 
 /** One subscription as the provider has it now, told as the fact that would make us believe the same. */

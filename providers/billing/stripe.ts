@@ -91,7 +91,7 @@ function failureOf(error: unknown): string {
 
 const checkoutOf = (
   { planPriceId, addonPriceId }: StripePrices,
-  { userId, email, kind, quantity, returnUrl }: CheckoutRequest,
+  { userId, email, kind, quantity, returnUrl, cancelUrl }: CheckoutRequest,
 ): Stripe.Checkout.SessionCreateParams => ({
   mode: 'subscription',
   line_items: [{ price: kind === 'plan' ? planPriceId : addonPriceId, quantity: kind === 'plan' ? 1 : quantity }],
@@ -99,7 +99,7 @@ const checkoutOf = (
   ...(email !== null && { customer_email: email }),
   subscription_data: { metadata: { user_id: userId, kind } },
   success_url: returnUrl,
-  cancel_url: returnUrl,
+  cancel_url: cancelUrl,
 })
 
 /** All pages of one list. They don't number them, so only a page that brings nothing new says that something is wrong. */

@@ -217,6 +217,24 @@ describe('with a provider elsewhere', () => {
     expect((await customer.checkout({ addons: 2 })).body).toEqual({ checkout_url: 'https://pay.example/cs_1' })
     const sent = new URLSearchParams(provider.asked[0]?.body)
     expect([sent.get('line_items[0][quantity]'), sent.get('client_reference_id')]).toEqual(['2', customer.userId])
+    expect([sent.get('success_url'), sent.get('cancel_url')]).toEqual([
+      'http://localhost:8081/account?done=bought',
+      'http://localhost:8081/account',
+    ])
+  })
+
+  test('an address that no browser should be sent to is none', async () => {
+    const provider = await startApiDouble()
+    const customer = await newCustomer(await stripe(provider.url))
+    for (const url of [
+      'javascript:alert(1)',
+      'data:text/html,pay',
+      'http://pay.example/cs_1',
+      'http://localhost:80811/',
+    ]) {
+      provider.answers(() => ({ body: { id: 'cs_1', object: 'checkout.session', url } }))
+      expect([url, ...outcome(await customer.checkout({ plan: 'paid' }))]).toEqual([url, 502, 'billing_provider_error'])
+    }
   })
 
   test('its trouble is told as its own, without a word of what it said', async () => {

@@ -258,6 +258,9 @@ test('a billing provider needs all that is paid with, and the sandbox a secret o
   expect(problemsOf({ ...complete, SVC_BILLING_WEBHOOK_SECRET: 'no standard webhook secret' })).toEqual([
     expect.stringMatching(/^SVC_BILLING_WEBHOOK_SECRET is not whsec_ /),
   ])
+  expect(problemsOf({ ...complete, SVC_BILLING_PORTAL_URL: 'http://pay.example/portal' })).toEqual([
+    'SVC_BILLING_PORTAL_URL is no https:// URL',
+  ])
   expect(problemsOf({ ...complete, NODE_ENV: 'production' })).toEqual([
     expect.stringMatching(/^SVC_BILLING_PROVIDER is not set: /),
   ])

@@ -20,7 +20,8 @@ const request = {
   email: 'a@example.com',
   kind: 'plan',
   quantity: 1,
-  returnUrl: 'https://site.example/account',
+  returnUrl: 'https://site.example/account?done=bought',
+  cancelUrl: 'https://site.example/account',
 } as const
 
 const asJson = (body: string | undefined) => JSON.parse(body ?? '') as Record<'data', Record<string, never>>
@@ -39,7 +40,7 @@ test('a checkout of the plan names the store, the variant, the account and the w
   expect(asJson(body).data).toEqual({
     type: 'checkouts',
     attributes: {
-      product_options: { redirect_url: 'https://site.example/account', enabled_variants: [1001] },
+      product_options: { redirect_url: 'https://site.example/account?done=bought', enabled_variants: [1001] },
       checkout_data: { email: 'a@example.com', custom: { user_id: 'user-1' } },
     },
     relationships: {

@@ -57,7 +57,8 @@ async function opened(kind: 'plan' | 'addon' = 'plan', quantity = 1) {
     email: null,
     kind,
     quantity,
-    returnUrl: 'https://site.example/account',
+    returnUrl: 'https://site.example/account?done=bought',
+    cancelUrl: 'https://site.example/account',
   })
   return { userId, url, id: url.split('/').at(-1) ?? '' }
 }

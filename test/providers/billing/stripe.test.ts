@@ -20,7 +20,8 @@ const request = {
   email: 'a@example.com',
   kind: 'plan',
   quantity: 1,
-  returnUrl: 'https://site.example/account',
+  returnUrl: 'https://site.example/account?done=bought',
+  cancelUrl: 'https://site.example/account',
 } as const
 
 test('a webhook that Stripe signed is believed and read', async () => {
@@ -42,7 +43,7 @@ test('a checkout leaves our mark on the subscription', async () => {
     customer_email: 'a@example.com',
     'subscription_data[metadata][user_id]': 'user-1',
     'subscription_data[metadata][kind]': 'plan',
-    success_url: 'https://site.example/account',
+    success_url: 'https://site.example/account?done=bought',
     cancel_url: 'https://site.example/account',
   })
   await provider.checkout({ ...request, kind: 'addon', quantity: 2, email: null })
