@@ -91,7 +91,7 @@ const wishes: Readonly<Record<Exclude<Outcome, 'pay' | 'fail'>, string>> = {
   end: 'End at once',
 }
 
-/** Paying for another number changes to it; paying for the same one is a renewal. */
+/** Paying for another number changes to it; paying for the same one is a renewal. None is a number too. */
 const Change = ({ one }: Shown) => {
   const fieldId = `quantity-${one.subscription_id}`
   return (
@@ -100,7 +100,7 @@ const Change = ({ one }: Shown) => {
       <div class="field">
         <label for={fieldId}>Another number of add-ons</label>
         <select id={fieldId} name="quantity">
-          {[1, 2, 3]
+          {[1, 2, 3, 0]
             .filter((count) => count !== one.quantity)
             .map((count) => (
               <option key={count} value={count}>

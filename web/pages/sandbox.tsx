@@ -50,7 +50,10 @@ export const act: PageRoute = {
     const quantity = visit.form.get('quantity')
     const path = `/api/v1/billing/sandbox/subscriptions/${encodeURIComponent(id)}/${encodeURIComponent(outcome)}`
     const answer = await visit.ask('POST', path, quantity === null ? {} : { quantity: Number(quantity) })
-    if (answer.status === 200) return { goTo: isCheckout ? '/account?done=bought' : `${listPath}?done=${outcome}` }
+    if (answer.status === 200)
+      return {
+        goTo: isCheckout ? '/account?done=bought' : `${listPath}?done=${quantity === null ? outcome : 'number'}`,
+      }
     // It has happened all the same: a page that could be sent again would make it happen twice.
     if (refusalOf(answer).code === 'billing_provider_error') return { goTo: `${listPath}?done=untold` }
     if (answer.status === 404) return problemPage('not_found')
@@ -70,8 +73,9 @@ async function subscriptionsOf(visit: Visit): Promise<readonly Subscription[] | 
   return body.subscriptions
 }
 
-const notices: Readonly<Record<Outcome, string>> = {
+const notices: Readonly<Record<Outcome | 'number', string>> = {
   pay: 'Paid. No money was moved.',
+  number: 'The number of add-ons was changed.',
   fail: 'A payment has failed.',
   recover: 'The payment was made after all.',
   cancel: 'Cancelled: it goes on until the end of its period.',
@@ -79,6 +83,8 @@ const notices: Readonly<Record<Outcome, string>> = {
   refund: 'Paid back.',
   end: 'Ended.',
 }
+
+const noticed = [...outcomes, 'number'] as const
 
 /** What else may have become of what was sent. */
 const problems: ReadonlyMap<string, string> = new Map([
@@ -100,7 +106,7 @@ async function listPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswer> 
       <Subscriptions
         subscriptions={subscriptions}
         problem={refused ? problemIn(refused) : problems.get(done ?? '')}
-        played={outcomes.find((outcome) => outcome === done)}
+        played={noticed.find((one) => one === done)}
       />
     ),
   }
@@ -114,7 +120,7 @@ const problemIn = (refused: ApiAnswer): string =>
 interface Shown {
   readonly subscriptions: readonly Subscription[]
   readonly problem: string | undefined
-  readonly played: Outcome | undefined
+  readonly played: (typeof noticed)[number] | undefined
 }
 
 const Subscriptions = ({ subscriptions, problem, played }: Shown) => (

@@ -44,12 +44,18 @@ test('the number of add-ons is changed to another one', async () => {
   await customer.buy({ plan: 'paid' })
   const addons = await customer.buy({ addons: 2 })
   const page = await browser.open(listPath)
-  expect(page.html.match(/<option[^>]*>/g)).toEqual(['<option value="1">', '<option value="3">'])
+  expect(page.html.match(/<option[^>]*>/g)).toEqual(['<option value="0">', '<option value="1">', '<option value="3">'])
   const change = { quantity: '3' }
-  const changed = await browser.submit(page, `${listPath}/${addons}/pay`, change, { quantity: '1' })
-  expect(changed.text).toContain('3 add-ons Active')
+  const changed = await browser.submit(page, `${listPath}/${addons}/pay`, change, { quantity: '0' })
+  expect([changed.path, changed.text]).toEqual([
+    `${listPath}?done=number`,
+    expect.stringMatching(/The number of add-ons was changed\. .*3 add-ons Active/),
+  ])
   expect(await customer.subscription()).toMatchObject({ addons: 3 })
-  const nonsense = await browser.submit(changed, `${listPath}/${addons}/pay`, { quantity: 'many' })
+  const none = await browser.submit(changed, `${listPath}/${addons}/pay`, { quantity: '0' })
+  expect(none.text).toContain('0 add-ons Active')
+  expect(await customer.subscription()).toMatchObject({ plan_tier: 'paid', addons: 0 })
+  const nonsense = await browser.submit(none, `${listPath}/${addons}/pay`, { quantity: 'many' })
   expect([nonsense.status, nonsense.problem]).toEqual([400, 'Something in this form is not right: check it.'])
 })
 
