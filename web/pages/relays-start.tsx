@@ -77,11 +77,16 @@ const More = ({ entitlement }: Pick<Shown, 'entitlement'>) => {
   const { reason_code: reason, plan_status: status, max_concurrent_conns: limit } = entitlement
   if (reason === 'plan_required')
     return (
-      <p>
-        <a class="button" href="/account#plan">
-          Get the paid plan
-        </a>
-      </p>
+      <>
+        <p>
+          Did your plan end over a failed payment? Your account page leads to where you pay it, and the plan is back.
+        </p>
+        <p>
+          <a class="button" href="/account#plan">
+            Get the paid plan
+          </a>
+        </p>
+      </>
     )
   return reason === 'ok' && status === 'active' && limit < relaysMax ? (
     <p>

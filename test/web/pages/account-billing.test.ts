@@ -156,7 +156,11 @@ describe('a payment that failed', () => {
 describe('the relays page', () => {
   test('leads who has no plan, or all of its relays in use, to where more is bought', async () => {
     const { customer, browser } = await newcomer()
-    expect((await browser.open('/relays')).html).toMatch(/<a class="button" href="\/account#plan">Get the paid plan/)
+    const without = await browser.open('/relays')
+    expect(without.text).toContain(
+      'Did your plan end over a failed payment? Your account page leads to where you pay it',
+    )
+    expect(without.html).toMatch(/<a class="button" href="\/account#plan">Get the paid plan/)
     const plan = await customer.buy({ plan: 'paid' })
     await startRelay(customer, 'only')
     expect((await browser.open('/relays')).html).toMatch(
