@@ -1,5 +1,5 @@
 /** What a subscription's actor does to the world: reads its inbox, writes the entitlement, tells relays that they end. */
-import { factsOf } from '../db/billing-events.ts'
+import { factsOf, type InboxFact } from '../db/billing-events.ts'
 import type { Database } from '../db/connection.ts'
 import { liveRelaySessions, markCommandDelivered } from '../db/relay-sessions.ts'
 import { entitlementVersion, type WriteOutcome, type WriteRequest, writeEntitlement } from '../db/subscriptions.ts'
@@ -34,8 +34,9 @@ interface Needs {
   readonly actors: RelaySessionActors
 }
 
-/** Facts of one page: far below what Temporal lets one activity answer. */
+/** Facts of one page, by number and by size: far below what Temporal lets one activity answer, and one call carry. */
 const pageMax = 1000
+const pageBytesMax = 512 * 1024
 
 export function createSubscriptionActivities({ config, sql, actors }: Needs): SubscriptionActivities {
   const { paymentGraceSeconds, addonNoticeSeconds } = config.billing
@@ -44,12 +45,13 @@ export function createSubscriptionActivities({ config, sql, actors }: Needs): Su
       // Before the facts: what comes between the two makes the write look again, and never the other way round.
       const version = await entitlementVersion(sql, userId)
       if (version === undefined) return null
-      const page = await factsOf(sql, userId, afterSeq, pageMax)
+      const found = await factsOf(sql, userId, afterSeq, pageMax)
+      const page = withinBytes(found, pageBytesMax)
       return {
         version,
         facts: page.map((one) => one.fact),
         taken: page.filter((one) => !one.isTaken).map((one) => one.id),
-        nextSeq: page.length < pageMax ? null : (page.at(-1)?.seq ?? null),
+        nextSeq: found.length < pageMax && page.length === found.length ? null : (page.at(-1)?.seq ?? null),
         paymentGraceSeconds,
       }
     },
@@ -68,4 +70,14 @@ export function createSubscriptionActivities({ config, sql, actors }: Needs): Su
       )
     },
   }
+}
+
+/** As many of them, from the first one on, as have room; one at least. */
+function withinBytes(facts: readonly InboxFact[], bytesMax: number): readonly InboxFact[] {
+  let bytes = 0
+  const full = facts.findIndex(({ fact }) => {
+    bytes += Buffer.byteLength(JSON.stringify(fact))
+    return bytes > bytesMax
+  })
+  return full < 0 ? facts : facts.slice(0, Math.max(1, full))
 }

@@ -170,9 +170,15 @@ export const later = <T>(known: T | null, told: T | null, rankOf: (one: T) => Ra
 /** The list, in the order of its names, with the item in the place of the one that has its name. */
 export function placed<T>(list: readonly T[], item: T, nameOf: (one: T) => Rank): readonly T[] {
   const name = nameOf(item)
-  const place = list.findIndex((one) => compare(nameOf(one), name) >= 0)
-  if (place < 0) return [...list, item]
-  const isReplaced = compare(nameOf(list[place] as T), name) === 0
+  let [place, end] = [0, list.length]
+  // By halves: a list of thousands would take long to go through for each fact.
+  while (place < end) {
+    const middle = (place + end) >> 1
+    if (compare(nameOf(list[middle] as T), name) < 0) place = middle + 1
+    else end = middle
+  }
+  const known = list[place]
+  const isReplaced = known !== undefined && compare(nameOf(known), name) === 0
   return list.toSpliced(place, isReplaced ? 1 : 0, item)
 }
 

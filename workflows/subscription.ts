@@ -60,8 +60,9 @@ export async function subscription(input: messages.SubscriptionInput): Promise<v
   await CancellationScope.nonCancellable(async () => {
     for (;;) {
       const heard = told
-      const settled = await settle(input.userId)
+      const settled = await settle(input)
       if (settled === 'gone') return
+      if (settled === 'too_long') return continueAsNew<typeof subscription>(input)
       account = settled
       show(account)
       if (told === heard) {
@@ -75,8 +76,12 @@ export async function subscription(input: messages.SubscriptionInput): Promise<v
   })
 }
 
-/** Reads everything, judges it by the time it is now, and writes the judgement; looks again when something came between. */
-async function settle(userId: string): Promise<Account | 'gone'> {
+/**
+ * Reads everything, judges it by the time it is now, and writes the judgement; looks again when something came between, in
+ * another run when this one is long by then.
+ */
+async function settle(input: messages.SubscriptionInput): Promise<Account | 'gone' | 'too_long'> {
+  const { userId } = input
   for (let looks = 1; ; looks += 1) {
     const inbox = await readWholeInbox(userId)
     if (inbox === 'gone') return 'gone'
@@ -87,6 +92,7 @@ async function settle(userId: string): Promise<Account | 'gone'> {
     ])
     if (outcome.type === 'gone') return 'gone'
     if (outcome.type === 'look_again') {
+      if (mayHandOn(input)) return 'too_long'
       // In a storm of events it waits for more of them together, or one task's history would grow without bound.
       if (looks % 3 === 0) await sleep('1s', { summary: 'lets a storm of events pass' })
       continue
@@ -114,6 +120,8 @@ async function readWholeInbox(userId: string): Promise<WholeInbox | 'gone'> {
     whole = { state, taken: [...(whole?.taken ?? []), ...page.taken], version, paymentGraceSeconds }
     if (page.nextSeq === null) return whole
     afterSeq = page.nextSeq
+    // What one task has read goes to Temporal in one message, and a message has a greatest size: each page has a task of its own.
+    await sleep('1ms', { summary: 'turns a page of the inbox' })
   }
 }
 

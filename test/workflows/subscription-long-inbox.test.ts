@@ -1,0 +1,40 @@
+import { beforeAll, expect, test } from 'vitest'
+import { paperRelays, startService, type TestService } from '../support/relays.ts'
+import { actorOf, graceMillis, newPaidSubscriber, patient } from '../support/subscribers.ts'
+
+const paper = paperRelays()
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ variables: patient, around: paper.around })
+})
+
+/** As long as a sandbox's names may be, in letters of four bytes each. */
+const long = (name: string): string => `${name}${'𝔵'.repeat(90)}`
+
+test('an account of which more was told than one message of Temporal holds is judged by all of it', async () => {
+  const subscriber = await newPaidSubscriber(service, paper)
+  const { userId, subscriptionId } = subscriber
+  const failedAt = Date.now() - graceMillis / 2
+  const fact = {
+    action: 'payment_failed',
+    provider: 'sandbox',
+    subscriptionId: long('sub_'),
+    kind: 'plan',
+    quantity: null,
+    amount: null,
+    periodStart: null,
+    periodEnd: null,
+  }
+  const { sql } = service.api
+  await sql`
+    insert into billing_events (provider, event_key, type, action, user_ref, subscription_id, user_id, fact, body, status)
+    select 'sandbox', key, 'payment.failed', 'payment_failed', ${userId}, ${fact.subscriptionId}, ${userId},
+      ${sql.json(fact)} || jsonb_build_object('key', key, 'at', ${failedAt}::bigint - n, 'invoiceId', ${long('inv_')} || n), '', 'pending'
+    from generate_series(1, 4200) n, lateral (select n || repeat('k', 200) as key) named`
+  await subscriber.told('payment.failed', { subscription_id: subscriptionId, invoice_id: 'inv_2' }, failedAt)
+  const plan = await subscriber.until(({ plan_status }) => plan_status === 'past_due', 30)
+  expect(plan.payment_grace_ends_at).toEqual(new Date(failedAt + graceMillis))
+  expect(await sql`select from billing_events where user_id = ${userId} and status = 'pending'`).toHaveLength(0)
+  const { events } = await actorOf(service, subscriber).fetchHistory()
+  expect(events?.filter(({ workflowTaskFailedEventAttributes: failed }) => failed)).toEqual([])
+})
