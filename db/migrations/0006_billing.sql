@@ -97,7 +97,9 @@ insert into billing_events (provider, event_key, type, action, user_ref, subscri
 select 'operator', 'grant:' || id, 'grant', 'grant', id::text, 'grant', id,
   jsonb_build_object('key', 'grant:' || id, 'action', 'grant', 'provider', 'operator', 'subscriptionId', 'grant', 'kind', 'plan',
     'at', floor(extract(epoch from now()) * 1000)::bigint, 'quantity', addons, 'invoiceId', null, 'amount', null,
-    'periodStart', null, 'periodEnd', floor(extract(epoch from plan_until) * 1000)::bigint),
+    -- Dates that nobody but a database can write, infinity among them, are for ever.
+    'periodStart', null, 'periodEnd',
+      case when plan_until < '10000-01-01 00:00Z' then floor(extract(epoch from plan_until) * 1000)::bigint end),
   '', 'pending', now()
 from users where plan_tier = 'paid'
 on conflict (provider, event_key) do nothing;

@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto'
+import { beforeAll, expect, test } from 'vitest'
+import { connectPostgres } from '../../db/connection.ts'
+import { readMigrations } from '../../db/migrations.ts'
+import { createDatabase } from '../support/api.ts'
+import { atEnd } from '../support/at-end.ts'
+import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
+
+/** Plans as operators could give them, and as somebody could write them, before there was an inbox. */
+const plans = {
+  'for ever': { plan_tier: 'paid', addons: 2, plan_until: null },
+  'until a day ahead': { plan_tier: 'paid', addons: 1, plan_until: '2399-06-01T12:00:00.123Z' },
+  'until a day that is over': { plan_tier: 'paid', addons: 3, plan_until: '2026-01-01T00:00:00Z' },
+  'until after the last day that we write': { plan_tier: 'paid', addons: 0, plan_until: '20000-01-01T00:00:00Z' },
+  'until infinity': { plan_tier: 'paid', addons: 0, plan_until: 'infinity' },
+  none: { plan_tier: 'free', addons: 0, plan_until: null },
+} as const
+
+let service: TestService
+beforeAll(async () => {
+  const database = await createDatabase()
+  const sql = connectPostgres(database.url, 1)
+  for (const { name, text } of await readMigrations()) if (name < '0006') await sql.unsafe(text)
+  for (const [name, { plan_tier, addons, plan_until }] of Object.entries(plans)) {
+    await sql`
+      insert into users (email, stream_token, plan_tier, plan_status, addons, plan_until)
+      values (${name}, ${randomBytes(4).toString('hex')}, ${plan_tier}, ${plan_tier === 'paid' ? 'active' : 'none'}, ${addons},
+        (${plan_until}::text)::timestamptz)`
+  }
+  await sql.end()
+  // It migrates the rest, and its worker tells the actors.
+  service = await startService({ variables: { DATABASE_URL: database.url }, around: paperRelays().around })
+  atEnd(() => database.drop())
+})
+
+const givenBefore = Object.entries(plans).filter(([, { plan_tier }]) => plan_tier === 'paid').length
+
+test('plans that were given before there was an inbox stay as they were, and end when they would have', async () => {
+  const { sql } = service.api
+  const applied = () => sql`select from billing_events where action = 'grant' and status = 'applied'`
+  await eventually(applied, ({ length }) => length === givenBefore, 20)
+  const rows = await sql<{ email: keyof typeof plans }[]>`
+    select email, plan_tier, plan_status, addons, plan_until, entitlement_due_at from users`
+  const active = { plan_tier: 'paid', plan_status: 'active' }
+  const ever = { plan_until: null, entitlement_due_at: null }
+  const day = new Date('2399-06-01T12:00:00.123Z')
+  const nothing = { plan_tier: 'free', plan_status: 'none', addons: 0, ...ever }
+  expect(Object.fromEntries(rows.map(({ email, ...row }) => [email, row]))).toEqual({
+    'for ever': { ...active, addons: 2, ...ever },
+    'until a day ahead': { ...active, addons: 1, plan_until: day, entitlement_due_at: day },
+    'until a day that is over': nothing,
+    'until after the last day that we write': { ...active, addons: 0, ...ever },
+    'until infinity': { ...active, addons: 0, ...ever },
+    none: nothing,
+  })
+})
