@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -59,12 +59,12 @@ async function obtain(folder: string, checksums: string, say: (text: string) => 
   }
 }
 
-/** Rejects when one of the jars is missing or is not what it was. */
+/** Rejects when a jar is missing, is one more, or is not what it was. */
 async function compare(jars: string, checksums: string): Promise<void> {
-  for (const line of checksums.trim().split('\n')) {
-    const [checksum, name = ''] = line.split(/\s+/)
-    if (sha256(await readFile(join(jars, name))) !== checksum) throw new Error(`${name} is not what it was`)
-  }
+  const names = await readdir(jars)
+  const found = await Promise.all(names.map(async (name) => `${sha256(await readFile(join(jars, name)))}  ${name}`))
+  if (found.sort().join('\n') !== checksums.trim().split('\n').sort().join('\n'))
+    throw new Error('what Maven got is not what test/support/temporal-test-server/jars.sha256 names')
 }
 
 const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex')
