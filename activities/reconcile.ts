@@ -29,6 +29,6 @@ try {
   const { held } = await run()
   process.exitCode = held > 0 ? 2 : 0
 } catch (error) {
-  process.stderr.write(`Nothing was changed: ${(error as Error).message}\n`)
+  process.stderr.write(`Reconciliation did not get to its end: ${(error as Error).message}\n`)
   process.exitCode = 1
 }
