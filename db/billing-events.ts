@@ -133,12 +133,21 @@ export async function sortParked(sql: Sql): Promise<{ found: number; buried: num
   return { found: found.count, buried: buried.count }
 }
 
-/** Accounts with an event that their actor has not taken for longer than `afterSeconds`, those who wait longest first. */
-export const accountsWithNews = async (sql: Sql, afterSeconds: number, limit: number): Promise<string[]> =>
+/**
+ * Accounts with an event that their actor has not taken for longer than `afterSeconds`, those who wait longest first.
+ * @param without who is not asked about.
+ */
+export const accountsWithNews = async (
+  sql: Sql,
+  afterSeconds: number,
+  limit: number,
+  without: readonly string[],
+): Promise<string[]> =>
   (
     await sql<{ user_id: string }[]>`
       select user_id from billing_events
       where status = 'pending' and user_id is not null and received_at < now() - make_interval(secs => ${afterSeconds})
+        and user_id <> all(${without}::uuid[])
       group by user_id order by min(seq) limit ${limit}`
   ).map((row) => row.user_id)
 

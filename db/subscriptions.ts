@@ -166,11 +166,20 @@ async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest
   }
 }
 
-/** Accounts whose actor should have acted longer ago than `afterSeconds`, the most overdue first. */
-export const overdueAccounts = async (sql: Sql, afterSeconds: number, limit: number): Promise<string[]> =>
+/**
+ * Accounts whose actor should have acted longer ago than `afterSeconds`, the most overdue first.
+ * @param without who is not asked about.
+ */
+export const overdueAccounts = async (
+  sql: Sql,
+  afterSeconds: number,
+  limit: number,
+  without: readonly string[],
+): Promise<string[]> =>
   (
     await sql<{ id: string }[]>`
-      select id from users where entitlement_due_at < now() - make_interval(secs => ${afterSeconds})
+      select id from users
+      where entitlement_due_at < now() - make_interval(secs => ${afterSeconds}) and id <> all(${without}::uuid[])
       order by entitlement_due_at limit ${limit}`
   ).map((row) => row.id)
 
