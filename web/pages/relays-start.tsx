@@ -79,7 +79,8 @@ const More = ({ entitlement }: Pick<Shown, 'entitlement'>) => {
     return (
       <>
         <p>
-          Did your plan end over a failed payment? Your account page leads to where you pay it, and the plan is back.
+          Did your plan end over a failed payment? <a href="/account#plan">Your account</a> leads to where you pay it,
+          and the plan is back.
         </p>
         <p>
           <a class="button" href="/account#plan">

@@ -157,9 +157,7 @@ describe('the relays page', () => {
   test('leads who has no plan, or all of its relays in use, to where more is bought', async () => {
     const { customer, browser } = await newcomer()
     const without = await browser.open('/relays')
-    expect(without.text).toContain(
-      'Did your plan end over a failed payment? Your account page leads to where you pay it',
-    )
+    expect(without.text).toContain('Did your plan end over a failed payment? Your account leads to where you pay it')
     expect(without.html).toMatch(/<a class="button" href="\/account#plan">Get the paid plan/)
     const plan = await customer.buy({ plan: 'paid' })
     await startRelay(customer, 'only')
