@@ -75,21 +75,26 @@ export const replayBillingEvent = route({
   answers: { 200: z.object({ event: EventView }) },
   refuses: ['not_found', 'temporarily_unavailable'],
   handle: async ({ params, ip }, services) => {
-    const row = await replay(params.id, ip, services)
-    const { user_id: userId } = row
-    if (row.status === 'pending' && userId !== null) services.deliveries.tell(() => services.subscriptions.tell(userId))
+    const { row, owners } = await replay(params.id, ip, services)
+    for (const userId of owners) services.deliveries.tell(() => services.subscriptions.tell(userId))
     return ok({ event: presentEvent(row) })
   },
 })
 
-async function replay(eventId: string, ip: string, { sql, billing }: Services): Promise<BillingEventRow> {
+interface Replayed {
+  readonly row: BillingEventRow
+  /** Whose judgement may change by it: whose it is, and whose it was. */
+  readonly owners: ReadonlySet<string>
+}
+
+async function replay(eventId: string, ip: string, { sql, billing }: Services): Promise<Replayed> {
   const came = await eventAsItCame(sql, eventId)
   if (!came) throw new Refusal('not_found')
   // Only the adapter that is in use can read its own provider's events; others, and those that never had bytes, stay as they are.
   const isReadable = came.provider === billing.provider.name && came.body.length > 0
   // Before the transaction: a provider that has to be asked may take its time.
   const again = isReadable ? await readAgain(came, billing.provider) : undefined
-  return sql.begin(async (tx): Promise<BillingEventRow> => {
+  return sql.begin(async (tx): Promise<Replayed> => {
     const row = again ? await replaceEvent(tx, eventId, again) : await takeEventAgain(tx, eventId)
     if (!row) throw new Refusal('not_found')
     await audit(tx, {
@@ -99,8 +104,9 @@ async function replay(eventId: string, ip: string, { sql, billing }: Services): 
       ip,
       detail: { event_id: eventId },
     })
-    return row
-  }) as Promise<BillingEventRow>
+    const owners = [came.userId, row.status === 'pending' ? row.user_id : null].filter((one) => one !== null)
+    return { row, owners: new Set(owners) }
+  }) as Promise<Replayed>
 }
 
 /** The event under the key that it was kept by: headers, which may have named it, are not kept. */

@@ -31,13 +31,16 @@ export function tryAgain(error: unknown): never {
   throw error
 }
 
+/** Of two things the later one counts: what is dated beyond this would outdo everything that really comes after it. */
+const aheadMillisMax = 366 * 86_400_000
+
 /** A parsed webhook as the inbox keeps it. */
-export const inboxEvent = (provider: BillingProviderName, parsed: ParsedEvent, body: Buffer): BillingEvent => ({
-  provider,
-  key: parsed.key,
-  type: parsed.type,
-  userRef: parsed.meaning === 'ignored' ? null : parsed.userRef,
-  fact: parsed.meaning === 'fact' ? parsed.fact : null,
-  problem: parsed.meaning === 'unusable' ? parsed.why : null,
-  body,
-})
+export function inboxEvent(provider: BillingProviderName, parsed: ParsedEvent, body: Buffer): BillingEvent {
+  const { key, type } = parsed
+  const bare = { provider, key, type, body, userRef: null, fact: null, problem: null }
+  if (parsed.meaning === 'ignored') return bare
+  const told = { ...bare, userRef: parsed.userRef }
+  if (parsed.meaning === 'unusable') return { ...told, problem: parsed.why }
+  if (parsed.fact.at > Date.now() + aheadMillisMax) return { ...told, problem: 'is dated more than a year ahead' }
+  return { ...told, fact: parsed.fact }
+}

@@ -218,12 +218,17 @@ export const listEvents = async (
 
 /** An event as it came, to be read again. */
 export const eventAsItCame = async (sql: Sql, id: string): Promise<EventAsItCame | undefined> =>
-  first(await sql<EventAsItCame[]>`select provider, event_key as key, body from billing_events where id = ${id}`)
+  first(
+    await sql<EventAsItCame[]>`
+      select provider, event_key as key, body, user_id as "userId" from billing_events where id = ${id}`,
+  )
 
 export interface EventAsItCame {
   readonly provider: BillingSource
   readonly key: string
   readonly body: Buffer
+  /** Who is known to have it by now. */
+  readonly userId: string | null
 }
 
 /** Puts what was read anew in the place of what was understood before, for the actor to take. Holds the account first, as it does. */

@@ -24,9 +24,11 @@ export const storable = (lengthMax: number) =>
 /** From 1970 to 9998: outside of it dates are written in ways that a row does not take. */
 const instant = z.number().refine((at) => at >= 0 && at <= Date.UTC(9999, 0), 'is no time between 1970 and 9999')
 
-/** RFC 3339 to milliseconds. */
-export const timeText = z.iso
-  .datetime({ offset: true })
+/** RFC 3339, whose letters may be small ones, to milliseconds. */
+export const timeText = z
+  .string()
+  .toUpperCase()
+  .pipe(z.iso.datetime({ offset: true }))
   .transform((text) => Date.parse(text))
   .pipe(instant)
 

@@ -161,6 +161,19 @@ describe('a replay', () => {
     expect(await auditOf('billing_event_replayed', user.userId)).toHaveLength(12)
   })
 
+  test('of one that was misunderstood and applied takes back what it gave', async () => {
+    const user = await service.api.given.user()
+    const event = await sent(billingEvent('subscription.activated', { user_id: user.userId }))
+    await until(event, 'applied')
+    expect(await planOf(user)).toMatchObject({ plan_tier: 'paid' })
+    await service.api.sql`update billing_events set body = '{"type":"something else"}' where id = ${event.id}`
+    expect((await replay(event.id)).body.event).toMatchObject({ status: 'parked', user_id: null })
+    await eventually(
+      () => planOf(user),
+      (plan) => plan.plan_tier === 'free',
+    )
+  })
+
   test('of older news does not take back what was told later', async () => {
     const user = await service.api.given.user()
     const subscription_id = `sub_${randomUUID()}`

@@ -235,6 +235,16 @@ describe('an event is for', () => {
       })
   })
 
+  test('operators, when it is dated far ahead: it would outdo whatever comes in the years until then', async () => {
+    const user = await service.api.given.user()
+    const of = { user_id: user.userId, subscription_id: `sub_${randomUUID()}` }
+    const ahead = await kept(billingEvent('subscription.downgraded', of, Date.now() + 367 * 86_400_000))
+    expect(ahead).toMatchObject({ status: 'parked', user_id: user.userId, error: 'is dated more than a year ahead' })
+    const { id } = await asked(billingEvent('subscription.activated', of, Date.now() + 60_000))
+    await untilApplied(id)
+    expect(await entitlementOf(user.bearer)).toMatchObject({ plan_tier: 'paid' })
+  })
+
   test('operators, when its type is unknown', async () => {
     const { userId } = await service.api.given.user()
     const event = { ...billingEvent('payment.failed', { user_id: userId }), type: 'customer.winked' }

@@ -43,6 +43,11 @@ test('invoice, amount and period are told with their times in milliseconds, what
   expect(parsed).toMatchObject({ fact: { invoiceId: 'inv-1', amount: 'partial', ...times } })
 })
 
+test('a time may be written in small letters, as RFC 3339 allows', () => {
+  const parsed = parse({ type: 'subscription.cancelled', occurred_at: at.toLowerCase(), data })
+  expect(parsed).toMatchObject({ fact: { at: Date.parse(at) } })
+})
+
 test('what an event leaves out is not told, and the kind is the plan', () => {
   const parsed = parse({ type: 'subscription.cancelled', occurred_at: at, data: { subscription_id: 'sub-1' } })
   expect(parsed).toMatchObject({ userRef: null, fact: { ...fact, action: 'cancelled' } })
