@@ -100,11 +100,13 @@ function monthsAfter(date: Date, months: number): Millis {
  * Whether the newest coverage was paid back. Of those that begin together one with an invoice is newer, since what comes
  * without only says again what the subscription is like; then the one that was told later.
  */
-function isPaidBack({ invoices }: SubscriptionFacts): boolean {
+function isPaidBack({ invoices, quantity }: SubscriptionFacts): boolean {
   const newest = invoices
     .flatMap((invoice) => invoice.coverages.map((coverage) => ({ invoice, coverage })))
     .reduce<Covered | null>((known, one) => later(known, one, newnessOf), null)
-  if (newest === null) return false
+  // Nobody told what was paid: then it is all that there was, but not what was bought afterwards.
+  if (newest === null)
+    return invoices.some(({ refunds }) => refunds.some(({ at }) => quantity === null || quantity.at <= at))
   return invoices.some((returned) =>
     returned.refunds.some((refund) => takesBack(invoices, { returned, refund }, newest)),
   )
