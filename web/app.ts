@@ -103,9 +103,9 @@ function mount(router: Router, page: PageRoute, site: Site): void {
   })
 }
 
-/** The login page, and from there back to the page; what was sent with a form has to be done again. */
+/** The login page, and from there back to the page, or to that of the form, which has to be sent again. */
 const loginPath = (page: PageRoute, ctx: Context): string =>
-  `/login?next=${encodeURIComponent(page.method === 'GET' ? ctx.url : '/')}`
+  `/login?next=${encodeURIComponent(page.method === 'GET' ? ctx.url : (page.backTo ?? '/'))}`
 
 const backendForFrontend =
   (site: Site): Middleware =>

@@ -54,6 +54,8 @@ export interface PageRoute {
   readonly path: string
   /** `user` pages send others to the login page, and bring them back. */
   readonly caller: 'anyone' | 'user'
+  /** Of a form: the page where one goes on who had to sign in first. The start unless given. */
+  readonly backTo?: string
   /** Reached from other sites by design: it makes do without the cookies that those requests do not bring. */
   readonly arrival?: true
   handle(visit: Visit): Promise<PageAnswer> | PageAnswer

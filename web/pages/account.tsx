@@ -20,6 +20,7 @@ export const sendVerification: PageRoute = {
   method: 'POST',
   path: '/account/verification',
   caller: 'user',
+  backTo: '/account',
   handle: async (visit) => done(visit, await visit.ask('POST', '/api/v1/auth/email/resend', {}), 'verification_sent'),
 }
 
@@ -27,6 +28,7 @@ export const unlink: PageRoute = {
   method: 'POST',
   path: '/account/linked/:provider/unlink',
   caller: 'user',
+  backTo: '/account',
   handle: async (visit) => {
     const provider = encodeURIComponent(visit.params.provider ?? '')
     return done(visit, await visit.ask('DELETE', `/api/v1/auth/oauth/${provider}`), 'unlinked')
@@ -37,6 +39,7 @@ export const signOut: PageRoute = {
   method: 'POST',
   path: '/account/sessions/:id/sign-out',
   caller: 'user',
+  backTo: '/account',
   handle: async (visit) => {
     const id = encodeURIComponent(visit.params.id ?? '')
     return done(visit, await visit.ask('DELETE', `/api/v1/auth/sessions/${id}`), 'signed_out')
@@ -47,6 +50,7 @@ export const checkout: PageRoute = {
   method: 'POST',
   path: '/account/checkout',
   caller: 'user',
+  backTo: '/account',
   handle: (visit) => leaveForCheckout(visit, (refused) => accountPage(visit, refused, checkoutProblem(refused))),
 }
 

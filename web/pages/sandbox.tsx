@@ -40,6 +40,7 @@ export const act: PageRoute = {
   method: 'POST',
   path: '/sandbox/subscriptions/:subscription_id/:outcome',
   caller: 'user',
+  backTo: '/sandbox/subscriptions',
   handle: async (visit) => {
     const { subscription_id: id = '', outcome = '' } = visit.params
     const one = (await subscriptionsOf(visit))?.find((known) => known.subscription_id === id)

@@ -138,7 +138,7 @@ test('who is not signed in is led to the login page, and a page of another site 
   const stranger = site.browser()
   const checkout = `/sandbox/checkout/${order}`
   expect((await stranger.open(checkout)).path).toBe(`/login?next=${encodeURIComponent(checkout)}`)
-  expect((await stranger.post(`${listPath}/${order}/pay`, {})).heading).toBe('Sign in')
+  expect((await stranger.post(`${listPath}/${order}/pay`, {})).path).toBe(`/login?next=${encodeURIComponent(listPath)}`)
   expect((await browser.post(`${listPath}/${order}/pay`, {}, { from: 'cross-site' })).status).toBe(403)
   expect((await customer.bought()).map(({ status }) => status)).toEqual(['open'])
 })
