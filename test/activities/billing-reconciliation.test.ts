@@ -297,4 +297,4 @@ test('the program says the same to whoever runs it, and changes nothing in a dry
   const { stdout } = await run()
   expect(stdout).toMatch(/sub_lost.*is told/)
   expect(await own`select from billing_events where status = 'pending'`).toHaveLength(1)
-})
+}, 60_000)
