@@ -4,7 +4,7 @@ import type { BillingAction } from '../../platform/billing-fact.ts'
 import { clampQuantity, factOf, readJson, storable, timeText, typeOf, userRefOf, whyNot } from './payload.ts'
 import type { ParsedEvent, WebhookDelivery } from './provider.ts'
 
-export const sandboxActions = {
+const sandboxActions = {
   'subscription.activated': 'activate',
   'addon.updated': 'update_addon',
   'payment.failed': 'payment_failed',
