@@ -63,8 +63,11 @@ describe('the list of events', () => {
 
   test('is the newest first, page by page, and its pages hold still while new events come', async () => {
     const before = (await eventPage(service.api)).events.map((event) => event.event_key)
-    const keys: string[] = []
-    for (let count = 0; count < 110; count += 1) keys.unshift((await sent('a parked one')).event_key)
+    const rows = await service.api.sql<{ key: string }[]>`
+      insert into billing_events (provider, event_key, type, body, status, error)
+      select 'stripe', 'one of many ' || n, 'x', '', 'parked', 'is unreadable' from generate_series(1, 110) n order by n
+      returning event_key as key`
+    const keys = rows.map(({ key }) => key).reverse()
     const pages = [await list()]
     for (let cursor = pages[0]?.body.next_cursor; cursor; cursor = pages.at(-1)?.body.next_cursor) {
       await sent('one that comes while somebody reads')
