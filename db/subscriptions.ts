@@ -152,18 +152,23 @@ async function storeEntitlement(
   })
 }
 
+/** In one statement, however many an account has come to have. */
 async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest): Promise<void> {
-  for (const one of entitlement.subscriptions) {
-    await tx`
-      insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, period_start, period_end)
-      values (${one.provider}, ${one.subscriptionId}, ${one.kind}, ${userId}, ${one.status}, ${one.quantity},
-        ${dateOf(one.periodStart)}, ${dateOf(one.periodEnd)})
-      on conflict (provider, subscription_id, kind, user_id) do update set
-        status = excluded.status, quantity = excluded.quantity, period_start = excluded.period_start,
-        period_end = excluded.period_end, updated_at = now()
-      where (subscriptions.status, subscriptions.quantity, subscriptions.period_start, subscriptions.period_end)
-        is distinct from (excluded.status, excluded.quantity, excluded.period_start, excluded.period_end)`
-  }
+  const rows = entitlement.subscriptions.map((one) => ({
+    ...one,
+    periodStart: dateOf(one.periodStart)?.toISOString() ?? null,
+    periodEnd: dateOf(one.periodEnd)?.toISOString() ?? null,
+  }))
+  await tx`
+    insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, period_start, period_end)
+    select provider, "subscriptionId", kind, ${userId}, status, quantity, "periodStart", "periodEnd"
+    from jsonb_to_recordset(${tx.json(rows)}) as told (provider text, "subscriptionId" text, kind text, status text,
+      quantity integer, "periodStart" timestamptz, "periodEnd" timestamptz)
+    on conflict (provider, subscription_id, kind, user_id) do update set
+      status = excluded.status, quantity = excluded.quantity, period_start = excluded.period_start,
+      period_end = excluded.period_end, updated_at = now()
+    where (subscriptions.status, subscriptions.quantity, subscriptions.period_start, subscriptions.period_end)
+      is distinct from (excluded.status, excluded.quantity, excluded.period_start, excluded.period_end)`
 }
 
 /**

@@ -117,6 +117,38 @@ describe('what the actor judged', () => {
     expect(await tierOf(userId)).toBe('free')
   })
 
+  test('has each subscription as it is, to the millisecond, and thousands of them in no time', async () => {
+    const { userId } = await given.user()
+    const [periodStart, periodEnd] = [Date.UTC(2026, 0, 1) + 123, Date.UTC(9999, 0, 1) - 1]
+    const one = { provider: 'sandbox', kind: 'addon', status: 'active', quantity: 3, periodStart, periodEnd } as const
+    const many = Array.from({ length: 10_000 }, (_, index) => ({ ...one, subscriptionId: `sub_${index}'"\\` }))
+    const write = async (subscriptions: EntitlementWrite['subscriptions']) => {
+      const version = (await entitlementVersion(sql, userId)) ?? -1
+      const entitlement = { ...free, subscriptions }
+      return writeEntitlement(sql, {
+        userId,
+        version,
+        taken: [],
+        entitlement,
+        at: Date.now(),
+        addonNoticeSeconds: 1800,
+      })
+    }
+    const began = Date.now()
+    expect(await write(many)).toMatchObject({ type: 'written' })
+    // An actor gives its write ten seconds.
+    expect(Date.now() - began).toBeLessThan(3000)
+    const ended = { ...one, kind: 'plan', subscriptionId: 'sub_1', status: 'ended', periodStart: null, periodEnd: null }
+    expect(await write([...many, { ...ended, kind: 'plan', status: 'ended' }])).toMatchObject({ type: 'written' })
+    const rows = await sql`
+      select subscription_id as "subscriptionId", kind, provider, status, quantity, period_start as "periodStart",
+        period_end as "periodEnd"
+      from subscriptions where user_id = ${userId} order by kind desc, length(subscription_id), subscription_id`
+    const dated = { ...one, periodStart: new Date(periodStart), periodEnd: new Date(periodEnd) }
+    expect(rows.slice(0, 2)).toEqual([ended, { ...dated, subscriptionId: `sub_0'"\\` }])
+    expect(rows).toHaveLength(10_001)
+  })
+
   test('of an account that is gone is written nowhere', async () => {
     const request = { userId: randomUUID(), version: 0, taken: [], entitlement: free, at: 0, addonNoticeSeconds: 0 }
     expect(await writeEntitlement(sql, request)).toEqual({ type: 'gone' })
