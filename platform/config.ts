@@ -6,12 +6,12 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
+import { billingContradictions, billingOf } from './config-billing.ts'
 import {
   defaultRegions,
   encryptionKeys,
   flag,
   httpsUrl,
-  isStandardWebhookSecret,
   port,
   rateLimits,
   regions,
@@ -86,6 +86,9 @@ const Variables = z.object({
   SVC_RATE_LIMITS: z.string().default('').pipe(rateLimits),
 })
 
+/** The variables as they were read, each by itself. */
+export type Values = z.infer<typeof Variables>
+
 /** Every mistake in the environment, one line each, ready to be shown to the person who started the process. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
@@ -136,7 +139,7 @@ export function readConfig(env: Environment = process.env) {
 }
 
 /** What each variable allows by itself, but not together with another. */
-function* contradictions(v: z.infer<typeof Variables>): Iterable<string> {
+function* contradictions(v: Values): Iterable<string> {
   if (v.SVC_RELAY_HEALTH_TIMEOUT_SECONDS < 2 * v.SVC_RELAY_HEALTH_INTERVAL_SECONDS) {
     yield 'SVC_RELAY_HEALTH_TIMEOUT_SECONDS is less than two times SVC_RELAY_HEALTH_INTERVAL_SECONDS: one late report would cost a relay its health'
   }
@@ -151,28 +154,6 @@ function* contradictions(v: z.infer<typeof Variables>): Iterable<string> {
   yield* billingContradictions(v)
 }
 
-/** What each billing provider needs before anybody can pay. */
-const billingNeeds = {
-  sandbox: [],
-  lemonsqueezy: [
-    'SVC_LEMONSQUEEZY_API_KEY',
-    'SVC_LEMONSQUEEZY_STORE_ID',
-    'SVC_LEMONSQUEEZY_PLAN_VARIANT_ID',
-    'SVC_LEMONSQUEEZY_ADDON_VARIANT_ID',
-  ],
-  stripe: ['SVC_STRIPE_API_KEY', 'SVC_STRIPE_PLAN_PRICE_ID', 'SVC_STRIPE_ADDON_PRICE_ID'],
-} as const
-
-function* billingContradictions(v: z.infer<typeof Variables>): Iterable<string> {
-  const provider = v.SVC_BILLING_PROVIDER ?? 'sandbox'
-  if (v.SVC_BILLING_PROVIDER === undefined && v.NODE_ENV === 'production')
-    yield 'SVC_BILLING_PROVIDER is not set: in production say which, since at the sandbox everybody buys for nothing'
-  for (const name of billingNeeds[provider])
-    if (v[name] === undefined) yield `${name} is not set: SVC_BILLING_PROVIDER=${provider} needs it`
-  if (provider === 'sandbox' && !v.SVC_BILLING_WEBHOOK_SECRET.every(isStandardWebhookSecret))
-    yield 'SVC_BILLING_WEBHOOK_SECRET is not whsec_ with 24 to 64 bytes in base64: make one with `echo whsec_$(openssl rand -base64 32)`'
-}
-
 /** Only where the database is, for the command that needs nothing else. Throws {@link ConfigError}. */
 export function readDatabaseUrl(env: Environment = process.env): string {
   const { values, problems } = withFiles(env, ['DATABASE_URL'])
@@ -183,7 +164,7 @@ export function readDatabaseUrl(env: Environment = process.env): string {
 
 export type Config = ReturnType<typeof readConfig>
 
-const shape = (v: z.infer<typeof Variables>) => ({
+const shape = (v: Values) => ({
   logLevel: v.LOG_LEVEL,
   port: v.PORT,
   apiUrl: v.SVC_API_URL ?? `http://localhost:${v.PORT}`,
@@ -229,30 +210,7 @@ const shape = (v: z.infer<typeof Variables>) => ({
     stopGraceSeconds: v.SVC_RELAY_STOP_GRACE_SECONDS,
     maxSessionSeconds: v.SVC_RELAY_MAX_SESSION_SECONDS,
   },
-  billing: {
-    provider: v.SVC_BILLING_PROVIDER ?? 'sandbox',
-    /** All are believed, the first signs what the sandbox sends: two while the secret is being rotated. */
-    webhookSecrets: v.SVC_BILLING_WEBHOOK_SECRET,
-    /** Where people manage what they pay for; the sandbox has a page of its own. */
-    portalUrl: v.SVC_BILLING_PORTAL_URL,
-    /** Where the sandbox sends its webhooks: to this very process. */
-    sandboxWebhookUrl: `http://127.0.0.1:${v.PORT}/api/v1/billing/webhook`,
-    lemonSqueezy: {
-      apiKey: v.SVC_LEMONSQUEEZY_API_KEY ?? '',
-      storeId: v.SVC_LEMONSQUEEZY_STORE_ID ?? '',
-      planVariantId: v.SVC_LEMONSQUEEZY_PLAN_VARIANT_ID ?? '',
-      addonVariantId: v.SVC_LEMONSQUEEZY_ADDON_VARIANT_ID ?? '',
-    },
-    stripe: {
-      apiKey: v.SVC_STRIPE_API_KEY ?? '',
-      /** Stripe's own unless given. */
-      apiUrl: v.SVC_STRIPE_API_URL,
-      planPriceId: v.SVC_STRIPE_PLAN_PRICE_ID ?? '',
-      addonPriceId: v.SVC_STRIPE_ADDON_PRICE_ID ?? '',
-    },
-    paymentGraceSeconds: v.SVC_PAYMENT_GRACE_SECONDS,
-    addonNoticeSeconds: v.SVC_ADDON_NOTICE_SECONDS,
-  },
+  billing: billingOf(v),
   timeBank: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },
   trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
   rateLimits: v.SVC_RATE_LIMITS,
