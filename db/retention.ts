@@ -1,6 +1,6 @@
 /**
- * How long is kept what nobody can use any more. One page for all of sign-in, so that one look tells; each rule has an index
- * that finds its rows. Relays and money keep their history.
+ * How long is kept what nobody can use any more. One page for all of it, so that one look tells; each rule has an index that
+ * finds its rows. Relays and money keep their history.
  */
 import type { Sql } from './connection.ts'
 import { lifetimeDays } from './refresh-tokens.ts'
@@ -24,6 +24,8 @@ export const retentionRules: readonly Rule[] = [
   { table: 'oauth_states', over: overForADay },
   { table: 'merge_requests', over: overForADay },
   { table: 'login_attempts', over: overForADay },
+  // A checkout that nobody paid.
+  { table: 'sandbox_subscriptions', over: (sql) => sql`status = 'open' and created_at < now() - interval '1 day'` },
   { table: 'refresh_tokens', over: (sql) => sql`expires_at < now()` },
   { table: 'auth_sessions', over: (sql) => sql`revoked_at < now() - make_interval(days => ${endedSignInDays})` },
   {
@@ -32,6 +34,7 @@ export const retentionRules: readonly Rule[] = [
     over: (sql) =>
       sql`revoked_at is null and last_used_at < now() - make_interval(days => ${endedSignInDays + lifetimeDays})`,
   },
+  { table: 'usage_notices', over: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
   { table: 'audit_entries', over: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
 ]
 

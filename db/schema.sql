@@ -332,6 +332,7 @@ create table sandbox_subscriptions (
   constraint sandbox_subscriptions_status_check check (status = any (array['open', 'active', 'past_due', 'cancelled', 'ended']))
 );
 
+create index sandbox_subscriptions_open on sandbox_subscriptions (created_at) where status = 'open';
 create index sandbox_subscriptions_user on sandbox_subscriptions (user_id, created_at);
 
 create table schema_migrations (
@@ -385,6 +386,8 @@ create table usage_notices (
   constraint usage_notices_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint usage_notices_percent_check check (percent = any (array[80, 95, 100]))
 );
+
+create index usage_notices_age on usage_notices (at);
 
 create table user_oauth_accounts (
   id                   uuid        not null default gen_random_uuid(),

@@ -91,6 +91,8 @@ create table if not exists sandbox_subscriptions (
 );
 
 create index if not exists sandbox_subscriptions_user on sandbox_subscriptions (user_id, created_at);
+create index if not exists sandbox_subscriptions_open on sandbox_subscriptions (created_at) where status = 'open';
+create index if not exists usage_notices_age on usage_notices (at);
 
 -- Plans that operators gave before there was an inbox: each becomes the event that it would have been.
 insert into billing_events (provider, event_key, type, action, user_ref, subscription_id, user_id, fact, body, status, occurred_at)

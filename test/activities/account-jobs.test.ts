@@ -27,6 +27,11 @@ async function leftBehind(at: TestApi, secondsAgo: number): Promise<{ userId: st
   await sql`
     insert into login_attempts (poll_token_hash, user_code, client_name, ip, status, user_id, expires_at)
     values (${hash}, 'ABCD-EFGH', 'plugin', '192.0.2.1', 'consumed', ${userId}, ${then})`
+  for (const status of ['open', 'active'])
+    await sql`
+      insert into sandbox_subscriptions (id, user_id, kind, quantity, status, created_at)
+      values ('sub_' || gen_random_uuid(), ${userId}, 'plan', 1, ${status}, ${then})`
+  await sql`insert into usage_notices (user_id, cycle_start, percent, at) values (${userId}, ${then}, 80, ${then})`
   await sql`update refresh_tokens set expires_at = ${then} where auth_session_id = ${authSessionId}`
   await sql`update auth_sessions set revoked_at = ${then}, revoked_for = 'logout' where id = ${authSessionId}`
   await sql`
@@ -44,35 +49,66 @@ async function keptOf(at: TestApi, { userId, authSessionId }: { userId: string; 
       (select count(*)::int from oauth_states where user_id = ${userId}) as oauth_states,
       (select count(*)::int from merge_requests where user_id = ${userId}) as merge_requests,
       (select count(*)::int from login_attempts where user_id = ${userId}) as login_attempts,
+      (select count(*)::int from sandbox_subscriptions where user_id = ${userId} and status = 'open') as checkouts,
+      (select count(*)::int from sandbox_subscriptions where user_id = ${userId} and status = 'active') as bought,
+      (select count(*)::int from usage_notices where user_id = ${userId}) as usage_notices,
       (select count(*)::int from refresh_tokens where auth_session_id = ${authSessionId}) as refresh_tokens,
       (select count(*)::int from auth_sessions where id = ${authSessionId}) as ended,
       (select count(*)::int from auth_sessions where user_id = ${userId} and client = 'unused') as unused,
       (select count(*)::int from audit_entries where user_id = ${userId}) as audit_entries`
   return row
 }
-const passing = { mail_tokens: 0, oauth_states: 0, merge_requests: 0, login_attempts: 0, refresh_tokens: 0 }
-const all = { mail_tokens: 1, oauth_states: 1, merge_requests: 1, login_attempts: 1, refresh_tokens: 1 }
+const passing = {
+  mail_tokens: 0,
+  oauth_states: 0,
+  merge_requests: 0,
+  login_attempts: 0,
+  checkouts: 0,
+  bought: 1,
+  refresh_tokens: 0,
+}
+const all = {
+  mail_tokens: 1,
+  oauth_states: 1,
+  merge_requests: 1,
+  login_attempts: 1,
+  checkouts: 1,
+  bought: 1,
+  refresh_tokens: 1,
+}
 
 test.each([
-  ['that is not over yet is kept, all of it', -60, { ...all, ended: 1, unused: 1, audit_entries: 1 }],
+  ['that is not over yet is kept, all of it', -60, { ...all, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 }],
   [
     'keeps its links, plugin logins and merges for a day',
     day - 60,
-    { ...all, refresh_tokens: 0, ended: 1, unused: 1, audit_entries: 1 },
+    { ...all, refresh_tokens: 0, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
   ],
   [
-    'keeps nothing but sign-ins and the audit after that',
+    'keeps nothing but sign-ins, the audit and what was bought after that',
     day + 60,
-    { ...passing, ended: 1, unused: 1, audit_entries: 1 },
+    { ...passing, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
   ],
-  ['keeps its sign-ins for 90 days', 90 * day - 60, { ...passing, ended: 1, unused: 1, audit_entries: 1 }],
+  [
+    'keeps its sign-ins for 90 days',
+    90 * day - 60,
+    { ...passing, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+  ],
   [
     'keeps a sign-in that nobody ended as long, from the end of its last token',
     120 * day - 60,
-    { ...passing, ended: 0, unused: 1, audit_entries: 1 },
+    { ...passing, ended: 0, unused: 1, usage_notices: 1, audit_entries: 1 },
   ],
-  ['keeps only the audit for 400 days', 400 * day - 60, { ...passing, ended: 0, unused: 0, audit_entries: 1 }],
-  ['keeps nothing in the end', 400 * day + 60, { ...passing, ended: 0, unused: 0, audit_entries: 0 }],
+  [
+    'keeps only the audit and what was told of usage for 400 days',
+    400 * day - 60,
+    { ...passing, ended: 0, unused: 0, usage_notices: 1, audit_entries: 1 },
+  ],
+  [
+    'keeps only what was bought in the end',
+    400 * day + 60,
+    { ...passing, ended: 0, unused: 0, usage_notices: 0, audit_entries: 0 },
+  ],
 ])('what an account leaves behind %s', async (_, secondsAgo, kept) => {
   const account = await leftBehind(api, secondsAgo)
   await forgetExpired(api.sql, 10_000)
