@@ -72,9 +72,13 @@ function firstUnsettledFailure(facts: SubscriptionFacts): Millis | null {
   return open.length === 0 ? null : Math.min(...open)
 }
 
-function cancelledUntil({ period, activation, status }: SubscriptionFacts): Millis | null {
+/** What was never seen to begin, and tells no period, gives nothing: else a lost activation would be worth a free month. */
+function cancelledUntil(facts: SubscriptionFacts): Millis | null {
+  const { period, activation, quantity, status } = facts
   if (status === null) return null
-  return period?.end ?? nextAnniversary(activation?.start ?? status.at, status.at)
+  if (period !== null) return period.end
+  const hasBegun = activation !== null || quantity !== null || lastPaidAt(facts) !== null
+  return hasBegun ? nextAnniversary(activation?.start ?? status.at, status.at) : status.at
 }
 
 /** The first of the anchor's monthly anniversaries (UTC, at the latest the month's last day) that comes after the time. */

@@ -43,7 +43,7 @@ describe('add-ons', () => {
 
   test('are not counted by a refund', () => {
     const three = addon('update_addon', begin, { quantity: 3 })
-    const refund = addon('refund', begin + 1, { quantity: 1, invoiceId: 'a0' })
+    const refund = addon('refund', begin + 1, { quantity: 1, invoiceId: 'a0', amount: 'partial' })
     expect(standing(begin + 1, three, refund).addons).toBe(3)
   })
 

@@ -141,8 +141,9 @@ describe('the status of a subscription', () => {
     expect(standing(begin, future, fact('cancelled', begin + 1)).endsAt).toBe(twoMonthsLater)
   })
 
-  test('cancelled when nothing else is known lasts a month', () => {
-    expect(standing(begin, fact('cancelled', begin)).endsAt).toBe(monthLater)
+  test('cancelled without a period gives nothing when nobody saw it begin, and a month when somebody paid', () => {
+    expect(plan(begin, fact('cancelled', begin))).toBe('free none 0')
+    expect(standing(begin, fact('cancelled', begin), fact('payment_recovery', begin - day)).endsAt).toBe(monthLater)
   })
 
   test('of several plans is the best one, and of equals the one that lasts longest', () => {
@@ -155,7 +156,7 @@ describe('the status of a subscription', () => {
     const pastDue = [firstMonth, fact('payment_failed', begin)]
     expect(plan(begin, ...two, ...pastDue)).toBe('paid past_due 0')
     expect(plan(begin, ...two, ...pastDue, fact('activate', begin, { subscriptionId: 'c' }))).toBe('paid active 0')
-    const [soon, late] = [fact('cancelled', begin), fact('cancelled', begin + day, { subscriptionId: 'z' })]
+    const [soon, late] = [cancelled('y', monthLater), cancelled('z', monthLater + day)]
     expect(standing(begin + day, soon, late).endsAt).toBe(monthLater + day)
     const elsewhere = { ...secondMonth, subscriptionId: 'plan-0' }
     expect(standing(begin, firstMonth, elsewhere)).toMatchObject({ periodStart: monthLater, periodEnd: twoMonthsLater })
@@ -197,7 +198,10 @@ describe('what can not be understood', () => {
       at: begin,
       periodEnd: 'x',
     }
-    expect(standing(begin, odd as never)).toMatchObject({ planStatus: 'cancelled', endsAt: monthLater })
+    expect(standing(begin, fact('activate', begin), odd as never)).toMatchObject({
+      planStatus: 'cancelled',
+      endsAt: monthLater,
+    })
   })
 
   test.each([1e300, -1e300, 8.64e15, -0, 0.5])('has no anniversary, and does no harm: a time of %s', (at) => {
