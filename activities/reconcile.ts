@@ -15,7 +15,7 @@ async function run(): Promise<Reconciliation> {
   const sql = connectPostgres(config.database.url, 2)
   try {
     const kindOf = (provider: string, id: string) => kindOfSubscription(sql, provider, id)
-    const { provider } = createBilling(config, { store: createSandboxStore(sql), kindOf })
+    const { provider } = await createBilling(config, { store: createSandboxStore(sql), kindOf })
     const dryRun = values['dry-run']
     const done = await reconcile({ sql, provider, log: createLog('reconcile', 'silent'), dryRun })
     process.stdout.write(reportOf(done, { provider: provider.name, dryRun }))

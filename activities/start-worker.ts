@@ -12,7 +12,7 @@ import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
 import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal, connectTemporalWorker, registerSearchAttributes } from '../platform/temporal.ts'
-import { createBilling } from '../providers/billing/billing.ts'
+import { type Billing, createBilling } from '../providers/billing/billing.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { createSubscriptionActors, type SubscriptionActors } from '../workflows/subscription-client.ts'
@@ -87,24 +87,26 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
     await running.catch(() => undefined)
   })
 
-  const jobs = startAllJobs({ config, sql, log, actors, subscriptions, providers: counted }, workerId)
+  const billing = await createBilling(config, {
+    store: createSandboxStore(sql),
+    kindOf: (provider, subscriptionId) => kindOfSubscription(sql, provider, subscriptionId),
+  })
+  const needs = { config, sql, log, actors, subscriptions, billing, providers: counted }
+  const jobs = startAllJobs(needs, workerId)
   life.hold('jobs', jobs, (it) => it.stop())
   life.hold('presence', startPresence({ worker, workerId, sql, log, metrics }), (it) => it.stop())
 }
 
 interface JobNeeds extends RelaySessionJobNeeds {
   readonly subscriptions: SubscriptionActors
+  readonly billing: Billing
 }
 
 function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void> } {
-  const { config, sql, log } = needs
+  const { config, sql, log, billing } = needs
   const stopping = new AbortController()
   const sealing = createSealing(config.oauthEncryptionKeys)
   const oauth = createOAuthProviders(config.oauth)
-  const billing = createBilling(config, {
-    store: createSandboxStore(sql),
-    kindOf: (provider, subscriptionId) => kindOfSubscription(sql, provider, subscriptionId),
-  })
   const running = startJobs(
     [
       ...relaySessionJobs(needs),

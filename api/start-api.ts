@@ -98,7 +98,7 @@ async function createServices({ config, log, sql, life }: Needs): Promise<Servic
     temporal,
     actors,
     subscriptions: createSubscriptionActors(temporal, { taskQueue: config.temporal.taskQueue, callMillisMax: 10_000 }),
-    billing: createBilling(config, {
+    billing: await createBilling(config, {
       store: createSandboxStore(sql),
       kindOf: (provider, subscriptionId) => kindOfSubscription(sql, provider, subscriptionId),
     }),

@@ -1,9 +1,7 @@
 /** The billing provider that is in use (`SVC_BILLING_PROVIDER`). */
 import type { Config } from '../../platform/config.ts'
-import { createLemonSqueezy } from './lemonsqueezy.ts'
 import type { BillingProvider, BillingProviderName } from './provider.ts'
 import { createSandboxBilling, type SandboxBilling, type SandboxStore } from './sandbox.ts'
-import { createStripe } from './stripe.ts'
 
 export interface Billing {
   readonly provider: BillingProvider
@@ -17,15 +15,19 @@ interface Needs {
   readonly kindOf: (provider: BillingProviderName, subscriptionId: string) => Promise<'plan' | 'addon' | undefined>
 }
 
-export function createBilling({ billing, siteUrl }: Config, { store, kindOf }: Needs): Billing {
+/** Loads the one adapter, and the library that comes with it: they are large, and the others are not needed. */
+export async function createBilling({ billing, siteUrl }: Config, { store, kindOf }: Needs): Promise<Billing> {
   const { webhookSecrets: secrets, sandboxWebhookUrl: webhookUrl } = billing
   switch (billing.provider) {
     case 'lemonsqueezy': {
+      const { createLemonSqueezy } = await import('./lemonsqueezy.ts')
       const ofOurs = (subscriptionId: string) => kindOf('lemonsqueezy', subscriptionId)
       return { provider: createLemonSqueezy({ ...billing.lemonSqueezy, secrets, kindOf: ofOurs }), sandbox: undefined }
     }
-    case 'stripe':
+    case 'stripe': {
+      const { createStripe } = await import('./stripe.ts')
       return { provider: createStripe({ ...billing.stripe, secrets }), sandbox: undefined }
+    }
     case 'sandbox': {
       const sandbox = createSandboxBilling({ store, secrets, webhookUrl, siteUrl })
       return { provider: sandbox.provider, sandbox }

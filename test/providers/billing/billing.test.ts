@@ -37,21 +37,21 @@ const billingOf = (variables: Readonly<Record<string, string>>) =>
     },
   })
 
-test('the provider is the one that the configuration names, and only the sandbox has a counter', () => {
+test('the provider is the one that the configuration names, and only the sandbox has a counter', async () => {
   for (const name of ['lemonsqueezy', 'stripe'] as const)
-    expect(billingOf({ SVC_BILLING_PROVIDER: name })).toMatchObject({ provider: { name }, sandbox: undefined })
-  const { provider, sandbox } = billingOf({ SVC_BILLING_WEBHOOK_SECRET: standardSecret })
+    expect(await billingOf({ SVC_BILLING_PROVIDER: name })).toMatchObject({ provider: { name }, sandbox: undefined })
+  const { provider, sandbox } = await billingOf({ SVC_BILLING_WEBHOOK_SECRET: standardSecret })
   expect(provider.name).toBe('sandbox')
   expect(sandbox?.provider).toBe(provider)
 })
 
-test('each believes the configured secrets, both of them', () => {
-  const { provider } = billingOf({
+test('each believes the configured secrets, both of them', async () => {
+  const { provider } = await billingOf({
     SVC_BILLING_PROVIDER: 'lemonsqueezy',
     SVC_BILLING_WEBHOOK_SECRET: `a newer secret of ours,${lemonSqueezyConfig.secrets[0]}`,
   })
   expect(provider.verify(signedBytes(Buffer.from('{}')), Date.now())).toBe(true)
-  const other = billingOf({
+  const other = await billingOf({
     SVC_BILLING_PROVIDER: 'lemonsqueezy',
     SVC_BILLING_WEBHOOK_SECRET: 'a newer secret of ours',
   })
@@ -59,7 +59,7 @@ test('each believes the configured secrets, both of them', () => {
 })
 
 test('what a payment at Lemon Squeezy is for is looked up among our own subscriptions', async () => {
-  const { provider } = billingOf({ SVC_BILLING_PROVIDER: 'lemonsqueezy' })
+  const { provider } = await billingOf({ SVC_BILLING_PROVIDER: 'lemonsqueezy' })
   const parsed = await provider.parse(aDelivery('subscription_payment_success', anInvoice('901')))
   expect(parsed).toMatchObject({ fact: { kind: 'addon' } })
   expect(asked).toEqual(['lemonsqueezy 7'])
