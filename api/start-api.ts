@@ -105,7 +105,7 @@ async function createServices({ config, log, sql, life }: Needs): Promise<Servic
     deliveries,
     rateLimits: createRateLimits(sql, config.rateLimits),
     accessTokens: createAccessTokens(config),
-    passwords: await createPasswords(),
+    passwords: createPasswords(),
     mailer: logMailer(log, config.logLinks),
     oauthProviders: createOAuthProviders(config.oauth),
     sealing: createSealing(config.oauthEncryptionKeys),

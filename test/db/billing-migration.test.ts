@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { connectPostgres } from '../../db/connection.ts'
 import { readMigrations } from '../../db/migrations.ts'
-import { createDatabase } from '../support/api.ts'
+import { createEmptyDatabase } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
 
@@ -18,7 +18,7 @@ const plans = {
 
 let service: TestService
 beforeAll(async () => {
-  const database = await createDatabase()
+  const database = await createEmptyDatabase()
   const sql = connectPostgres(database.url, 1)
   for (const { name, text } of await readMigrations()) if (name < '0006') await sql.unsafe(text)
   for (const [name, { plan_tier, addons, plan_until }] of Object.entries(plans)) {

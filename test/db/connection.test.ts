@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import { connectPostgres, type Database, isOutage } from '../../db/connection.ts'
-import { createDatabase } from '../support/api.ts'
+import { createEmptyDatabase } from '../support/api.ts'
 import { passageTo } from '../support/relays.ts'
 
 // Its own, since other tests' connections must not be the ones that are broken.
-const database = await createDatabase()
+const database = await createEmptyDatabase()
 const { url } = database
 const direct = connectPostgres(url, 1)
 afterAll(async () => {

@@ -2,10 +2,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { migrate, readMigrations } from '../../db/migrations.ts'
 import { schemaText } from '../../db/schema.ts'
-import { createDatabase } from '../support/api.ts'
+import { createEmptyDatabase } from '../support/api.ts'
 
 async function emptyDatabase(): Promise<{ sql: Database; connect(): Database }> {
-  const database = await createDatabase()
+  const database = await createEmptyDatabase()
   const open: Database[] = []
   onTestFinished(async () => {
     await Promise.all(open.map((sql) => sql.end({ timeout: 5 })))

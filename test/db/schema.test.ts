@@ -3,10 +3,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres } from '../../db/connection.ts'
 import { migrate } from '../../db/migrations.ts'
 import { schemaText } from '../../db/schema.ts'
-import { createDatabase } from '../support/api.ts'
+import { createEmptyDatabase } from '../support/api.ts'
 
 test('the committed schema is what the migrations make', async () => {
-  const database = await createDatabase()
+  const database = await createEmptyDatabase()
   const sql = connectPostgres(database.url, 1)
   onTestFinished(async () => {
     await sql.end({ timeout: 5 })

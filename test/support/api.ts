@@ -133,11 +133,21 @@ export const highLimits = (limits: Readonly<Record<string, number>> = {}): strin
     .map((name) => `${name}=${limits[name] ?? 1_000_000}`)
     .join(',')
 
-/** An empty database beside the others of this run. */
-export async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+export interface TestDatabase {
+  readonly url: string
+  drop(): Promise<void>
+}
+
+/** A database beside the others of this run, brought up to date. */
+export const createDatabase = (): Promise<TestDatabase> => makeDatabase(inject('templateDatabase'))
+
+/** One that holds nothing yet. */
+export const createEmptyDatabase = (): Promise<TestDatabase> => makeDatabase('template1')
+
+async function makeDatabase(template: string): Promise<TestDatabase> {
   const server = connectPostgres(inject('postgresUrl'), 1)
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await server.unsafe(`create database ${name}`)
+  await server.unsafe(`create database ${name} template ${template}`)
   const url = new URL(inject('postgresUrl'))
   url.pathname = `/${name}`
   return {
@@ -155,8 +165,8 @@ export const givePlan = async (sql: Database, userId: string, addons = 0): Promi
 }
 
 const password = 'correct horse battery'
-
-let passwordHash: Promise<string> | undefined
+/** Of that password: hashing it anew for each file took longer than most tests. */
+const passwordHash = '$2b$12$vn4rLxUq0MwCYKVmc3L6leBV.x8VQvbb8R7GQlby.2Y3kxzX7HAnO'
 
 function createGiven(services: Services): TestApi['given'] {
   const signIn = async (account: { userId: string; email: string }, client: string): Promise<GivenUser> => {
@@ -170,10 +180,9 @@ function createGiven(services: Services): TestApi['given'] {
   }
   return {
     user: async () => {
-      passwordHash ??= services.passwords.hash(password)
       const email = `${randomUUID()}@example.com`
       const streamToken = randomBytes(4).toString('hex')
-      const userId = await insertUser(services.sql, { email, passwordHash: await passwordHash, streamToken })
+      const userId = await insertUser(services.sql, { email, passwordHash, streamToken })
       if (!userId) throw new Error('a random address or stream token was taken')
       return signIn({ userId, email }, 'web')
     },

@@ -1,6 +1,8 @@
 /** One Postgres and one Temporal for the whole test run, or those that TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS name. */
 import type {} from 'vitest'
 import type { TestProject } from 'vitest/node'
+import { connectPostgres } from '../../db/connection.ts'
+import { migrate } from '../../db/migrations.ts'
 import { readStackConfig } from '../../platform/config.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
 import { commandOf, endProcess, listProcesses, sendSignal } from '../../platform/embedded/processes.ts'
@@ -13,6 +15,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Of an empty database; whoever needs one of their own makes it beside it. */
     postgresUrl: string
+    /** A database there that all migrations were applied to, to be copied. */
+    templateDatabase: string
     /** host:port of a server with the namespace `default`. */
     temporalAddress: string
   }
@@ -24,7 +28,7 @@ const log = createLog('test-servers', 'warn')
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Array<() => Promise<void>> = []
   const teardown = async () => {
-    await Promise.all(stops.map((stop) => stop()))
+    for (const stop of stops) await stop()
   }
   await endServersOfDeadRuns()
   const began = performance.now()
@@ -41,8 +45,27 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const [postgresUrl, temporalAddress] = started.map((each) => (each.status === 'fulfilled' ? each.value : ''))
   project.provide('postgresUrl', postgresUrl ?? '')
   project.provide('temporalAddress', temporalAddress ?? '')
+  project.provide('templateDatabase', await makeTemplate(postgresUrl ?? '', stops))
   say(`Postgres and Temporal are ready after ${Math.round(performance.now() - began)} ms`)
   return teardown
+}
+
+/** Migrating takes as long as copying what was migrated, and most files of tests want their own database. */
+async function makeTemplate(postgresUrl: string, stops: Array<() => Promise<void>>): Promise<string> {
+  const name = `template_${process.pid}_${Date.now()}`
+  const server = connectPostgres(postgresUrl, 1)
+  await server.unsafe(`create database ${name}`)
+  // Before the server itself is stopped.
+  stops.unshift(async () => {
+    await server.unsafe(`drop database if exists ${name} with (force)`)
+    await server.end({ timeout: 5 })
+  })
+  const url = new URL(postgresUrl)
+  url.pathname = `/${name}`
+  const database = connectPostgres(url.href, 1)
+  await migrate(database)
+  await database.end({ timeout: 5 })
+  return name
 }
 
 /** For a run that is broken off before its teardown. */
