@@ -66,12 +66,14 @@ export interface Grant {
 }
 
 /**
- * Keeps an operator's word on a complimentary plan, dated by the database's clock: the last of two counts, whichever process
- * took them. Answers its id.
+ * Keeps an operator's word on a complimentary plan, dated by the database's clock and after any word before it: the last of
+ * two counts, whichever process took them, and within whatever millisecond. The caller holds the account. Answers its id.
  */
 export async function keepGrant(tx: Sql, { userId, planTier, addons, until }: Grant): Promise<string> {
   const action = planTier === 'paid' ? 'grant' : 'withdraw'
-  const [clock] = await tx<{ at: number }[]>`select floor(extract(epoch from clock_timestamp()) * 1000)::float8 as at`
+  const [clock] = await tx<{ at: number }[]>`
+    select greatest(floor(extract(epoch from clock_timestamp()) * 1000), max((fact ->> 'at')::numeric) + 1)::float8 as at
+    from billing_events where user_id = ${userId} and provider = 'operator'`
   const key = `${action}:${randomUUID()}`
   const bare = { provider: 'operator', subscriptionId: 'grant', kind: 'plan', invoiceId: null, amount: null } as const
   const fact: BillingFact = {

@@ -151,11 +151,11 @@ function show(account: Account): void {
 
 const moment = (at: Millis): string => new Date(at).toISOString()
 
-function inWords({ planTier, planStatus, addons, graceEndsAt, endsAt }: Standing): string {
+function inWords({ planTier, planStatus, addons, graceEndsAt, endsAt, periodEnd }: Standing): string {
   const extra = addons > 0 ? `, add-ons: ${addons}` : ''
   if (graceEndsAt !== null) return `past due, downgrade at ${moment(graceEndsAt)}${extra}`
   if (endsAt !== null) return `${planStatus === 'cancelled' ? 'cancelled, ' : ''}paid until ${moment(endsAt)}${extra}`
-  return `${planTier}${extra}`
+  return `${planTier}${periodEnd === null ? '' : `, period until ${moment(periodEnd)}`}${extra}`
 }
 
 function nextInWords(account: Account): string {
