@@ -18,6 +18,7 @@ import * as relayHealth from './relay-health.ts'
 import type { Route } from './route.ts'
 import * as sandbox from './sandbox.ts'
 import * as sessionSummary from './session-summary.ts'
+import * as streamTokens from './stream-tokens.ts'
 import * as usage from './usage.ts'
 
 export const routes: readonly Route[] = [
@@ -45,6 +46,7 @@ export const routes: readonly Route[] = [
 
   sessionSummary.summary,
   usage.current,
+  streamTokens.regenerate,
 
   relay.start,
   relay.active,

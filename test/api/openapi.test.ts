@@ -64,8 +64,9 @@ describe('the committed description', () => {
     for (const { title, operation } of operations) {
       const statuses = Object.keys(operation.responses)
       expect(operation.summary, title).not.toBe('')
+      // What is not available yet has no success to tell of.
       expect(
-        statuses.filter((status) => /^2\d\d$/.test(status)),
+        statuses.filter((status) => /^(2\d\d|501)$/.test(status)),
         title,
       ).not.toEqual([])
       for (const [status, { description }] of Object.entries(operation.responses)) {
