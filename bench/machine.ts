@@ -66,6 +66,7 @@ export async function startMachine(): Promise<Machine> {
       SVC_JWT_SECRET: randomBytes(48).toString('base64'),
       SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64'),
       OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+      SVC_BILLING_PROVIDER: 'sandbox',
       SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
       SVC_JWT_TTL_SECONDS: '900',
       // The same in every program, so that a token of one is good at all.

@@ -15,6 +15,10 @@ export const missingSecrets = (
     ),
   )
 
+/** On this machine everybody may buy for nothing, as long as nobody said who takes the money. */
+export const billingUnlessSaid = ({ environment }: StackConfig): Variables =>
+  environment.SVC_BILLING_PROVIDER || environment.SVC_BILLING_PROVIDER_FILE ? {} : { SVC_BILLING_PROVIDER: 'sandbox' }
+
 export const portsOf = ({ port, sitePort }: StackConfig, chosen: ServicePorts): Variables => ({
   ...(port === undefined ? { PORT: String(chosen.api) } : {}),
   ...(sitePort === undefined ? { SVC_SITE_PORT: String(chosen.site) } : {}),

@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { readStackConfig } from '../platform/config.ts'
 import { readKeptSecrets } from '../platform/embedded/secrets.ts'
-import { environmentOf, missingSecrets } from './environments.ts'
+import { billingUnlessSaid, environmentOf, missingSecrets } from './environments.ts'
 import { readRunning } from './kept-files.ts'
 import { nodeArguments } from './programs.ts'
 
@@ -16,7 +16,11 @@ try {
     throw new Error(
       `Nothing is running on ${stack.dataDir}. Start it first (npm start), or set DATABASE_URL and the rest`,
     )
-  const found = running && { ...missingSecrets(stack, await readKeptSecrets(stack.dataDir)), ...running.servers }
+  const found = running && {
+    ...missingSecrets(stack, await readKeptSecrets(stack.dataDir)),
+    ...billingUnlessSaid(stack),
+    ...running.servers,
+  }
   const args = [...nodeArguments('activities/reconcile.ts'), ...process.argv.slice(2)]
   const program = spawn(process.execPath, args, { env: environmentOf(stack, found ?? {}), stdio: 'inherit' })
   program.on('exit', (code) => {

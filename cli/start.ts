@@ -12,7 +12,14 @@ import { findTemporalCli } from '../platform/embedded/temporal-cli.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLog } from '../platform/log.ts'
 import { type DemoAccount, ensureDemoAccount } from './demo-account.ts'
-import { environmentOf, missingSecrets, portsOf, siteEnvironmentOf, type Variables } from './environments.ts'
+import {
+  billingUnlessSaid,
+  environmentOf,
+  missingSecrets,
+  portsOf,
+  siteEnvironmentOf,
+  type Variables,
+} from './environments.ts'
 import { disconnectSessions } from './farewell.ts'
 import { untilHealthy } from './health.ts'
 import { Kept, type Running } from './kept.ts'
@@ -50,6 +57,7 @@ async function bringUp(stack: StackConfig): Promise<void> {
   const ports = await chooseServicePorts(stack, dataDir, (text) => progress.note(text))
   const env = environmentOf(stack, {
     ...missingSecrets(stack, secrets),
+    ...(isEmbedded ? billingUnlessSaid(stack) : {}),
     ...postgres.variables,
     ...temporal.variables,
     ...portsOf(stack, ports),
