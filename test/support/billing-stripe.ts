@@ -6,7 +6,7 @@ export const stripeConfig = {
   apiKey: 'sk_test_1',
   planPriceId: 'price_plan',
   addonPriceId: 'price_addon',
-  secrets: ['whsec_stripe_1'],
+  secrets: ['whsec_of_stripe_tests_1'],
 }
 
 /** 1 March to 1 April 2026, 10:00 UTC, in seconds as all of Stripe's times. */
