@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 import { Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
-import { createSandboxStore } from '../db/sandbox-subscriptions.ts'
-import { kindOfSubscription } from '../db/subscriptions.ts'
+import { billingRecords } from '../db/subscriptions.ts'
 import { beat, endBeat } from '../db/workers.ts'
 import type { Config } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
@@ -88,10 +87,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
     await running.catch(() => undefined)
   })
 
-  const billing = await createBilling(config, {
-    store: createSandboxStore(sql),
-    kindOf: (provider, subscriptionId) => kindOfSubscription(sql, provider, subscriptionId),
-  })
+  const billing = await createBilling(config, billingRecords(sql))
   const needs = { config, sql, log, actors, subscriptions, billing, providers: counted }
   const jobs = startAllJobs(needs, workerId)
   life.hold('jobs', jobs, (it) => it.stop())

@@ -10,8 +10,7 @@ import { migrateWhenThere } from '../db/migrations.ts'
 import { profilesOf } from '../db/profiles.ts'
 import { confirmReporting, presenceSeconds, recordReports } from '../db/relay-health.ts'
 import { liveRelaysOf } from '../db/relay-sessions.ts'
-import { createSandboxStore } from '../db/sandbox-subscriptions.ts'
-import { kindOfSubscription } from '../db/subscriptions.ts'
+import { billingRecords } from '../db/subscriptions.ts'
 import { usagesOf } from '../db/usage.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config.ts'
@@ -98,10 +97,7 @@ async function createServices({ config, log, sql, life }: Needs): Promise<Servic
     temporal,
     actors,
     subscriptions: createSubscriptionActors(temporal, { taskQueue: config.temporal.taskQueue, callMillisMax: 10_000 }),
-    billing: await createBilling(config, {
-      store: createSandboxStore(sql),
-      kindOf: (provider, subscriptionId) => kindOfSubscription(sql, provider, subscriptionId),
-    }),
+    billing: await createBilling(config, billingRecords(sql)),
     deliveries,
     rateLimits: createRateLimits(sql, config.rateLimits),
     accessTokens: createAccessTokens(config),

@@ -4,6 +4,7 @@ import { hasOtherNews, markApplied } from './billing-events.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit } from './entitlements.ts'
 import { disconnectAll, recordCommand } from './relay-sessions.ts'
+import { createSandboxStore } from './sandbox-subscriptions.ts'
 
 type Millis = number
 
@@ -216,8 +217,14 @@ export const planOf = async (sql: Sql, userId: string): Promise<PlanRow | undefi
       from users where id = ${userId}`,
   )
 
+/** What our own rows know that a billing provider's adapter asks for. */
+export const billingRecords = (sql: Database) => ({
+  store: createSandboxStore(sql),
+  kindOf: (provider: string, subscriptionId: string) => kindOfSubscription(sql, provider, subscriptionId),
+})
+
 /** Whether a subscription is of the plan or of add-ons, as far as anything was told of it. */
-export const kindOfSubscription = async (
+const kindOfSubscription = async (
   sql: Sql,
   provider: string,
   subscriptionId: string,

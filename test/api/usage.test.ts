@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { outcome } from '../support/api.ts'
+import { useRelayTime } from '../support/relay-time.ts'
 import { eventually, operator, paperRelays, type RelayUser, startService, type TestService } from '../support/relays.ts'
 
 const relayAuth = randomBytes(48).toString('base64')
@@ -30,19 +31,9 @@ async function paidUser(addons = 0): Promise<RelayUser> {
   return user
 }
 
-/** Relay time of a session that is over: so many seconds, the last of them so many days ago. */
-async function use({ userId }: RelayUser, seconds: number, daysAgo = 1): Promise<void> {
-  const { sql } = service.api
-  const [session] = await sql<{ id: string }[]>`
-    insert into relay_sessions (user_id, connection_id, region, command_actor, command_delivered_seq)
-    values (${userId}, ${randomUUID()}, 'local', 'user', 1) returning id`
-  const id = session?.id ?? ''
-  await sql`update relay_sessions set state = 'stopped', reason = 'provision_failed', stopped_at = now() where id = ${id}`
-  await sql`
-    insert into usage_intervals (session_id, user_id, started_at, ended_at)
-    select ${id}, ${userId}, ended_at - make_interval(secs => ${seconds}), ended_at
-    from (select now() - make_interval(days => ${daysAgo}) as ended_at) used`
-}
+/** Relay time that was used up to a day ago, or to as many. */
+const use = ({ userId }: RelayUser, seconds: number, daysAgo = 1) =>
+  useRelayTime(service.api.sql, userId, seconds, daysAgo)
 
 /** A relay that has reported, so that its time is counted. */
 async function activeRelay(user: RelayUser): Promise<string> {

@@ -40,6 +40,9 @@ export interface Subscriber extends RelayUser {
   plansHad(): Promise<{ plan_tier: string; plan_status: string; addons: number }[]>
 }
 
+export const isFree = ({ plan_tier }: { readonly plan_tier: string }): boolean => plan_tier === 'free'
+export const isPastDue = ({ plan_status }: { readonly plan_status: string }): boolean => plan_status === 'past_due'
+
 /** Free at first, with nothing told yet. @param paper how the service's relays are on paper. */
 export async function newSubscriber(
   service: TestService,

@@ -6,6 +6,7 @@ import {
   fateOf,
   graceMillis,
   hour,
+  isFree,
   newPaidSubscriber,
   newSubscriber,
   onAir,
@@ -22,7 +23,6 @@ beforeAll(async () => {
 const second = 1000
 const paid = async (data: { addons?: number } = {}) =>
   newPaidSubscriber(at.service, at.paper, { ...data, since: await at.now() })
-const isFree = ({ plan_tier }: { plan_tier: string }) => plan_tier === 'free'
 const withStatus = (status: string) => (plan: { plan_status: string }) => plan.plan_status === status
 
 /** Resolves at that time there, once everything that fell due has happened. */

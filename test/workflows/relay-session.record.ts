@@ -1,29 +1,16 @@
 /** Records the histories that the replay test keeps: `npm run histories`. */
-import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { promisify } from 'node:util'
-import { beforeAll, inject, test } from 'vitest'
-import { readStackConfig } from '../../platform/config.ts'
-import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
+import { beforeAll, test } from 'vitest'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import * as messages from '../../workflows/messages.ts'
+import { keepHistory } from '../support/histories.ts'
 import { eventually, freeze, type RelayUser, startService, type TestService } from '../support/relays.ts'
 import { startWithShortHistory } from '../support/short-history.ts'
 
 let service: TestService
 let user: RelayUser
 let create: RelayProvider['create'] | undefined
-let temporalCli: string
 
 beforeAll(async () => {
-  const { embedded, searchPath, dataDir, cacheDir } = readStackConfig()
-  temporalCli = await findTemporalCli({
-    explicit: embedded.temporalCli,
-    searchPath,
-    dataDir,
-    cacheDir,
-    progress: () => {},
-  })
   service = await startService({
     variables: { SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '5' },
     around: (real) => ({ ...real, create: (spec, signal) => (create ?? real.create)(spec, signal) }),
@@ -108,9 +95,5 @@ test.for(Object.keys(paths))('%s', { timeout: 60_000 }, async (name) => {
     ({ status }) => status.name === 'COMPLETED',
     40,
   )
-  const address = ['--address', inject('temporalAddress'), '--workflow-id', messages.relaySessionWorkflowId(sessionId)]
-  const { stdout } = await promisify(execFile)(temporalCli, ['workflow', 'show', ...address, '--output', 'json'], {
-    maxBuffer: 10 ** 8,
-  })
-  writeFileSync(new URL(`../histories/${name}.json`, import.meta.url), stdout)
+  await keepHistory(messages.relaySessionWorkflowId(sessionId), name)
 })

@@ -12,6 +12,8 @@ import {
   fateOf,
   graceMillis,
   hurry,
+  isFree,
+  isPastDue,
   newPaidSubscriber,
   newSubscriber,
   onAir,
@@ -25,9 +27,6 @@ let service: TestService
 beforeAll(async () => {
   service = await startService({ variables: patient, around: paper.around })
 })
-
-const isFree = ({ plan_tier }: { plan_tier: string }) => plan_tier === 'free'
-const isPastDue = ({ plan_status }: { plan_status: string }) => plan_status === 'past_due'
 
 /** Tells that a payment failed almost 48 hours ago, and answers when they end. */
 async function fail(subscriber: Subscriber, leftMillis = 2000): Promise<number> {

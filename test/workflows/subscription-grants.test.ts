@@ -5,6 +5,7 @@ import { operator, operatorPassword, paperRelays, startService, type TestService
 import {
   fateOf,
   hour,
+  isFree,
   newPaidSubscriber,
   newSubscriber,
   onAir,
@@ -63,7 +64,7 @@ describe.concurrent('a complimentary plan', () => {
       expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_until: new Date(until) })
       await sleep(100)
     }
-    await subscriber.until((plan) => plan.plan_tier === 'free')
+    await subscriber.until(isFree)
     await untilCutOff(service, relay)
   })
 

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { paperRelays, startService, type TestService } from '../support/relays.ts'
-import { actorOf, graceMillis, newPaidSubscriber, patient } from '../support/subscribers.ts'
+import { actorOf, graceMillis, isPastDue, newPaidSubscriber, patient } from '../support/subscribers.ts'
 
 const paper = paperRelays()
 let service: TestService
@@ -32,7 +32,7 @@ test('an account of which more was told than one message of Temporal holds is ju
       ${sql.json(fact)} || jsonb_build_object('key', key, 'at', ${failedAt}::bigint - n, 'invoiceId', ${long('inv_')} || n), '', 'pending'
     from generate_series(1, 4200) n, lateral (select n || repeat('k', 200) as key) named`
   await subscriber.told('payment.failed', { subscription_id: subscriptionId, invoice_id: 'inv_2' }, failedAt)
-  const plan = await subscriber.until(({ plan_status }) => plan_status === 'past_due', 30)
+  const plan = await subscriber.until(isPastDue, 30)
   expect(plan.payment_grace_ends_at).toEqual(new Date(failedAt + graceMillis))
   expect(await sql`select from billing_events where user_id = ${userId} and status = 'pending'`).toHaveLength(0)
   const { events } = await actorOf(service, subscriber).fetchHistory()

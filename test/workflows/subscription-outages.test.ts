@@ -6,6 +6,8 @@ import { operator, paperRelays, passageTo, startService, startTestWorker, type T
 import {
   fateOf,
   graceMillis,
+  isFree,
+  isPastDue,
   newPaidSubscriber,
   newSubscriber,
   onAir,
@@ -40,7 +42,7 @@ async function debtor(): Promise<Debtor> {
   const relay = await subscriber.relay()
   const failedAt = Date.now() - graceMillis + leftMillis
   await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
-  await subscriber.until((plan) => plan.plan_status === 'past_due')
+  await subscriber.until(isPastDue)
   return { ...subscriber, onAirSince: relay, graceEndsAt: failedAt + graceMillis }
 }
 
@@ -84,7 +86,7 @@ describe.each(outages)('when 48 hours end while $name', ({ begin, end }) => {
   })
 
   test('the plan ends within seconds of the return, and its relay with it', async () => {
-    await late.until((plan) => plan.plan_tier === 'free', 10)
+    await late.until(isFree, 10)
     await untilCutOff(service, late.onAirSince, 10)
     expect(await statusesHad(late)).toEqual(['paid active', 'paid past_due', 'free none'])
   })

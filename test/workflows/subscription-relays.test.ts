@@ -7,6 +7,7 @@ import {
   addonsOf,
   cutOff,
   fateOf,
+  isFree,
   newPaidSubscriber,
   onAir,
   patient,
@@ -48,7 +49,7 @@ describe.concurrent('the end of a plan', () => {
         const told = sleep(index % 2 === 0 ? 0 : index * 10).then(() => subscriber.told('subscription.downgraded'))
         const answer = await sleep(index % 2 === 0 ? index * 10 : 0).then(() => subscriber.start())
         await told
-        await subscriber.until((plan) => plan.plan_tier === 'free')
+        await subscriber.until(isFree)
         return { subscriber, answer }
       }),
     )
@@ -67,7 +68,7 @@ describe.concurrent('the end of a plan', () => {
     await sleep(500)
     expect(await fateOf(service, relay)).toEqual(onAir)
     await subscriber.told('payment.refunded', { invoice_id: 'inv_1', amount: 'full' })
-    await subscriber.until((plan) => plan.plan_tier === 'free')
+    await subscriber.until(isFree)
     await untilCutOff(service, relay)
   })
 })

@@ -9,6 +9,8 @@ import {
   fateOf,
   graceMillis,
   hour,
+  isFree,
+  isPastDue,
   newPaidSubscriber,
   newSubscriber,
   onAir,
@@ -24,8 +26,6 @@ beforeAll(async () => {
 })
 
 const paid = (data: { addons?: number } = {}) => newPaidSubscriber(service, paper, data)
-const isFree = ({ plan_tier }: { plan_tier: string }) => plan_tier === 'free'
-const isPastDue = ({ plan_status }: { plan_status: string }) => plan_status === 'past_due'
 const isActive = ({ plan_status }: { plan_status: string }) => plan_status === 'active'
 
 /** When the payment failed, if its 48 hours are over this many milliseconds from now. */

@@ -4,6 +4,7 @@ import { audit } from '../../../db/audit.ts'
 import { outcome, startApi, type TestApi } from '../../support/api.ts'
 import { startApiDouble } from '../../support/api-double.ts'
 import { customerAt, startBillingSite } from '../../support/billing-site.ts'
+import { useRelayTime } from '../../support/relay-time.ts'
 import { operator } from '../../support/relays.ts'
 import type { Customer } from '../../support/sandbox-customers.ts'
 import { freeSiteUrl, startSite } from '../../support/site.ts'
@@ -186,14 +187,7 @@ describe('relays beyond the plan', () => {
 describe('relay time that runs out', () => {
   /** So much of the hour that goes with the plan. */
   const use = async ({ sql }: TestApi, { userId }: Customer, seconds: number) => {
-    const [session] = await sql<{ id: string }[]>`
-      insert into relay_sessions (user_id, connection_id, region, command_actor, command_delivered_seq)
-      values (${userId}, ${randomUUID()}, 'local', 'user', 1) returning id`
-    const id = session?.id ?? ''
-    await sql`update relay_sessions set state = 'stopped', reason = 'provision_failed', stopped_at = now() where id = ${id}`
-    await sql`
-      insert into usage_intervals (session_id, user_id, started_at, ended_at)
-      values (${id}, ${userId}, now() - make_interval(secs => ${seconds}), now())`
+    await useRelayTime(sql, userId, seconds)
     await sql`
       update users set period_start = now() - interval '2 days', period_end = now() + interval '28 days' where id = ${userId}`
   }
