@@ -1,7 +1,7 @@
 /** The whole service in this process, api and worker, with relays that are real child processes. */
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +10,7 @@ import { createRelayProviders, type RelayProviders } from '../../activities/rela
 import { leaveSignalsAlone, startWorker } from '../../activities/start-worker.ts'
 import type { SessionView } from '../../api/relay-session-view.ts'
 import { connectPostgres } from '../../db/connection.ts'
+import { isFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { endAllLocalRelays } from '../../providers/relay/local.ts'
@@ -272,10 +273,11 @@ export async function passageTo(url: string): Promise<{ url: string; block(): Pr
   return { url: through.href, block, open }
 }
 
+/** A port of this machine that nobody listens on. */
 export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
+  // Below those that the system itself gives out: one of these would be somebody's connection before its server listens.
+  for (;;) {
+    const port = randomInt(20_000, 32_000)
+    if (await isFreePort(port)) return port
+  }
 }
