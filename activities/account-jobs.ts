@@ -12,7 +12,7 @@ const batchRows = 10_000
 const batchesMax = 20
 
 export const accountJobs = (sql: Database): readonly Job[] => [
-  { name: 'forget_expired', everySeconds: 600, leaseSeconds: 300, run: () => forgetExpired(sql, batchRows) },
+  { name: 'forget_expired', everySeconds: 600, roundSecondsMax: 300, run: () => forgetExpired(sql, batchRows) },
 ]
 
 /** @param rows that one statement forgets at most. */

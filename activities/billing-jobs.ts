@@ -26,13 +26,13 @@ export function billingJobs(needs: Needs): readonly Job[] {
     {
       name: 'deliver_billing_events',
       everySeconds: 2,
-      leaseSeconds: 120,
+      roundSecondsMax: 120,
       run: () => deliverBillingEvents(needs, ofNews),
     },
     {
       name: 'wake_subscriptions',
       everySeconds: 30,
-      leaseSeconds: 120,
+      roundSecondsMax: 120,
       run: () => wakeSubscriptions(needs, ofDeadlines),
     },
   ]

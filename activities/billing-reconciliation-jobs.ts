@@ -15,7 +15,7 @@ export const billingReconciliationJobs = (needs: Needs): readonly Job[] => [
   {
     name: 'reconcile_billing',
     everySeconds: 3600,
-    leaseSeconds: 3600,
+    roundSecondsMax: 3600,
     run: async () => {
       await reconcile(needs)
     },

@@ -4,15 +4,16 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../db/connection.ts'
-import { declareJobs, finishJob, leaseJob } from '../db/jobs.ts'
+import { declareJobs, finishJob, leaseJob, leaseSeconds, renewLease } from '../db/jobs.ts'
 import type { Logger } from '../platform/log.ts'
 
 export interface Job {
   readonly name: string
   readonly everySeconds: number
-  /** Longer than any round takes: after it another worker may begin the next one. */
-  readonly leaseSeconds: number
-  run(): Promise<void>
+  /** Longer than any round takes. A round that takes longer is hung: its lease is renewed no more, and another begins. */
+  readonly roundSecondsMax: number
+  /** @param signal aborted when the round has lost its lease: it should come to an end. */
+  run(signal?: AbortSignal): Promise<void>
 }
 
 interface Needs {
@@ -50,11 +51,11 @@ async function declared(jobs: readonly Job[], { sql, log }: Needs, signal: Abort
 }
 
 async function loop(job: Job, needs: Needs, signal: AbortSignal): Promise<void> {
-  // Looks more often than it runs, so that a job that was hurried or left by a dead worker does not wait a whole turn.
+  // Looks more often than it runs, so that a job that was triggered or left by a dead worker does not wait a whole turn.
   const lookMillis = Math.min(job.everySeconds * 1000, 1000)
   while (!signal.aborted) {
     try {
-      if (await leaseJob(needs.sql, job.name, needs.workerId, job.leaseSeconds)) await runOnce(job, needs)
+      if (await leaseJob(needs.sql, job.name, needs.workerId)) await runOnce(job, needs)
     } catch (error) {
       needs.log.warn({ err: error, job: job.name }, 'a job could not say how it went')
     }
@@ -62,17 +63,48 @@ async function loop(job: Job, needs: Needs, signal: AbortSignal): Promise<void> 
   }
 }
 
-async function runOnce(job: Job, { sql, log, workerId }: Needs): Promise<void> {
+async function runOnce(job: Job, needs: Needs): Promise<void> {
+  const { sql, log, workerId } = needs
   const startedAt = performance.now()
   let error: string | null = null
+  const lease = keepLease(job, needs)
   try {
-    await job.run()
+    await job.run(lease.lost)
   } catch (failure) {
     error = failure instanceof Error ? failure.message : String(failure)
     log.error({ err: failure, job: job.name }, 'a job failed')
+  } finally {
+    lease.end()
   }
   const durationSeconds = (performance.now() - startedAt) / 1000
   await finishJob(sql, job.name, workerId, { durationSeconds, error, nextInSeconds: job.everySeconds })
+}
+
+/** Renews the lease of a round until it is ended. */
+function keepLease(
+  { name, roundSecondsMax }: Job,
+  { sql, log, workerId }: Needs,
+): { readonly lost: AbortSignal; end(): void } {
+  const lost = new AbortController()
+  let isEnded = false
+  const hungAt = performance.now() + roundSecondsMax * 1000
+  const renewing = setInterval(async () => {
+    try {
+      if (performance.now() < hungAt && (await renewLease(sql, name, workerId))) return
+      if (isEnded) return
+      log.error({ job: name }, 'a round of a job has lost its lease')
+      clearInterval(renewing)
+      lost.abort()
+    } catch (error) {
+      // The next renewal may succeed in time, and otherwise finds that another worker has the job.
+      log.warn({ err: error, job: name }, 'a lease could not be renewed')
+    }
+  }, leaseSeconds * 300)
+  const end = () => {
+    isEnded = true
+    clearInterval(renewing)
+  }
+  return { lost: lost.signal, end }
 }
 
 const pause = (millis: number, signal: AbortSignal): Promise<void> =>

@@ -45,7 +45,12 @@ const refreshesMax = 4
 const troublesMax = 10
 
 export const providerTokenJobs = (needs: Needs): readonly Job[] => [
-  { name: 'tend_provider_tokens', everySeconds, leaseSeconds: 2 * everySeconds, run: () => tendProviderTokens(needs) },
+  {
+    name: 'tend_provider_tokens',
+    everySeconds,
+    roundSecondsMax: 2 * everySeconds,
+    run: () => tendProviderTokens(needs),
+  },
 ]
 
 async function tendProviderTokens(needs: Needs): Promise<void> {

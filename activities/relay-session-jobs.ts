@@ -1,20 +1,21 @@
-/** The rounds that keep relay sessions true: commands that did not arrive, relays that fell silent, instances nobody owns. */
+/** The rounds that keep relay sessions true: commands that did not arrive, relays that fell silent. */
 import pLimit from 'p-limit'
 import type { Database } from '../db/connection.ts'
-import { noteInstanceGone, orphansAmong } from '../db/instances.ts'
+import { type BoundSession, missingInstances } from '../db/instances.ts'
 import {
   idleSessions,
-  overdueSessions,
   overlookedReports,
   type SilentRegion,
   silentSessions,
+  unreportedInstances,
 } from '../db/relay-health.ts'
-import { liveAmong, markCommandDelivered, undeliveredCommands } from '../db/relay-sessions.ts'
+import { claimSignals, markCommandDelivered, postponeDelivery, undeliveredCommands } from '../db/relay-sessions.ts'
 import type { Config } from '../platform/config.ts'
 import type { Logger } from '../platform/log.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 import type { Job } from './jobs.ts'
 import type { RelayProviders } from './relay-providers.ts'
+import { restartWorkflow } from './workflow-restart-jobs.ts'
 
 export interface RelaySessionJobNeeds {
   readonly config: Config
@@ -24,70 +25,64 @@ export interface RelaySessionJobNeeds {
   readonly providers: RelayProviders
 }
 
-/** An instance is destroyed as nobody's only when two rounds at least this far apart saw it so, in seconds. */
-const orphanApartSeconds = 60
 const roundMax = 500
 /** Calls to Temporal under way at once, so that a storm queues instead of failing. */
 const callsMax = 16
+/** Deliveries begin no later than this in a round: what is left waits for the next one, the longest due first. */
+const deliverMillisMax = 20_000
 
 export const relaySessionJobs = (needs: RelaySessionJobNeeds): readonly Job[] => [
-  { name: 'deliver_commands', everySeconds: 2, leaseSeconds: 120, run: () => deliverCommands(needs) },
+  {
+    name: 'deliver_commands',
+    everySeconds: 2,
+    roundSecondsMax: 120,
+    run: (signal) => deliverCommands(needs, signal),
+  },
   {
     name: 'watch_health',
     everySeconds: Math.max(0.25, Math.min(5, needs.config.relay.healthTimeoutSeconds / 4)),
-    leaseSeconds: 60,
+    roundSecondsMax: 60,
     run: () => watchHealth(needs),
   },
-  { name: 'revive_actors', everySeconds: 30, leaseSeconds: 120, run: () => reviveActors(needs) },
-  { name: 'sweep_orphans', everySeconds: 60, leaseSeconds: 300, run: () => sweepOrphans(needs) },
 ]
 
-/** Sends accepted commands again that their actors are not known to have. */
-async function deliverCommands(needs: RelaySessionJobNeeds): Promise<void> {
+/** Sends accepted commands again that their actors are not known to have. One that fails is put off, more each time. */
+async function deliverCommands(needs: RelaySessionJobNeeds, signal?: AbortSignal): Promise<void> {
   const { sql, log, actors } = needs
   const limit = pLimit(callsMax)
-  const sessions = await undeliveredCommands(sql, 3, roundMax)
+  const until = Date.now() + deliverMillisMax
+  const sessions = await undeliveredCommands(sql, roundMax)
   await Promise.all(
     sessions.map((session) =>
       limit(async () => {
+        if (signal?.aborted || Date.now() > until) return
         try {
-          if (!(await actors.deliver(session))) await revive(session.id, needs)
+          if (!(await actors.deliver(session))) await restartWorkflow(session.id, needs)
           await markCommandDelivered(sql, session.id, session.command_seq)
         } catch (error) {
           log.warn({ err: error, session_id: session.id }, 'a command could not be delivered yet')
+          await postponeDelivery(sql, session.id, session.command_seq)
         }
       }),
     ),
   )
 }
 
-/** Gives live sessions a new actor when theirs was terminated or failed: a relay on the air is not left to itself. */
-async function reviveActors(needs: RelaySessionJobNeeds): Promise<void> {
-  for (const { id } of await liveAmong(needs.sql, await needs.actors.brokenOff())) await revive(id, needs)
-}
-
-async function revive(sessionId: string, { sql, log, actors }: RelaySessionJobNeeds): Promise<void> {
-  for (const session of await liveAmong(sql, [sessionId])) {
-    log.warn({ session_id: sessionId }, 'a live session has no actor any more, another one goes on')
-    await actors.revive(session)
-    await actors.deliver(session)
-  }
-}
-
-/** Tells actors what the absence, the return or the overlooking of reports means for them. */
+/** Signals what the absence, the return or the overlooking of reports means for a session. */
 async function watchHealth(needs: RelaySessionJobNeeds): Promise<void> {
   const { config, sql, log, actors } = needs
   const limit = pLimit(callsMax)
-  const tell = (sessionIds: readonly string[], signal: (sessionId: string) => Promise<boolean>) =>
+  const signalAll = async (sessionIds: readonly string[], signal: (sessionId: string) => Promise<boolean>) =>
     Promise.all(
-      sessionIds.map((id) =>
+      (await claimSignals(sql, sessionIds)).map((id) =>
         limit(async () => {
-          if (!(await signal(id))) await revive(id, needs)
+          if (!(await signal(id))) await restartWorkflow(id, needs)
         }),
       ),
     )
   const { healthTimeoutSeconds, maxSessionSeconds } = config.relay
 
+  const suspects: (BoundSession & { region: string })[] = []
   for (const region of await silentSessions(sql, healthTimeoutSeconds)) {
     if (region.silent.length === 0) continue
     if (isRegionalOutage(region)) {
@@ -95,14 +90,21 @@ async function watchHealth(needs: RelaySessionJobNeeds): Promise<void> {
         { region: region.region, active: region.active, quiet: region.quiet },
         'most relays of a region fell silent at once',
       )
-    } else await tell(region.silent, actors.healthLost)
+      suspects.push(...region.silent.map((session) => ({ ...session, region: region.region })))
+    } else
+      await signalAll(
+        region.silent.map(({ id }) => id),
+        actors.healthLost,
+      )
   }
   const overlooked = await overlookedReports(sql, roundMax)
-  await tell(overlooked.ready, actors.ready)
-  await tell(overlooked.restored, actors.healthRestored)
-  await tell(await idleSessions(sql, maxSessionSeconds), actors.idle)
-  // Their actors should have ended them: a signal that changes nothing finds out whether there is one.
-  await tell(await overdueSessions(sql, roundMax), actors.idle)
+  await signalAll(overlooked.ready, actors.ready)
+  await signalAll(overlooked.restored, actors.healthRestored)
+  await signalAll(await idleSessions(sql, maxSessionSeconds), actors.idle)
+
+  suspects.push(...(await unreportedInstances(sql, healthTimeoutSeconds, roundMax)))
+  const gone = await goneInstances(suspects, needs)
+  await Promise.all(gone.map(({ id, instanceId }) => limit(() => actors.instanceGone(id, instanceId ?? ''))))
 }
 
 /**
@@ -111,16 +113,28 @@ async function watchHealth(needs: RelaySessionJobNeeds): Promise<void> {
  */
 const isRegionalOutage = ({ active, quiet }: SilentRegion): boolean => active >= 5 && quiet > active / 2
 
-/** Destroys instances that no live session owns. A listing that fails condemns nothing. */
-async function sweepOrphans({ config, sql, log, providers }: RelaySessionJobNeeds): Promise<void> {
-  for (const { region } of config.regions) {
-    const provider = providers.get(region)
-    if (!provider) continue
-    const seen = (await provider.list()).filter((instance) => instance.region === region)
-    for (const instanceId of await orphansAmong(sql, region, seen, orphanApartSeconds)) {
-      log.warn({ region, instance_id: instanceId }, 'destroying an instance that no session owns')
-      await provider.destroy(instanceId)
-      await noteInstanceGone(sql, instanceId)
+/** Listings that prove an instance gone are this far apart, in seconds. */
+const missingApartSeconds = (healthTimeoutSeconds: number): number => Math.min(10, healthTimeoutSeconds)
+
+/** Silence proves nothing, but the provider does: the suspects whose instance it no longer has. */
+async function goneInstances(
+  suspects: readonly (BoundSession & { readonly region: string })[],
+  { config, sql, log, providers }: RelaySessionJobNeeds,
+): Promise<BoundSession[]> {
+  const gone: BoundSession[] = []
+  for (const region of new Set(suspects.map((one) => one.region))) {
+    const sessions = suspects.filter((one) => one.region === region)
+    try {
+      const listed = await providers.get(region)?.list()
+      if (!listed) continue
+      const instanceIds = new Set(listed.map(({ instanceId }) => instanceId))
+      const apart = missingApartSeconds(config.relay.healthTimeoutSeconds)
+      gone.push(...(await missingInstances(sql, sessions, instanceIds, apart)))
+    } catch (error) {
+      log.warn({ err: error, region }, 'the provider could not be asked for silent relays')
     }
   }
+  for (const { id, instanceId } of gone)
+    log.warn({ session_id: id, instance_id: instanceId }, 'the instance of a silent relay is gone')
+  return gone
 }

@@ -3,11 +3,12 @@ import { Context } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
 import type { Database } from '../db/connection.ts'
 import { forgetInstances } from '../db/instances.ts'
-import { type MoveOutcome, moveSession } from '../db/relay-moves.ts'
+import { type MovedRow, type MoveOutcome, moveSession } from '../db/relay-moves.ts'
 import { bindInstance, type RelayActor, type RelayCommand, relaySessionById } from '../db/relay-sessions.ts'
 import { streamTokenOf } from '../db/users.ts'
 import type { Config } from '../platform/config.ts'
 import { type RelayProvider, RelayProviderError } from '../providers/relay/provider.ts'
+import type { ClockSkew } from './clock-skew.ts'
 import type { CountedMoveRequest, WorkerMetrics } from './metrics.ts'
 
 /** The hidden soft cap on a relay's throughput (specification, "Limits"). */
@@ -22,9 +23,17 @@ export type CreateOutcome =
     }
   | { readonly type: 'newer_command'; readonly command: { seq: number; command: RelayCommand; actor: RelayActor } }
 
+export type { MovedRow }
+
+/** As the workflow asks for it. */
+export interface RelayMoveRequest extends Omit<CountedMoveRequest, 'healthIntervalSeconds'> {
+  /** When the workflow asked, by Temporal's clock in milliseconds. */
+  readonly at: number
+}
+
 export interface RelaySessionActivities {
   /** One transaction; repeating it answers the row as the first try left it. */
-  moveSession(request: CountedMoveRequest): Promise<MoveOutcome>
+  moveSession(request: RelayMoveRequest): Promise<MoveOutcome>
   /** Creates the session's instance, or adopts it, and binds it. Creates nothing for a session that is to end. */
   createInstance(request: { sessionId: string }): Promise<CreateOutcome>
   /** Resolves when the provider has nothing left of the session. */
@@ -36,20 +45,21 @@ interface Needs {
   readonly sql: Database
   readonly providers: ReadonlyMap<string, RelayProvider>
   readonly metrics: WorkerMetrics
+  readonly clockSkew: ClockSkew
 }
 
-export function createRelaySessionActivities({ config, sql, providers, metrics }: Needs): RelaySessionActivities {
+export function createRelaySessionActivities(needs: Needs): RelaySessionActivities {
+  const { config, sql, providers, metrics, clockSkew } = needs
   const providerOf = (region: string): RelayProvider => {
     const provider = providers.get(region)
     if (provider) return provider
-    throw ApplicationFailure.retryable(
-      `region ${region} is not in SVC_REGIONS: put it back until its relays are gone`,
-      'unknown_region',
-    )
+    throw new RelayProviderError(`region ${region} is not in SVC_REGIONS: put it back until its relays are gone`)
   }
 
   return {
-    moveSession: async (request) => {
+    moveSession: async (asked) => {
+      clockSkew.observe('temporal', asked.at, Date.now())
+      const request = { ...asked, healthIntervalSeconds: config.relay.healthIntervalSeconds }
       const outcome = await moveSession(sql, request)
       if (outcome.type === 'row' && outcome.moved) metrics.countMoves(request, Date.now())
       return outcome
@@ -77,7 +87,7 @@ export function createRelaySessionActivities({ config, sql, providers, metrics }
           { ...spec, healthIntervalSeconds: config.relay.healthIntervalSeconds },
           signal,
         ),
-      )
+      ).catch(failCreate)
       const reported = await bindInstance(sql, sessionId, { instanceId: instance.instanceId, ...instance.endpoint })
       return { type: 'created', instanceId: instance.instanceId, reported }
     },
@@ -97,6 +107,15 @@ export function createRelaySessionActivities({ config, sql, providers, metrics }
   }
 }
 
+/**
+ * The workflow counts the provider's failures and gives up after some. All other errors, such as Postgres being away, are
+ * retried without being counted.
+ */
+function failCreate(error: unknown): never {
+  if (!(error instanceof RelayProviderError)) throw error
+  throw ApplicationFailure.nonRetryable(error.message, error.permanent ? 'provider_refused' : 'provider_failed')
+}
+
 /** Runs a provider call that can be cancelled, and tells Temporal all the while that this worker is still at it. */
 async function heartbeating<Value>(call: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
   const { cancellationSignal, cancelled, heartbeat } = Context.current()
@@ -104,11 +123,6 @@ async function heartbeating<Value>(call: (signal: AbortSignal) => Promise<Value>
   try {
     // A provider that does not heed the signal is not waited for: what it still makes carries the session's tag.
     return await Promise.race([call(cancellationSignal), cancelled])
-  } catch (error) {
-    if (error instanceof RelayProviderError && error.permanent) {
-      throw ApplicationFailure.nonRetryable(error.message, 'provider_refused')
-    }
-    throw error
   } finally {
     clearInterval(beating)
   }

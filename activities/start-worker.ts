@@ -4,13 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 import { Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
+import { keepPresence } from '../db/presence.ts'
 import { billingRecords } from '../db/subscriptions.ts'
 import { beat, endBeat } from '../db/workers.ts'
 import type { Config } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
 import { createSealing } from '../platform/sealing.ts'
-import { connectTemporal } from '../platform/temporal.ts'
+import { connectTemporal, isTemporalThere } from '../platform/temporal.ts'
 import { connectTemporalWorker, registerSearchAttributes } from '../platform/temporal-worker.ts'
 import { type Billing, createBilling } from '../providers/billing/billing.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
@@ -19,6 +20,8 @@ import { createSubscriptionActors, type SubscriptionActors } from '../workflows/
 import { accountJobs } from './account-jobs.ts'
 import { billingJobs } from './billing-jobs.ts'
 import { billingReconciliationJobs } from './billing-reconciliation-jobs.ts'
+import { type ClockSkew, createClockSkew } from './clock-skew.ts'
+import { instanceJobs } from './instance-jobs.ts'
 import { startJobs } from './jobs.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 import { providerTokenJobs } from './provider-token-jobs.ts'
@@ -28,6 +31,7 @@ import { createRelaySessionActivities } from './relay-sessions.ts'
 import { createSubscriptionActivities } from './subscriptions.ts'
 import { usageJobs } from './usage-jobs.ts'
 import { workflowBundlePath } from './workflow-bundle.ts'
+import { workflowRestartJobs } from './workflow-restart-jobs.ts'
 
 const beatMillis = 5000
 /** How long an activity may go on after the worker was asked to stop, before it is cancelled and tried elsewhere. */
@@ -47,6 +51,7 @@ interface Needs {
 export async function startWorker({ config, log, sql, life, providers, failed }: Needs): Promise<void> {
   const workerId = randomUUID()
   const metrics = createWorkerMetrics(new Registry())
+  const clockSkew = createClockSkew(log)
   const client = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.connection.close())
   const connection = life.hold('Temporal worker connection', await connectTemporalWorker(config.temporal, log), (it) =>
     it.close(),
@@ -67,7 +72,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
     taskQueue,
     workflowBundle: { codePath: await workflowBundlePath(log) },
     activities: {
-      ...createRelaySessionActivities({ config, sql, providers: counted, metrics }),
+      ...createRelaySessionActivities({ config, sql, providers: counted, metrics, clockSkew }),
       ...createSubscriptionActivities({ config, sql, actors }),
     },
     shutdownGraceTime,
@@ -91,7 +96,11 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
   const needs = { config, sql, log, actors, subscriptions, billing, providers: counted }
   const jobs = startAllJobs(needs, workerId)
   life.hold('jobs', jobs, (it) => it.stop())
-  life.hold('presence', startPresence({ worker, workerId, sql, log, metrics }), (it) => it.stop())
+  life.hold('heartbeat', startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }), (it) => it.stop())
+  // Without Temporal a worker is as good as absent.
+  const isAble = async () => worker.getState() === 'RUNNING' && (await isTemporalThere(client))
+  const limitSeconds = config.relay.provisionTimeoutSeconds
+  life.hold('presence', keepPresence({ sql, log, role: 'worker', limitSeconds, isAble }), (it) => it.stop())
 }
 
 interface JobNeeds extends RelaySessionJobNeeds {
@@ -107,6 +116,8 @@ function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void
   const running = startJobs(
     [
       ...relaySessionJobs(needs),
+      ...workflowRestartJobs(needs),
+      ...instanceJobs(needs),
       ...billingJobs(needs),
       ...billingReconciliationJobs({ sql, log, provider: billing.provider }),
       ...usageJobs(needs),
@@ -123,29 +134,32 @@ function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void
   }
 }
 
-interface Presence {
+interface Heartbeat {
   readonly worker: Worker
   readonly workerId: string
   readonly sql: Database
   readonly log: Logger
   readonly metrics: WorkerMetrics
+  readonly clockSkew: ClockSkew
 }
 
-function startPresence({ worker, workerId, sql, log, metrics }: Presence): { stop(): Promise<void> } {
+/** Keeps the worker's row alive, with its counters and its clock's skew. */
+function startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }: Heartbeat): { stop(): Promise<void> } {
   const stopping = new AbortController()
 
-  const sayAlive = async () => {
+  const sendHeartbeat = async () => {
     try {
-      await beat(sql, workerId, await metrics.registry.getMetricsAsJSON())
+      await clockSkew.measurePostgres(sql)
+      await beat(sql, workerId, await metrics.registry.getMetricsAsJSON(), clockSkew.current())
     } catch (error) {
-      log.warn({ err: error }, 'could not say that the worker is alive')
+      log.warn({ err: error }, "the worker's heartbeat could not be written")
     }
   }
 
   const loop = (async () => {
     while (!stopping.signal.aborted) {
       // A worker whose poller died is not alive, whatever else still runs.
-      if (worker.getState() === 'RUNNING') await sayAlive()
+      if (worker.getState() === 'RUNNING') await sendHeartbeat()
       await sleep(beatMillis, undefined, { signal: stopping.signal }).catch(() => undefined)
     }
   })()
@@ -154,7 +168,7 @@ function startPresence({ worker, workerId, sql, log, metrics }: Presence): { sto
     stop: async () => {
       stopping.abort()
       await loop
-      await sayAlive()
+      await sendHeartbeat()
       await endBeat(sql, workerId).catch(() => undefined)
     },
   }

@@ -18,7 +18,7 @@ interface Needs {
 const accountsAtOnce = 500
 
 export const usageJobs = (needs: Needs): readonly Job[] => [
-  { name: 'watch_usage', everySeconds: 60, leaseSeconds: 300, run: () => watchUsage(needs) },
+  { name: 'watch_usage', everySeconds: 60, roundSecondsMax: 300, run: () => watchUsage(needs) },
 ]
 
 /** One round. Safe to repeat: a notice that is kept already is not given again. */

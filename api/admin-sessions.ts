@@ -1,14 +1,19 @@
 /** Relay sessions as operators see and move them. Every act of theirs is an audit entry. */
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
+import type { Database, Sql } from '../db/connection.ts'
 import {
+  isRequestMade,
   listRelaySessions,
   type RelaySessionRow,
   type RelayState,
   recordCommand,
+  recordOperatorRequest,
   relaySessionById,
   transitionsOf,
+  withdrawOperatorRequest,
 } from '../db/relay-sessions.ts'
 import { isTemporalOutage } from '../platform/temporal.ts'
 import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../workflows/messages.ts'
@@ -155,42 +160,83 @@ export const disconnect = route({
 export const transition = route({
   method: 'POST',
   path: '/admin/sessions/{id}/transition',
-  summary: 'Make one of the five moves by hand',
+  summary: 'Make one of the five moves by hand. After a 503 it was not made and will not be',
   caller: 'operator',
   params: ById,
   body: z.object({ to: State }),
   answers: { 200: z.object({ session: OperatorSession }) },
   refuses: ['not_found', 'invalid_transition'],
-  handle: async ({ params, body, ip }, { sql, actors }) => {
-    const session = await existing(params.id, sql)
-    const asked = session.state === 'stopped' ? 'ended' : askForMove(session, body.to, actors)
-    const outcome = await Promise.race([asked, sleep(actorMillisMax, 'late' as const, { ref: false })])
-    // Only the actor can tell whether the move is legal, so without it there is no answer.
-    if (outcome === 'late' || outcome === 'away')
-      throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
-    if (outcome !== 'answered') throw new Refusal('invalid_transition')
-    await audit(sql, {
-      actor: 'operator',
-      action: 'session_moved',
-      userId: session.user_id,
-      ip,
-      detail: { session_id: params.id, to: body.to },
-    })
+  handle: async ({ params, body, ip }, services) => {
+    const { sql } = services
+    const requestId = randomUUID()
+    const act = { sessionId: params.id, to: body.to, requestId, ip }
+    const session = await requestTransition(sql, act)
+    const outcome = await transitionOutcome(session, act, services)
+    if (outcome !== 'made') await auditTransition(sql, session, act, `session_transition_${outcome}`)
+    // Only the workflow can tell whether the transition is legal, so without it there is no answer.
+    if (outcome === 'withdrawn') throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
+    if (outcome === 'refused') throw new Refusal('invalid_transition')
     return ok({ session: presentForOperator(await existing(params.id, sql)) })
   },
 })
 
-async function askForMove(session: RelaySessionRow, to: RelayState, actors: Services['actors']) {
+interface TransitionAct {
+  readonly sessionId: string
+  readonly to: RelayState
+  readonly requestId: string
+  readonly ip: string
+}
+
+/** Keeps the request before anything is done about it; the entry of its success is part of the transition itself. */
+const requestTransition = (sql: Database, act: TransitionAct): Promise<RelaySessionRow> =>
+  sql.begin(async (tx) => {
+    const session = await existing(act.sessionId, tx)
+    await auditTransition(tx, session, act, 'session_transition_requested')
+    await recordOperatorRequest(tx, act.sessionId, { id: act.requestId, ip: act.ip })
+    return session
+  }) as Promise<RelaySessionRow>
+
+const auditTransition = (sql: Sql, { user_id: userId }: RelaySessionRow, act: TransitionAct, action: string) =>
+  audit(sql, {
+    actor: 'operator',
+    action,
+    userId,
+    ip: act.ip,
+    detail: { session_id: act.sessionId, to: act.to, request_id: act.requestId },
+  })
+
+/** A request without an answer in time is withdrawn: then it is certain that nothing comes of it later. */
+async function transitionOutcome(
+  session: RelaySessionRow,
+  { to, requestId }: TransitionAct,
+  { sql, actors }: Pick<Services, 'sql' | 'actors'>,
+): Promise<'made' | 'refused' | 'withdrawn'> {
+  if (session.state === 'stopped') return 'refused'
+  const asked = askForTransition(session, to, requestId, actors)
+  const answer = await Promise.race([asked, sleep(actorMillisMax, 'late' as const, { ref: false })])
+  if (answer === 'answered') return 'made'
+  const isWithdrawn = await withdrawOperatorRequest(sql, session.id, requestId)
+  if (answer === 'refused' || answer === 'ended') return 'refused'
+  if (isWithdrawn) return 'withdrawn'
+  return (await isRequestMade(sql, session, requestId)) ? 'made' : 'refused'
+}
+
+async function askForTransition(
+  session: RelaySessionRow,
+  to: RelayState,
+  requestId: string,
+  actors: Services['actors'],
+): Promise<'answered' | 'ended' | 'refused' | 'away'> {
   try {
     if (session.command_delivered_seq === 0) await actors.deliver(session)
-    return (await actors.transition(session.id, to)).type
+    return (await actors.transition(session.id, to, requestId)).type
   } catch (error) {
     if (isTemporalOutage(error)) return 'away'
     throw error
   }
 }
 
-async function existing(sessionId: string, sql: Services['sql']): Promise<RelaySessionRow> {
+async function existing(sessionId: string, sql: Sql): Promise<RelaySessionRow> {
   const session = await relaySessionById(sql, sessionId)
   if (!session) throw new Refusal('not_found')
   return session

@@ -9,7 +9,7 @@ import { type JobRow, listJobs } from '../db/jobs.ts'
 import { countOverlongSessions, silentSessions } from '../db/relay-health.ts'
 import { countLiveRelaySessions, oldestUndelivered } from '../db/relay-sessions.ts'
 import { countOverdueAccounts } from '../db/subscriptions.ts'
-import { countAliveWorkers, workerMetrics } from '../db/workers.ts'
+import { countAliveWorkers, greatestSkews, workerMetrics } from '../db/workers.ts'
 import type { Services } from './services.ts'
 
 export async function renderMetrics(services: Services, own: Registry): Promise<string> {
@@ -35,7 +35,7 @@ const gaugesOf =
 const overdueSeconds = 60
 
 async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
-  const [sessions, silence, overlong, undelivered, inbox, overdue, jobs, workers, instances, counted] =
+  const [sessions, silence, overlong, undelivered, inbox, overdue, jobs, workers, skews, instances, counted] =
     await Promise.all([
       countLiveRelaySessions(sql),
       silentSessions(sql, config.relay.healthTimeoutSeconds),
@@ -45,6 +45,7 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
       countOverdueAccounts(sql, overdueSeconds),
       listJobs(sql),
       countAliveWorkers(sql),
+      greatestSkews(sql),
       existingInstances(sql),
       workerMetrics(sql),
     ])
@@ -68,6 +69,8 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
   const existing = gauge('svc_relay_instances', 'Instances that exist at the providers.', ['region'])
   for (const { region, count } of instances) existing.set({ region }, count)
   gauge('svc_workers_alive', 'Worker processes that said lately that they are alive.').set(workers)
+  const skew = gauge('svc_clock_skew_seconds', 'Greatest difference of a live worker to the other clock.', ['clock'])
+  for (const clock of ['postgres', 'temporal'] as const) if (skews[clock] !== null) skew.set({ clock }, skews[clock])
 
   const events = gauge('svc_billing_events', 'Billing events that are not settled, by what they wait for.', ['status'])
   for (const { status, events: count } of inbox) events.set({ status }, count)

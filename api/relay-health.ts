@@ -1,5 +1,6 @@
 /** Reports of relays. Steady ones cost a share of one batched write; only changes reach an actor. */
 import { z } from 'zod'
+import { condemnInstance } from '../db/instances.ts'
 import { hurryJob } from '../db/jobs.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
@@ -36,7 +37,9 @@ export const report = route({
     if (!session) throw new Refusal('not_found')
     const isForeign = session.bound !== null && session.bound !== instanceId
     if (session.state === 'stopped' || isForeign) {
-      // An instance that lives on without a session, or beside it, is looked for at once.
+      // An instance that lives on without a session, or beside it, is looked for at once. A stopped session is final, so
+      // its instance needs no second observation.
+      if (session.state === 'stopped') await condemnInstance(sql, instanceId, sessionId)
       await hurryJob(sql, 'sweep_orphans')
       throw new Refusal(session.state === 'stopped' ? 'invalid_transition' : 'instance_mismatch')
     }

@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
 import { entitlementsOf } from '../db/entitlements.ts'
 import { migrateWhenThere } from '../db/migrations.ts'
+import { keepPresence } from '../db/presence.ts'
 import { profilesOf } from '../db/profiles.ts'
-import { confirmReporting, presenceSeconds, recordReports } from '../db/relay-health.ts'
+import { recordReports } from '../db/relay-health.ts'
 import { liveRelaysOf } from '../db/relay-sessions.ts'
 import { billingRecords } from '../db/subscriptions.ts'
 import { usagesOf } from '../db/usage.ts'
@@ -77,7 +77,9 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
 
   const ready = migrateWhenThere(sql, log).then(() => {
     isUpToDate = true
-    life.hold('presence', startPresence(config, sql, log), (it) => it.stop())
+    // Relays can report from now on: silence before is not theirs.
+    const limitSeconds = config.relay.healthTimeoutSeconds
+    life.hold('presence', keepPresence({ sql, log, role: 'api', limitSeconds, isAble: () => true }), (it) => it.stop())
   })
   return { port, services, ready }
 }
@@ -140,25 +142,4 @@ function refuseUnreadable(_: Error, socket: Socket): void {
     'Connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-}
-
-/** Says every few seconds that relays can report: silence while nobody says so is not a relay's fault. */
-function startPresence({ relay }: Config, sql: Database, log: Logger): { stop(): Promise<void> } {
-  // Several times within the span after which reports count as impossible, so that a slow write is no outage.
-  const everyMillis = presenceSeconds(relay.healthTimeoutSeconds) * 250
-  const stopping = new AbortController()
-  const loop = (async () => {
-    while (!stopping.signal.aborted) {
-      await confirmReporting(sql, relay.healthTimeoutSeconds).catch((error: unknown) =>
-        log.warn({ err: error }, 'could not say that reports can come'),
-      )
-      await sleep(everyMillis, undefined, { signal: stopping.signal }).catch(() => undefined)
-    }
-  })()
-  return {
-    stop: async () => {
-      stopping.abort()
-      await loop
-    },
-  }
 }

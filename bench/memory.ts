@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pLimit from 'p-limit'
-import type { RelaySessionRow } from '../db/relay-sessions.ts'
+import { type RelaySessionRow, relaySessionColumns } from '../db/relay-sessions.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { type Machine, type RunningProgram, region, say, until } from './machine.ts'
 import { absolute, type Row } from './pairs.ts'
@@ -26,7 +26,7 @@ export async function measureMemory(machine: Machine, worker: RunningProgram, ro
   const startedAt = performance.now()
   let begun = 0
   const begin = async (session: RelaySessionRow) => {
-    await actors.revive(session)
+    await actors.restart(session)
     begun += 1
     if (begun % 1000 === 0) say(`memory: ${begun} live sessions, worker ${await megabytesOf(worker.pid)} MB`)
   }
@@ -47,15 +47,17 @@ export async function measureMemory(machine: Machine, worker: RunningProgram, ro
   return [{ ...row, floor: `${empty} MB empty` }]
 }
 
-/** Active sessions whose actors were lost: the shortest way to many live ones. They are rows of nobody's table. */
+/** Active sessions whose workflows were lost: the shortest way to many live ones. */
 async function liveRows({ sql }: Machine, rows: Rows): Promise<RelaySessionRow[]> {
   const userIds = rows.users.map((user) => user.userId)
-  const ids = await sql<RelaySessionRow[]>`
-    select gen_random_uuid() as id, (${userIds}::uuid[])[1 + n % ${userIds.length}::int] as user_id, 'live-' || n as connection_id,
-      ${region} as region, 'active' as state, 'relay_ready' as reason, 1 as version, 'run' as command, 1 as command_seq,
-      'user' as command_actor, 1 as command_delivered_seq, now() as created_at, null::timestamptz as grace_ends_at
-    from generate_series(1, ${sessions}) n`
-  return ids.map((row) => ({ ...row, instance_id: paperInstance(row.id) }))
+  const ids = await sql<{ id: string }[]>`
+    insert into relay_sessions (user_id, connection_id, region, command_actor, command_delivered_seq)
+    select (${userIds}::uuid[])[1 + n % ${userIds.length}::int], 'live-' || n, ${region}, 'user', 1
+    from generate_series(1, ${sessions}) n returning id`
+  return sql<RelaySessionRow[]>`
+    update relay_sessions set state = 'active', reason = 'relay_ready', version = 1, active_at = now(),
+      instance_id = ${paperInstance('')} || id
+    where id = any(${ids.map(({ id }) => id)}::uuid[]) returning ${relaySessionColumns(sql)}`
 }
 
 const calmSeconds = 10

@@ -53,3 +53,54 @@ export const noteInstanceGone = async (sql: Sql, instanceId: string): Promise<vo
 export const existingInstances = async (sql: Sql): Promise<{ region: string; count: number }[]> =>
   sql<{ region: string; count: number }[]>`
     select region, count(*)::int as count from instances where gone_at is null group by region`
+
+export interface BoundSession {
+  readonly id: string
+  readonly instanceId: string | null
+}
+
+/** An observation older than this belongs to an earlier silence, in seconds. */
+const missingSecondsMax = 600
+
+/**
+ * Compares silent sessions with a complete listing of their provider, and answers those whose instance was missing in this
+ * listing and in one at least `apartSeconds` ago: one listing alone proves nothing.
+ */
+export async function missingInstances(
+  sql: Sql,
+  sessions: readonly BoundSession[],
+  listed: ReadonlySet<string>,
+  apartSeconds: number,
+): Promise<BoundSession[]> {
+  const bound = sessions.filter(({ instanceId }) => instanceId !== null)
+  const missing = bound.map(({ instanceId }) => !listed.has(instanceId ?? ''))
+  return sql<BoundSession[]>`
+    with asked as (
+      select s.id, s.instance_id, m.is_missing, s.instance_missing_since as since,
+        s.instance_missing_since > now() - make_interval(secs => ${missingSecondsMax}) as is_recent
+      from relay_sessions s
+      join unnest(${bound.map(({ id }) => id)}::uuid[], ${bound.map(({ instanceId }) => instanceId)}::text[],
+        ${missing.map(String)}::text[]::bool[]) as m (id, instance_id, is_missing)
+        on m.id = s.id and m.instance_id = s.instance_id
+      where s.state <> 'stopped' order by s.id for update of s
+    ), judged as (
+      select *, is_missing and coalesce(is_recent, false) and since <= now() - make_interval(secs => ${apartSeconds}) as is_gone
+      from asked
+    ), kept as (
+      -- One that is answered as gone begins again: should the signal get lost, the next two listings repeat it.
+      update relay_sessions s set instance_missing_since = case
+        when not j.is_missing or j.is_gone then null when j.is_recent then j.since else now() end
+      from judged j where s.id = j.id and (j.is_missing or j.since is not null)
+    )
+    select id, instance_id as "instanceId" from judged where is_gone`
+}
+
+/** Has the reporting instance of a stopped session destroyed in the next round of the sweep, if its provider lists it. */
+export const condemnInstance = async (sql: Sql, instanceId: string, sessionId: string): Promise<void> => {
+  await sql`
+    insert into instances (instance_id, session_id, region, unowned_since)
+    select ${instanceId}, id, region, now() - interval '1 day' from relay_sessions
+    where id = ${sessionId} and state = 'stopped'
+    on conflict (instance_id) do update set unowned_since = excluded.unowned_since, gone_at = null
+      where instances.session_id = excluded.session_id`
+}

@@ -16,12 +16,26 @@ export const declareJobs = async (sql: Sql, names: readonly string[]): Promise<v
   await sql`insert into jobs (name) select unnest(${names}::text[]) on conflict do nothing`
 }
 
-/** Takes the job if it is due and nobody has it. The lease ends by itself when the worker dies. */
-export const leaseJob = async (sql: Sql, name: string, workerId: string, leaseSeconds: number): Promise<boolean> =>
+/**
+ * A lease is short and renewed while its job runs, so that a job whose worker died, or could not give it back, is free again
+ * within seconds.
+ */
+export const leaseSeconds = 10
+
+/** Takes the job if it is due and no worker has it. */
+export const leaseJob = async (sql: Sql, name: string, workerId: string): Promise<boolean> =>
   (
     await sql`
       update jobs set leased_by = ${workerId}, leased_until = now() + make_interval(secs => ${leaseSeconds}), last_started_at = now()
       where name = ${name} and due_at <= now() and leased_until <= now()`
+  ).count === 1
+
+/** Keeps the job for another lease. False when it was given back, or another worker has taken it meanwhile. */
+export const renewLease = async (sql: Sql, name: string, workerId: string): Promise<boolean> =>
+  (
+    await sql`
+      update jobs set leased_until = now() + make_interval(secs => ${leaseSeconds})
+      where name = ${name} and leased_by = ${workerId} and leased_until > '-infinity'`
   ).count === 1
 
 export interface JobResult {

@@ -1,12 +1,8 @@
 /** Health reports of relays: what came, what stayed away, and whether anything could have come at all. */
 import { first, type Sql } from './connection.ts'
+import type { BoundSession } from './instances.ts'
+import { presenceSeconds } from './presence.ts'
 import type { RelayCommand, RelayReason, RelayState } from './relay-sessions.ts'
-
-/**
- * Reports can't come while no api process has said for this long that it is there, in seconds. A small part of the silence
- * that loses a relay its health, so that our own absence never adds up to it.
- */
-export const presenceSeconds = (healthTimeoutSeconds: number): number => Math.min(10, healthTimeoutSeconds / 3)
 
 export interface HealthReport {
   readonly sessionId: string
@@ -54,25 +50,6 @@ export async function recordReports(
   return reports.map((_, index) => answers.get(index + 1))
 }
 
-/** An api process says that reports can come. A break since the last one who said so starts the time anew. */
-export const confirmReporting = async (sql: Sql, healthTimeoutSeconds: number): Promise<void> => {
-  await sql`
-    update reporting set seen_at = now(),
-      since = case when seen_at < now() - make_interval(secs => ${presenceSeconds(healthTimeoutSeconds)}) then now() else since end`
-}
-
-/** Since when reports could come without a break, and whether they can just now. */
-export async function reportingSince(
-  sql: Sql,
-  healthTimeoutSeconds: number,
-): Promise<{ since: Date; possible: boolean }> {
-  const row = first(
-    await sql<{ since: Date; possible: boolean }[]>`
-      select since, seen_at >= now() - make_interval(secs => ${presenceSeconds(healthTimeoutSeconds)}) as possible from reporting`,
-  )
-  return row ?? { since: new Date(), possible: false }
-}
-
 export interface SilentRegion {
   region: string
   /** Relays that ought to report. */
@@ -80,21 +57,23 @@ export interface SilentRegion {
   /** Those that have not for half the timeout: the ones that are about to be silent. */
   quiet: number
   /** Those that have not for the whole timeout. */
-  silent: string[]
+  silent: BoundSession[]
 }
 
 /** Active sessions whose relay did not report for `timeoutSeconds` in which it could have been heard, by region. */
 export const silentSessions = async (sql: Sql, timeoutSeconds: number): Promise<SilentRegion[]> =>
   sql<SilentRegion[]>`
     with heard as (
-      select s.id, s.region, now() - greatest(coalesce(h.last_report_at, s.active_at), r.since, s.active_at) as silence
-      from relay_sessions s cross join reporting r
+      select s.id, s.instance_id, s.region,
+        now() - greatest(coalesce(h.last_report_at, s.active_at), a.since, s.active_at) as silence
+      from relay_sessions s join presence a on a.role = 'api'
       left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
-      where s.state = 'active' and r.seen_at >= now() - make_interval(secs => ${presenceSeconds(timeoutSeconds)})
+      where s.state = 'active' and a.seen_at >= now() - make_interval(secs => ${presenceSeconds('api', timeoutSeconds)})
     )
     select region, count(*)::int as active,
       (count(*) filter (where silence > make_interval(secs => ${timeoutSeconds / 2})))::int as quiet,
-      coalesce(array_agg(id) filter (where silence > make_interval(secs => ${timeoutSeconds})), '{}') as silent
+      coalesce(jsonb_agg(jsonb_build_object('id', id, 'instanceId', instance_id))
+        filter (where silence > make_interval(secs => ${timeoutSeconds})), '[]') as silent
     from heard group by region`
 
 /** Sessions that wait for a report which did come: what the api told their actors got lost on its way. */
@@ -109,12 +88,19 @@ export async function overlookedReports(sql: Sql, limit: number): Promise<{ read
   return { ready: idsIn('provisioning'), restored: idsIn('grace') }
 }
 
-/** Sessions whose grace has been over for a while. */
-export const overdueSessions = async (sql: Sql, limit: number): Promise<string[]> =>
-  (
-    await sql<{ id: string }[]>`
-      select id from relay_sessions where state = 'grace' and grace_ends_at < now() - interval '30 seconds' limit ${limit}`
-  ).map((row) => row.id)
+/** Sessions that are provisioning on an instance that was bound `timeoutSeconds` ago and has not reported, though it could. */
+export const unreportedInstances = async (
+  sql: Sql,
+  timeoutSeconds: number,
+  limit: number,
+): Promise<(BoundSession & { region: string })[]> =>
+  sql<(BoundSession & { region: string })[]>`
+    select s.id, s.instance_id as "instanceId", s.region from relay_sessions s join presence a on a.role = 'api'
+    where s.state = 'provisioning' and s.instance_id is not null
+      and greatest(s.instance_bound_at, a.since) < now() - make_interval(secs => ${timeoutSeconds})
+      and a.seen_at >= now() - make_interval(secs => ${presenceSeconds('api', timeoutSeconds)})
+      and not exists (select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id)
+    limit ${limit}`
 
 /** Active sessions older than `longestSeconds` through which nobody sends. */
 export const idleSessions = async (sql: Sql, longestSeconds: number): Promise<string[]> =>

@@ -6,7 +6,13 @@ import type { Config } from '../platform/config.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, entitlementOf } from './entitlements.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
-import { type RelaySessionRow, recordCommand, relaySessionById, relaySessionColumns } from './relay-sessions.ts'
+import {
+  deliverAfterSeconds,
+  type RelaySessionRow,
+  recordCommand,
+  relaySessionById,
+  relaySessionColumns,
+} from './relay-sessions.ts'
 
 export interface StartRequest {
   readonly userId: string
@@ -46,7 +52,10 @@ export const startRelay = (sql: Database, request: StartRequest): Promise<StartO
     if (window.requests > request.rateLimit) return { type: 'rate_limited', window }
 
     const live = await lockLive(tx, request.userId)
-    const existing = live.find((session) => session.connection_id === request.connectionId)
+    // One that was ordered to disconnect never comes back: the connection may have another beside it.
+    const existing = live.find(
+      (session) => session.connection_id === request.connectionId && session.command !== 'disconnect',
+    )
     if (existing && !isStopping(existing)) {
       await remember(tx, request, existing.id)
       // Asked to go on already, but its actor may not know yet.
@@ -85,11 +94,13 @@ interface LiveSession extends RelaySessionRow {
   readonly counts: boolean
 }
 
-/** All live sessions of the user, oldest first, held as they are until the transaction ends. */
-const lockLive = async (tx: Sql, userId: string): Promise<LiveSession[]> =>
-  tx<LiveSession[]>`
+/** All live sessions of the user, oldest first, held as they are until the transaction ends. Locked in the order of ids. */
+const lockLive = async (tx: Sql, userId: string): Promise<LiveSession[]> => {
+  const locked = await tx<LiveSession[]>`
     select ${relaySessionColumns(tx)}, ${countsAgainstLimit(tx)} as counts from relay_sessions s
-    where user_id = ${userId} and state <> 'stopped' order by created_at, id for no key update`
+    where user_id = ${userId} and state <> 'stopped' order by id for no key update`
+  return locked.toSorted((one, other) => +one.created_at - +other.created_at)
+}
 
 /** It was asked to end and may still be asked to go on, which takes the same entitlement as a new start. */
 const isStopping = ({ counts, command }: LiveSession): boolean => !counts && command !== 'disconnect'
@@ -116,19 +127,23 @@ const takenIn = async (tx: Sql, { region }: StartRequest): Promise<number> =>
     >`select count(*)::int as sessions from relay_sessions where region = ${region} and state <> 'stopped'`,
   )?.sessions ?? 0
 
-/** When the plan's relays are all there, some only in grace for a stop, the oldest of those goes at once. */
+/** When relays in grace for a stop leave no room for one more, as many of them as needed go at once, the oldest first. */
 async function makeRoom(tx: Sql, live: readonly LiveSession[], most: number): Promise<RelaySessionRow[]> {
   const staying = live.filter(({ command }) => command === 'run' || command === 'stop')
-  const oldest = staying.length >= most ? staying.find(isStopping) : undefined
-  const stopped = oldest && (await recordCommand(tx, oldest.id, 'stop_now', 'system'))
-  return stopped ? [stopped] : []
+  const displaced: RelaySessionRow[] = []
+  for (const { id } of staying.filter(isStopping).slice(0, Math.max(0, staying.length + 1 - most))) {
+    const stopped = await recordCommand(tx, id, 'stop_now', 'system')
+    if (stopped) displaced.push(stopped)
+  }
+  return displaced
 }
 
 async function reserve(tx: Sql, request: StartRequest): Promise<RelaySessionRow> {
   const session = first(
     await tx<RelaySessionRow[]>`
-      insert into relay_sessions (user_id, connection_id, region, command_actor, pair_token, relay_ws_token)
-      values (${request.userId}, ${request.connectionId}, ${request.region}, 'user', ${request.pairToken}, ${request.relayWsToken})
+      insert into relay_sessions (user_id, connection_id, region, command_actor, pair_token, relay_ws_token, deliver_at)
+      values (${request.userId}, ${request.connectionId}, ${request.region}, 'user', ${request.pairToken}, ${request.relayWsToken},
+        now() + make_interval(secs => ${deliverAfterSeconds}))
       returning ${relaySessionColumns(tx)}`,
   )
   if (!session) throw new Error('an inserted session did not come back')

@@ -210,6 +210,14 @@ create index oauth_states_merge on oauth_states (merge_request_id) where merge_r
 create index oauth_states_session on oauth_states (auth_session_id) where auth_session_id is not null;
 create index oauth_states_user on oauth_states (user_id) where user_id is not null;
 
+create table presence (
+  role    text        not null,
+  since   timestamptz not null default now(),
+  seen_at timestamptz not null default now(),
+  constraint presence_pkey primary key (role),
+  constraint presence_role_check check (role = any (array['api', 'worker']))
+);
+
 create table rate_limit_windows (
   key       text        not null,
   opened_at timestamptz not null,
@@ -251,31 +259,38 @@ create table relay_moves (
 );
 
 create table relay_sessions (
-  id                    uuid        not null default gen_random_uuid(),
-  user_id               uuid        not null,
-  connection_id         text        not null,
-  region                text        not null,
-  state                 text        not null default 'provisioning',
-  reason                text        not null default 'start_requested',
-  version               integer     not null default 0,
-  command               text        not null default 'run',
-  command_seq           integer     not null default 1,
-  command_actor         text        not null,
-  commanded_at          timestamptz not null default now(),
-  command_delivered_seq integer     not null default 0,
-  instance_id           text,
-  relay_host            text,
-  srtla_port            integer,
-  publish_port          integer,
-  play_port             integer,
-  stats_port            integer,
-  pair_token            text,
-  relay_ws_token        text,
-  created_at            timestamptz not null default now(),
-  active_at             timestamptz,
-  grace_started_at      timestamptz,
-  grace_ends_at         timestamptz,
-  stopped_at            timestamptz,
+  id                     uuid        not null default gen_random_uuid(),
+  user_id                uuid        not null,
+  connection_id          text        not null,
+  region                 text        not null,
+  state                  text        not null default 'provisioning',
+  reason                 text        not null default 'start_requested',
+  version                integer     not null default 0,
+  command                text        not null default 'run',
+  command_seq            integer     not null default 1,
+  command_actor          text        not null,
+  commanded_at           timestamptz not null default now(),
+  command_delivered_seq  integer     not null default 0,
+  instance_id            text,
+  relay_host             text,
+  srtla_port             integer,
+  publish_port           integer,
+  play_port              integer,
+  stats_port             integer,
+  pair_token             text,
+  relay_ws_token         text,
+  created_at             timestamptz not null default now(),
+  active_at              timestamptz,
+  grace_started_at       timestamptz,
+  grace_ends_at          timestamptz,
+  stopped_at             timestamptz,
+  deliver_at             timestamptz not null default now(),
+  delivery_attempts      integer     not null default 0,
+  signal_at              timestamptz,
+  signal_attempts        integer     not null default 0,
+  operator_request       jsonb,
+  instance_bound_at      timestamptz,
+  instance_missing_since timestamptz,
   constraint relay_sessions_pkey primary key (id),
   constraint relay_sessions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
@@ -288,9 +303,10 @@ create table relay_sessions (
 
 create index relay_sessions_live on relay_sessions (region, state) where state <> 'stopped';
 create index relay_sessions_newest on relay_sessions (created_at desc, id desc);
-create unique index relay_sessions_one_live on relay_sessions (user_id, connection_id) where state <> 'stopped';
-create index relay_sessions_undelivered on relay_sessions (commanded_at) where command_delivered_seq < command_seq;
+create unique index relay_sessions_one_live on relay_sessions (user_id, connection_id) where state <> 'stopped' and command <> 'disconnect';
+create index relay_sessions_undelivered on relay_sessions (deliver_at) where command_delivered_seq < command_seq and state <> 'stopped';
 create index relay_sessions_user on relay_sessions (user_id, created_at desc);
+create index relay_sessions_user_live on relay_sessions (user_id) where state <> 'stopped';
 create trigger relay_sessions_moves before insert or update of state, reason on relay_sessions for each row execute function refuse_illegal_relay_move();
 
 create table relay_transitions (
@@ -304,14 +320,6 @@ create table relay_transitions (
   constraint relay_transitions_pkey primary key (session_id, version),
   constraint relay_transitions_from_state_to_state_reason_fkey foreign key (from_state, to_state, reason) references relay_moves(from_state, to_state, reason),
   constraint relay_transitions_session_id_fkey foreign key (session_id) references relay_sessions(id) on delete cascade
-);
-
-create table reporting (
-  only_row boolean     not null default true,
-  since    timestamptz not null default now(),
-  seen_at  timestamptz not null default now(),
-  constraint reporting_pkey primary key (only_row),
-  constraint reporting_only_row_check check (only_row)
 );
 
 create table sandbox_subscriptions (
@@ -444,10 +452,12 @@ create unique index users_email on users (lower(email));
 create index users_entitlement_due on users (entitlement_due_at) where entitlement_due_at is not null;
 
 create table workers (
-  id         uuid        not null,
-  started_at timestamptz not null default now(),
-  beat_at    timestamptz not null default now(),
-  metrics    jsonb       not null default '[]'::jsonb,
+  id                    uuid             not null,
+  started_at            timestamptz      not null default now(),
+  beat_at               timestamptz      not null default now(),
+  metrics               jsonb            not null default '[]'::jsonb,
+  postgres_skew_seconds double precision,
+  temporal_skew_seconds double precision,
   constraint workers_pkey primary key (id)
 );
 

@@ -113,11 +113,15 @@ async function trimRelays(
   return { surplusEndsAt: null, ended: surplus.length }
 }
 
+/** Their locks are taken in the order of ids, as everywhere. */
 const newestBeyond = async (tx: Sql, userId: string, limit: number): Promise<string[]> =>
   (
     await tx<{ id: string }[]>`
-      select id from relay_sessions s where user_id = ${userId} and ${countsAgainstLimit(tx)}
-      order by created_at, id offset ${limit} for no key update`
+      with surplus as (
+        select id from relay_sessions s where user_id = ${userId} and ${countsAgainstLimit(tx)}
+        order by created_at, id offset ${limit}
+      )
+      select s.id from relay_sessions s join surplus on surplus.id = s.id order by s.id for no key update of s`
   ).map((session) => session.id)
 
 const dateOf = (millis: Millis | null): Date | null => (millis === null ? null : new Date(millis))
@@ -189,7 +193,11 @@ export const overdueAccounts = async (
       order by entitlement_due_at limit ${limit}`
   ).map((row) => row.id)
 
-/** How many there are of them. */
+/** Accounts that a workflow should wait for, because something becomes of them by time alone. */
+export const accountsWithDeadline = async (sql: Sql): Promise<string[]> =>
+  (await sql<{ id: string }[]>`select id from users where entitlement_due_at is not null`).map((row) => row.id)
+
+/** How many accounts are overdue. */
 export const countOverdueAccounts = async (sql: Sql, afterSeconds: number): Promise<number> =>
   first(
     await sql<{ accounts: number }[]>`

@@ -18,8 +18,10 @@ export interface RelaySessionInput {
   readonly region: string
   readonly createdAt: Millis
   readonly settings: Settings
-  /** The state that an earlier run of this actor handed on. */
+  /** The state that an earlier run of this actor handed on, or that was read from Postgres for a restart. */
   readonly carried?: Session
+  /** An execution that was lost is replaced: its state is compared with Postgres before anything else. */
+  readonly isRestart?: boolean
   /** Events after which a run hands on to the next; Temporal's own suggestion unless given. */
   readonly historyEventsMax?: number
 }
@@ -47,8 +49,14 @@ export interface CommandRequest {
 /** Ask the relay to run or to end. Refuses nothing: a stopped session answers as it is. */
 export const command = defineUpdate<RelaySessionSnapshot, [CommandRequest]>('relay.command')
 
+export interface TransitionRequest {
+  readonly to: State
+  /** Names the request on the session's row; one that was withdrawn there is refused. */
+  readonly requestId: string
+}
+
 /** Ask for one of the five moves by its end. Refused with `invalid_transition` when it is none. */
-export const transition = defineUpdate<RelaySessionSnapshot, [{ readonly to: State }]>('relay.transition')
+export const transition = defineUpdate<RelaySessionSnapshot, [TransitionRequest]>('relay.transition')
 
 /** Tell it that its bound instance reported for the first time. Ignored unless provisioning. */
 export const ready = defineSignal<[]>('relay.ready')
@@ -59,6 +67,12 @@ export const healthLost = defineSignal<[]>('relay.healthLost')
 /** Tell it that reports come again. Ignored unless in grace for lost health. */
 export const healthRestored = defineSignal<[]>('relay.healthRestored')
 
+/** The provider no longer has this instance. Ignored unless it is the bound one and the session waits for it. */
+export const instanceGone = defineSignal<[{ readonly instanceId: string }]>('relay.instanceGone')
+
+/** Wakes the workflow: it compares its state with the session's row and takes over the difference. */
+export const wake = defineSignal<[]>('relay.wake')
+
 /** Tell it that no one sends through the relay just now. Ignored unless it is over its longest duration. */
 export const idle = defineSignal<[]>('relay.idle')
 
@@ -68,6 +82,8 @@ export const snapshot = defineQuery<RelaySessionSnapshot>('snapshot')
 export const subscriptionWorkflow = 'subscription'
 
 export const subscriptionWorkflowId = (userId: string): string => `subscription/${userId}`
+
+export const userIdOf = (workflowId: string): string => workflowId.slice('subscription/'.length)
 
 export interface SubscriptionInput {
   readonly userId: string

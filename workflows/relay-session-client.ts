@@ -6,7 +6,7 @@ import {
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
 } from '@temporalio/client'
-import { ApplicationFailure, defineSearchAttributeKey } from '@temporalio/common'
+import { ApplicationFailure, defineSearchAttributeKey, type SignalDefinition } from '@temporalio/common'
 import * as messages from './messages.ts'
 import type { Actor, Command, Reason, Session, Settings, State } from './relay-session-state.ts'
 
@@ -23,8 +23,8 @@ export interface AddressedSession {
   readonly command_delivered_seq: number
 }
 
-/** What an actor that is to go on where another was broken off must know besides. */
-export interface BrokenOffSession extends AddressedSession {
+/** What a restart needs besides. */
+export interface LostSession extends AddressedSession {
   readonly state: State
   readonly reason: Reason
   readonly version: number
@@ -43,17 +43,22 @@ export interface RelaySessionActors {
    * whether there was one: an actor that ended has nothing left to be told, but one that was lost has to be revived.
    */
   deliver(session: AddressedSession): Promise<boolean>
-  /** Lets a new actor go on with a live session whose own was terminated or failed. */
-  revive(session: BrokenOffSession): Promise<void>
-  /** Sessions whose actor was terminated or failed within the last hour. */
-  brokenOff(): Promise<string[]>
-  transition(sessionId: string, to: State): Promise<ActorAnswer>
+  /** Starts a new execution of a live session's workflow, whose own was lost. Nothing happens while one is running. */
+  restart(session: LostSession): Promise<void>
+  /** All sessions with a running workflow, and the state that each shows. Lags some seconds behind. */
+  listRunning(): Promise<Map<string, string | undefined>>
+  /** Whether the session's workflow runs, without any lag. */
+  isRunning(sessionId: string): Promise<boolean>
+  /** @param requestId of the operator's request on the session's row. */
+  transition(sessionId: string, to: State, requestId: string): Promise<ActorAnswer>
   snapshot(sessionId: string): Promise<messages.RelaySessionSnapshot | undefined>
   /** The signals resolve with whether there was an actor to hear them. */
   ready(sessionId: string): Promise<boolean>
   healthLost(sessionId: string): Promise<boolean>
   healthRestored(sessionId: string): Promise<boolean>
   idle(sessionId: string): Promise<boolean>
+  instanceGone(sessionId: string, instanceId: string): Promise<boolean>
+  wake(sessionId: string): Promise<boolean>
 }
 
 interface Options {
@@ -74,20 +79,23 @@ export function createRelaySessionActors(
   const handle = (sessionId: string) => client.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
   const within = <Value>(call: () => Promise<Value>) => client.withDeadline(Date.now() + callMillisMax, call)
 
-  const start = async (session: AddressedSession, carried?: Session): Promise<void> => {
+  const start = async (session: AddressedSession, restartedFrom?: Session): Promise<void> => {
     try {
       await within(() =>
         client.workflow.start(messages.relaySessionWorkflow, {
           taskQueue,
           workflowId: messages.relaySessionWorkflowId(session.id),
           workflowIdConflictPolicy: 'USE_EXISTING',
-          workflowIdReusePolicy: carried ? 'ALLOW_DUPLICATE_FAILED_ONLY' : 'REJECT_DUPLICATE',
+          // A restart follows whatever became of the execution before: the session's row is live.
+          workflowIdReusePolicy: restartedFrom ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
           workflowTaskTimeout: '5s',
-          args: [{ ...inputOf(session, settings), ...(carried ? { carried } : {}) }],
+          args: [
+            { ...inputOf(session, settings), ...(restartedFrom ? { carried: restartedFrom, isRestart: true } : {}) },
+          ],
           typedSearchAttributes: [
             { key: UserId, value: session.user_id },
             { key: Region, value: session.region },
-            { key: RelayState, value: carried?.state ?? 'provisioning' },
+            { key: RelayState, value: restartedFrom?.state ?? 'provisioning' },
           ],
           staticSummary: `Relay in ${session.region} for connection ${session.connection_id}`,
         }),
@@ -98,8 +106,8 @@ export function createRelaySessionActors(
     }
   }
 
-  const tell = (sessionId: string, signal: typeof messages.ready) =>
-    within(() => hasActor(handle(sessionId).signal(signal)))
+  const tell = <Args extends unknown[]>(sessionId: string, signal: SignalDefinition<Args>, ...args: Args) =>
+    within(() => hasActor(handle(sessionId).signal(signal, ...args)))
 
   return {
     deliver: async (session) => {
@@ -115,20 +123,29 @@ export function createRelaySessionActors(
         ),
       )
     },
-    revive: (session) => start(session, carriedOf(session, settings)),
-    brokenOff: async () => {
-      const since = new Date(Date.now() - 3_600_000).toISOString()
-      const query = `WorkflowType = '${messages.relaySessionWorkflow}' AND TaskQueue = '${taskQueue}' AND ExecutionStatus IN ('Terminated', 'Failed', 'TimedOut') AND CloseTime > '${since}'`
-      const sessionIds = new Set<string>()
-      for await (const { workflowId } of client.workflow.list({ query }))
-        sessionIds.add(messages.sessionIdOf(workflowId))
-      return [...sessionIds]
+    restart: (session) => start(session, carriedOf(session, settings)),
+    listRunning: async () => {
+      const query = `WorkflowType = '${messages.relaySessionWorkflow}' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`
+      const states = new Map<string, string | undefined>()
+      for await (const { workflowId, typedSearchAttributes } of client.workflow.list({ query, pageSize: 1000 }))
+        states.set(messages.sessionIdOf(workflowId), typedSearchAttributes.get(RelayState))
+      return states
     },
-    transition: async (sessionId, to) => {
+    isRunning: async (sessionId) => {
       try {
+        const { status } = await within(() => handle(sessionId).describe())
+        return status.name === 'RUNNING'
+      } catch (error) {
+        if (hasEnded(error)) return false
+        throw error
+      }
+    },
+    transition: async (sessionId, to, requestId) => {
+      try {
+        const asked = { args: [{ to, requestId }] as [messages.TransitionRequest], updateId: requestId }
         return {
           type: 'answered',
-          session: await within(() => handle(sessionId).executeUpdate(messages.transition, { args: [{ to }] })),
+          session: await within(() => handle(sessionId).executeUpdate(messages.transition, asked)),
         }
       } catch (error) {
         if (hasEnded(error)) return { type: 'ended' }
@@ -149,6 +166,8 @@ export function createRelaySessionActors(
     healthLost: (sessionId) => tell(sessionId, messages.healthLost),
     healthRestored: (sessionId) => tell(sessionId, messages.healthRestored),
     idle: (sessionId) => tell(sessionId, messages.idle),
+    instanceGone: (sessionId, instanceId) => tell(sessionId, messages.instanceGone, { instanceId }),
+    wake: (sessionId) => tell(sessionId, messages.wake),
   }
 }
 
@@ -161,7 +180,7 @@ const inputOf = (session: AddressedSession, settings: Settings): messages.RelayS
   settings,
 })
 
-const carriedOf = (session: BrokenOffSession, settings: Settings): Session => ({
+const carriedOf = (session: LostSession, settings: Settings): Session => ({
   sessionId: session.id,
   region: session.region,
   settings,

@@ -76,18 +76,23 @@ export interface Session {
   /** The last command that was acted on. */
   readonly commandSeq: number
   readonly instanceId: string | null
-  /** When provisioning or grace ends; null in the other states. */
+  /** When provisioning or grace ends, by Temporal's clock; null in the other states. */
   readonly deadlineAt: Millis | null
 }
 
 export type Event =
   | { readonly type: 'command'; readonly seq: number; readonly command: Command; readonly actor: Actor }
-  | { readonly type: 'transition'; readonly to: State }
+  /** `requestId` names the operator's request on the session's row: one that was withdrawn there moves nothing. */
+  | { readonly type: 'transition'; readonly to: State; readonly requestId: string }
   | { readonly type: 'bound'; readonly instanceId: string }
   | { readonly type: 'ready' }
   | { readonly type: 'provision_failed' }
   | { readonly type: 'health_lost' }
   | { readonly type: 'health_restored' }
+  /** The provider no longer has this instance. */
+  | { readonly type: 'instance_gone'; readonly instanceId: string }
+  /** The session's row may differ from this state: compare them. */
+  | { readonly type: 'wake' }
   | { readonly type: 'idle' }
   | { readonly type: 'deadline' }
   | { readonly type: 'longest' }
@@ -108,8 +113,11 @@ export function decide(session: Session, event: Event, now: Millis): readonly Mo
       return session.state === 'active' ? [{ to: 'grace', reason: 'health_lost', actor: 'system' }] : []
     case 'health_restored':
       return graceFor(session, 'health_lost') ? [{ to: 'active', reason: 'health_restored', actor: 'relay' }] : []
+    case 'instance_gone':
+      return session.instanceId === event.instanceId ? loseInstance(session) : []
     case 'idle':
-      return now >= longestAt(session) ? end(session, 'force_disconnected', 'timer') : []
+      // Only an active session can be idle: one in grace ends by its own deadline.
+      return session.state === 'active' && now >= longestAt(session) ? end(session, 'force_disconnected', 'timer') : []
     case 'longest':
       return now >= latestEndAt(session) ? end(session, 'force_disconnected', 'timer') : []
     case 'deadline':
@@ -117,8 +125,16 @@ export function decide(session: Session, event: Event, now: Millis): readonly Mo
     case 'cancelled':
       return end(session, 'force_disconnected', 'operator')
     case 'bound':
+    case 'wake':
       return []
   }
+}
+
+/** A relay whose instance is gone cannot come back, so its grace would only delay the next start. */
+function loseInstance(session: Session): readonly Move[] {
+  const stop = { to: 'stopped', reason: 'force_disconnected', actor: 'system' } as const
+  if (session.state === 'active') return [{ to: 'grace', reason: 'health_lost', actor: 'system' }, stop]
+  return graceFor(session, 'health_lost') ? [stop] : []
 }
 
 function obey(session: Session, command: Command, actor: Actor): readonly Move[] {
@@ -166,12 +182,8 @@ export const longestAt = ({ createdAt, settings }: Session): Millis => createdAt
 
 export const latestEndAt = ({ createdAt, settings }: Session): Millis => createdAt + settings.maxSessionSeconds * 1500
 
-/** How long the session's present state may wait for a report of its relay, in seconds. */
-export const windowSeconds = ({ state, settings }: Session): number =>
-  state === 'provisioning' ? settings.provisionTimeoutSeconds : settings.graceSeconds
-
-/** When the state that a move leads to ends by itself, or null. */
-export function deadlineAfter({ settings }: Session, move: Move, now: Millis): Millis | null {
+/** How long the state that a move leads to lasts by itself, in seconds; null when it has no end of its own. */
+export function lastsSeconds({ settings }: Session, move: Move): number | null {
   if (move.to !== 'grace') return null
-  return now + (move.reason === 'health_lost' ? settings.graceSeconds : settings.stopGraceSeconds) * 1000
+  return move.reason === 'health_lost' ? settings.graceSeconds : settings.stopGraceSeconds
 }

@@ -4,7 +4,6 @@
  */
 import { defineSearchAttributeKey } from '@temporalio/common'
 import {
-  ActivityFailure,
   ApplicationFailure,
   allHandlersFinished,
   CancellationScope,
@@ -19,18 +18,18 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { RelaySessionActivities } from '../activities/relay-sessions.ts'
+import type { MovedRow, RelaySessionActivities } from '../activities/relay-sessions.ts'
 import * as messages from './messages.ts'
+import { createProvisioning } from './relay-session-provisioning.ts'
 import {
-  deadlineAfter,
   decide,
   type Event,
   isLegal,
+  lastsSeconds,
   latestEndAt,
   longestAt,
   type Millis,
   type Session,
-  windowSeconds,
 } from './relay-session-state.ts'
 
 const RelayState = defineSearchAttributeKey('RelayState', 'KEYWORD')
@@ -38,13 +37,6 @@ const RelayState = defineSearchAttributeKey('RelayState', 'KEYWORD')
 const { moveSession } = proxyLocalActivities<RelaySessionActivities>({
   startToCloseTimeout: '5s',
   retry: { initialInterval: '100ms', maximumInterval: '5s' },
-})
-
-const { createInstance } = proxyActivities<RelaySessionActivities>({
-  startToCloseTimeout: '2m',
-  heartbeatTimeout: '5s',
-  retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '10s', maximumAttempts: 5 },
-  summary: 'create the relay instance, or adopt it',
 })
 
 const { destroyInstances } = proxyActivities<RelaySessionActivities>({
@@ -59,26 +51,31 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
   const inbox: Event[] = []
   let handled = 0
   const tell = (event: Event) => void inbox.push(event)
-  /** Waits until the loop has taken the event out of the inbox and dealt with it. */
-  const answered = async (event: Event) => {
+  /**
+   * Waits until the loop has taken the event out of the inbox and dealt with it. Not to be cancelled: the result of an
+   * update is kept by its id, and one that failed by a cancellation would fail at each repetition.
+   */
+  const settle = (event: Event): Promise<void> => {
     const place = handled + inbox.push(event)
-    await condition(() => handled >= place || session.state === 'stopped')
+    return CancellationScope.nonCancellable(() => condition(() => handled >= place || session.state === 'stopped'))
   }
 
   setHandler(messages.snapshot, () => snapshotOf(session))
   setHandler(messages.ready, () => tell({ type: 'ready' }))
   setHandler(messages.healthLost, () => tell({ type: 'health_lost' }))
   setHandler(messages.healthRestored, () => tell({ type: 'health_restored' }))
+  setHandler(messages.instanceGone, ({ instanceId }) => tell({ type: 'instance_gone', instanceId }))
+  setHandler(messages.wake, () => tell({ type: 'wake' }))
   setHandler(messages.idle, () => tell({ type: 'idle' }))
   setHandler(messages.command, async (request) => {
-    await answered({ type: 'command', ...request })
+    await settle({ type: 'command', ...request })
     return snapshotOf(session)
   })
   setHandler(
     messages.transition,
-    async ({ to }) => {
+    async ({ to, requestId }) => {
       const before = session.version
-      await answered({ type: 'transition', to })
+      await settle({ type: 'transition', to, requestId })
       if (session.version === before || session.state !== to) throw invalidTransition(session, to)
       return snapshotOf(session)
     },
@@ -91,12 +88,18 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
 
   const timers = startTimers(session, tell)
   const provisioning = new CancellationScope()
-  const provisioned =
-    session.instanceId === null
-      ? provisioning.run(() =>
-          provision({ sessionId: session.sessionId, tell, answered, isWanted: () => session.state === 'provisioning' }),
-        )
-      : undefined
+  const needsInstance = () => session.state === 'provisioning' && session.instanceId === null
+  const provision = createProvisioning({ sessionId: session.sessionId, isNeeded: needsInstance, settle })
+  let provisioned: Promise<void> | undefined
+  const provisionIfNeeded = (): void => {
+    if (!needsInstance() || provisioned !== undefined) return
+    provisioned = provisioning.run(provision).then(() => {
+      provisioned = undefined
+      provisionIfNeeded()
+    })
+  }
+  if (input.isRestart) tell({ type: 'wake' })
+  else provisionIfNeeded()
   // Cancelling it in the Temporal UI is one more way to ask for its end: the clean-up is never skipped.
   CancellationScope.current().cancelRequested.catch(() => tell({ type: 'cancelled' }))
 
@@ -108,9 +111,11 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
         inbox.shift()
         handled += 1
         timers.arm(session)
+        provisionIfNeeded()
       }
     }
-    if (session.state !== 'stopped') return continueAsNew<typeof relaySession>({ ...input, carried: session })
+    if (session.state !== 'stopped')
+      return continueAsNew<typeof relaySession>({ ...input, carried: session, isRestart: false })
 
     // Stopped is true for everybody now; what is left at the provider goes behind their back. The undo is by the session's
     // tag and so also finds what a create made and lost the reply of.
@@ -131,7 +136,7 @@ const beginning = ({ sessionId, region, settings, createdAt }: messages.RelaySes
   version: 0,
   commandSeq: 1,
   instanceId: null,
-  deadlineAt: Date.now() + settings.provisionTimeoutSeconds * 1000,
+  deadlineAt: provisioningEndsAt({ settings }),
 })
 
 /** A run hands on when its history grows long, at a moment when nothing is under way. */
@@ -149,7 +154,7 @@ const mayHandOn = (
 async function step(session: Session, event: Event): Promise<Session> {
   const noted = note(session, event)
   const wanted = decide(session, event, Date.now())
-  if (wanted.length === 0) return noted
+  if (wanted.length === 0 && event.type !== 'wake') return noted
   const last = wanted.at(-1)
   const request = {
     sessionId: session.sessionId,
@@ -158,31 +163,52 @@ async function step(session: Session, event: Event): Promise<Session> {
     createdAt: session.createdAt,
     version: session.version,
     commandSeq: noted.commandSeq,
+    cause: event.type,
+    operatorRequestId: event.type === 'transition' ? event.requestId : null,
     moves: wanted,
-    windowSeconds: windowSeconds(session),
-    healthTimeoutSeconds: session.settings.healthTimeoutSeconds,
-    deadlineAt: last === undefined ? null : deadlineAfter(session, last, Date.now()),
+    lastsSeconds: last === undefined ? null : lastsSeconds(session, last),
+    settings: session.settings,
+    at: Date.now(),
   }
   const summary = [session.state, ...wanted.map((move) => `→ ${move.to} (${move.reason})`)].join(' ')
   const outcome = await moveSession.executeWithOptions({ summary }, [request])
   switch (outcome.type) {
     case 'row':
-      return show({ ...noted, ...outcome.row })
+      return show(takeOver(noted, outcome.row))
     case 'newer_command':
       // Accepted by the api, but not here yet: what was accepted is obeyed first, then the event is looked at again.
       return step(await step(noted, { type: 'command', ...outcome.command }), event)
     case 'reporting':
       return step(noted, { type: session.state === 'provisioning' ? 'ready' : 'health_restored' })
     case 'postponed':
-      return { ...noted, deadlineAt: outcome.until }
+      return show({ ...noted, deadlineAt: Date.now() + outcome.forMillis })
+    case 'withdrawn':
+      return noted
   }
 }
 
 function note(session: Session, event: Event): Session {
   if (event.type === 'command') return { ...session, commandSeq: Math.max(session.commandSeq, event.seq) }
   if (event.type === 'bound') return { ...session, instanceId: event.instanceId }
+  // One that is gone before it reported is created again.
+  if (event.type === 'instance_gone' && session.state === 'provisioning' && session.instanceId === event.instanceId)
+    return { ...session, instanceId: null }
   return session
 }
+
+/** The session with what its row says. Durations of Postgres become times of Temporal's clock, which the timers run by. */
+function takeOver(session: Session, { endsInMillis, commandSeq, ...row }: MovedRow): Session {
+  const ownDeadlineAt = row.state === 'provisioning' ? (session.deadlineAt ?? provisioningEndsAt(session)) : null
+  return {
+    ...session,
+    ...row,
+    commandSeq: Math.max(session.commandSeq, commandSeq),
+    deadlineAt: endsInMillis === null ? ownDeadlineAt : Date.now() + endsInMillis,
+  }
+}
+
+const provisioningEndsAt = ({ settings }: Pick<Session, 'settings'>): Millis =>
+  Date.now() + settings.provisionTimeoutSeconds * 1000
 
 /** Makes a move readable in the Temporal UI. */
 function show(session: Session): Session {
@@ -192,34 +218,6 @@ function show(session: Session): Session {
     `**${session.state}** (${session.reason})${until} · instance \`${session.instanceId ?? 'none'}\` · ${session.version} moves`,
   )
   return session
-}
-
-interface Provisioning {
-  readonly sessionId: string
-  readonly tell: (event: Event) => void
-  /** Tells it, and resolves when it has been dealt with. */
-  readonly answered: (event: Event) => Promise<void>
-  readonly isWanted: () => boolean
-}
-
-/** Creates the instance in the background; how it went comes back as an event. */
-async function provision({ sessionId, tell, answered, isWanted }: Provisioning): Promise<void> {
-  try {
-    // A stop that kept it from creating may have been taken back by the time that the actor acts on it.
-    while (isWanted()) {
-      const outcome = await createInstance({ sessionId })
-      if (outcome.type === 'created') {
-        tell({ type: 'bound', instanceId: outcome.instanceId })
-        if (outcome.reported) tell({ type: 'ready' })
-        return
-      }
-      await answered({ type: 'command', ...outcome.command })
-    }
-  } catch (error) {
-    if (isCancellation(error)) return
-    if (!(error instanceof ActivityFailure)) throw error
-    tell({ type: 'provision_failed' })
-  }
 }
 
 /** One timer for the present deadline, one for the longest duration. Each is named for the operator who sees it. */

@@ -8,6 +8,10 @@ export interface SubscriptionActors {
   tell(userId: string): Promise<void>
   /** The actor's own view; nothing when there is none, as for an account that is plainly free. */
   standing(userId: string): Promise<messages.SubscriptionSnapshot | undefined>
+  /** The accounts whose workflow runs. Lags some seconds behind. */
+  listRunning(): Promise<Set<string>>
+  /** Whether the account's workflow runs, without any lag. */
+  isRunning(userId: string): Promise<boolean>
 }
 
 interface Options {
@@ -46,8 +50,23 @@ export function createSubscriptionActors(
       try {
         return (await within(() => handle.query(messages.standing))) ?? undefined
       } catch (error) {
-        if (error instanceof WorkflowNotFoundError || (isGrpcServiceError(error) && error.code === grpcNotFound))
-          return undefined
+        if (isUnknown(error)) return undefined
+        throw error
+      }
+    },
+    listRunning: async () => {
+      const query = `WorkflowType = '${messages.subscriptionWorkflow}' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`
+      const userIds = new Set<string>()
+      for await (const { workflowId } of client.workflow.list({ query, pageSize: 1000 }))
+        userIds.add(messages.userIdOf(workflowId))
+      return userIds
+    },
+    isRunning: async (userId) => {
+      try {
+        const handle = client.workflow.getHandle(messages.subscriptionWorkflowId(userId))
+        return (await within(() => handle.describe())).status.name === 'RUNNING'
+      } catch (error) {
+        if (isUnknown(error)) return false
         throw error
       }
     },
@@ -55,3 +74,6 @@ export function createSubscriptionActors(
 }
 
 const grpcNotFound = 5
+
+const isUnknown = (error: unknown): boolean =>
+  error instanceof WorkflowNotFoundError || (isGrpcServiceError(error) && error.code === grpcNotFound)

@@ -54,7 +54,16 @@ test('actors that do not act keep the jobs from nobody, and one that could not b
     told.push(userId)
     if (userId === away) throw new Error('nobody is there')
   }
-  for (const job of billingJobs({ sql, log, subscriptions: { tell, standing: async () => undefined } })) {
+  for (const job of billingJobs({
+    sql,
+    log,
+    subscriptions: {
+      tell,
+      standing: async () => undefined,
+      listRunning: async () => new Set<string>(),
+      isRunning: async () => false,
+    },
+  })) {
     told.length = 0
     await job.run()
     expect(told.toSorted()).toEqual([deaf, away].toSorted())

@@ -1,9 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { Sql } from '../../db/connection.ts'
-import { type MoveRequest, moveSession } from '../../db/relay-moves.ts'
+import { type MoveOutcome, type MoveRequest, moveSession } from '../../db/relay-moves.ts'
 import type { RelayReason, RelayState } from '../../db/relay-sessions.ts'
-import { bindInstance, recordCommand, relaySessionById, transitionsOf } from '../../db/relay-sessions.ts'
+import {
+  bindInstance,
+  isRequestMade,
+  recordCommand,
+  recordOperatorRequest,
+  relaySessionById,
+  transitionsOf,
+  withdrawOperatorRequest,
+} from '../../db/relay-sessions.ts'
 import { moves, states } from '../../workflows/relay-session-state.ts'
 import { startApi } from '../support/api.ts'
 
@@ -115,12 +123,15 @@ const request = (sessionId: string, more: Partial<MoveRequest>): MoveRequest => 
   sessionId,
   version: 0,
   commandSeq: 1,
+  cause: 'command',
   moves: [],
-  deadlineAt: null,
-  windowSeconds: 20,
-  healthTimeoutSeconds: 3,
+  lastsSeconds: null,
+  operatorRequestId: null,
+  settings,
+  healthIntervalSeconds: 1,
   ...more,
 })
+const settings = { provisionTimeoutSeconds: 20, healthTimeoutSeconds: 3, graceSeconds: 20, maxSessionSeconds: 3600 }
 const ready = { to: 'active', reason: 'relay_ready', actor: 'relay' } as const
 const lost = { to: 'grace', reason: 'health_lost', actor: 'system' } as const
 const elapsed = { to: 'stopped', reason: 'grace_elapsed', actor: 'timer' } as const
@@ -153,8 +164,16 @@ const usage = async (sessionId: string) =>
     from usage_intervals where session_id = ${sessionId} order by id`
 const history = async (sessionId: string) =>
   (await transitionsOf(sql, sessionId)).map((row) => `${row.from_state} → ${row.to_state}: ${row.reason}`)
-const reportsPossibleSince = (secondsAgo: number) => sql`
-  update reporting set since = now() - make_interval(secs => ${secondsAgo}), seen_at = now()`
+const presentSince = (role: 'api' | 'worker', secondsAgo: number) => sql`
+  update presence set since = now() - make_interval(secs => ${secondsAgo}), seen_at = now() where role = ${role}`
+
+beforeEach(async () => {
+  await presentSince('api', 7200)
+  await presentSince('worker', 7200)
+})
+
+const postponedSeconds = (outcome: MoveOutcome): number =>
+  outcome.type === 'postponed' ? outcome.forMillis / 1000 : Number.NaN
 
 /** A session whose relay has been active for a minute, with its version. */
 async function activeSession(): Promise<string> {
@@ -170,7 +189,10 @@ describe('a move', () => {
   test('writes the row, its history and the usage, and a repeated request is answered by the row', async () => {
     const id = await insertSession()
     const asked = request(id, { moves: [ready] })
-    const row = { state: 'active', reason: 'relay_ready', version: 1, deadlineAt: null }
+    const row = {
+      ...{ state: 'active', reason: 'relay_ready', version: 1, instanceId: null },
+      ...{ commandSeq: 1, endsInMillis: null },
+    }
     expect(await moveSession(sql, asked)).toEqual({ type: 'row', moved: true, row })
     expect(await moveSession(sql, asked)).toEqual({ type: 'row', moved: false, row })
     expect(await history(id)).toEqual(['provisioning → active: relay_ready'])
@@ -187,13 +209,41 @@ describe('a move', () => {
     expect(await history(id)).toHaveLength(1)
   })
 
-  test('that repeats one into grace is answered with the same deadline', async () => {
+  test('that repeats one into grace is answered with what is left of it', async () => {
     const id = await activeSession()
-    const deadlineAt = Date.now() + 30_000
-    const asked = request(id, { version: 1, moves: [graceForStop], deadlineAt })
+    const asked = request(id, { version: 1, moves: [graceForStop], lastsSeconds: 30 })
     const first = await moveSession(sql, asked)
-    expect(first).toMatchObject({ moved: true, row: { state: 'grace', deadlineAt } })
-    expect(await moveSession(sql, asked)).toMatchObject({ moved: false, row: { state: 'grace', deadlineAt } })
+    expect(first).toMatchObject({ moved: true, row: { state: 'grace', endsInMillis: 30_000 } })
+    await sql`update relay_sessions set grace_ends_at = grace_ends_at - interval '10 seconds' where id = ${id}`
+    const again = await moveSession(sql, asked)
+    expect(again).toMatchObject({ moved: false, row: { state: 'grace' } })
+    const left = again.type === 'row' ? (again.row.endsInMillis ?? 0) : 0
+    expect(left).toBeGreaterThan(18_000)
+    expect(left).toBeLessThanOrEqual(20_000)
+  })
+
+  test('answers an execution that was reset with the last command that its row reflects', async () => {
+    const id = await activeSession()
+    await recordCommand(sql, id, 'stop', 'user')
+    const asked = request(id, { version: 1, commandSeq: 2, moves: [graceForStop], lastsSeconds: 30 })
+    expect(await moveSession(sql, asked)).toMatchObject({ moved: true })
+    const reset = request(id, { version: 0, commandSeq: 1, moves: [ready] })
+    expect(await moveSession(sql, reset)).toMatchObject({ moved: false, row: { state: 'grace', commandSeq: 2 } })
+  })
+
+  test('without a transition only answers the row', async () => {
+    const id = await activeSession()
+    expect(await moveSession(sql, request(id, { version: 1, cause: 'wake' }))).toMatchObject({
+      moved: false,
+      row: { state: 'active', version: 1, instanceId: 'i-1' },
+    })
+  })
+
+  test('to stopped leaves no command to be delivered', async () => {
+    const id = await activeSession()
+    await recordCommand(sql, id, 'stop_now', 'user')
+    await moveSession(sql, request(id, { version: 1, commandSeq: 2, moves: [graceForStop, stopNow] }))
+    expect(await relaySessionById(sql, id)).toMatchObject({ command_seq: 2, command_delivered_seq: 2 })
   })
 
   test('of two steps is made whole or not at all', async () => {
@@ -229,11 +279,45 @@ describe('a move', () => {
   })
 })
 
+describe('a transition that an operator asks for', () => {
+  const byOperator = { to: 'active', reason: 'start_requested', actor: 'operator' } as const
+  const auditOf = async (requestId: string) =>
+    sql`select ip, detail from audit_entries where action = 'session_moved' and detail ->> 'request_id' = ${requestId}`
+
+  test('is made with its audit entry, and the session then runs because it was commanded to', async () => {
+    const id = await activeSession()
+    await recordCommand(sql, id, 'stop', 'user')
+    await moveSession(sql, request(id, { version: 1, commandSeq: 2, moves: [graceForStop], lastsSeconds: 30 }))
+    const requestId = randomUUID()
+    await recordOperatorRequest(sql, id, { id: requestId, ip: '192.0.2.7' })
+    const asked = { cause: 'transition', moves: [byOperator], operatorRequestId: requestId }
+    const outcome = await moveSession(sql, request(id, { version: 2, commandSeq: 2, ...asked }))
+    expect(outcome).toMatchObject({ moved: true, row: { state: 'active', commandSeq: 3 } })
+    expect(await relaySessionById(sql, id)).toMatchObject({
+      ...{ command: 'run', command_actor: 'operator', command_seq: 3, command_delivered_seq: 3 },
+    })
+    expect(await auditOf(requestId)).toMatchObject([{ ip: '192.0.2.7', detail: { session_id: id, to: 'active' } }])
+    expect(await isRequestMade(sql, { user_id: userId }, requestId)).toBe(true)
+  })
+
+  test('is not made once the request was withdrawn or replaced', async () => {
+    const id = await activeSession()
+    const [first, second] = [randomUUID(), randomUUID()]
+    for (const requestId of [first, second]) await recordOperatorRequest(sql, id, { id: requestId, ip: '192.0.2.7' })
+    const asked = request(id, { version: 1, cause: 'transition', moves: [graceForStop], operatorRequestId: first })
+    expect(await moveSession(sql, asked)).toEqual({ type: 'withdrawn' })
+    expect(await withdrawOperatorRequest(sql, id, first)).toBe(false)
+    expect(await withdrawOperatorRequest(sql, id, second)).toBe(true)
+    expect(await moveSession(sql, { ...asked, operatorRequestId: second })).toEqual({ type: 'withdrawn' })
+    expect(await relaySessionById(sql, id)).toMatchObject({ state: 'active', version: 1 })
+  })
+})
+
 describe('a relay is given up for silence', () => {
   test('not while it reports', async () => {
     const id = await activeSession()
     await report(id, 1)
-    const asked = request(id, { version: 1, moves: [lost], deadlineAt: Date.now() + 5000 })
+    const asked = request(id, { version: 1, cause: 'health_lost', moves: [lost], lastsSeconds: 20 })
     expect(await moveSession(sql, asked)).toMatchObject({ type: 'row', moved: false, row: { state: 'active' } })
     await report(id, 4)
     expect(await moveSession(sql, asked)).toMatchObject({ type: 'row', moved: true, row: { state: 'grace' } })
@@ -241,11 +325,10 @@ describe('a relay is given up for silence', () => {
 
   test('not when it came back before its grace was over', async () => {
     const id = await activeSession()
-    await reportsPossibleSince(3600)
     await report(id, 30)
-    await moveSession(sql, request(id, { version: 1, moves: [lost], deadlineAt: Date.now() }))
+    await moveSession(sql, request(id, { version: 1, cause: 'health_lost', moves: [lost], lastsSeconds: 0 }))
     await age(id, 20)
-    const asked = request(id, { version: 2, moves: [elapsed] })
+    const asked = request(id, { version: 2, cause: 'deadline', moves: [elapsed] })
     await report(id, 10)
     expect(await moveSession(sql, asked)).toEqual({ type: 'reporting' })
     await report(id, 25)
@@ -256,33 +339,87 @@ describe('a relay is given up for silence', () => {
     const id = await insertSession()
     await bind(id)
     await age(id, 20)
-    await reportsPossibleSince(3600)
     await report(id, 1)
-    expect(await moveSession(sql, request(id, { moves: [timeout] }))).toEqual({ type: 'reporting' })
+    const asked = request(id, { cause: 'deadline', moves: [timeout] })
+    expect(await moveSession(sql, asked)).toEqual({ type: 'reporting' })
     await sql`delete from relay_health where session_id = ${id}`
-    expect(await moveSession(sql, request(id, { moves: [timeout] }))).toMatchObject({ row: { state: 'stopped' } })
+    expect(await moveSession(sql, asked)).toMatchObject({ row: { state: 'stopped' } })
   })
 
-  test('not for the time in which nobody could be heard', async () => {
+  test('not for the time in which no report could be taken', async () => {
     const id = await insertSession()
     await bind(id)
     await age(id, 60)
-    await reportsPossibleSince(5)
-    const asked = request(id, { moves: [timeout], windowSeconds: 20 })
-    const postponed = await moveSession(sql, asked)
-    expect(postponed.type).toBe('postponed')
-    const inSeconds = postponed.type === 'postponed' ? (postponed.until - Date.now()) / 1000 : 0
-    expect(inSeconds).toBeGreaterThan(13)
-    expect(inSeconds).toBeLessThan(16)
-    await reportsPossibleSince(21)
+    await presentSince('api', 5)
+    const asked = request(id, { cause: 'deadline', moves: [timeout] })
+    expect(postponedSeconds(await moveSession(sql, asked))).toBeCloseTo(15, 0)
+    await presentSince('api', 21)
+    expect(await moveSession(sql, asked)).toMatchObject({ moved: true, row: { state: 'stopped' } })
+  })
+
+  test('not for the time in which no worker could create its instance', async () => {
+    const id = await insertSession()
+    await age(id, 60)
+    await presentSince('api', 1)
+    await presentSince('worker', 5)
+    const asked = request(id, { cause: 'deadline', moves: [timeout] })
+    expect(postponedSeconds(await moveSession(sql, asked))).toBeCloseTo(15, 0)
+    await presentSince('worker', 21)
+    expect(await moveSession(sql, asked)).toMatchObject({ moved: true, row: { state: 'stopped' } })
+  })
+
+  test('not before the deadline by the clock of Postgres, whatever the clock of the workflow says', async () => {
+    const id = await insertSession()
+    const early = request(id, { cause: 'deadline', moves: [timeout] })
+    expect(postponedSeconds(await moveSession(sql, early))).toBeCloseTo(20, 0)
+    const stopping = await activeSession()
+    await moveSession(sql, request(stopping, { version: 1, moves: [graceForStop], lastsSeconds: 8 }))
+    const elapsing = request(stopping, { version: 2, cause: 'deadline', moves: [elapsed] })
+    expect(postponedSeconds(await moveSession(sql, elapsing))).toBeCloseTo(8, 0)
+  })
+
+  test('not while its grace is put off by an outage of ours, and clients see the later end', async () => {
+    const id = await activeSession()
+    await report(id, 100)
+    await moveSession(sql, request(id, { version: 1, cause: 'health_lost', moves: [lost], lastsSeconds: 20 }))
+    await age(id, 60)
+    await sql`update relay_sessions set grace_ends_at = now() - interval '40 seconds' where id = ${id}`
+    await presentSince('api', 5)
+    const asked = request(id, { version: 2, cause: 'deadline', moves: [elapsed] })
+    expect(postponedSeconds(await moveSession(sql, asked))).toBeCloseTo(15, 0)
+    const shown = (await relaySessionById(sql, id))?.grace_ends_at?.getTime() ?? 0
+    expect((shown - Date.now()) / 1000).toBeCloseTo(15, 0)
+  })
+
+  test('and ended as gone only while it does not report', async () => {
+    const id = await activeSession()
+    await report(id, 1)
+    const gone = { to: 'stopped', reason: 'force_disconnected', actor: 'system' } as const
+    const asked = request(id, { version: 1, cause: 'instance_gone', moves: [lost, gone] })
+    expect(await moveSession(sql, asked)).toMatchObject({ moved: false, row: { state: 'active' } })
+    await report(id, 10)
+    expect(await moveSession(sql, asked)).toMatchObject({ moved: true, row: { state: 'stopped' } })
+  })
+
+  test('and ended as idle only while it reports that no stream comes in', async () => {
+    const id = await activeSession()
+    const graceByTimer = { to: 'grace', reason: 'force_disconnected', actor: 'timer' } as const
+    const stoppedByTimer = { to: 'stopped', reason: 'force_disconnected', actor: 'timer' } as const
+    const asked = request(id, { version: 1, cause: 'idle', moves: [graceByTimer, stoppedByTimer] })
+    await report(id, 1)
+    expect(await moveSession(sql, asked)).toMatchObject({ moved: false, row: { state: 'active' } })
+    await sql`update relay_health set idle_since = now() where session_id = ${id}`
+    await report(id, 10)
+    expect(await moveSession(sql, asked)).toMatchObject({ moved: false, row: { state: 'active' } })
+    await report(id, 1)
     expect(await moveSession(sql, asked)).toMatchObject({ moved: true, row: { state: 'stopped' } })
   })
 
   test('but a stop’s grace ends on time, whether the relay reports or not', async () => {
     const id = await activeSession()
-    await moveSession(sql, request(id, { version: 1, moves: [graceForStop], deadlineAt: Date.now() }))
+    await moveSession(sql, request(id, { version: 1, moves: [graceForStop], lastsSeconds: 0 }))
     await report(id, 0)
-    expect(await moveSession(sql, request(id, { version: 2, moves: [elapsed] }))).toMatchObject({
+    expect(await moveSession(sql, request(id, { version: 2, cause: 'deadline', moves: [elapsed] }))).toMatchObject({
       moved: true,
       row: { state: 'stopped' },
     })
@@ -293,7 +430,7 @@ describe('the usage of a relay', () => {
   test('goes on through grace, and ends when the session does', async () => {
     const id = await activeSession()
     await report(id, 0)
-    await moveSession(sql, request(id, { version: 1, moves: [graceForStop], deadlineAt: Date.now() }))
+    await moveSession(sql, request(id, { version: 1, moves: [graceForStop], lastsSeconds: 0 }))
     const resumed = { to: 'active', reason: 'start_requested', actor: 'user' } as const
     await moveSession(sql, request(id, { version: 2, moves: [resumed] }))
     expect(await usage(id)).toEqual([{ seconds: null, ended_ago: null }])
@@ -313,6 +450,32 @@ describe('the usage of a relay', () => {
     expect(interval?.seconds).toBeGreaterThanOrEqual(330)
     expect(interval?.seconds).toBeLessThan(333)
     expect(interval?.ended_ago).toBeLessThan(172)
+  })
+
+  test('goes on to the end of a session whose reports could not be taken for a while', async () => {
+    const [away, returned] = [await activeSession(), await activeSession()]
+    for (const id of [away, returned]) {
+      await ageUsage(id, 440)
+      await report(id, 200)
+    }
+    await presentSince('api', 2)
+    await moveSession(sql, request(returned, { version: 1, moves: [graceForStop, stopNow] }))
+    expect((await usage(returned))[0]?.ended_ago).toBeLessThan(2)
+    await sql`update presence set seen_at = now() - interval '1 minute' where role = 'api'`
+    await moveSession(sql, request(away, { version: 1, moves: [graceForStop, stopNow] }))
+    expect((await usage(away))[0]?.ended_ago).toBeLessThan(2)
+  })
+
+  test('of a relay that reports every two minutes goes on for one interval after its last report', async () => {
+    const id = await activeSession()
+    await ageUsage(id, 440)
+    await report(id, 200)
+    const settings = { ...request(id, {}).settings, healthTimeoutSeconds: 150 }
+    const asked = request(id, { version: 1, moves: [graceForStop, stopNow], settings, healthIntervalSeconds: 120 })
+    await moveSession(sql, asked)
+    const [interval] = await usage(id)
+    expect(interval?.ended_ago).toBeGreaterThanOrEqual(79)
+    expect(interval?.ended_ago).toBeLessThan(82)
   })
 
   test('never ends before it began, nor later than now', async () => {

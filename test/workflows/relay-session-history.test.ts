@@ -114,7 +114,7 @@ describe('an actor', () => {
   test('that is terminated is followed by one that goes on with the relay', async () => {
     const { user, session } = await service.activeRelay()
     await handleOf(session.session_id).terminate('an operator in panic')
-    await service.api.sql`update jobs set due_at = now() where name = 'revive_actors'`
+    await service.api.sql`update jobs set due_at = now() where name = 'restart_workflows'`
     await eventually(
       () => handleOf(session.session_id).describe(),
       ({ status }) => status.name === 'RUNNING',

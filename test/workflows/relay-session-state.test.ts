@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   type Command,
-  deadlineAfter,
   decide,
   type Event,
   graceFor,
   isLegal,
+  lastsSeconds,
   latestEndAt,
   longestAt,
   type Move,
@@ -45,12 +45,18 @@ const anyEvent: fc.Arbitrary<Event> = fc.oneof(
     command: anyCommand,
     actor: fc.constant('user' as const),
   }),
-  fc.record({ type: fc.constant('transition' as const), to: fc.constantFrom<State>(...states) }),
+  fc.record({
+    type: fc.constant('transition' as const),
+    to: fc.constantFrom<State>(...states),
+    requestId: fc.constant('r'),
+  }),
   fc.constantFrom<Event>(
     { type: 'ready' },
     { type: 'provision_failed' },
     { type: 'health_lost' },
     { type: 'health_restored' },
+    { type: 'instance_gone', instanceId: 'i' },
+    { type: 'wake' },
     { type: 'idle' },
     { type: 'deadline' },
     { type: 'longest' },
@@ -59,6 +65,11 @@ const anyEvent: fc.Arbitrary<Event> = fc.oneof(
   ),
 )
 const anyLife = fc.array(fc.record({ event: anyEvent, waitsSeconds: fc.nat(200) }), { maxLength: 60 })
+
+const deadlineAfter = (session: Session, last: Move, now: number): number | null => {
+  const seconds = lastsSeconds(session, last)
+  return seconds === null ? null : now + seconds * 1000
+}
 
 /** Lives through events as the actor does, and tells each step. */
 function live(life: readonly { event: Event; waitsSeconds: number }[]) {
@@ -80,6 +91,7 @@ function live(life: readonly { event: Event; waitsSeconds: number }[]) {
             deadlineAt: deadlineAfter(session, last, now),
           }
         : {}),
+      ...(event.type === 'bound' ? { instanceId: event.instanceId } : {}),
     }
     steps.push({ before: session, event, made, after, now })
     session = after
@@ -174,6 +186,18 @@ describe('whatever happens in whatever order', () => {
     )
   })
 
+  test('an instance that is gone ends what waits for it, and nothing that provisions or stops', () => {
+    fc.assert(
+      fc.property(anyLife, (life) =>
+        live(life).every(({ before, event, after, made }) => {
+          if (event.type !== 'instance_gone') return true
+          const isAwaited = before.state === 'active' || graceFor(before, 'health_lost')
+          return isAwaited && before.instanceId === 'i' ? after.state === 'stopped' : made.length === 0
+        }),
+      ),
+    )
+  })
+
   test('lost health never brings back a session that was asked to stop', () => {
     fc.assert(
       fc.property(anyLife, (life) =>
@@ -192,6 +216,11 @@ describe('the longest duration', () => {
   test('ends a session at its first idle moment after it, through grace', () => {
     expect(decide(active, { type: 'idle' }, longestAt(active) - 1)).toEqual([])
     expect(decide(active, { type: 'idle' }, longestAt(active)).map((move) => move.to)).toEqual(['grace', 'stopped'])
+  })
+
+  test('ends no session in grace for being idle: its own deadline does', () => {
+    const grace: Session = { ...active, state: 'grace', reason: 'health_lost', deadlineAt: longestAt(active) + 1 }
+    expect(decide(grace, { type: 'idle' }, longestAt(grace))).toEqual([])
   })
 
   test('ends it at one and a half times that, idle or not', () => {
