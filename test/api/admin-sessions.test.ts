@@ -9,6 +9,7 @@ import {
   operatorPassword,
   paperRelays,
   startService,
+  startTestWorker,
   type TestService,
 } from '../support/relays.ts'
 
@@ -20,14 +21,17 @@ const regions = JSON.stringify([
 
 /** Actors live here; relays are on paper and say nothing, so that each move is the operator's. */
 let service: TestService
+const patientTimes = {
+  SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300',
+  SVC_RELAY_STOP_GRACE_SECONDS: '300',
+  SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300',
+}
 beforeAll(async () => {
   service = await startService({
     around: paper.around,
     variables: {
+      ...patientTimes,
       SVC_REGIONS: regions,
-      SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300',
-      SVC_RELAY_STOP_GRACE_SECONDS: '300',
-      SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300',
       SVC_TEMPORAL_UI_URL: 'http://ui.example/',
     },
   })
@@ -248,6 +252,42 @@ describe('a session', () => {
     expect(outcome(moved)).toEqual([503, 'temporarily_unavailable'])
     expect(Number(moved.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(shown).toMatchObject({ session: { state: 'provisioning' }, live: null, transitions: [] })
+  })
+
+  test('makes no transition later that was answered with 503, and both the request and its end are audited', async () => {
+    const service = await startService({ worker: false, around: paper.around, variables: patientTimes })
+    const user = await service.user()
+    const { session_id } = (await user.start()).body.session
+    const answer = await service.api.post(
+      `/admin/sessions/${session_id}/transition`,
+      { to: 'stopped' },
+      { headers: operator },
+    )
+    expect(outcome(answer)).toEqual([503, 'temporarily_unavailable'])
+    await startTestWorker(service.api, paper.around)
+    await eventually(
+      () => service.history(session_id),
+      ({ live }) => live?.instance_id != null,
+    )
+    const { session, transitions } = await service.history(session_id)
+    expect([session.state, transitions]).toEqual(['provisioning', []])
+    const entries = await service.api
+      .sql`select action from audit_entries where user_id = ${user.userId} and actor = 'operator' order by id`
+    expect(entries.map((entry) => entry.action)).toEqual([
+      'session_transition_requested',
+      'session_transition_withdrawn',
+    ])
+  })
+
+  test('brought back from a stop by hand counts against the limit, and no other start displaces it', async () => {
+    const { user, session } = await started({ addons: 0 })
+    await transition(session.session_id, 'active')
+    await user.stop({ session_id: session.session_id })
+    expect((await transition(session.session_id, 'active')).body.session).toMatchObject({ state: 'active' })
+    expect((await get<UserDetail>(`/users/${user.userId}`)).body.entitlement).toMatchObject({ active_managed_conns: 1 })
+    const other = await user.start({ connection_id: 'another' })
+    expect(outcome(other)).toEqual([403, 'relay_limit_reached'])
+    expect((await user.active()).session).toMatchObject({ session_id: session.session_id, state: 'active' })
   })
 })
 

@@ -24,7 +24,7 @@ export const operator = { Authorization: `Basic ${Buffer.from(`operator:${operat
 export type OneSession = { readonly session: SessionView }
 export type History = {
   readonly session: SessionView
-  readonly live: { readonly state: string } | null
+  readonly live: { readonly state: string; readonly instance_id: string | null } | null
   readonly transitions: readonly {
     readonly from: string
     readonly to: string

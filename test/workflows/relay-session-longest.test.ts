@@ -1,4 +1,5 @@
 import { createSocket } from 'node:dgram'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { eventually, startService, type TestService } from '../support/relays.ts'
 
@@ -38,6 +39,15 @@ describe.concurrent('a session that is older than the longest duration', () => {
     const millis = await lived(session.session_id)
     expect(millis).toBeGreaterThanOrEqual(longestMillis)
     expect(millis).toBeLessThan(longestMillis * 1.5)
+  })
+
+  test('is not ended by a signal of idleness that a stream has overtaken', async ({ onTestFinished }) => {
+    const { session } = await service.activeRelay()
+    broadcast(session.connect?.srt_url ?? '', onTestFinished)
+    await sleep(Date.parse(session.created_at) + longestMillis + 500 - Date.now())
+    for (let index = 0; index < 3; index += 1) await service.api.services.actors.idle(session.session_id)
+    await sleep(500)
+    expect((await service.history(session.session_id)).session.state).toBe('active')
   })
 
   test('goes on while someone sends, for half as long again at most', async ({ onTestFinished }) => {

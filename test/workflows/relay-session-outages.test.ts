@@ -19,6 +19,7 @@ import {
   type OneSession,
   operator,
   operatorPassword,
+  passageTo,
   relayProcesses,
   shortTimes,
 } from '../support/relays.ts'
@@ -29,6 +30,8 @@ let temporal: EmbeddedTemporal
 let startTemporal: () => Promise<EmbeddedTemporal>
 let api: Program
 let worker: Program
+/** The way of both programs to Postgres. */
+let postgres: Awaited<ReturnType<typeof passageTo>>
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'relay-outage-'))
@@ -51,10 +54,12 @@ beforeAll(async () => {
   temporal = await startTemporal()
   const database = await createDatabase()
   const port = await freePort()
+  postgres = await passageTo(database.url)
   const env = {
     ...shortTimes,
+    SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '10',
     PORT: String(port),
-    DATABASE_URL: database.url,
+    DATABASE_URL: postgres.url,
     TEMPORAL_ADDRESS: temporal.address,
     SVC_DATA_DIR: dataDir,
     SVC_JWT_SECRET: randomBytes(48).toString('base64'),
@@ -205,4 +210,36 @@ describe('while the control plane is away', () => {
       (all) => all.length === 0,
     )
   }, 90_000)
+})
+
+describe('a start that was accepted just before', () => {
+  const becomesActive = async (outage: () => Promise<void>) => {
+    const user = await paidUser()
+    const { status, body } = await user.start()
+    expect(status).toBe(201)
+    await outage()
+    const { transitions } = await untilState(body.session.session_id, 'active')
+    expect(transitions).toMatchObject([{ from: 'provisioning', to: 'active' }])
+    expect(relayProcesses(dataDir)).toHaveLength(1)
+    await user.stop()
+    await untilState(body.session.session_id, 'stopped')
+  }
+
+  test('Postgres goes away for longer than the provisioning timeout becomes active when it is back', async () => {
+    await becomesActive(async () => {
+      await postgres.block()
+      await sleep(12_000)
+      await postgres.open()
+    })
+  }, 120_000)
+
+  test('all workers die for longer than the provisioning timeout becomes active with the next one', async () => {
+    await becomesActive(async () => {
+      // Until its workflow has begun, whose timer then runs while no worker does.
+      await sleep(200)
+      await worker.kill()
+      await sleep(12_000)
+      worker.start()
+    })
+  }, 120_000)
 })
