@@ -323,6 +323,22 @@ describe('a start makes room', () => {
     expect(outcome(await user.start({ connection_id: 'e' }))).toEqual([403, 'relay_limit_reached'])
   })
 
+  test('by as many as it takes, so that a plan that shrank never has more machines than it includes', async () => {
+    const user = await still.user({ addons: 3 })
+    for (const name of ['a', 'b', 'c', 'd']) {
+      const id = idOf(await user.start({ connection_id: name }))
+      await becomeActive(id)
+      await askToStop(id)
+      await goIntoGrace(id)
+    }
+    await still.api.sql`update users set addons = 1 where id = ${user.userId}`
+    expect((await user.start({ connection_id: 'next' })).status).toBe(201)
+    expect(await sessionsOf(user)).toEqual([
+      ...['grace stop_now', 'grace stop_now', 'grace stop_now'],
+      ...['grace stop', 'provisioning run'],
+    ])
+  })
+
   test('and the one that had to go does not come back beside it', async () => {
     const user = await still.user({ addons: 0 })
     const first = idOf(await user.start({ connection_id: 'first' }))
@@ -353,6 +369,43 @@ test('a relay that is stopping is told to go on only while its owner’s plan ha
   await still.api.sql`update users set plan_tier = 'free' where id = ${user.userId}`
   expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
   expect(await sessionsOf(user)).toEqual(['active stop'])
+})
+
+describe('a session that was ordered to disconnect', () => {
+  const disconnected = async () => {
+    const user = await still.user({ addons: 0 })
+    const id = idOf(await user.start())
+    await becomeActive(id)
+    await still.api
+      .sql`update relay_sessions set command = 'disconnect', command_seq = command_seq + 1 where id = ${id}`
+    return { user, id }
+  }
+
+  test('is no answer to a start that the plan does not allow', async () => {
+    const { user } = await disconnected()
+    await still.api.sql`update users set plan_tier = 'free' where id = ${user.userId}`
+    expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
+    expect(await sessionsOf(user)).toEqual(['active disconnect'])
+  })
+
+  test('gives way to a new one that the plan allows, which its connection then stands for', async () => {
+    const { user, id } = await disconnected()
+    const next = await user.start()
+    expect(next.status).toBe(201)
+    expect(idOf(next)).not.toBe(id)
+    expect(await sessionsOf(user)).toEqual(['active disconnect', 'provisioning run'])
+    expect((await user.active('default')).session?.session_id).toBe(idOf(next))
+    expect((await user.active()).session?.session_id).toBe(idOf(next))
+    const again = await user.start()
+    expect([again.status, idOf(again)]).toEqual([200, idOf(next)])
+  })
+
+  test('gives way once, however many starts come at once', async () => {
+    const { user } = await disconnected()
+    const answers = await Promise.all(Array.from({ length: 5 }, () => user.start()))
+    expect(new Set(answers.map(idOf)).size).toBe(1)
+    expect(await sessionsOf(user)).toHaveLength(2)
+  })
 })
 
 describe('the live sessions', () => {

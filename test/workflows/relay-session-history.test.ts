@@ -111,6 +111,21 @@ describe('an actor', () => {
     )
   })
 
+  test('that is cancelled while a stop is on its way leaves no command undelivered', async () => {
+    const { user, session } = await service.activeRelay()
+    const { sql, services } = service.api
+    const stop = await recordCommand(sql, session.session_id, 'stop', 'user')
+    if (!stop) throw new Error('the session is live')
+    await Promise.all([services.actors.deliver(stop), handleOf(session.session_id).cancel()])
+    await untilState(session.session_id, 'stopped')
+    // The same update once more, as the job would send it.
+    await services.actors.deliver({ ...stop, command_delivered_seq: 1 })
+    const [row] = await sql`
+      select command_seq, command_delivered_seq from relay_sessions where id = ${session.session_id}`
+    expect(row?.command_delivered_seq).toBe(row?.command_seq)
+    expect((await user.active()).sessions).toEqual([])
+  })
+
   test('that is terminated is followed by one that goes on with the relay', async () => {
     const { user, session } = await service.activeRelay()
     await handleOf(session.session_id).terminate('an operator in panic')
