@@ -216,13 +216,16 @@ async function untilProvisioningIsOver(
   { settings: { provisionTimeoutSeconds, healthTimeoutSeconds } }: MoveRequest,
 ): Promise<MoveOutcome | undefined> {
   const apiBreak = presenceSeconds('api', healthTimeoutSeconds)
+  const workerBreak = presenceSeconds('worker', provisionTimeoutSeconds)
   const found = first(
     await tx<{ reported: boolean; millis: number }[]>`
       select exists (select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id
           and h.last_report_at > s.created_at) as reported,
         (extract(epoch from greatest(
           s.created_at + make_interval(secs => ${provisionTimeoutSeconds}),
-          w.since + make_interval(secs => ${provisionTimeoutSeconds}),
+          -- A worker asks, so a presence that was not confirmed lately is about to begin again.
+          case when w.seen_at < now() - make_interval(secs => ${workerBreak}) then now() else w.since end
+            + make_interval(secs => ${provisionTimeoutSeconds}),
           -- Without an instance there is none to report.
           case when s.instance_id is not null then a.since + make_interval(secs => ${provisionTimeoutSeconds}) end,
           case when s.instance_id is not null and a.seen_at < now() - make_interval(secs => ${apiBreak})

@@ -23,7 +23,10 @@ describe.concurrent('a job', () => {
     await declareJobs(api.sql, ['orphaned'])
     expect(await leaseJob(api.sql, 'orphaned', randomUUID())).toBe(true)
     let runs = 0
-    runJob({ name: 'orphaned', run: async () => void (runs += 1) })
+    const run = async () => {
+      runs += 1
+    }
+    runJob({ name: 'orphaned', run })
     await eventually(
       () => runs,
       (count) => count === 1,

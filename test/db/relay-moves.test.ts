@@ -364,6 +364,9 @@ describe('a relay is given up for silence', () => {
     await presentSince('worker', 5)
     const asked = request(id, { cause: 'deadline', moves: [timeout] })
     expect(postponedSeconds(await moveSession(sql, asked))).toBeCloseTo(15, 0)
+    await presentSince('worker', 7200)
+    await sql`update presence set seen_at = now() - interval '1 minute' where role = 'worker'`
+    expect(postponedSeconds(await moveSession(sql, asked))).toBeCloseTo(20, 0)
     await presentSince('worker', 21)
     expect(await moveSession(sql, asked)).toMatchObject({ moved: true, row: { state: 'stopped' } })
   })

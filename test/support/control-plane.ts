@@ -1,0 +1,111 @@
+/** A control plane whose parts can go away one by one: Temporal, Postgres, the api, the worker. Relays are real processes. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readStackConfig } from '../../platform/config.ts'
+import { type EmbeddedTemporal, startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
+import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
+import { createLog } from '../../platform/log.ts'
+import { endAllLocalRelays } from '../../providers/relay/local.ts'
+import { type Answer, Client, createDatabase, highLimits, signUp } from './api.ts'
+import { atEnd } from './at-end.ts'
+import { type Program, startProgram, untilWell } from './programs.ts'
+import {
+  eventually,
+  freePort,
+  type History,
+  type OneSession,
+  operator,
+  operatorPassword,
+  passageTo,
+  relayProcesses,
+  shortTimes,
+} from './relays.ts'
+
+export interface ControlPlane {
+  readonly client: Client
+  readonly api: Program
+  readonly worker: Program
+  /** The way of both programs to Postgres. */
+  readonly postgres: { block(): Promise<void>; open(): Promise<void> }
+  readonly temporal: { stop(): Promise<void>; start(): Promise<void>; deleteStore(): void }
+  relays(): ReturnType<typeof relayProcesses>
+  paidUser(): Promise<{ start(): Promise<Answer<OneSession>>; stop(immediate?: boolean): Promise<Answer<OneSession>> }>
+  history(sessionId: string): Promise<History>
+  untilState(sessionId: string, state: string): Promise<History>
+}
+
+/** Starts it for the tests of a file, and leaves no process behind. */
+export async function startControlPlane(): Promise<ControlPlane> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'relay-outage-'))
+  const database = await createDatabase()
+  const postgres = await passageTo(database.url)
+  const temporal = await startTemporal(dataDir)
+  atEnd(async () => {
+    await endAllLocalRelays(dataDir)
+    await temporal.stop()
+    await database.drop()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+  const port = await freePort()
+  const env = {
+    ...shortTimes,
+    SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '10',
+    PORT: String(port),
+    DATABASE_URL: postgres.url,
+    TEMPORAL_ADDRESS: temporal.address,
+    SVC_DATA_DIR: dataDir,
+    SVC_JWT_SECRET: randomBytes(48).toString('base64'),
+    SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
+    OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+    SVC_OPERATOR_PASSWORD: operatorPassword,
+    SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
+    SVC_RATE_LIMITS: highLimits(),
+  }
+  const [api, worker] = [startProgram('api', env), startProgram('worker', env)]
+  const client = new Client(`http://127.0.0.1:${port}`)
+  await untilWell(client.url)
+  const history = async (sessionId: string) =>
+    (await client.get<History>(`/admin/sessions/${sessionId}`, { headers: operator })).body
+  return {
+    ...{ client, api, worker, postgres, temporal, history },
+    relays: () => relayProcesses(dataDir),
+    paidUser: () => paidUser(client),
+    untilState: (sessionId, state) =>
+      eventually(
+        () => history(sessionId),
+        ({ session }) => session?.state === state,
+        40,
+      ),
+  }
+}
+
+async function startTemporal(dataDir: string) {
+  const { embedded, searchPath, cacheDir } = readStackConfig()
+  const sources = { explicit: embedded.temporalCli, searchPath, dataDir, cacheDir, progress: () => {} }
+  const executable = await findTemporalCli(sources)
+  const [port, dir] = [await freePort(), join(dataDir, 'temporal')]
+  const start = () => startEmbeddedTemporal({ executable, dir, port, log: createLog('test', 'fatal') })
+  let running: EmbeddedTemporal = await start()
+  return {
+    address: running.address,
+    stop: () => running.stop(),
+    start: async () => {
+      running = await start()
+    },
+    deleteStore: () => rmSync(dir, { recursive: true, force: true }),
+  }
+}
+
+async function paidUser(client: Client) {
+  const user = await signUp(client)
+  await client.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid' }, { headers: operator })
+  const asking = { bearer: user.bearer, headers: { 'Idempotency-Key': randomUUID() } }
+  return {
+    start: () =>
+      client.post<OneSession>('/relay/start', {}, { ...asking, headers: { 'Idempotency-Key': randomUUID() } }),
+    stop: (immediate = true) => client.post<OneSession>('/relay/stop', { connection_id: 'default', immediate }, asking),
+  }
+}

@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type ControlPlane, startControlPlane } from '../support/control-plane.ts'
+import { untilWell } from '../support/programs.ts'
+import { eventually } from '../support/relays.ts'
+
+let plane: ControlPlane
+beforeAll(async () => {
+  plane = await startControlPlane()
+}, 90_000)
+
+describe('while Temporal is away', () => {
+  test('a start is accepted, and carried out when it is back', async () => {
+    const user = await plane.paidUser()
+    await plane.temporal.stop()
+    const { status, body } = await user.start()
+    expect(status).toBe(201)
+    const health = await fetch(`${plane.client.url}/health`)
+    expect(health.status).toBe(503)
+    await plane.temporal.start()
+    await plane.untilState(body.session.session_id, 'active')
+    expect(plane.relays()).toHaveLength(1)
+    await user.stop()
+    await plane.untilState(body.session.session_id, 'stopped')
+  }, 90_000)
+
+  test('a stop is accepted, and carried out when it is back', async () => {
+    const user = await plane.paidUser()
+    const { session } = (await user.start()).body
+    await plane.untilState(session.session_id, 'active')
+    await plane.temporal.stop()
+    const began = Date.now()
+    const { status, body } = await user.stop()
+    expect(status).toBe(200)
+    expect(body.session.state).toBe('active')
+    expect(Date.now() - began).toBeLessThan(4000)
+    await plane.temporal.start()
+    await plane.untilState(session.session_id, 'stopped')
+    await eventually(
+      () => plane.relays(),
+      (all) => all.length === 0,
+    )
+  }, 90_000)
+
+  test('a start that takes a stop back wins, whatever arrives first', async () => {
+    const user = await plane.paidUser()
+    const { session } = (await user.start()).body
+    await plane.untilState(session.session_id, 'active')
+    await plane.temporal.stop()
+    await user.stop()
+    const again = await user.start()
+    expect(again.body.session.session_id).toBe(session.session_id)
+    await plane.temporal.start()
+    await plane.untilState(session.session_id, 'active')
+    await sleep(6000)
+    expect(await plane.history(session.session_id)).toMatchObject({
+      session: { state: 'active' },
+      transitions: [{ to: 'active' }],
+    })
+    await user.stop()
+    await plane.untilState(session.session_id, 'stopped')
+  }, 90_000)
+})
+
+describe('when Temporal comes back without its histories', () => {
+  test('each live session gets a new workflow within a minute, one that was provisioning too', async () => {
+    const [streaming, starting] = [await plane.paidUser(), await plane.paidUser()]
+    const active = (await streaming.start()).body.session.session_id
+    await plane.untilState(active, 'active')
+    const provisioning = (await starting.start()).body.session.session_id
+    await eventually(
+      () => plane.history(provisioning),
+      ({ live }) => live !== null,
+    )
+    await plane.temporal.stop()
+    plane.temporal.deleteStore()
+    await plane.temporal.start()
+    await eventually(
+      () => plane.history(active),
+      ({ session, live }) => session.state === 'active' && live?.state === 'active',
+      60,
+    )
+    await plane.untilState(provisioning, 'active')
+    expect(plane.relays()).toHaveLength(2)
+    for (const user of [streaming, starting]) await user.stop()
+    await plane.untilState(active, 'stopped')
+    await plane.untilState(provisioning, 'stopped')
+  }, 120_000)
+
+  test('a live session gets a new actor as soon as it is needed, and its stop is carried out', async () => {
+    const user = await plane.paidUser()
+    const { session } = (await user.start()).body
+    await plane.untilState(session.session_id, 'active')
+    await plane.temporal.stop()
+    plane.temporal.deleteStore()
+    await plane.temporal.start()
+    await untilWell(plane.client.url)
+    await plane.worker.kill()
+    plane.worker.start()
+    expect((await user.stop()).status).toBe(200)
+    await plane.untilState(session.session_id, 'stopped')
+    await eventually(
+      () => plane.relays(),
+      (all) => all.length === 0,
+    )
+  }, 90_000)
+})
