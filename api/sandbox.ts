@@ -5,10 +5,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { hasOtherNews } from '../db/billing-events.ts'
-import { sandboxSubscriptionsOf } from '../db/sandbox-subscriptions.ts'
+import {
+  claimSandboxSubscription,
+  releaseSandboxSubscription,
+  sandboxSubscriptionsOf,
+} from '../db/sandbox-subscriptions.ts'
 import { BillingProviderError } from '../providers/billing/provider.ts'
 import { SandboxRefused } from '../providers/billing/sandbox.ts'
-import { outcomesFor, type SandboxSubscription, sandboxOutcomes } from '../providers/billing/sandbox-outcomes.ts'
+import {
+  outcomesFor,
+  type SandboxSubscription,
+  sandboxOutcomes,
+  versionOf,
+} from '../providers/billing/sandbox-outcomes.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
 import { timestamp } from './schemas.ts'
@@ -22,6 +31,8 @@ const SubscriptionView = z.object({
   period_end: timestamp.nullable(),
   /** What can happen to it now. */
   outcomes: z.array(z.enum(sandboxOutcomes)),
+  /** Another one after each change. */
+  version: z.string(),
 })
 
 const present = (one: SandboxSubscription): z.infer<typeof SubscriptionView> => ({
@@ -31,6 +42,7 @@ const present = (one: SandboxSubscription): z.infer<typeof SubscriptionView> => 
   status: one.status,
   period_end: one.periodEnd?.toISOString() ?? null,
   outcomes: outcomesFor(one),
+  version: versionOf(one),
 })
 
 export const list = route({
@@ -53,17 +65,21 @@ export const act = route({
   summary: 'Play what happens to a subscription at the sandbox. Answers once its webhook was taken',
   caller: 'user',
   params: z.object({ subscription_id: z.string().regex(/^sub_[\w-]{1,60}$/), outcome: z.enum(sandboxOutcomes) }),
-  body: z.object({ quantity: z.int().min(0).max(3).optional() }),
+  /** With the `version` that the caller saw, a request that is sent twice acts once, however late the second comes. */
+  body: z.object({ quantity: z.int().min(0).max(3).optional(), version: z.string().max(40).optional() }),
   answers: { 200: z.object({ subscription: SubscriptionView }) },
   refuses: ['not_found', 'invalid_transition', 'billing_provider_error'],
   handle: async ({ caller, params, body }, services) => {
     const sandbox = sandboxOf(services)
     const own = await sandboxSubscriptionsOf(services.sql, caller.userId)
     if (!own.some(({ id }) => id === params.subscription_id)) throw new Refusal('not_found')
-    try {
+    const play = async () => {
       const subscription = await sandbox.act(params.subscription_id, params.outcome, body)
       await judged(caller.userId, services)
       return ok({ subscription: present(subscription) })
+    }
+    try {
+      return body.version === undefined ? await oneAtATime(params.subscription_id, services, play) : await play()
     } catch (error) {
       if (error instanceof SandboxRefused) throw new Refusal('invalid_transition', error.message)
       if (error instanceof BillingProviderError) throw new Refusal('billing_provider_error', error.message)
@@ -71,6 +87,20 @@ export const act = route({
     }
   },
 })
+
+/**
+ * Requests without a version that arrive before the first of them is answered were sent without knowledge of its outcome:
+ * they are refused, because a payment that follows a payment is a renewal.
+ */
+async function oneAtATime<Result>(id: string, { sql }: Services, run: () => Promise<Result>): Promise<Result> {
+  if (!(await claimSandboxSubscription(sql, id)))
+    throw new Refusal('invalid_transition', 'Another change of this subscription is under way.')
+  try {
+    return await run()
+  } finally {
+    await releaseSandboxSubscription(sql, id)
+  }
+}
 
 /** How long an answer waits for the account's actor, which may be away: the webhook is kept all the same. */
 const actorMillisMax = 3000

@@ -44,6 +44,21 @@ export const createSandboxStore = (sql: Sql) => ({
     sql<SandboxSubscriptionRow[]>`select ${columns(sql)} from sandbox_subscriptions order by created_at, id`,
 })
 
+/** For a process that ends before it releases its claim. */
+const claimSeconds = 30
+
+/** False while another request that claimed the subscription has not released it. */
+export const claimSandboxSubscription = async (sql: Sql, id: string): Promise<boolean> => {
+  const { count } = await sql`
+    update sandbox_subscriptions set claimed_until = now() + make_interval(secs => ${claimSeconds})
+    where id = ${id} and (claimed_until is null or claimed_until < now())`
+  return count === 1
+}
+
+export const releaseSandboxSubscription = async (sql: Sql, id: string): Promise<void> => {
+  await sql`update sandbox_subscriptions set claimed_until = null where id = ${id}`
+}
+
 export const sandboxSubscriptionsOf = async (sql: Sql, userId: string): Promise<SandboxSubscriptionRow[]> =>
   sql<SandboxSubscriptionRow[]>`
     select ${columns(sql)} from sandbox_subscriptions where user_id = ${userId} order by created_at, id`

@@ -19,6 +19,9 @@ export interface SandboxSubscription {
   readonly updatedAt: Date
 }
 
+/** Names the subscription as it is now: each change gives it another one. */
+export const versionOf = ({ updatedAt }: SandboxSubscription): string => updatedAt.toISOString()
+
 export const sandboxOutcomes = ['pay', 'fail', 'recover', 'cancel', 'resume', 'refund', 'end'] as const
 export type SandboxOutcome = (typeof sandboxOutcomes)[number]
 

@@ -13,6 +13,7 @@ import {
   type SandboxOptions,
   type SandboxOutcome,
   type SandboxSubscription,
+  versionOf,
 } from './sandbox-outcomes.ts'
 import { isStandardWebhook, signStandardWebhook } from './signatures.ts'
 
@@ -37,8 +38,13 @@ export interface SandboxBilling {
    * answered with 200. Rejects with {@link SandboxRefused} when this can't happen to it now, and with
    * {@link BillingProviderError} when nobody took the webhook: the sandbox's side stays changed, for reconciliation.
    * @param options `quantity` of add-ons: paying an open one buys so many, paying an active one changes to so many.
+   *   `version`: refused unless the subscription still has it, so that a request that is sent twice acts once.
    */
-  act(subscriptionId: string, outcome: SandboxOutcome, options?: SandboxOptions): Promise<SandboxSubscription>
+  act(
+    subscriptionId: string,
+    outcome: SandboxOutcome,
+    options?: SandboxOptions & { readonly version?: string | undefined },
+  ): Promise<SandboxSubscription>
 }
 
 interface Needs {
@@ -70,6 +76,8 @@ export function createSandboxBilling(needs: Needs): SandboxBilling {
     act: async (id, outcome, options = {}) => {
       const seen = await store.find(id)
       if (!seen) throw new SandboxRefused('There is no such subscription.')
+      if (options.version !== undefined && options.version !== versionOf(seen))
+        throw new SandboxRefused('It has changed since this was asked for.')
       // Never the same time twice, so that its webhooks have an order whatever the clock does.
       const at = new Date(Math.max(Date.now(), seen.updatedAt.getTime() + 1))
       const done = outcomeOf(seen, outcome, at, `inv_${randomUUID()}`, options)

@@ -104,6 +104,79 @@ describe('what can happen to a subscription', () => {
   })
 })
 
+describe('five requests at once', () => {
+  const five = <Result>(send: () => Promise<Result>) => Promise.all(Array.from({ length: 5 }, send))
+  const refused = [409, 'invalid_transition']
+  const oneOfFive = [[200, undefined], ...Array.from({ length: 4 }, () => refused)]
+  const outcomes = (answers: readonly Parameters<typeof outcome>[0][]) => answers.map(outcome).sort()
+
+  test('pay an open subscription once', async () => {
+    const customer = await newCustomer(api)
+    const plan = await customer.order({ plan: 'paid' })
+    expect(outcomes(await five(() => customer.play(plan, 'pay')))).toEqual(oneOfFive)
+    expect(await eventsOf(customer)).toEqual(['subscription.activated'])
+    const [paid] = await customer.bought()
+    expect(Date.parse(paid?.period_end ?? '')).toBeLessThan(Date.now() + 32 * 86_400_000)
+  })
+
+  test.each([
+    ['pay', []],
+    ['fail', []],
+    ['recover', ['fail']],
+    ['cancel', []],
+    ['resume', ['cancel']],
+    ['refund', []],
+    ['end', []],
+  ] as const)('play %s once', async (what, before) => {
+    const customer = await newCustomer(api)
+    const plan = await customer.buy({ plan: 'paid' })
+    for (const step of before) await customer.play(plan, step)
+    const count = (await eventsOf(customer)).length
+    expect(outcomes(await five(() => customer.play(plan, what)))).toEqual(oneOfFive)
+    expect(await eventsOf(customer)).toHaveLength(count + 1)
+  })
+
+  test('change the number of add-ons once, and renew nothing', async () => {
+    const customer = await newCustomer(api)
+    const addons = await customer.buy({ addons: 1 })
+    const [bought] = await customer.bought()
+    expect(outcomes(await five(() => customer.play(addons, 'pay', { quantity: 3 })))).toEqual(oneOfFive)
+    expect(await eventsOf(customer)).toEqual(['subscription.activated', 'addon.updated'])
+    expect(await customer.bought()).toMatchObject([{ quantity: 3, period_end: bought?.period_end }])
+  })
+})
+
+describe('a request with the version of the subscription that it is meant for', () => {
+  const versionOf = async (customer: Customer) => (await customer.bought())[0]?.version
+
+  test('is refused once the subscription has changed, whenever it comes', async () => {
+    const customer = await newCustomer(api)
+    const plan = await customer.order({ plan: 'paid' })
+    const version = await versionOf(customer)
+    expect(outcome(await customer.play(plan, 'pay', { version }))).toEqual([200, undefined])
+    for (let count = 1; count <= 4; count += 1)
+      expect(outcome(await customer.play(plan, 'pay', { version }))).toEqual([409, 'invalid_transition'])
+    expect(await eventsOf(customer)).toEqual(['subscription.activated'])
+  })
+
+  test('is carried out on the subscription as it is now, and answers the next version', async () => {
+    const customer = await newCustomer(api)
+    const plan = await customer.buy({ plan: 'paid' })
+    const { body } = await customer.play(plan, 'pay', { version: await versionOf(customer) })
+    expect(body.subscription.version).toBe(await versionOf(customer))
+    expect((await customer.play(plan, 'cancel', { version: body.subscription.version })).status).toBe(200)
+  })
+
+  test.each(['', 'then', 7, null])('%j is the version of no subscription', async (version) => {
+    const customer = await newCustomer(api)
+    const plan = await customer.buy({ plan: 'paid' })
+    const answer = await customer.play(plan, 'cancel', { version })
+    expect(outcome(answer)[0]).toBeGreaterThanOrEqual(400)
+    expect(outcome(answer)[0]).toBeLessThan(500)
+    expect(await eventsOf(customer)).toEqual(['subscription.activated'])
+  })
+})
+
 describe('somebody else’s subscription', () => {
   test('is not listed, and can’t be told from one that there is not', async () => {
     const [owner, other] = [await newCustomer(api), await newCustomer(api)]

@@ -8,6 +8,7 @@ export interface SandboxView {
   readonly status: string
   readonly period_end: string | null
   readonly outcomes: readonly string[]
+  readonly version: string
 }
 
 export interface SubscriptionBody {

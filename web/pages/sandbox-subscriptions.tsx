@@ -12,6 +12,8 @@ export interface Subscription {
   readonly status: 'open' | 'active' | 'past_due' | 'cancelled' | 'ended'
   readonly period_end: string | null
   readonly outcomes: readonly Outcome[]
+  /** Goes along with each form: of two taps the second finds another version, and pays nothing twice. */
+  readonly version: string
 }
 
 interface Shown {
@@ -20,10 +22,6 @@ interface Shown {
 
 export const pathOf = ({ subscription_id: id }: Subscription, outcome: Outcome): string =>
   `/sandbox/subscriptions/${id}/${outcome}`
-
-/** How it was when a form was made. The second of two taps finds another one, and pays nothing twice. */
-export const seenOf = ({ status, quantity, period_end: end }: Subscription): string =>
-  [status, quantity, end ?? ''].join(' ')
 
 export const nameOf = ({ kind, quantity }: Subscription): string =>
   kind === 'plan' ? 'Paid plan' : addonsInWords(quantity)
@@ -67,7 +65,7 @@ export function SandboxSubscription({ one }: Shown) {
 
 const Play = ({ one, outcome }: Shown & { readonly outcome: Outcome }) => (
   <form method="post" action={pathOf(one, outcome)} data-once>
-    <input type="hidden" name="seen" value={seenOf(one)} />
+    <input type="hidden" name="version" value={one.version} />
     <button class={harms.includes(outcome) ? 'danger' : 'second'} type="submit">
       {says(one, outcome)}
       <span class="unseen"> ({nameOf(one)})</span>
@@ -96,7 +94,7 @@ const Change = ({ one }: Shown) => {
   const fieldId = `quantity-${one.subscription_id}`
   return (
     <form class="fields" method="post" action={pathOf(one, 'pay')}>
-      <input type="hidden" name="seen" value={seenOf(one)} />
+      <input type="hidden" name="version" value={one.version} />
       <div class="field">
         <label for={fieldId}>Another number of add-ons</label>
         <select id={fieldId} name="quantity">

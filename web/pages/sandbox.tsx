@@ -13,7 +13,6 @@ import {
   pathOf,
   SandboxSubscription,
   type Subscription,
-  seenOf,
 } from './sandbox-subscriptions.tsx'
 
 export const checkout: PageRoute = {
@@ -35,7 +34,7 @@ export const list: PageRoute = {
   handle: (visit) => listPage(visit),
 }
 
-/** Fields: `seen`, how it was; `quantity` of add-ons, where it changes; `from` the checkout. */
+/** Fields: the `version` of the subscription on the page; `quantity` of add-ons, where it changes; `from` the checkout. */
 export const act: PageRoute = {
   method: 'POST',
   path: '/sandbox/subscriptions/:subscription_id/:outcome',
@@ -46,11 +45,10 @@ export const act: PageRoute = {
     const one = (await subscriptionsOf(visit))?.find((known) => known.subscription_id === id)
     if (!one) return problemPage('not_found')
     const isCheckout = visit.form.get('from') === 'checkout'
-    if (visit.form.get('seen') !== seenOf(one))
-      return { goTo: isCheckout ? checkoutPathOf(one) : `${listPath}?done=changed` }
+    const version = visit.form.get('version') ?? ''
     const quantity = visit.form.get('quantity')
     const path = `/api/v1/billing/sandbox/subscriptions/${encodeURIComponent(id)}/${encodeURIComponent(outcome)}`
-    const answer = await visit.ask('POST', path, quantity === null ? {} : { quantity: Number(quantity) })
+    const answer = await visit.ask('POST', path, { version, ...(quantity !== null && { quantity: Number(quantity) }) })
     if (answer.status === 200)
       return {
         goTo: isCheckout ? '/account?done=bought' : `${listPath}?done=${quantity === null ? outcome : 'number'}`,
@@ -58,9 +56,15 @@ export const act: PageRoute = {
     // It has happened all the same: a page that could be sent again would make it happen twice.
     if (refusalOf(answer).code === 'billing_provider_error') return { goTo: `${listPath}?done=untold` }
     if (answer.status === 404) return problemPage('not_found')
+    if (answer.status === 409 && (await hasChanged(visit, id, version)))
+      return { goTo: isCheckout ? checkoutPathOf(one) : `${listPath}?done=changed` }
     return listPage(visit, answer)
   },
 }
+
+/** The api compares where it writes; asked afterwards, this says which of two reasons the refusal had. */
+const hasChanged = async (visit: Visit, id: string, version: string): Promise<boolean> =>
+  (await subscriptionsOf(visit))?.find((known) => known.subscription_id === id)?.version !== version
 
 const listPath = '/sandbox/subscriptions'
 const checkoutPathOf = ({ subscription_id: id }: Subscription): string => `/sandbox/checkout/${id}`
@@ -177,7 +181,7 @@ const Checkout = ({ one }: { readonly one: Subscription }) => (
     </dl>
     <form method="post" action={pathOf(one, 'pay')} data-once>
       <input type="hidden" name="from" value="checkout" />
-      <input type="hidden" name="seen" value={seenOf(one)} />
+      <input type="hidden" name="version" value={one.version} />
       <button class="wide" type="submit">
         Pay
       </button>

@@ -89,6 +89,26 @@ test('a form that is sent twice pays once', async () => {
   expect(await customer.bought()).toEqual([renewed])
 })
 
+test('five taps on Pay at once pay once, and the last answer says so', async () => {
+  const { customer, browser } = await newcomer()
+  const order = await customer.order({ plan: 'paid' })
+  const checkout = await browser.open(`/sandbox/checkout/${order}`)
+  const taps = Array.from({ length: 5 }, () => browser.submit(checkout, `${listPath}/${order}/pay`))
+  const pages = await Promise.all(taps)
+  const [paid] = await customer.bought()
+  expect(Date.parse(paid?.period_end ?? '')).toBeLessThan(Date.now() + 32 * 86_400_000)
+  expect(pages.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+  expect(pages.filter(({ path }) => path === '/account?done=bought')).toHaveLength(1)
+  expect(pages.filter(({ heading }) => heading === 'This was paid already')).toHaveLength(4)
+
+  const page = await browser.open(listPath)
+  await Promise.all(Array.from({ length: 5 }, () => browser.submit(page, `${listPath}/${order}/pay`)))
+  const days =
+    (Date.parse((await customer.bought())[0]?.period_end ?? '') - Date.parse(paid?.period_end ?? '')) / 86_400_000
+  expect(days).toBeGreaterThanOrEqual(28)
+  expect(days).toBeLessThanOrEqual(31)
+})
+
 test('what can’t happen to it as it is is refused with the reason', async () => {
   const { customer, browser } = await newcomer()
   const plan = await customer.buy({ plan: 'paid' })
