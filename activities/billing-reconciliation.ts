@@ -3,6 +3,7 @@
  * webhook may be lost for good; a list can't be.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { recordCustomers } from '../db/billing-customers.ts'
 import { keepEvent } from '../db/billing-events.ts'
 import type { Database } from '../db/connection.ts'
 import { newestFact, type OwnSubscription, ownSubscriptions } from '../db/subscriptions-listed.ts'
@@ -52,6 +53,7 @@ const batchRows = 500
  */
 export async function reconcile({ sql, provider, log, dryRun = false }: Needs): Promise<Reconciliation> {
   const listed = await provider.list()
+  if (!dryRun) await recordCustomers(sql, provider.name, listed.flatMap(customerOf))
   const { differences, unknown } = await compare(sql, provider.name, listed)
   const changes: Change[] = []
   let told = 0
@@ -72,6 +74,9 @@ export async function reconcile({ sql, provider, log, dryRun = false }: Needs): 
     log.warn({ provider: provider.name, subscriptions: unknown.slice(0, 20) }, 'nobody is known to have them')
   return { listed: listed.length, changes, applied, held, unknown }
 }
+
+const customerOf = ({ fact: { subscriptionId }, customerId }: ListedSubscription) =>
+  customerId === undefined ? [] : [{ subscriptionId, customerId }]
 
 interface Difference {
   readonly userId: string

@@ -1,5 +1,6 @@
 /** What the billing provider tells: kept before it is answered, taken by the account's actor behind the answer. */
 import { z } from 'zod'
+import { recordCustomers } from '../db/billing-customers.ts'
 import { type BillingEvent, keepEvent } from '../db/billing-events.ts'
 import { BillingProviderError, type BillingProviderName, type ParsedEvent } from '../providers/billing/provider.ts'
 import { Refusal } from './refusals.ts'
@@ -18,6 +19,8 @@ export const webhook = route({
     if (!provider.verify({ headers, body: bytes }, Date.now())) throw new Refusal('invalid_signature')
     const parsed = await provider.parse({ headers, body: bytes }).catch(tryAgain)
     const kept = await keepEvent(sql, inboxEvent(provider.name, parsed, bytes))
+    const customer = provider.customerIn({ headers, body: bytes })
+    if (customer && parsed.meaning === 'fact') await recordCustomers(sql, provider.name, [customer])
     const userId = kept?.status === 'pending' ? kept.userId : null
     if (userId !== null) deliveries.tell(() => subscriptions.tell(userId))
     return ok({ received: true })

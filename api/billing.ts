@@ -1,13 +1,16 @@
 /** Buying, and what was bought. Who has paid for what is the subscription actor's judgement; here it is only read. */
 import { z } from 'zod'
+import { subscriptionsOf } from '../db/billed-subscriptions.ts'
+import { customerOf } from '../db/billing-customers.ts'
 import { profileOf } from '../db/profiles.ts'
 import { type PlanRow, planOf } from '../db/subscriptions.ts'
 import type { CheckoutRequest } from '../providers/billing/provider.ts'
 import { BillingProviderError } from '../providers/billing/provider.ts'
+import { isForBrowsers, manageUrl } from './billing-portal.ts'
+import { presentSubscriptions, SubscriptionView } from './billing-subscriptions.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
 import { timestamp } from './schemas.ts'
-import type { Services } from './services.ts'
 
 const Wanted = z
   .object({ plan: z.literal('paid').optional(), addons: z.int().min(1).max(3).optional() })
@@ -24,7 +27,11 @@ export const checkout = route({
   refuses: ['already_subscribed', 'billing_provider_error'],
   handle: async ({ caller, body }, services) => {
     const { sql, config, billing, log } = services
-    const [plan, profile] = await Promise.all([planOf(sql, caller.userId), profileOf(sql, caller.userId)])
+    const [plan, profile, customerId] = await Promise.all([
+      planOf(sql, caller.userId),
+      profileOf(sql, caller.userId),
+      customerOf(sql, billing.provider.name, caller.userId),
+    ])
     if (!plan || !profile) throw new Refusal('unauthorized')
     const request = {
       userId: caller.userId,
@@ -32,6 +39,7 @@ export const checkout = route({
       // The page then says that it may take a moment. Nothing else is made of it: what counts is the webhook.
       returnUrl: `${config.siteUrl}/account?done=bought`,
       cancelUrl: `${config.siteUrl}/account`,
+      customerId,
       ...missing(plan, body),
     }
     try {
@@ -46,8 +54,7 @@ export const checkout = route({
 
 /** The address, where a browser may be sent there: over HTTPS, or to a page of our site. */
 function payPage(url: string, siteUrl: string): string {
-  if (!url.startsWith('https://') && !url.startsWith(`${siteUrl}/`))
-    throw new BillingProviderError('the checkout is at no address for browsers')
+  if (!isForBrowsers(url, siteUrl)) throw new BillingProviderError('the checkout is at no address for browsers')
   return url
 }
 
@@ -77,11 +84,16 @@ export const subscription = route({
       ends_at: timestamp.nullable(),
       grace_ends_at: timestamp.nullable(),
       manage_url: z.url().nullable(),
+      /** At the billing provider, those that have not ended. */
+      subscriptions: z.array(SubscriptionView),
     }),
   },
   refuses: [],
   handle: async ({ caller }, services) => {
-    const plan = await planOf(services.sql, caller.userId)
+    const [plan, subscriptions] = await Promise.all([
+      planOf(services.sql, caller.userId),
+      subscriptionsOf(services.sql, caller.userId, { isGoing: true }),
+    ])
     if (!plan) throw new Refusal('unauthorized')
     return ok({
       plan_tier: plan.planTier,
@@ -90,13 +102,10 @@ export const subscription = route({
       renews_at: plan.planStatus === 'active' && plan.endsAt === null ? textOf(plan.periodEnd) : null,
       ends_at: textOf(plan.endsAt),
       grace_ends_at: textOf(plan.graceEndsAt),
-      manage_url: plan.hasSubscriptions ? portalUrl(services) : null,
+      manage_url: plan.hasSubscriptions ? await manageUrl(caller.userId, services) : null,
+      subscriptions: presentSubscriptions(subscriptions, plan.planTier, services),
     })
   },
 })
 
 const textOf = (date: Date | null): string | null => date?.toISOString() ?? null
-
-/** Where people see their invoices, change how they pay, or cancel. */
-const portalUrl = ({ config, billing }: Services): string | null =>
-  billing.sandbox ? `${config.siteUrl}/sandbox/subscriptions` : (config.billing.portalUrl ?? null)

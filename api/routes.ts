@@ -6,6 +6,8 @@ import * as adminUsers from './admin-users.ts'
 import * as audit from './audit.ts'
 import * as authSessions from './auth-sessions.ts'
 import * as billing from './billing.ts'
+import * as billingPortal from './billing-portal.ts'
+import * as billingSubscriptions from './billing-subscriptions.ts'
 import * as billingWebhook from './billing-webhook.ts'
 import * as emailVerification from './email-verification.ts'
 import * as loginAttempts from './login-attempts.ts'
@@ -58,6 +60,8 @@ export const routes: readonly Route[] = [
   billing.checkout,
   billingWebhook.webhook,
   billing.subscription,
+  billingSubscriptions.cancel,
+  billingPortal.open,
   sandbox.list,
   sandbox.act,
 

@@ -37,6 +37,15 @@ create index auth_sessions_ended on auth_sessions (revoked_at) where revoked_at 
 create index auth_sessions_unused on auth_sessions (last_used_at) where revoked_at is null;
 create index auth_sessions_user on auth_sessions (user_id, created_at);
 
+create table billing_customers (
+  provider        text not null,
+  subscription_id text not null,
+  customer_id     text not null,
+  constraint billing_customers_pkey primary key (provider, subscription_id),
+  constraint billing_customers_customer_id_check check (length(customer_id) >= 1 and length(customer_id) <= 200),
+  constraint billing_customers_provider_check check (provider = any (array['sandbox', 'lemonsqueezy', 'stripe']))
+);
+
 create table billing_events (
   id              uuid        not null default gen_random_uuid(),
   seq             bigint      not null generated always as identity,
@@ -439,6 +448,8 @@ create table users (
   period_end            timestamptz,
   surplus_ends_at       timestamptz,
   entitlement_due_at    timestamptz,
+  addons_without_plan   integer     not null default 0,
+  billed_plans          integer     not null default 0,
   constraint users_pkey primary key (id),
   constraint users_stream_token_key unique (stream_token),
   constraint users_addons_check check (addons >= 0 and addons <= 3),
@@ -449,8 +460,11 @@ create table users (
   constraint users_stream_token_check check (stream_token ~ '^[A-Za-z0-9]{8}$')
 );
 
+create index users_addons_without_plan on users (id) include (addons_without_plan) where addons_without_plan > 0;
 create unique index users_email on users (lower(email));
 create index users_entitlement_due on users (entitlement_due_at) where entitlement_due_at is not null;
+create index users_plan on users (plan_tier, plan_status);
+create index users_two_plans on users (id) where billed_plans > 1;
 
 create table workers (
   id                    uuid             not null,

@@ -1,5 +1,6 @@
 /** What a subscription's actor writes: the account's entitlement, the relays that it ends, each subscription as it now is. */
 import { audit } from './audit.ts'
+import { type BilledForNothing, billedForNothing } from './billed-subscriptions.ts'
 import { hasOtherNews, markApplied } from './billing-events.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit } from './entitlements.ts'
@@ -80,12 +81,13 @@ interface LockedEntitlement {
   readonly plan_status: string
   readonly addons: number
   readonly surplus_ends_at: Date | null
+  readonly billed_plans: number
 }
 
 const lockEntitlement = async (tx: Sql, userId: string): Promise<LockedEntitlement | undefined> =>
   first(
     await tx<LockedEntitlement[]>`
-      select entitlement_version as version, plan_tier, plan_status, addons, surplus_ends_at
+      select entitlement_version as version, plan_tier, plan_status, addons, surplus_ends_at, billed_plans
       from users where id = ${userId} for no key update`,
   )
 
@@ -132,14 +134,17 @@ async function storeEntitlement(
   { userId, entitlement: now, at }: WriteRequest,
   surplusEndsAt: Date | null,
 ): Promise<void> {
+  const billed = billedForNothing(now.planTier, now.subscriptions)
   const dueAt = [dateOf(now.changesAt), surplusEndsAt].filter((one) => one !== null).sort((a, b) => +a - +b)[0] ?? null
   await tx`
     update users set
       plan_tier = ${now.planTier}, plan_status = ${now.planStatus}, addons = ${now.addons}, plan_until = ${dateOf(now.endsAt)},
       payment_grace_ends_at = ${dateOf(now.graceEndsAt)}, period_start = ${dateOf(now.periodStart)},
       period_end = ${dateOf(now.periodEnd)}, surplus_ends_at = ${surplusEndsAt}, entitlement_due_at = ${dueAt},
+      addons_without_plan = ${billed.addonsWithoutPlan}, billed_plans = ${billed.billedPlans},
       entitlement_version = entitlement_version + 1
     where id = ${userId}`
+  await auditBilledForNothing(tx, userId, before, now, billed)
   const hasChanged =
     before.plan_tier !== now.planTier || before.plan_status !== now.planStatus || before.addons !== now.addons
   if (!hasChanged) return
@@ -155,6 +160,21 @@ async function storeEntitlement(
       at: new Date(at).toISOString(),
     },
   })
+}
+
+/** Once each time: when the plan ends and its add-ons go on, and when a second plan is billed beside the first. */
+async function auditBilledForNothing(
+  tx: Sql,
+  userId: string,
+  before: LockedEntitlement,
+  now: EntitlementWrite,
+  { addonsWithoutPlan, billedPlans }: BilledForNothing,
+): Promise<void> {
+  const entry = { actor: 'system', userId } as const
+  if (before.plan_tier === 'paid' && now.planTier === 'free' && addonsWithoutPlan > 0)
+    await audit(tx, { ...entry, action: 'addons_billed_without_plan', detail: { addons: addonsWithoutPlan } })
+  if (before.billed_plans <= 1 && billedPlans > 1)
+    await audit(tx, { ...entry, action: 'plan_billed_twice', detail: { plans: billedPlans } })
 }
 
 /** In one statement, however many an account has come to have. */

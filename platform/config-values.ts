@@ -19,6 +19,8 @@ export const rateLimitDefaults = {
   manifest: 60,
   capacity: 60,
   checkout: 10,
+  /** Cancelling, and the way to the provider's page for payments. */
+  billing_manage: 10,
   operator: 5,
 } as const
 

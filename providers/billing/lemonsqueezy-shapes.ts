@@ -20,12 +20,24 @@ export const LemonSqueezySubscription = z.object({
   id: number,
   attributes: z.object({
     variant_id: number,
+    customer_id: number.nullish(),
     status: z.enum(Object.keys(actions) as [keyof typeof actions]),
     first_subscription_item: z.object({ quantity: z.int() }).nullish(),
     renews_at: timeText.nullish(),
     ends_at: timeText.nullish(),
     created_at: timeText,
     updated_at: timeText,
+  }),
+})
+
+/** A webhook about a subscription, as far as it tells whose it is. */
+export const LemonSqueezySubscriptionEvent = z.object({
+  data: z.object({ type: z.literal('subscriptions'), id: number, attributes: z.object({ customer_id: number }) }),
+})
+
+export const LemonSqueezyCustomer = z.object({
+  data: z.object({
+    attributes: z.object({ email: z.string().nullish(), urls: z.object({ customer_portal: z.url().nullish() }) }),
   }),
 })
 

@@ -1,22 +1,32 @@
 /** Lemon Squeezy, a merchant of record. Its library keeps its key in a global and asks without a bound; both are kept in here. */
-import { createCheckout, getSubscription, lemonSqueezySetup, listSubscriptions } from '@lemonsqueezy/lemonsqueezy.js'
+import {
+  cancelSubscription,
+  createCheckout,
+  getCustomer,
+  getSubscription,
+  lemonSqueezySetup,
+  listSubscriptions,
+} from '@lemonsqueezy/lemonsqueezy.js'
 import { z } from 'zod'
 import { asDocumented, callMillisMax, within } from './asking.ts'
 import { parseLemonSqueezyEvent } from './lemonsqueezy-events.ts'
 import {
   kindOfVariant,
   LemonSqueezyCheckout,
+  LemonSqueezyCustomer,
   LemonSqueezyPage,
   LemonSqueezySubscription,
+  LemonSqueezySubscriptionEvent,
   type LemonSqueezyVariants,
   snapshotOf,
 } from './lemonsqueezy-shapes.ts'
-import { listed } from './payload.ts'
+import { listed, readJson } from './payload.ts'
 import {
   type BillingProvider,
   BillingProviderError,
   type CheckoutRequest,
   type ListedSubscription,
+  type PortalRequest,
 } from './provider.ts'
 import { isLemonSqueezyWebhook } from './signatures.ts'
 
@@ -38,6 +48,8 @@ interface LibraryAnswer {
   readonly error: Error | null
 }
 
+const OneSubscription = z.object({ data: LemonSqueezySubscription })
+
 const says = 'lemonsqueezy'
 const pageSize = 100
 /** A million subscriptions: beyond it the list has no end. */
@@ -54,7 +66,7 @@ export function createLemonSqueezy(needs: Needs): BillingProvider {
   }
 
   const kindAtLemonSqueezy = async (subscriptionId: string) => {
-    const { data } = await ask(z.object({ data: LemonSqueezySubscription }), () => getSubscription(subscriptionId))
+    const { data } = await ask(OneSubscription, () => getSubscription(subscriptionId))
     return kindOfVariant(data.attributes.variant_id, needs)
   }
 
@@ -66,12 +78,44 @@ export function createLemonSqueezy(needs: Needs): BillingProvider {
         ...needs,
         kindOf: async (id) => (await needs.kindOf(id)) ?? (await kindAtLemonSqueezy(id)),
       }),
+    customerIn: ({ body }) => {
+      const { data: event } = LemonSqueezySubscriptionEvent.safeParse(readJson(body))
+      return event && { subscriptionId: event.data.id, customerId: event.data.attributes.customer_id }
+    },
     checkout: async (request) => {
       const { data } = await ask(LemonSqueezyCheckout, () => askForCheckout(needs, request))
       return data.attributes.url
     },
+    portal: (request) => portalOf(request, ask),
+    cancel: (id) => cancel(id, ask),
     list: () => listAll(needs, ask),
   }
+}
+
+/**
+ * Their customers are known by the address that was typed at the checkout, which may be another person's. So the page that
+ * opens without a sign-in is only for an account that has proved to own that address.
+ */
+async function portalOf({ customerId, verifiedEmail }: PortalRequest, ask: Ask): Promise<string | undefined> {
+  if (customerId === undefined || verifiedEmail === undefined) return undefined
+  const { data } = await ask(LemonSqueezyCustomer, () => getCustomer(encodeURIComponent(customerId)))
+  const { email, urls } = data.attributes
+  return email?.toLowerCase() === verifiedEmail.toLowerCase() ? (urls.customer_portal ?? undefined) : undefined
+}
+
+/** They don't document what becomes of a second cancellation: when one is refused, a look says whether anything is left to do. */
+async function cancel(subscriptionId: string, ask: Ask): Promise<void> {
+  const id = encodeURIComponent(subscriptionId)
+  let refusedWith: number | undefined
+  const { data } = await ask(OneSubscription, async () => {
+    const answer = await cancelSubscription(id)
+    if (!answer.error || answer.statusCode === null) return answer
+    refusedWith = answer.statusCode
+    return getSubscription(id)
+  })
+  const { status } = data.attributes
+  if (refusedWith !== undefined && status !== 'cancelled' && status !== 'expired')
+    throw new BillingProviderError(`${says} answered ${refusedWith}`)
 }
 
 const failureOf = ({ statusCode }: LibraryAnswer): string =>
@@ -117,5 +161,5 @@ function listedOf(
   // Their clock counts in seconds. This is how it stood at the end of that second, whatever was told of it before.
   const at = told.action === 'payment_failed' ? told.at : Math.floor(told.at / 1000) * 1000 + 999
   // Whose it is, only webhooks tell.
-  return [listed(null, { ...told, at })]
+  return [{ ...listed(null, { ...told, at }), customerId: subscription.attributes.customer_id ?? undefined }]
 }

@@ -1,6 +1,6 @@
 /**
- * A billing provider: who signed this, what does it say, where does one pay, and what does the provider itself believe.
- * Everything else about money is the subscription actor's (docs/billing.md).
+ * A billing provider: who signed this, what does it say, where does one pay, manage and cancel, and what does the provider
+ * itself believe. Everything else about money is the subscription actor's (docs/billing.md).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { BillingFact } from '../../platform/billing-fact.ts'
@@ -45,6 +45,23 @@ export interface CheckoutRequest {
   readonly returnUrl: string
   /** Where it leads those who leave without. */
   readonly cancelUrl: string
+  /** The provider's id of the customer who bought here before, so that cards and invoices stay together. */
+  readonly customerId?: string | undefined
+}
+
+export interface PortalRequest {
+  /** The provider's id of the customer, where it is known. */
+  readonly customerId: string | undefined
+  /** The account's address, if it is verified. */
+  readonly verifiedEmail: string | undefined
+  /** Where the provider leads people who are done. */
+  readonly returnUrl: string
+}
+
+/** The provider's own customer who has a subscription. */
+export interface SubscriptionCustomer {
+  readonly subscriptionId: string
+  readonly customerId: string
 }
 
 /** One subscription as the provider has it now, told as the fact that would make us believe the same. */
@@ -52,6 +69,7 @@ export interface ListedSubscription {
   readonly userRef: string | null
   /** Its `action` is one of activate, update_addon, cancelled, downgrade, payment_failed; its `key` follows from its content. */
   readonly fact: BillingFact
+  readonly customerId?: string | undefined
 }
 
 export interface BillingProvider {
@@ -60,8 +78,20 @@ export interface BillingProvider {
   verify(delivery: WebhookDelivery, now: number): boolean
   /** Reads a verified webhook. Rejects only with {@link BillingProviderError}, when the provider has to be asked for the rest. */
   parse(delivery: WebhookDelivery): Promise<ParsedEvent>
+  /** The customer whom a verified webhook about a subscription names. Never throws. */
+  customerIn(delivery: WebhookDelivery): SubscriptionCustomer | undefined
   /** The address of a page where a person pays. Rejects with {@link BillingProviderError}. */
   checkout(request: CheckoutRequest): Promise<string>
+  /**
+   * The address of a page where this customer, and nobody else, manages payments. It is a secret, and soon expires.
+   * Nothing when the provider has no such page for them. Rejects with {@link BillingProviderError}.
+   */
+  portal(request: PortalRequest): Promise<string | undefined>
+  /**
+   * Ends a subscription: with the period that is paid, or at once and without further tries to collect when a payment is
+   * outstanding. Does nothing to one that has ended or is going to. Rejects with {@link BillingProviderError}.
+   */
+  cancel(subscriptionId: string): Promise<void>
   /** All subscriptions, or none: rejects with {@link BillingProviderError} rather than answer a part of the list. */
   list(): Promise<ListedSubscription[]>
 }

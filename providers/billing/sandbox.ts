@@ -69,23 +69,40 @@ export function createSandboxBilling(needs: Needs): SandboxBilling {
       await store.open({ id, userId, kind, quantity, ...bare, createdAt: at, updatedAt: at })
       return `${siteUrl}/sandbox/checkout/${id}`
     },
+    // Its customers are the accounts themselves, and it has one page for all that they bought.
+    customerIn: () => undefined,
+    portal: async () => `${siteUrl}/sandbox/subscriptions`,
+    cancel: (id) => cancel(id, store, act),
     list: async () => (await store.all()).flatMap(listedOf),
   }
-  return {
-    provider,
-    act: async (id, outcome, options = {}) => {
-      const seen = await store.find(id)
-      if (!seen) throw new SandboxRefused('There is no such subscription.')
-      if (options.version !== undefined && options.version !== versionOf(seen))
-        throw new SandboxRefused('It has changed since this was asked for.')
-      // Never the same time twice, so that its webhooks have an order whatever the clock does.
-      const at = new Date(Math.max(Date.now(), seen.updatedAt.getTime() + 1))
-      const done = outcomeOf(seen, outcome, at, `inv_${randomUUID()}`, options)
-      if (!done) throw new SandboxRefused(`This can't happen to a subscription that is ${seen.status}.`)
-      if (!(await store.save(done.next, seen.updatedAt))) throw new SandboxRefused('It has just changed.')
-      await send(needs, bodyOf(done))
-      return done.next
-    },
+  const act: SandboxBilling['act'] = async (id, outcome, options = {}) => {
+    const seen = await store.find(id)
+    if (!seen) throw new SandboxRefused('There is no such subscription.')
+    if (options.version !== undefined && options.version !== versionOf(seen))
+      throw new SandboxRefused('It has changed since this was asked for.')
+    // Never the same time twice, so that its webhooks have an order whatever the clock does.
+    const at = new Date(Math.max(Date.now(), seen.updatedAt.getTime() + 1))
+    const done = outcomeOf(seen, outcome, at, `inv_${randomUUID()}`, options)
+    if (!done) throw new SandboxRefused(`This can't happen to a subscription that is ${seen.status}.`)
+    if (!(await store.save(done.next, seen.updatedAt))) throw new SandboxRefused('It has just changed.')
+    await send(needs, bodyOf(done))
+    return done.next
+  }
+  return { provider, act }
+}
+
+/** As Stripe does it: one with an outstanding payment is ended at once. */
+async function cancel(id: string, store: SandboxStore, act: SandboxBilling['act']): Promise<void> {
+  const seen = await store.find(id)
+  if (!seen) throw new BillingProviderError('the sandbox has no such subscription')
+  if (seen.status === 'cancelled' || seen.status === 'ended') return
+  try {
+    await act(id, seen.status === 'past_due' ? 'end' : 'cancel', { version: versionOf(seen) })
+  } catch (error) {
+    // Of several requests at once one cancels it, and the others find it done.
+    if (!(error instanceof SandboxRefused)) throw error
+    const { status } = (await store.find(id)) ?? {}
+    if (status !== 'cancelled' && status !== 'ended') throw new BillingProviderError(`the sandbox: ${error.message}`)
   }
 }
 

@@ -19,6 +19,7 @@ export const StripeSubscription = z.object({
   cancel_at: timeSeconds.nullish(),
   cancel_at_period_end: z.boolean().nullish(),
   canceled_at: timeSeconds.nullish(),
+  customer: reference.nullish(),
   latest_invoice: reference.nullish(),
   items: z.object({
     data: z
@@ -32,6 +33,12 @@ export const StripeSubscription = z.object({
       )
       .min(1),
   }),
+})
+
+/** An event about a subscription, as far as it tells whose it is. */
+export const StripeSubscriptionEvent = z.object({
+  type: z.string().startsWith('customer.subscription.'),
+  data: z.object({ object: z.object({ id, customer: reference }) }),
 })
 
 /** The same as it is in their list, where we ask for its invoice too. */

@@ -2,7 +2,7 @@
 import Stripe from 'stripe'
 import { z } from 'zod'
 import { asDocumented, callMillisMax, within } from './asking.ts'
-import { listed } from './payload.ts'
+import { listed, readJson } from './payload.ts'
 import {
   type BillingProvider,
   BillingProviderError,
@@ -17,6 +17,7 @@ import {
   StripeListedSubscription,
   type StripePrices,
   StripeSubscription,
+  StripeSubscriptionEvent,
   stripeActionOf,
   stripeSnapshotOf,
   userOf,
@@ -42,7 +43,7 @@ const pageSize = 100
 const pagesMax = 10_000
 
 const InvoicePayments = z.object({ data: z.array(z.object({ invoice: StripeInvoice })) })
-const CheckoutSession = z.object({ url: z.url() })
+const Session = z.object({ url: z.url() })
 const Page = z.object({ data: z.array(StripeListedSubscription), has_more: z.boolean() })
 
 export function createStripe(needs: Needs): BillingProvider {
@@ -70,13 +71,50 @@ export function createStripe(needs: Needs): BillingProvider {
     name: 'stripe',
     verify: (delivery, now) => isStripeWebhook(delivery, needs.secrets, now),
     parse: (delivery) => parseStripeEvent(delivery, { ...needs, answers }),
-    checkout: async (request) => {
-      const { url } = await ask(CheckoutSession, (it) => it.checkout.sessions.create(checkoutOf(needs, request)))
-      return url
+    customerIn: ({ body }) => {
+      const { data: event } = StripeSubscriptionEvent.safeParse(readJson(body))
+      return event && { subscriptionId: event.data.object.id, customerId: event.data.object.customer }
+    },
+    checkout: async (request) => (await ask(Session, (it) => openCheckout(it, needs, request))).url,
+    portal: async ({ customerId: customer, returnUrl: return_url }) =>
+      customer === undefined
+        ? undefined
+        : (await ask(Session, (it) => it.billingPortal.sessions.create({ customer, return_url }))).url,
+    cancel: async (id) => {
+      await ask(StripeSubscription, (it) => cancelSubscription(it, id))
     },
     list: () => listAll(needs, ask),
   }
 }
+
+/** A customer who was deleted in the dashboard, or is of the other mode, is one without a history here. */
+function openCheckout(stripe: Stripe, prices: StripePrices, request: CheckoutRequest) {
+  const open = (asked: CheckoutRequest) => stripe.checkout.sessions.create(checkoutOf(prices, asked))
+  return open(request).catch((error: unknown) => {
+    if (request.customerId === undefined || !isMissing(error, 'customer')) throw error
+    return open({ ...request, customerId: undefined })
+  })
+}
+
+/**
+ * Looks first, because Stripe refuses to cancel twice. One with an outstanding payment is ended at once: only then does
+ * Stripe stop trying to collect it.
+ */
+async function cancelSubscription(stripe: Stripe, id: string): Promise<Stripe.Subscription> {
+  const found = await stripe.subscriptions.retrieve(id)
+  if (found.status === 'canceled' || found.status === 'incomplete_expired') return found
+  if (found.status !== 'active' && found.status !== 'trialing')
+    return stripe.subscriptions.cancel(id).catch((error: unknown) => {
+      // Another request ended it after the look.
+      if (isMissing(error, 'id')) return found
+      throw error
+    })
+  if (found.cancel_at_period_end || found.cancel_at !== null) return found
+  return stripe.subscriptions.update(id, { cancel_at_period_end: true })
+}
+
+const isMissing = (error: unknown, param: 'customer' | 'id'): boolean =>
+  error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing' && error.param === param
 
 function placeOf(apiUrl: string | undefined): Stripe.StripeConfig {
   if (apiUrl === undefined) return {}
@@ -91,12 +129,13 @@ function failureOf(error: unknown): string {
 
 const checkoutOf = (
   { planPriceId, addonPriceId }: StripePrices,
-  { userId, email, kind, quantity, returnUrl, cancelUrl }: CheckoutRequest,
+  { userId, email, kind, quantity, returnUrl, cancelUrl, customerId }: CheckoutRequest,
 ): Stripe.Checkout.SessionCreateParams => ({
   mode: 'subscription',
   line_items: [{ price: kind === 'plan' ? planPriceId : addonPriceId, quantity: kind === 'plan' ? 1 : quantity }],
   client_reference_id: userId,
-  ...(email !== null && { customer_email: email }),
+  // Stripe takes one of the two.
+  ...(customerId !== undefined ? { customer: customerId } : email !== null && { customer_email: email }),
   subscription_data: { metadata: { user_id: userId, kind } },
   success_url: returnUrl,
   cancel_url: cancelUrl,
@@ -136,15 +175,14 @@ function listedOf(
   if (!kind || !action || action === 'ignored') return []
   const told = stripeSnapshotOf({ ...subscription, latest_invoice: invoice?.id }, kind, action, prices)
   const failed = action === 'payment_failed' ? invoice : undefined
-  return [
-    listed(userOf(metadata), {
-      ...told,
-      provider: 'stripe',
-      subscriptionId,
-      kind,
-      // The grace counts from when the money was asked for, not from when we learned that it did not come.
-      at: failed?.status_transitions?.finalized_at ?? failed?.created ?? now,
-      ...(failed?.status === 'open' && { invoiceId: failed.id }),
-    }),
-  ]
+  const entry = listed(userOf(metadata), {
+    ...told,
+    provider: 'stripe',
+    subscriptionId,
+    kind,
+    // The grace counts from when the money was asked for, not from when we learned that it did not come.
+    at: failed?.status_transitions?.finalized_at ?? failed?.created ?? now,
+    ...(failed?.status === 'open' && { invoiceId: failed.id }),
+  })
+  return [{ ...entry, customerId: subscription.customer ?? undefined }]
 }

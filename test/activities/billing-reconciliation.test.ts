@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { reconcile } from '../../activities/billing-reconciliation.ts'
 import { billingReconciliationJobs } from '../../activities/billing-reconciliation-jobs.ts'
 import { reportOf } from '../../activities/reconciliation-report.ts'
+import { customerOf } from '../../db/billing-customers.ts'
 import type { BillingFact } from '../../platform/billing-fact.ts'
 import { createLog } from '../../platform/log.ts'
 import { listed } from '../../providers/billing/payload.ts'
@@ -63,6 +64,20 @@ const everything = async () => [
   await sql`select * from billing_events order by seq`,
   await sql`select * from subscriptions`,
 ]
+
+test('the customers that the list names are recorded, the last one of each subscription, and none in a dry run', async () => {
+  const userId = await newAccount(sql)
+  const many = Array.from({ length: 1200 }, (_, index) => ({ ...inList(null), customerId: `cus_${index}` }))
+  const one = { ...inList(userId), customerId: 'cus_before' }
+  await believe(userId, one, { status: 'active' })
+  await round([one], { dryRun: true })
+  expect(await customerOf(sql, 'stripe', userId)).toBeUndefined()
+  await round([...many, one, inList(null)])
+  await round([{ ...one, customerId: 'cus_now' }])
+  expect(await customerOf(sql, 'stripe', userId)).toBe('cus_now')
+  const [counted] = await sql`select count(*)::int as rows from billing_customers where customer_id like 'cus_%'`
+  expect(counted).toEqual({ rows: many.length + 1 })
+})
 
 test('a subscription that no webhook told of becomes an event for its account, as if the provider had sent it', async () => {
   const userId = await newAccount(sql)

@@ -126,7 +126,10 @@ describe('the subscription', () => {
     ends_at: null,
     grace_ends_at: null,
     manage_url: null,
+    subscriptions: [],
   }
+  /** One of the plan, in a list of its own. */
+  const only = (subscription_id: string) => [expect.objectContaining({ subscription_id, kind: 'plan' })]
   const manageUrl = `${siteUrl}/sandbox/subscriptions`
 
   test('of who never bought anything is empty, and managed nowhere', async () => {
@@ -134,14 +137,15 @@ describe('the subscription', () => {
   })
 
   test('that is paid renews at the end of its period', async () => {
-    const { customer } = await customerWithPlan()
-    const [plan] = await customer.bought()
+    const { customer, plan } = await customerWithPlan()
+    const [bought] = await customer.bought()
     expect(await customer.subscription()).toEqual({
       ...nothing,
       plan_tier: 'paid',
       plan_status: 'active',
-      renews_at: plan?.period_end,
+      renews_at: bought?.period_end,
       manage_url: manageUrl,
+      subscriptions: only(plan),
     })
   })
 
@@ -159,6 +163,7 @@ describe('the subscription', () => {
       plan_status: 'past_due',
       grace_ends_at: expect.any(String),
       manage_url: manageUrl,
+      subscriptions: only(plan),
     })
     await customer.play(plan, 'fail')
     expect(await customer.subscription()).toEqual(failed)
@@ -176,6 +181,7 @@ describe('the subscription', () => {
       plan_status: 'cancelled',
       ends_at: periodEnd,
       manage_url: manageUrl,
+      subscriptions: only(plan),
     })
   })
 

@@ -102,6 +102,65 @@ export async function startLemonSqueezy(): Promise<BillingApi> {
   return api
 }
 
+export const aCustomer = (id: string, attributes: Attributes = {}) => ({
+  type: 'customers',
+  id,
+  attributes: {
+    store_id: 42,
+    name: 'John Doe',
+    email: 'johndoe@example.com',
+    status: 'subscribed',
+    urls: {
+      customer_portal: `https://my-store.lemonsqueezy.com/billing?expires=1798761600&user=${id}&signature=of-customer-${id}`,
+    },
+    ...attributes,
+  },
+})
+
+interface StoreRequest {
+  readonly method: string
+  readonly path: string
+}
+
+const notFound = {
+  status: 404,
+  json: { errors: [{ status: '404', title: 'Not Found', detail: 'The related resource does not exist.' }] },
+}
+
+export interface LemonSqueezyStore {
+  /** By id, as they are now. */
+  readonly subscriptions: Map<string, ReturnType<typeof aSubscription>>
+  answer(request: StoreRequest): { readonly status?: number; readonly json: unknown } | undefined
+}
+
+/** A store that changes as it is asked to. What becomes of a second cancellation isn't documented: here it is refused. */
+export function lemonSqueezyStore(
+  bought: readonly ReturnType<typeof aSubscription>[],
+  customers: readonly ReturnType<typeof aCustomer>[] = [],
+): LemonSqueezyStore {
+  const subscriptions = new Map(bought.map((one) => [one.id, one]))
+  return {
+    subscriptions,
+    answer: ({ method, path }) => {
+      const [, kind, id = ''] = /^\/v1\/(subscriptions|customers)\/(\w+)$/.exec(path) ?? []
+      if (kind === 'customers') {
+        const customer = customers.find((one) => one.id === id)
+        return customer ? { json: { data: customer } } : notFound
+      }
+      const known = subscriptions.get(id)
+      if (!known) return notFound
+      if (method === 'GET') return { json: { data: known } }
+      if (method !== 'DELETE') return undefined
+      if (known.attributes.status === 'cancelled' || known.attributes.status === 'expired')
+        return { status: 422, json: { errors: [{ status: '422', title: 'Unprocessable Entity' }] } }
+      const attributes = { status: 'cancelled', cancelled: true, ends_at: known.attributes.renews_at }
+      const changed = aSubscription(id, { ...known.attributes, ...attributes })
+      subscriptions.set(id, changed)
+      return { json: { data: changed } }
+    },
+  }
+}
+
 /** Answers lists of these in pages of the given size. */
 export function lists(subscriptions: readonly { readonly id: string }[], size: number, total = subscriptions.length) {
   return ({ path, query }: { readonly path: string; readonly query: URLSearchParams }) => {

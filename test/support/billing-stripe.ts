@@ -134,6 +134,71 @@ export function signedByStripe(payload: string): WebhookDelivery {
   return { headers: { 'stripe-signature': header }, body: Buffer.from(payload) }
 }
 
+interface StripeRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly body: string
+}
+
+/** A refusal as Stripe words it. */
+const refusal = (status: number, message: string, more: Attributes = {}) => ({
+  status,
+  json: { error: { type: 'invalid_request_error', message, ...more } },
+})
+
+const missing = (status: number, what: string, id: string | null, param: string) =>
+  refusal(status, `No such ${what}: '${id}'`, { code: 'resource_missing', param })
+
+export interface StripeAccount {
+  /** By id, as they are now. */
+  readonly subscriptions: Map<string, ReturnType<typeof aStripeSubscription>>
+  readonly customers: Set<string>
+  answer(request: StripeRequest): { readonly status?: number; readonly json: unknown } | undefined
+}
+
+/** An account that changes as it is asked to, and refuses what Stripe refuses. */
+export function stripeAccount(...bought: readonly ReturnType<typeof aStripeSubscription>[]): StripeAccount {
+  const subscriptions = new Map(bought.map((one) => [one.id, one]))
+  const customers = new Set(bought.map(({ customer }) => customer))
+
+  const changeOne = (method: string, id: string, fields: URLSearchParams) => {
+    const known = subscriptions.get(id)
+    if (!known) return missing(404, 'subscription', id, 'id')
+    if (method === 'GET') return { json: known }
+    const hasEnded = known.status === 'canceled'
+    if (method === 'DELETE' && hasEnded) return missing(404, 'subscription', id, 'id')
+    if (hasEnded) return refusal(400, 'A canceled subscription can only update its cancellation_details and metadata.')
+    const changed =
+      method === 'DELETE'
+        ? { ...known, status: 'canceled' }
+        : { ...known, cancel_at_period_end: fields.get('cancel_at_period_end') === 'true' }
+    subscriptions.set(id, changed)
+    return { json: changed }
+  }
+
+  const openSession = (path: string, fields: URLSearchParams) => {
+    const customer = fields.get('customer')
+    if (customer !== null && fields.has('customer_email'))
+      return refusal(400, 'You may only specify one of these parameters: customer, customer_email.')
+    if (customer !== null && !customers.has(customer)) return missing(400, 'customer', customer, 'customer')
+    const object = path === '/v1/checkout/sessions' ? 'checkout.session' : 'billing_portal.session'
+    return { json: { id: 'session_1', object, customer, url: `https://stripe.example/${object}/${customer ?? 'new'}` } }
+  }
+
+  return {
+    subscriptions,
+    customers,
+    answer: (request) => {
+      const fields = new URLSearchParams(request.body)
+      const [, id] = /^\/v1\/subscriptions\/(\w+)$/.exec(request.path) ?? []
+      if (id !== undefined) return changeOne(request.method, id, fields)
+      if (/^\/v1\/(checkout|billing_portal)\/sessions$/.test(request.path)) return openSession(request.path, fields)
+      return listsOfStripe([...subscriptions.values()])(request)
+    },
+  }
+}
+
 /** Answers lists of these in pages as they ask for them. */
 export function listsOfStripe(subscriptions: readonly { readonly id: string }[]) {
   return ({ path, query }: { readonly path: string; readonly query: URLSearchParams }) => {

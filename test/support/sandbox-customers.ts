@@ -11,6 +11,19 @@ export interface SandboxView {
   readonly version: string
 }
 
+/** One subscription as its owner sees it. */
+export interface OwnSubscription {
+  readonly subscription_id: string
+  readonly kind: 'plan' | 'addon'
+  readonly status: string
+  readonly quantity: number
+  readonly renews_at: string | null
+  readonly ends_at: string | null
+  readonly billed_without_plan: boolean
+  readonly billed_twice: boolean
+  readonly can_cancel: boolean
+}
+
 export interface SubscriptionBody {
   readonly plan_tier: string
   readonly plan_status: string
@@ -19,6 +32,7 @@ export interface SubscriptionBody {
   readonly ends_at: string | null
   readonly grace_ends_at: string | null
   readonly manage_url: string | null
+  readonly subscriptions: readonly OwnSubscription[]
 }
 
 type Wanted = { readonly plan: 'paid' } | { readonly addons: number }

@@ -1,11 +1,13 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createLemonSqueezy } from '../../../providers/billing/lemonsqueezy.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import {
+  aCustomer,
   aDelivery,
   anInvoice,
   aSubscription,
   lemonSqueezyConfig,
+  lemonSqueezyStore,
   lists,
   startLemonSqueezy,
 } from '../../support/billing-lemonsqueezy.ts'
@@ -23,6 +25,8 @@ const request = {
   returnUrl: 'https://site.example/account?done=bought',
   cancelUrl: 'https://site.example/account',
 } as const
+
+const owner = { verifiedEmail: 'johndoe@example.com', returnUrl: request.returnUrl }
 
 const asJson = (body: string | undefined) => JSON.parse(body ?? '') as Record<'data', Record<string, never>>
 
@@ -70,12 +74,76 @@ test.each([
 ] as const)('when it answers with %s, each question fails within its time, in a few words', async (how, words) => {
   api.break(how)
   const asked = how === 'nothing' ? impatient : provider
-  for (const ask of [() => asked.checkout(request), () => asked.list()]) {
+  const portal = () => asked.portal({ ...owner, customerId: '5' })
+  for (const ask of [() => asked.checkout(request), () => asked.list(), portal, () => asked.cancel('7')]) {
     const failure = await ask().catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(BillingProviderError)
     expect((failure as Error).message).toBe(words)
   }
   api.break()
+})
+
+describe('the customer', () => {
+  test.each(['subscription_created', 'subscription_updated', 'subscription_expired'])('is named by %s', (event) => {
+    const delivery = aDelivery(event, aSubscription('7', { customer_id: 5 }), 'user-1')
+    expect(provider.customerIn(delivery)).toEqual({ subscriptionId: '7', customerId: '5' })
+  })
+
+  test.each([
+    ['an invoice', aDelivery('subscription_payment_success', anInvoice('901'))],
+    ['a subscription without one', aDelivery('subscription_updated', aSubscription('7', { customer_id: null }))],
+    ['no JSON', { headers: {}, body: Buffer.from('{') }],
+  ])('is not taken from %s', (_what, delivery) => {
+    expect(provider.customerIn(delivery)).toBeUndefined()
+  })
+
+  test('stands in the list', async () => {
+    api.answer = lists([aSubscription('7', { customer_id: 5 })], 100)
+    expect((await provider.list())[0]?.customerId).toBe('5')
+  })
+
+  test('gets a portal that is signed for them, whatever the case of the address', async () => {
+    api.answer = lemonSqueezyStore([], [aCustomer('5')]).answer
+    const url = await provider.portal({ ...owner, customerId: '5', verifiedEmail: 'JohnDoe@Example.com' })
+    expect(url).toBe('https://my-store.lemonsqueezy.com/billing?expires=1798761600&user=5&signature=of-customer-5')
+  })
+
+  test('gets no signed portal under an address that is not proved to be the account’s own', async () => {
+    api.answer = lemonSqueezyStore([], [aCustomer('5'), aCustomer('6', { urls: { customer_portal: null } })]).answer
+    const others = [
+      { ...owner, customerId: '5', verifiedEmail: 'another@example.com' },
+      { ...owner, customerId: '5', verifiedEmail: undefined },
+      { ...owner, customerId: undefined },
+      { ...owner, customerId: '6' },
+    ]
+    for (const asked of others) expect(await provider.portal(asked)).toBeUndefined()
+  })
+})
+
+describe('cancelling', () => {
+  test('lets a subscription end with its period, and twice changes nothing more', async () => {
+    const store = lemonSqueezyStore([aSubscription('7')])
+    api.answer = store.answer
+    for (const _time of [1, 2]) {
+      await provider.cancel('7')
+      expect(store.subscriptions.get('7')?.attributes).toMatchObject({
+        status: 'cancelled',
+        ends_at: expect.any(String),
+      })
+    }
+  })
+
+  test('does nothing to a subscription that has expired', async () => {
+    api.answer = lemonSqueezyStore([aSubscription('7', { status: 'expired' })]).answer
+    await provider.cancel('7')
+  })
+
+  test('fails when it is refused and the subscription goes on', async () => {
+    const store = lemonSqueezyStore([aSubscription('7')])
+    api.answer = (asked) => (asked.method === 'DELETE' ? { status: 422, json: { errors: [] } } : store.answer(asked))
+    await expect(provider.cancel('7')).rejects.toThrow('lemonsqueezy answered 422')
+    await expect(provider.cancel('8')).rejects.toThrow(BillingProviderError)
+  })
 })
 
 test('an answer without an address is no checkout', async () => {

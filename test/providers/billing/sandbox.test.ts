@@ -200,6 +200,27 @@ test('time goes on at a subscription whose last change lies ahead, as after a cl
 })
 
 test.each([
+  [['pay'], 'cancelled', 'cancelled'],
+  [['pay', 'fail'], 'ended', 'downgrade'],
+] as const)(
+  'cancelling after %j makes it %s, tells so by a webhook, and can be repeated',
+  async (before, status, action) => {
+    const { id } = await after(before)
+    const from = received.length
+    await Promise.all([1, 2, 3, 4, 5].map(() => provider.cancel(id)))
+    await provider.cancel(id)
+    expect((await store.find(id))?.status).toBe(status)
+    expect(received.slice(from).map(({ fact }) => [fact?.subscriptionId, fact?.action])).toEqual([[id, action]])
+  },
+)
+
+test('what the sandbox does not have can’t be cancelled there', async () => {
+  await expect(provider.cancel('sub_none')).rejects.toThrow(BillingProviderError)
+  const { id } = await opened()
+  await expect(provider.cancel(id)).rejects.toThrow(BillingProviderError)
+})
+
+test.each([
   ['2026-01-31T10:00:00.000Z', '2026-02-28T10:00:00.000Z'],
   ['2026-12-31T10:00:00.000Z', '2027-01-31T10:00:00.000Z'],
   ['2028-01-30T10:00:00.000Z', '2028-02-29T10:00:00.000Z'],

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { createStripe } from '../../../providers/billing/stripe.ts'
 import { startBillingApi } from '../../support/billing-api.ts'
@@ -9,6 +9,7 @@ import {
   aStripeSubscription,
   listsOfStripe,
   periodOfMarch,
+  stripeAccount,
   stripeConfig,
 } from '../../support/billing-stripe.ts'
 
@@ -52,6 +53,131 @@ test('a checkout leaves our mark on the subscription', async () => {
   expect(addon.has('customer_email')).toBe(false)
 })
 
+describe('a checkout of somebody who bought here before', () => {
+  test('is for the same customer, so that cards and invoices stay together', async () => {
+    api.answer = stripeAccount(aStripeSubscription('sub_1', { customer: 'cus_7' })).answer
+    expect(await provider.checkout({ ...request, customerId: 'cus_7' })).toContain('cus_7')
+    const asked = new URLSearchParams(api.requests.at(-1)?.body)
+    expect([asked.get('customer'), asked.get('customer_email')]).toEqual(['cus_7', null])
+  })
+
+  test('is for a new customer when the old one was deleted', async () => {
+    api.answer = stripeAccount().answer
+    expect(await provider.checkout({ ...request, customerId: 'cus_deleted' })).toContain('new')
+    expect(new URLSearchParams(api.requests.at(-1)?.body).get('customer_email')).toBe('a@example.com')
+  })
+
+  test('fails once when something else than the customer is missing', async () => {
+    const error = { type: 'invalid_request_error', code: 'resource_missing', param: 'line_items[0][price]' }
+    api.answer = () => ({ status: 400, json: { error } })
+    const from = api.requests.length
+    await expect(provider.checkout({ ...request, customerId: 'cus_7' })).rejects.toThrow(BillingProviderError)
+    expect(api.requests.length).toBe(from + 1)
+  })
+})
+
+describe('the customer', () => {
+  test.each(['created', 'updated', 'deleted', 'paused', 'resumed'])(
+    'is named by a webhook of a subscription %s',
+    (what) => {
+      const subscription = aStripeSubscription('sub_1', { customer: 'cus_7' })
+      const delivery = aStripeDelivery(`customer.subscription.${what}`, subscription)
+      expect(provider.customerIn(delivery)).toEqual({ subscriptionId: 'sub_1', customerId: 'cus_7' })
+    },
+  )
+
+  test('is named as an object too', () => {
+    const expanded = aStripeSubscription('sub_1', { customer: { id: 'cus_7', object: 'customer' } })
+    expect(provider.customerIn(aStripeDelivery('customer.subscription.updated', expanded))?.customerId).toBe('cus_7')
+  })
+
+  test.each([
+    ['an invoice', aStripeDelivery('invoice.paid', aStripeInvoice('in_1', { customer: 'cus_7' }))],
+    [
+      'a customer that is none',
+      aStripeDelivery('customer.subscription.updated', aStripeSubscription('sub_1', { customer: 7 })),
+    ],
+    ['no JSON', { headers: {}, body: Buffer.from('{') }],
+    ['nothing', { headers: {}, body: Buffer.alloc(0) }],
+  ])('is not taken from %s', (_what, delivery) => {
+    expect(provider.customerIn(delivery)).toBeUndefined()
+  })
+
+  test('stands in the list', async () => {
+    api.answer = listsOfStripe([inList('sub_1', { customer: 'cus_7' })])
+    expect((await provider.list())[0]?.customerId).toBe('cus_7')
+  })
+
+  test('has a portal of their own, which leads back to us', async () => {
+    api.answer = stripeAccount(aStripeSubscription('sub_1', { customer: 'cus_7' })).answer
+    const returnUrl = 'https://site.example/account'
+    const asked = { customerId: 'cus_7', verifiedEmail: undefined, returnUrl }
+    expect(await provider.portal(asked)).toBe('https://stripe.example/billing_portal.session/cus_7')
+    const { path, body } = api.requests.at(-1) ?? {}
+    expect([path, Object.fromEntries(new URLSearchParams(body))]).toEqual([
+      '/v1/billing_portal/sessions',
+      { customer: 'cus_7', return_url: returnUrl },
+    ])
+    await expect(provider.portal({ ...asked, customerId: 'cus_deleted' })).rejects.toThrow(
+      'stripe answered 400 (resource_missing)',
+    )
+    const from = api.requests.length
+    expect(await provider.portal({ ...asked, customerId: undefined })).toBeUndefined()
+    expect(api.requests.length).toBe(from)
+  })
+})
+
+describe('cancelling', () => {
+  const cancelled = async (attributes: Readonly<Record<string, unknown>>, times = 1) => {
+    const account = stripeAccount(aStripeSubscription('sub_1', attributes))
+    api.answer = account.answer
+    const from = api.requests.length
+    for (let count = 1; count <= times; count += 1) await provider.cancel('sub_1')
+    const { status, cancel_at_period_end } = account.subscriptions.get('sub_1') ?? {}
+    const writes = api.requests.slice(from).filter(({ method }) => method !== 'GET')
+    return { status, cancel_at_period_end, writes: writes.map(({ method }) => method) }
+  }
+
+  test.each(['active', 'trialing'])('one that is %s lets it end with its period', async (status) => {
+    expect(await cancelled({ status })).toEqual({ status, cancel_at_period_end: true, writes: ['POST'] })
+  })
+
+  test.each(['past_due', 'unpaid', 'incomplete', 'paused'])(
+    'one that is %s ends it at once, so that nothing more is collected',
+    async (status) => {
+      expect(await cancelled({ status })).toMatchObject({ status: 'canceled', writes: ['DELETE'] })
+    },
+  )
+
+  test('twice changes nothing more', async () => {
+    expect((await cancelled({ status: 'active' }, 2)).writes).toEqual(['POST'])
+    expect((await cancelled({ status: 'past_due' }, 2)).writes).toEqual(['DELETE'])
+  })
+
+  test.each([{ status: 'canceled' }, { status: 'incomplete_expired' }, { cancel_at: periodOfMarch.end }])(
+    'one with %j, which ends or has ended, asks for nothing',
+    async (attributes) => {
+      expect((await cancelled(attributes)).writes).toEqual([])
+    },
+  )
+
+  test('one that ends while it is asked for succeeds', async () => {
+    const account = stripeAccount(aStripeSubscription('sub_1', { status: 'past_due' }))
+    api.answer = (asked) => {
+      const answer = account.answer(asked)
+      if (asked.method === 'GET') account.answer({ ...asked, method: 'DELETE' })
+      return answer
+    }
+    await provider.cancel('sub_1')
+    expect(account.subscriptions.get('sub_1')?.status).toBe('canceled')
+  })
+
+  test('one that Stripe does not have fails', async () => {
+    api.answer = stripeAccount().answer
+    await expect(provider.cancel('sub_none')).rejects.toThrow('stripe answered 404 (resource_missing)')
+  })
+})
+
 const refunded = () => provider.parse(aStripeDelivery('charge.refunded', aCharge()))
 
 test('the invoice of a refunded charge is found by its payment', async () => {
@@ -80,7 +206,9 @@ test.each([
   api.break(how)
   const asked = how === 'nothing' ? impatient : provider
   const parse = () => asked.parse(aStripeDelivery('charge.refunded', aCharge()))
-  for (const ask of [() => asked.checkout(request), () => asked.list(), parse]) {
+  const portal = () => asked.portal({ customerId: 'cus_1', verifiedEmail: undefined, returnUrl: request.returnUrl })
+  const cancel = () => asked.cancel('sub_1')
+  for (const ask of [() => asked.checkout(request), () => asked.list(), parse, portal, cancel]) {
     const failure = await ask().catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(BillingProviderError)
     expect((failure as Error).message).toMatch(words)
@@ -94,6 +222,7 @@ test('an answer that is not as documented is trouble, not a crash', async () => 
     api.answer = () => ({ json })
     await expect(provider.checkout(request)).rejects.toThrow(BillingProviderError)
     await expect(provider.list()).rejects.toThrow(BillingProviderError)
+    await expect(provider.cancel('sub_1')).rejects.toThrow(BillingProviderError)
     await expect(refunded()).rejects.toThrow(BillingProviderError)
   }
 })

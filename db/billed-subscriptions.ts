@@ -1,0 +1,62 @@
+/** An account's subscriptions at billing providers, and which of them are billed for nothing. */
+import type { BillingSource } from '../platform/billing-fact.ts'
+import type { Sql } from './connection.ts'
+
+export interface AccountSubscription {
+  readonly provider: BillingSource
+  readonly subscriptionId: string
+  readonly kind: 'plan' | 'addon'
+  readonly status: 'active' | 'past_due' | 'cancelled' | 'ended'
+  readonly quantity: number
+  readonly periodStart: Date | null
+  readonly periodEnd: Date | null
+  readonly updatedAt: Date
+  /** The provider's own customer who pays for it, where that is known. */
+  readonly customerId: string | null
+}
+
+interface SubscriptionFilter {
+  readonly subscriptionId?: string
+  /** Without those that have ended. */
+  readonly isGoing?: boolean
+}
+
+/** Nobody has more that go on; of those that have ended operators see the newest. */
+const shownMax = 100
+
+/** As the account's workflow last wrote them: those that go on first, then by the end of their period, the latest first. */
+export const subscriptionsOf = async (
+  sql: Sql,
+  userId: string,
+  { subscriptionId, isGoing }: SubscriptionFilter = {},
+): Promise<AccountSubscription[]> =>
+  sql<AccountSubscription[]>`
+    select s.provider, s.subscription_id as "subscriptionId", s.kind, s.status, s.quantity, s.period_start as "periodStart",
+      s.period_end as "periodEnd", s.updated_at as "updatedAt", c.customer_id as "customerId"
+    from subscriptions s left join billing_customers c using (provider, subscription_id)
+    where s.user_id = ${userId} ${subscriptionId === undefined ? sql`` : sql`and s.subscription_id = ${subscriptionId}`}
+      ${isGoing ? sql`and s.status <> 'ended'` : sql``}
+    order by s.status = 'ended', s.kind desc, s.period_end desc nulls last, s.subscription_id
+    limit ${shownMax}`
+
+type Billed = Pick<AccountSubscription, 'kind' | 'status' | 'quantity'>
+
+/** Its provider takes money for it again, or still tries to. */
+const isBilled = ({ kind, status, quantity }: Billed): boolean =>
+  (status === 'active' || status === 'past_due') && (kind === 'plan' || quantity > 0)
+
+export const isBilledPlan = (one: Billed): boolean => one.kind === 'plan' && isBilled(one)
+export const isBilledAddon = (one: Billed): boolean => one.kind === 'addon' && isBilled(one)
+
+export interface BilledForNothing {
+  /** Add-ons that are billed while they do nothing. */
+  readonly addonsWithoutPlan: number
+  /** Plans that are billed: more than one brings no more than one does. */
+  readonly billedPlans: number
+}
+
+export const billedForNothing = (planTier: 'free' | 'paid', subscriptions: readonly Billed[]): BilledForNothing => ({
+  addonsWithoutPlan:
+    planTier === 'paid' ? 0 : subscriptions.filter(isBilledAddon).reduce((sum, { quantity }) => sum + quantity, 0),
+  billedPlans: subscriptions.filter(isBilledPlan).length,
+})
