@@ -65,10 +65,16 @@ function missing(plan: PlanRow, wanted: z.infer<typeof Wanted>): Pick<CheckoutRe
     if (quantity <= 0) throw new Refusal('already_subscribed')
     return { kind: 'addon', quantity }
   }
-  // One that was cancelled may be bought anew before it ends.
-  if (plan.planTier === 'paid' && plan.planStatus !== 'cancelled') throw new Refusal('already_subscribed')
+  if (plan.planTier === 'paid' && !endsAnyway(plan)) throw new Refusal('already_subscribed')
   return { kind: 'plan', quantity: 1 }
 }
+
+/**
+ * A plan that was cancelled, or that an operator gave until a day and nothing is paid for beside: it may be bought before it
+ * ends. A complimentary plan without an end brings all that a bought one would.
+ */
+const endsAnyway = ({ planStatus, endsAt }: PlanRow): boolean =>
+  planStatus === 'cancelled' || (planStatus === 'active' && endsAt !== null)
 
 export const subscription = route({
   method: 'GET',

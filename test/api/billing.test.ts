@@ -49,10 +49,36 @@ describe('a checkout', () => {
     expect((await customer.checkout({ plan: 'paid' })).status).toBe(200)
   })
 
-  test('of the plan is refused to who has it for nothing', async () => {
+  const grant = ({ userId }: Customer, given: object) =>
+    api.post(`/admin/users/${userId}/grant`, { plan_tier: 'paid', addons: 0, ...given }, { headers: operator })
+
+  test('of the plan is open to an account whose complimentary plan ends one day', async () => {
     const customer = await newCustomer(api)
-    await api.post(`/admin/users/${customer.userId}/grant`, { plan_tier: 'paid', addons: 0 }, { headers: operator })
+    await grant(customer, { until: '2099-01-01T00:00:00Z' })
+    expect(await customer.subscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    await customer.buy({ plan: 'paid' })
+    expect(await customer.subscription()).toMatchObject({ plan_status: 'active', ends_at: null })
     expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
+  })
+
+  test('of the plan is refused while a complimentary plan without an end brings the same for nothing', async () => {
+    const customer = await newCustomer(api)
+    await grant(customer, {})
+    expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
+  })
+
+  test('of the plan is refused while one is paid for, whatever is complimentary beside it', async () => {
+    const { customer, plan } = await customerWithPlan()
+    await grant(customer, { until: '2099-01-01T00:00:00Z' })
+    expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
+    await customer.play(plan, 'cancel')
+    expect((await customer.checkout({ plan: 'paid' })).status).toBe(200)
+  })
+
+  test('of the plan may be opened again while another one is open and not paid', async () => {
+    const customer = await newCustomer(api)
+    const [one, other] = [await customer.order({ plan: 'paid' }), await customer.order({ plan: 'paid' })]
+    expect(one).not.toBe(other)
   })
 
   test('of add-ons says how many are wanted in all, so those that are there are not bought twice', async () => {
