@@ -42,6 +42,8 @@ export const pages: readonly PageRoute[] = [
   account.unlink,
   account.signOut,
   account.checkout,
+  account.payments,
+  account.cancelSubscription,
 
   sandbox.checkout,
   sandbox.list,

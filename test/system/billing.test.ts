@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { startBillingSite } from '../support/billing-site.ts'
-import { eventually } from '../support/relays.ts'
+import { eventually, operator } from '../support/relays.ts'
 import { type Customer, newCustomer } from '../support/sandbox-customers.ts'
 import { expectUsable, type Visitor, visitor } from './browser.ts'
 
@@ -106,6 +106,37 @@ test('without script, and by the keyboard alone, add-ons are bought', async () =
   expect(await customer.subscription()).toMatchObject({ addons: 2 })
 })
 
+/** A plan that has ended, and two add-ons that go on. */
+async function addonsAlone({ customer }: Person): Promise<void> {
+  const plan = await customer.buy({ plan: 'paid' })
+  await customer.buy({ addons: 2 })
+  await customer.play(plan, 'end')
+}
+
+async function twoPlans({ customer }: Person): Promise<void> {
+  const orders = [await customer.order({ plan: 'paid' }), await customer.order({ plan: 'paid' })]
+  for (const id of orders) await customer.play(id, 'pay')
+}
+
+test('without script, and by the keyboard alone, add-ons without a plan and a second plan are cancelled', async () => {
+  const person = await newcomer({ script: false })
+  const { page, customer } = person
+  await addonsAlone(person)
+  await page.reload()
+  await page.getByRole('region', { name: 'You are still billed for 2 add-ons' }).waitFor()
+  await page.getByRole('button', { name: 'Cancel 2 add-ons' }).press('Enter')
+  await says(page, 'Cancelled at the billing provider.')
+  expect(await page.getByText('You are still billed').count()).toBe(0)
+
+  await twoPlans(person)
+  await page.reload()
+  const warning = page.getByRole('region', { name: 'You are billed for 2 plans' })
+  await warning.getByRole('button', { name: 'Cancel this plan' }).first().press('Enter')
+  await says(page, 'Cancelled at the billing provider.')
+  expect(await warning.count()).toBe(0)
+  expect(await customer.subscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+})
+
 /** A payment that failed long enough before its end to look at the page; no actor knows of it. */
 async function pastDue({ userId }: Customer): Promise<void> {
   await api.sql`
@@ -141,6 +172,19 @@ const pages: Readonly<Record<string, (person: Person) => Promise<unknown>>> = {
   },
   'account-past-due': async ({ page, customer }) => {
     await pastDue(customer)
+    await page.reload()
+  },
+  'account-addons-alone': async (person) => {
+    await addonsAlone(person)
+    await person.page.reload()
+  },
+  'account-two-plans': async (person) => {
+    await twoPlans(person)
+    await person.page.goto(`${site.url}/account?done=cancelled`)
+  },
+  'account-complimentary': async ({ page, customer }) => {
+    const until = new Date(Date.now() + 30 * 86_400_000)
+    await api.post(`/admin/users/${customer.userId}/grant`, { plan_tier: 'paid', until }, { headers: operator })
     await page.reload()
   },
   'relays-past-due': async ({ page, customer }) => {

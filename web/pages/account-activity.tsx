@@ -35,6 +35,8 @@ const actions: Readonly<Record<string, string>> = {
   plugin_login_approved: 'Streaming software let in',
   plugin_login_denied: 'Streaming software turned away',
   plan_granted: 'Plan given',
+  subscription_cancelled: 'Subscription cancelled at the billing provider',
+  plan_billed_twice: 'A second plan is billed beside the first',
   billing_event_replayed: 'A message about your payments was read again',
   relay_access_disabled: 'Relays switched off',
   relay_access_enabled: 'Relays switched on',
@@ -83,6 +85,7 @@ export const Activity = ({ entries, hasAddress }: Shown) => (
 function inWords({ action, detail }: Entry): string {
   if (action === 'plan_changed') return `Plan changed: ${planInWords(detail)}`
   if (action === 'plan_granted' && detail.plan_tier === 'free') return 'Given plan taken back'
+  if (action === 'addons_billed_without_plan') return `Plan ended, ${addonsInWords(Number(detail.addons))} still billed`
   if (action === 'usage_notice') return `${detail.percent} % of the relay time of the cycle used`
   const said = actions[action] ?? action.replaceAll('_', ' ')
   const provider = providerNamed(String(detail.provider ?? detail.method))

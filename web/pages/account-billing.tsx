@@ -2,6 +2,7 @@
 import { type ApiAnswer, refusalOf } from '../api.ts'
 import { Day, Moment } from '../moments.tsx'
 import type { PageAnswer, Visit } from '../page-route.ts'
+import type { Subscription } from './account-subscriptions.tsx'
 
 /** The body of `GET /billing/subscription`. */
 export interface Billing {
@@ -12,6 +13,8 @@ export interface Billing {
   readonly ends_at: string | null
   readonly grace_ends_at: string | null
   readonly manage_url: string | null
+  /** At the billing provider, those that have not ended. */
+  readonly subscriptions: readonly Subscription[]
 }
 
 interface Bought {
@@ -83,7 +86,7 @@ function managingHelps({ plan_tier: tier, plan_status: status }: Billing): strin
 }
 
 function ToBuy({ billing }: Bought) {
-  const { plan_tier: tier, plan_status: status, addons } = billing
+  const { plan_tier: tier, plan_status: status, addons, ends_at: ends } = billing
   if (tier === 'free')
     return (
       <>
@@ -94,7 +97,18 @@ function ToBuy({ billing }: Bought) {
       </>
     )
   if (status === 'cancelled') return <PlanForm says="Buy it anew" look="second" />
-  return status === 'active' && addons < addonsMax ? <AddonsForm addons={addons} /> : null
+  if (status !== 'active') return null
+  return (
+    <>
+      {ends === null ? null : (
+        <>
+          <p>To keep the plan after that day, buy it. It begins when you buy it, and is billed from then on.</p>
+          <PlanForm says="Get the paid plan" look="second" />
+        </>
+      )}
+      {addons < addonsMax ? <AddonsForm addons={addons} /> : null}
+    </>
+  )
 }
 
 const PlanForm = ({ says, look }: { readonly says: string; readonly look: '' | 'second' }) => (

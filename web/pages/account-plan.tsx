@@ -1,6 +1,7 @@
 /** What the plan of an account includes, and how much of its relay time is used. */
 import { Day, hoursInWords } from '../moments.tsx'
 import { Addons, type Billing, Buying, Prospect } from './account-billing.tsx'
+import { BillingWarnings } from './account-subscriptions.tsx'
 
 export interface Entitlement {
   readonly relay_access_status: 'enabled' | 'disabled'
@@ -24,6 +25,7 @@ export const Plan = ({ entitlement, billing }: { readonly entitlement: Entitleme
     </p>
     <Addons billing={billing} />
     <Prospect billing={billing} />
+    <BillingWarnings billing={billing} />
     <Buying billing={billing} />
   </section>
 )

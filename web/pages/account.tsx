@@ -5,6 +5,7 @@ import { Activity, type Entry } from './account-activity.tsx'
 import { type Billing, checkoutProblem, leaveForCheckout } from './account-billing.tsx'
 import { type Entitlement, Plan, TimeBank, type Usage } from './account-plan.tsx'
 import { type AuthSession, type LinkedAccount, LinkedAccounts, SignedIn } from './account-sign-ins.tsx'
+import { cancelProblem, leaveForPortal } from './account-subscriptions.tsx'
 import { PlanNews } from './plan-news.tsx'
 import { configuredProviders } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
@@ -54,11 +55,34 @@ export const checkout: PageRoute = {
   handle: (visit) => leaveForCheckout(visit, (refused) => accountPage(visit, refused, checkoutProblem(refused))),
 }
 
+/** Where `manage_url` leads: a personal page of the provider's, whose address is made on demand. */
+export const payments: PageRoute = {
+  method: 'GET',
+  path: '/account/payments',
+  caller: 'user',
+  handle: (visit) => leaveForPortal(visit, (refused, problem) => accountPage(visit, refused, problem)),
+}
+
+export const cancelSubscription: PageRoute = {
+  method: 'POST',
+  path: '/account/subscriptions/:subscription_id/cancel',
+  caller: 'user',
+  backTo: '/account',
+  handle: async (visit) => {
+    const id = encodeURIComponent(visit.params.subscription_id ?? '')
+    const answer = await visit.ask('POST', `/api/v1/billing/subscriptions/${id}/cancel`)
+    return answer.status === 200
+      ? { goTo: '/account?done=cancelled' }
+      : accountPage(visit, answer, cancelProblem(answer))
+  },
+}
+
 /** What the page says of what was just done. The address names it, which anybody can write: a map knows no other names. */
 const notices: ReadonlyMap<string, string> = new Map([
   ['linked', 'It is linked to your account.'],
   ['unlinked', 'Not linked any more.'],
   ['signed_out', 'Signed out there.'],
+  ['cancelled', 'Cancelled at the billing provider. If it is still shown as billed below, look again in a minute.'],
   ['bought', 'Thank you. If the plan below is not yet what you bought, look again in a minute.'],
   ['verification_sent', 'A new link is on its way to your address. It works for 24 hours.'],
 ])

@@ -92,6 +92,27 @@ describe('the account page', () => {
     expect((await browser.open('/account')).text).toContain('It is complimentary: nobody is charged for it. It ends on')
   })
 
+  test('sells the plan to an account whose complimentary plan ends one day, and not where it has no end', async () => {
+    const { customer, browser } = await newcomer()
+    const given = (until?: string) =>
+      api.post(
+        `/admin/users/${customer.userId}/grant`,
+        { plan_tier: 'paid', addons: 0, ...(until ? { until } : {}) },
+        { headers: operator },
+      )
+    await given()
+    const endless = await browser.open('/account')
+    expect(() => endless.form('/account/checkout', { plan: 'paid' })).toThrow()
+    await given('2099-01-01T00:00:00Z')
+    const account = await browser.open('/account')
+    const checkout = await browser.submit(account, '/account/checkout', {}, { plan: 'paid' })
+    expect(checkout.heading).toBe('Pay for it')
+    const [order] = await customer.bought()
+    const paid = await browser.submit(checkout, `/sandbox/subscriptions/${order?.subscription_id}/pay`)
+    expect(paid.text).toContain('It renews on')
+    expect(() => paid.form('/account/checkout', { plan: 'paid' })).toThrow()
+  })
+
   test('leads to where one pays after a plan has ended over a failed payment', async () => {
     const { customer, browser, plan } = await subscriber()
     for (const what of ['fail', 'end']) await customer.play(plan, what)
@@ -129,6 +150,74 @@ describe('the account page', () => {
     expect((await browser.open('/account')).text).toMatch(
       /A message about your payments was read again .* 80 % of the relay time of the cycle used .* Plan changed: paid plan, payment failed, 1 add-on .* Plan changed: paid plan, 1 add-on .* Plan changed: paid plan /,
     )
+  })
+})
+
+describe('what is billed for nothing', () => {
+  const cancelPath = (id: string) => `/account/subscriptions/${id}/cancel`
+
+  test('stands on the account page with a button that cancels it: add-ons of a plan that has ended', async () => {
+    const { customer, browser, plan } = await subscriber()
+    const addons = await customer.buy({ addons: 2 })
+    const before = await browser.open('/account')
+    expect(() => before.form(cancelPath(addons))).toThrow()
+    await customer.play(plan, 'end')
+    const account = await browser.open('/account')
+    expect(account.text).toContain('You are still billed for 2 add-ons Add-ons do nothing without a plan.')
+    const cancelled = await browser.submit(account, cancelPath(addons))
+    expect(cancelled.visited).toEqual([`POST ${cancelPath(addons)}`, 'GET /account?done=cancelled'])
+    expect(cancelled.text).toContain('Cancelled at the billing provider.')
+    expect(cancelled.text).not.toContain('still billed for')
+    expect((await customer.bought()).at(-1)).toMatchObject({ status: 'cancelled' })
+    // The button of a page that is still open elsewhere does no harm.
+    expect((await browser.submit(account, cancelPath(addons))).path).toBe('/account?done=cancelled')
+  })
+
+  test('stands there: a second plan, of which either can be cancelled', async () => {
+    const { customer, browser } = await newcomer()
+    const [first, second] = [await customer.order({ plan: 'paid' }), await customer.order({ plan: 'paid' })]
+    for (const id of [first, second]) await customer.play(id, 'pay')
+    const account = await browser.open('/account')
+    expect(account.text).toContain('You are billed for 2 plans')
+    expect(account.form(cancelPath(first)).method).toBe('POST')
+    const cancelled = await browser.submit(account, cancelPath(second))
+    expect(cancelled.text).not.toContain('You are billed for')
+    expect(cancelled.text).toContain('Paid plan Active')
+    expect(cancelled.text).toContain('A second plan is billed beside the first')
+  })
+
+  test('is warned of before it happens: an earlier plan that is still being collected', async () => {
+    const { customer, browser, plan } = await subscriber()
+    await customer.play(plan, 'fail')
+    expect((await browser.open('/account')).text).not.toContain('Your earlier plan is not paid')
+    await api.sql`update users set plan_tier = 'free', plan_status = 'none' where id = ${customer.userId}`
+    const account = await browser.open('/account')
+    expect(account.text).toContain('Your earlier plan is not paid')
+    const cancelled = await browser.submit(account, cancelPath(plan))
+    expect(cancelled.text).not.toContain('Your earlier plan is not paid')
+    expect((await customer.bought()).at(0)).toMatchObject({ status: 'ended' })
+  })
+
+  test('is warned of before it happens: add-ons that renew though the plan was cancelled', async () => {
+    const { customer, browser, plan } = await subscriber()
+    const addons = await customer.buy({ addons: 1 })
+    expect((await browser.open('/account')).text).not.toContain('Your add-ons renew')
+    await customer.play(plan, 'cancel')
+    const account = await browser.open('/account')
+    expect(account.text).toContain('Your add-ons renew')
+    expect((await browser.submit(account, cancelPath(addons))).text).not.toContain('Your add-ons renew')
+  })
+
+  test('is cancelled by nobody else, and by no other site’s page', async () => {
+    const { customer, browser, plan } = await subscriber()
+    const other = await newcomer()
+    for (const id of [plan, 'sub_none', '%27']) {
+      const page = await other.browser.post(cancelPath(id), {})
+      expect([page.status, page.problem]).toEqual([404, 'There is no such subscription on your account.'])
+    }
+    expect((await browser.post(cancelPath(plan), {}, { from: 'cross-site' })).status).toBe(403)
+    expect((await site.browser().post(cancelPath(plan), {})).path).toBe('/login?next=%2Faccount')
+    expect(await customer.bought()).toMatchObject([{ status: 'active' }])
   })
 })
 
@@ -245,8 +334,42 @@ describe('with a provider elsewhere', () => {
         where id = ${customer.userId}`
       return browser.open('/account')
     }
-    return { provider, browser, failed }
+    /** A subscription of the plan that the provider's customer pays for. */
+    const bought = () =>
+      abroad.sql`
+        with subscription as (
+          insert into subscriptions (provider, subscription_id, kind, user_id, status)
+          values ('stripe', 'sub_1', 'plan', ${customer.userId}, 'active') returning provider, subscription_id)
+        insert into billing_customers select *, 'cus_7' from subscription`
+    return { provider, browser, failed, bought }
   }
+
+  test('payments are managed at a personal page, which a page of ours asks for and leads to', async () => {
+    const { provider, browser, bought } = await elsewhere()
+    await bought()
+    const account = await browser.open('/account')
+    expect(account.html).toMatch(/href="[^"]*\/account\/payments"/)
+    provider.answers(() => ({ body: { id: 'bps_1', object: 'billing_portal.session', url: 'https://pay.example/me' } }))
+    const leaving = await browser.open('/account/payments')
+    expect([leaving.status, leaving.leadsTo]).toEqual([200, 'https://pay.example/me'])
+    await provider.leave()
+    const refused = await browser.open('/account/payments')
+    expect([refused.status, refused.problem]).toEqual([502, expect.stringContaining('could not be opened')])
+  })
+
+  test('payments of somebody who never bought anything are managed nowhere', async () => {
+    const { browser } = await elsewhere()
+    const page = await browser.open('/account/payments')
+    expect([page.status, page.problem]).toEqual([404, expect.stringContaining('not bought anything')])
+  })
+
+  test('a subscription is not said to be cancelled before the provider has said so', async () => {
+    const { provider, browser, bought } = await elsewhere()
+    await bought()
+    await provider.leave()
+    const refused = await browser.post('/account/subscriptions/sub_1/cancel', {})
+    expect([refused.status, refused.problem]).toEqual([502, expect.stringContaining('did not confirm')])
+  })
 
   test('one is led to its page by a page of ours, or told that it does not answer', async () => {
     const { provider, browser } = await elsewhere()
