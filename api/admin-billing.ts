@@ -10,15 +10,16 @@ import {
   replaceEvent,
   takeEventAgain,
 } from '../db/billing-events.ts'
+import { dismissEvent } from '../db/dismissed-events.ts'
 import { billingActions } from '../platform/billing-fact.ts'
 import type { BillingProvider } from '../providers/billing/provider.ts'
 import { inboxEvent, tryAgain } from './billing-webhook.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
-import { id, timestamp } from './schemas.ts'
+import { id, storable, timestamp } from './schemas.ts'
 import type { Services } from './services.ts'
 
-const Status = z.enum(['pending', 'applied', 'ignored', 'parked', 'dead'])
+const Status = z.enum(['pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])
 
 const EventView = z.object({
   id,
@@ -53,16 +54,50 @@ export const listBillingEvents = route({
   path: '/admin/billing/events',
   summary: 'What providers and operators told about money, newest first',
   caller: 'operator',
-  query: z.object({ status: Status.optional(), cursor: id.optional() }),
+  query: z.object({ status: Status.optional(), user_id: id.optional(), cursor: id.optional() }),
   answers: { 200: z.object({ events: z.array(EventView), next_cursor: id.nullable() }) },
   refuses: [],
   handle: async ({ query }, { sql }) => {
-    const rows = await listEvents(sql, { status: query.status, before: query.cursor }, pageMax + 1)
+    const filter = { status: query.status, userId: query.user_id, before: query.cursor }
+    const rows = await listEvents(sql, filter, pageMax + 1)
     const events = rows.slice(0, pageMax)
     return ok({
       events: events.map(presentEvent),
       next_cursor: rows.length > pageMax ? (events.at(-1)?.id ?? null) : null,
     })
+  },
+})
+
+export const dismissBillingEvent = route({
+  method: 'POST',
+  path: '/admin/billing/events/{id}/dismiss',
+  summary: 'Set a parked or dead event aside, so that nothing calls for attention to it. Safe to repeat',
+  caller: 'operator',
+  params: z.object({ id }),
+  body: z.object({ reason: storable(200).optional() }),
+  answers: { 200: z.object({ event: EventView }) },
+  refuses: ['not_found', 'invalid_transition'],
+  handle: async ({ params, body, ip }, { sql }) => {
+    const row = (await sql.begin(async (tx) => {
+      const dismissal = await dismissEvent(tx, params.id)
+      if (!dismissal) throw new Refusal('not_found')
+      const { row, was } = dismissal
+      if (row.status !== 'dismissed')
+        throw new Refusal(
+          'invalid_transition',
+          `The event is ${was}: only one that is parked or dead can be dismissed.`,
+        )
+      if (was !== 'dismissed')
+        await audit(tx, {
+          actor: 'operator',
+          action: 'billing_event_dismissed',
+          userId: row.user_id ?? undefined,
+          ip,
+          detail: { event_id: row.id, status: was, ...(body.reason !== undefined && { reason: body.reason }) },
+        })
+      return row
+    })) as BillingEventRow
+    return ok({ event: presentEvent(row) })
   },
 })
 

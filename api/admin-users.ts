@@ -74,6 +74,8 @@ export const grant = route({
       detail: { plan_tier: planTier, addons, until: until ?? null },
       make: (tx, userId) => keepGrant(tx, { userId, planTier, addons, until: until ? new Date(until) : null }),
     })
+    const action = planTier === 'paid' ? 'grant' : 'withdraw'
+    services.billingMetrics.countEvent({ provider: 'operator', action, outcome: 'pending' })
     await taken(kept, request.params.id, services)
     const { entitlement } = await shown(request.params.id, services)
     return ok({ entitlement })

@@ -14,11 +14,17 @@ export const webhook = route({
   bytesMax: 256 * 1024,
   answers: { 200: z.object({ received: z.literal(true) }) },
   refuses: ['invalid_signature'],
-  handle: async ({ headers, bytes }, { billing, sql, deliveries, subscriptions }) => {
+  handle: async ({ headers, bytes }, { billing, billingMetrics, sql, deliveries, subscriptions }) => {
     const { provider } = billing
-    if (!provider.verify({ headers, body: bytes }, Date.now())) throw new Refusal('invalid_signature')
+    if (!provider.verify({ headers, body: bytes }, Date.now())) {
+      billingMetrics.countEvent({ provider: provider.name, action: 'none', outcome: 'invalid_signature' })
+      throw new Refusal('invalid_signature')
+    }
     const parsed = await provider.parse({ headers, body: bytes }).catch(tryAgain)
-    const kept = await keepEvent(sql, inboxEvent(provider.name, parsed, bytes))
+    const event = inboxEvent(provider.name, parsed, bytes)
+    const kept = await keepEvent(sql, event)
+    const [action, outcome] = [event.fact?.action ?? 'none', kept?.status ?? 'repeated'] as const
+    billingMetrics.countEvent({ provider: provider.name, action, outcome })
     const customer = provider.customerIn({ headers, body: bytes })
     if (customer && parsed.meaning === 'fact') await recordCustomers(sql, provider.name, [customer])
     const userId = kept?.status === 'pending' ? kept.userId : null

@@ -10,6 +10,7 @@ import { countOverlongSessions, silentSessions } from '../db/relay-health.ts'
 import { countLiveRelaySessions, oldestUndelivered } from '../db/relay-sessions.ts'
 import { countOverdueAccounts } from '../db/subscriptions.ts'
 import { countAliveWorkers, greatestSkews, workerMetrics } from '../db/workers.ts'
+import { accountGauges } from './billing-metrics.ts'
 import type { Services } from './services.ts'
 
 export async function renderMetrics(services: Services, own: Registry): Promise<string> {
@@ -35,20 +36,33 @@ const gaugesOf =
 const overdueSeconds = 60
 
 async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
-  const [sessions, silence, overlong, undelivered, inbox, overdue, jobs, workers, skews, instances, counted] =
-    await Promise.all([
-      countLiveRelaySessions(sql),
-      silentSessions(sql, config.relay.healthTimeoutSeconds),
-      countOverlongSessions(sql, config.relay.maxSessionSeconds),
-      oldestUndelivered(sql),
-      inboxFigures(sql),
-      countOverdueAccounts(sql, overdueSeconds),
-      listJobs(sql),
-      countAliveWorkers(sql),
-      greatestSkews(sql),
-      existingInstances(sql),
-      workerMetrics(sql),
-    ])
+  const [
+    sessions,
+    silence,
+    overlong,
+    undelivered,
+    inbox,
+    overdue,
+    setAccountGauges,
+    jobs,
+    workers,
+    skews,
+    instances,
+    counted,
+  ] = await Promise.all([
+    countLiveRelaySessions(sql),
+    silentSessions(sql, config.relay.healthTimeoutSeconds),
+    countOverlongSessions(sql, config.relay.maxSessionSeconds),
+    oldestUndelivered(sql),
+    inboxFigures(sql),
+    countOverdueAccounts(sql, overdueSeconds),
+    accountGauges(sql),
+    listJobs(sql),
+    countAliveWorkers(sql),
+    greatestSkews(sql),
+    existingInstances(sql),
+    workerMetrics(sql),
+  ])
   const page = new Registry()
   const gauge = gaugesOf(page)
 
@@ -78,6 +92,7 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
     inbox.find((one) => one.status === 'pending')?.oldestSeconds ?? 0,
   )
   gauge('svc_subscriptions_overdue', 'Accounts whose actor should have acted over a minute ago.').set(overdue)
+  setAccountGauges(page)
   countJobs(page, jobs)
   return counted.length === 0 ? page : Registry.merge([page, AggregatorRegistry.aggregate(counted as never)])
 }

@@ -2,6 +2,7 @@
 import * as accounts from './accounts.ts'
 import * as adminBilling from './admin-billing.ts'
 import * as adminSessions from './admin-sessions.ts'
+import * as adminSubscriptions from './admin-subscriptions.ts'
 import * as adminUsers from './admin-users.ts'
 import * as audit from './audit.ts'
 import * as authSessions from './auth-sessions.ts'
@@ -76,5 +77,8 @@ export const routes: readonly Route[] = [
   adminSessions.disconnect,
   adminSessions.transition,
   adminBilling.listBillingEvents,
+  adminBilling.dismissBillingEvent,
   adminBilling.replayBillingEvent,
+  adminSubscriptions.listBilledForNothing,
+  adminSubscriptions.listOfAccount,
 ]

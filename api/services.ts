@@ -16,6 +16,7 @@ import type { OAuthProvider, OAuthProviderName } from '../providers/oauth/provid
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 import type { SubscriptionActors } from '../workflows/subscription-client.ts'
 import type { AccessTokens } from './access-tokens.ts'
+import type { BillingMetrics } from './billing-metrics.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { Passwords } from './passwords.ts'
 import type { RateLimits } from './rate-limits.ts'
@@ -43,6 +44,7 @@ export interface Services {
   readonly actors: RelaySessionActors
   readonly subscriptions: SubscriptionActors
   readonly billing: Billing
+  readonly billingMetrics: BillingMetrics
   readonly deliveries: Deliveries
   /** A user's live relays; questions of many requests share a round trip. */
   readonly liveRelays: (userId: string) => Promise<LiveRelaysAnswer>

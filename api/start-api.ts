@@ -26,6 +26,7 @@ import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { createSubscriptionActors } from '../workflows/subscription-client.ts'
 import { createAccessTokens } from './access-tokens.ts'
 import { createApp, notHttp } from './app.ts'
+import { type BillingMetrics, createBillingMetrics } from './billing-metrics.ts'
 import { createIdentify } from './callers.ts'
 import { createDeliveries } from './deliveries.ts'
 import { createHttpMetrics } from './metrics.ts'
@@ -53,7 +54,7 @@ export interface RunningApi {
 export async function startApi({ config, log, sql, life }: Needs): Promise<RunningApi> {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const services = await createServices({ config, log, sql, life })
+  const services = await createServices({ config, log, sql, life }, createBillingMetrics(registry))
   let isUpToDate = false
   const isReady = () => isUpToDate
   const app = createApp({
@@ -84,7 +85,7 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
   return { port, services, ready }
 }
 
-async function createServices({ config, log, sql, life }: Needs): Promise<Services> {
+async function createServices({ config, log, sql, life }: Needs, billingMetrics: BillingMetrics): Promise<Services> {
   const temporal = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.connection.close())
   const actors = createRelaySessionActors(temporal, {
     taskQueue: config.temporal.taskQueue,
@@ -100,6 +101,7 @@ async function createServices({ config, log, sql, life }: Needs): Promise<Servic
     actors,
     subscriptions: createSubscriptionActors(temporal, { taskQueue: config.temporal.taskQueue, callMillisMax: 10_000 }),
     billing: await createBilling(config, billingRecords(sql)),
+    billingMetrics,
     deliveries,
     rateLimits: createRateLimits(sql, config.rateLimits),
     accessTokens: createAccessTokens(config),

@@ -2,13 +2,14 @@
  * The inbox of everything that providers and operators say about money. An event is kept before it is answered, and kept for
  * good: the subscription actor makes its state of nothing else. Moves through `status`:
  * pending (its actor is to take it) → applied · ignored (nothing to us) · parked (nobody's yet, or unreadable) → dead.
+ * An operator may dismiss parked and dead ones (dismissed-events.ts).
  */
 import { randomUUID } from 'node:crypto'
 import type { Fragment } from 'postgres'
 import type { BillingFact, BillingSource, FactAction } from '../platform/billing-fact.ts'
 import { type Database, first, type Sql } from './connection.ts'
 
-export type BillingEventStatus = 'pending' | 'applied' | 'ignored' | 'parked' | 'dead'
+export type BillingEventStatus = 'pending' | 'applied' | 'ignored' | 'parked' | 'dead' | 'dismissed'
 
 /** How long an event may wait for its account to appear before it counts as dead. */
 const parkedDaysMax = 30
@@ -197,11 +198,12 @@ export interface BillingEventRow {
   error: string | null
 }
 
-const eventColumns = (sql: Sql) =>
+export const eventColumns = (sql: Sql) =>
   sql`id, event_key, provider, type, action, user_id, status, received_at, occurred_at, error`
 
 interface EventFilter {
   readonly status?: BillingEventStatus | undefined
+  readonly userId?: string | undefined
   /** The last event of the page before, by its id. */
   readonly before?: string | undefined
 }
@@ -209,12 +211,12 @@ interface EventFilter {
 /** Events for operators, newest first, one page. */
 export const listEvents = async (
   sql: Sql,
-  { status, before }: EventFilter,
+  { status, userId, before }: EventFilter,
   limit: number,
 ): Promise<BillingEventRow[]> =>
   sql<BillingEventRow[]>`
     select ${eventColumns(sql)} from billing_events
-    where true ${status ? sql`and status = ${status}` : sql``}
+    where true ${status ? sql`and status = ${status}` : sql``} ${userId ? sql`and user_id = ${userId}` : sql``}
       ${before ? sql`and seq < (select seq from billing_events where id = ${before})` : sql``}
     order by seq desc limit ${limit}`
 

@@ -71,11 +71,12 @@ create table billing_events (
   constraint billing_events_check check ((status <> all (array['pending', 'applied'])) or fact is not null and action is not null),
   constraint billing_events_event_key_check check (length(event_key) >= 1 and length(event_key) <= 300),
   constraint billing_events_provider_check check (provider = any (array['sandbox', 'lemonsqueezy', 'stripe', 'operator'])),
-  constraint billing_events_status_check check (status = any (array['pending', 'applied', 'ignored', 'parked', 'dead'])),
+  constraint billing_events_status_check check (status = any (array['pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])),
   constraint billing_events_type_check check (length(type) <= 200)
 );
 
 create index billing_events_dead on billing_events (seq) where status = 'dead';
+create index billing_events_dismissed on billing_events (seq) where status = 'dismissed';
 create index billing_events_newest on billing_events (seq desc);
 create index billing_events_parked on billing_events (received_at) where status = 'parked';
 create index billing_events_pending on billing_events (user_id, seq) where status = 'pending';

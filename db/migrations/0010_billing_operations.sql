@@ -30,3 +30,11 @@ create index if not exists users_addons_without_plan on users (id) include (addo
 create index if not exists users_two_plans on users (id) where billed_plans > 1;
 -- Accounts by plan, counted from the index alone.
 create index if not exists users_plan on users (plan_tier, plan_status);
+
+-- Operators may set aside what can't be used: a dismissed event waits for nobody, and can still be replayed.
+alter table billing_events
+  drop constraint if exists billing_events_status_check,
+  add constraint billing_events_status_check
+    check (status in ('pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'));
+
+create index if not exists billing_events_dismissed on billing_events (seq) where status = 'dismissed';

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, type GivenUser, outcome } from '../support/api.ts'
 import {
@@ -10,6 +11,7 @@ import {
   type SandboxSender,
   sandboxSender,
 } from '../support/billing.ts'
+import { readMetrics } from '../support/metrics.ts'
 import { eventually, operator, paperRelays, startService, type TestService } from '../support/relays.ts'
 
 let service: TestService
@@ -79,7 +81,7 @@ describe('the list of events', () => {
     expect(seen).toEqual([...keys, ...before])
   })
 
-  test.each(['pending', 'applied', 'ignored', 'parked', 'dead'])(
+  test.each(['pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])(
     'has only those that are %s when they are asked for',
     async (status) => {
       const { sql } = service.api
@@ -93,12 +95,104 @@ describe('the list of events', () => {
     },
   )
 
-  test.each(['?status=lost', '?status=', '?status=parked&status=dead', '?cursor=1', '?cursor=%00', '?cursor='])(
-    'refuses %s',
-    async (query) => {
-      expect(outcome(await list(query))).toEqual([400, 'invalid_request'])
-    },
-  )
+  test('has only those of one account when they are asked for, page by page', async () => {
+    const { userId } = await service.api.given.user()
+    const other = await service.api.given.user()
+    const fact = service.api.sql.json({ key: 'x' })
+    for (const owner of [userId, other.userId])
+      await service.api.sql`
+        insert into billing_events (provider, event_key, type, action, fact, body, status, user_id)
+        select 'stripe', gen_random_uuid()::text, 'x', 'refund', ${fact}, '',
+          case when n % 10 = 0 then 'ignored' else 'applied' end, ${owner} from generate_series(1, 60) n`
+    const first = (await list(`?user_id=${userId}`)).body
+    const second = (await list(`?user_id=${userId}&cursor=${first.next_cursor}`)).body
+    expect([first.events.length, second.events.length, second.next_cursor]).toEqual([50, 10, null])
+    expect(new Set([...first.events, ...second.events].map((event) => event.user_id))).toEqual(new Set([userId]))
+    const ignored = (await list(`?user_id=${userId}&status=ignored`)).body.events
+    expect(ignored.map(({ status, user_id }) => [status, user_id])).toEqual(
+      Array.from({ length: 6 }, () => ['ignored', userId]),
+    )
+    expect((await list(`?user_id=${randomUUID()}`)).body.events).toEqual([])
+  })
+
+  test.each([
+    '?status=lost',
+    '?status=',
+    '?status=parked&status=dead',
+    '?cursor=1',
+    '?cursor=%00',
+    '?cursor=',
+    '?user_id=',
+    '?user_id=somebody',
+  ])('refuses %s', async (query) => {
+    expect(outcome(await list(query))).toEqual([400, 'invalid_request'])
+  })
+})
+
+describe('a dismissal', () => {
+  const dismiss = (id: string, body?: object): Promise<Answer<{ event: EventView }>> =>
+    service.api.post<{ event: EventView }>(`/admin/billing/events/${id}/dismiss`, body, { headers: operator })
+
+  /** An event of an account that there is not. */
+  const stray = () => sent(billingEvent('subscription.activated', { user_id: randomUUID() }))
+
+  const gauges = async () => {
+    const metrics = await readMetrics(service.api)
+    return ['parked', 'dead'].map((status) => metrics(`svc_billing_events{status="${status}"}`) ?? Number.NaN)
+  }
+
+  const dismissals = async () =>
+    (
+      await service.api.get<{ entries: { action: string; actor: string; detail: object }[] }>('/admin/audit', {
+        headers: operator,
+      })
+    ).body.entries.filter(({ action }) => action === 'billing_event_dismissed')
+
+  test.each([
+    ['parked', [1, 0]],
+    ['dead', [0, 1]],
+  ] as const)('takes a %s event out of the gauges, and is an audit entry once', async (status, fewer) => {
+    const event = await stray()
+    await service.api.sql`update billing_events set status = ${status} where id = ${event.id}`
+    const before = await gauges()
+    const { body } = await dismiss(event.id, { reason: 'an account of the old shop' })
+    expect(body.event).toEqual({ ...event, status: 'dismissed' })
+    expect((await dismiss(event.id)).body.event).toEqual(body.event)
+    expect(await gauges()).toEqual(before.map((count, index) => count - (fewer[index] ?? 0)))
+    const detail = { event_id: event.id, status, reason: 'an account of the old shop' }
+    expect((await dismissals()).filter((entry) => isDeepStrictEqual(entry.detail, detail))).toHaveLength(1)
+    expect((await list('?status=dismissed')).body.events).toContainEqual(body.event)
+  })
+
+  test('holds when the account appears, until somebody replays the event', async () => {
+    const userId = randomUUID()
+    const event = await sent(billingEvent('subscription.activated', { user_id: userId }))
+    await dismiss(event.id)
+    await service.api.sql`
+      insert into users (id, email, stream_token)
+      values (${userId}, ${`${userId}@example.com`}, ${userId.slice(0, 8)})`
+    await service.api.sql`update jobs set due_at = now() where name = 'deliver_billing_events'`
+    const later = await sent(billingEvent('payment.failed', { user_id: userId }))
+    await until(later, 'applied')
+    expect(await eventOf(service.api, event.event_key)).toMatchObject({ status: 'dismissed' })
+    expect((await replay(event.id)).body.event).toMatchObject({ user_id: userId, status: 'pending' })
+    await until(event, 'applied')
+  })
+
+  test.each(['pending', 'applied', 'ignored'])('of one that is %s is refused', async (status) => {
+    const event = await stray()
+    await service.api.sql`update billing_events set status = ${status} where id = ${event.id}`
+    expect(outcome(await dismiss(event.id))).toEqual([409, 'invalid_transition'])
+    expect(await eventOf(service.api, event.event_key)).toMatchObject({ status })
+    await service.api.sql`update billing_events set status = 'parked' where id = ${event.id}`
+  })
+
+  test('of what there is not finds nothing, and is for operators only', async () => {
+    for (const id of [randomUUID(), '1', '%00']) expect(outcome(await dismiss(id))).toEqual([404, 'not_found'])
+    const { bearer } = await service.api.given.user()
+    const path = `/admin/billing/events/${randomUUID()}/dismiss`
+    expect(outcome(await service.api.post(path, undefined, { bearer }))).toEqual([401, 'invalid_operator'])
+  })
 })
 
 describe('a replay', () => {

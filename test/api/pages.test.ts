@@ -132,6 +132,8 @@ describe('the metrics page', () => {
         'method',
         'operation',
         'outcome',
+        'plan_status',
+        'plan_tier',
         'provider',
         'reason',
         'region',

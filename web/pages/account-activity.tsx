@@ -38,6 +38,7 @@ const actions: Readonly<Record<string, string>> = {
   subscription_cancelled: 'Subscription cancelled at the billing provider',
   plan_billed_twice: 'A second plan is billed beside the first',
   billing_event_replayed: 'A message about your payments was read again',
+  billing_event_dismissed: 'A message about your payments was set aside',
   relay_access_disabled: 'Relays switched off',
   relay_access_enabled: 'Relays switched on',
   account_disabled: 'Account switched off',

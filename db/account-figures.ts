@@ -1,0 +1,48 @@
+/** How many accounts have which plan, and what is billed for nothing, for operators. Each figure is read from an index of its own. */
+import { first, type Sql } from './connection.ts'
+import type { PlanStatus, PlanTier } from './entitlements.ts'
+
+interface PlanFigure {
+  readonly planTier: PlanTier
+  readonly planStatus: PlanStatus
+  readonly accounts: number
+}
+
+export const countAccountsByPlan = async (sql: Sql): Promise<PlanFigure[]> =>
+  sql<PlanFigure[]>`
+    select plan_tier as "planTier", plan_status as "planStatus", count(*)::int as accounts
+    from users group by plan_tier, plan_status`
+
+interface BilledForNothingFigures {
+  /** Add-ons that are billed to accounts without a plan. */
+  readonly addonsWithoutPlan: number
+  /** Accounts with more than one plan that is billed. */
+  readonly accountsWithTwoPlans: number
+}
+
+export const countBilledForNothing = async (sql: Sql): Promise<BilledForNothingFigures> =>
+  first(
+    await sql<BilledForNothingFigures[]>`
+      select
+        (select coalesce(sum(addons_without_plan), 0)::int from users where addons_without_plan > 0) as "addonsWithoutPlan",
+        (select count(*)::int from users where billed_plans > 1) as "accountsWithTwoPlans"`,
+  ) ?? { addonsWithoutPlan: 0, accountsWithTwoPlans: 0 }
+
+export interface BilledAccount {
+  readonly userId: string
+  readonly addonsWithoutPlan: number
+  readonly billedPlans: number
+}
+
+/** The accounts behind one of those figures, one page. @param after the last account of the page before. */
+export const accountsBilled = async (
+  sql: Sql,
+  how: 'without_plan' | 'twice',
+  after: string | undefined,
+  limit: number,
+): Promise<BilledAccount[]> =>
+  sql<BilledAccount[]>`
+    select id as "userId", addons_without_plan as "addonsWithoutPlan", billed_plans as "billedPlans" from users
+    where ${how === 'twice' ? sql`billed_plans > 1` : sql`addons_without_plan > 0`}
+      ${after === undefined ? sql`` : sql`and id > ${after}`}
+    order by id limit ${limit}`

@@ -1,0 +1,11 @@
+/** The metrics page as Prometheus reads it. */
+import type { Client } from './api.ts'
+
+/** Reads the page once. Answers a sample by its name with labels, as the page writes it; undefined when it has none. */
+export async function readMetrics(api: Client): Promise<(series: string) => number | undefined> {
+  const lines = (await (await fetch(`${api.url}/metrics`)).text()).split('\n')
+  return (series) => {
+    const line = lines.find((one) => one.startsWith(`${series} `))
+    return line === undefined ? undefined : Number(line.slice(series.length))
+  }
+}
