@@ -35,7 +35,7 @@ const plans = [
 ] as const
 
 /** Reads the figures. Answers a function that puts them on a page. */
-export async function accountGauges(sql: Sql): Promise<(page: Registry) => void> {
+export async function readAccountGauges(sql: Sql): Promise<(page: Registry) => void> {
   const [byPlan, billed] = await Promise.all([countAccountsByPlan(sql), countBilledForNothing(sql)])
   return (page) => {
     const gauge = (name: string, help: string, labelNames: string[] = []) =>

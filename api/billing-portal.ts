@@ -1,4 +1,4 @@
-/** The way to where people manage what they pay for: a page of the provider's for this very customer, where it has one. */
+/** Leads people to where they manage payments: a page of the provider's for this one customer, where it has one. */
 import { z } from 'zod'
 import { customerOf } from '../db/billing-customers.ts'
 import { profileOf } from '../db/profiles.ts'
@@ -25,14 +25,14 @@ export const open = route({
     if (!plan || !profile) throw new Refusal('unauthorized')
     if (!plan.hasSubscriptions) throw new Refusal('not_found')
     const verifiedEmail = profile.email_verified ? (profile.email ?? undefined) : undefined
-    const url = (await ownPortal(caller.userId, verifiedEmail, services)) ?? services.config.billing.portalUrl
+    const url = (await openPersonalPortal(caller.userId, verifiedEmail, services)) ?? services.config.billing.portalUrl
     if (url === undefined) throw new Refusal('billing_provider_error')
     return ok({ portal_url: url })
   },
 })
 
 /** Nothing when the provider has no page for this customer, does not answer, or answers no address for browsers. */
-async function ownPortal(
+async function openPersonalPortal(
   userId: string,
   verifiedEmail: string | undefined,
   { sql, config, billing, log }: Services,
@@ -56,10 +56,10 @@ export const isForBrowsers = (url: string, siteUrl: string): boolean =>
   url.startsWith('https://') || url.startsWith(`${siteUrl}/`)
 
 /**
- * Where clients lead people to manage payments. A personal address expires within minutes, so it is made when somebody goes
- * there: by the page of our site that this names.
+ * Where clients lead people to manage payments. A personal address expires within minutes, so it is requested on demand, by the
+ * page of our site that this names.
  */
-export async function manageUrl(userId: string, { sql, config, billing }: Services): Promise<string | null> {
+export async function findManageUrl(userId: string, { sql, config, billing }: Services): Promise<string | null> {
   if (billing.sandbox) return `${config.siteUrl}/sandbox/subscriptions`
   const customerId = await customerOf(sql, billing.provider.name, userId)
   return customerId === undefined ? (config.billing.portalUrl ?? null) : `${config.siteUrl}/account/payments`

@@ -26,12 +26,14 @@ export const SubscriptionView = z.object({
   can_cancel: z.boolean(),
 })
 
+type OwnView = z.infer<typeof SubscriptionView>
+
 /** @param all subscriptions of the account, or those that go on. @param plan the account's tier. */
 export function presentSubscriptions(
   all: readonly AccountSubscription[],
   plan: 'free' | 'paid',
   { billing }: Services,
-): z.infer<typeof SubscriptionView>[] {
+): OwnView[] {
   const hasTwoPlans = all.filter(isBilledPlan).length > 1
   return all.map((one) => ({
     subscription_id: one.subscriptionId,
@@ -42,9 +44,11 @@ export function presentSubscriptions(
     ends_at: one.status === 'cancelled' ? (one.periodEnd?.toISOString() ?? null) : null,
     billed_without_plan: plan === 'free' && isBilledAddon(one),
     billed_twice: hasTwoPlans && isBilledPlan(one),
-    can_cancel: one.provider === billing.provider.name && (one.status === 'active' || one.status === 'past_due'),
+    can_cancel: one.provider === billing.provider.name && isCancellable(one),
   }))
 }
+
+const isCancellable = ({ status }: AccountSubscription): boolean => status === 'active' || status === 'past_due'
 
 export const cancel = route({
   method: 'POST',
@@ -56,42 +60,52 @@ export const cancel = route({
   params: z.object({ subscription_id: storable(200) }),
   answers: { 200: z.object({ subscription: SubscriptionView }) },
   refuses: ['not_found', 'billing_provider_error'],
-  handle: async ({ caller, params, ip }, services) => {
-    const { sql, billing, log } = services
-    const own = await subscriptionsOf(sql, caller.userId, { subscriptionId: params.subscription_id })
-    if (own.length === 0) throw new Refusal('not_found')
-    if (!own.some(({ provider }) => provider === billing.provider.name))
-      throw new Refusal(
-        'billing_provider_error',
-        'This subscription is at a billing provider that is not in use any more.',
-      )
-    try {
-      await billing.provider.cancel(params.subscription_id)
-    } catch (error) {
-      if (!(error instanceof BillingProviderError)) throw error
-      log.error({ err: error }, 'the billing provider did not cancel a subscription')
-      throw new Refusal('billing_provider_error')
+  handle: async ({ caller: { userId }, params: { subscription_id: subscriptionId }, ip }, services) => {
+    const own = await subscriptionsOf(services.sql, userId, { subscriptionId })
+    const [first] = own
+    if (!first) throw new Refusal('not_found')
+    await cancelAtProvider(own, subscriptionId, services)
+    if (own.some(isCancellable)) {
+      const detail = { subscription_id: subscriptionId, kind: first.kind }
+      await audit(services.sql, { actor: 'user', action: 'subscription_cancelled', userId, ip, detail })
     }
-    if (own.some(isGoing)) {
-      const detail = { subscription_id: params.subscription_id, kind: own[0]?.kind ?? null }
-      await audit(sql, { actor: 'user', action: 'subscription_cancelled', userId: caller.userId, ip, detail })
-    }
-    await written(caller.userId, params.subscription_id, services)
-    const [plan, all] = await Promise.all([planOf(sql, caller.userId), subscriptionsOf(sql, caller.userId)])
-    const subscription = presentSubscriptions(all, plan?.planTier ?? 'free', services).find(
-      (one) => one.subscription_id === params.subscription_id,
-    )
-    if (!subscription) throw new Refusal('not_found')
-    return ok({ subscription })
+    await waitForWebhook(userId, subscriptionId, services)
+    return ok({ subscription: await readSubscription(userId, subscriptionId, services) })
   },
 })
 
-const isGoing = ({ status }: AccountSubscription): boolean => status === 'active' || status === 'past_due'
+/** Refuses with `billing_provider_error`. */
+async function cancelAtProvider(
+  own: readonly AccountSubscription[],
+  subscriptionId: string,
+  { billing, log }: Services,
+): Promise<void> {
+  if (!own.some(({ provider }) => provider === billing.provider.name))
+    throw new Refusal(
+      'billing_provider_error',
+      'This subscription is at a billing provider that is not in use any more.',
+    )
+  try {
+    await billing.provider.cancel(subscriptionId)
+  } catch (error) {
+    if (!(error instanceof BillingProviderError)) throw error
+    log.error({ err: error }, 'the billing provider did not cancel a subscription')
+    throw new Refusal('billing_provider_error')
+  }
+}
 
 /** How long an answer waits for the provider's webhook, which is what changes our own rows. */
 const webhookMillisMax = 2000
 
-async function written(userId: string, subscriptionId: string, { sql }: Services): Promise<void> {
+async function waitForWebhook(userId: string, subscriptionId: string, { sql }: Services): Promise<void> {
   for (const deadline = Date.now() + webhookMillisMax; Date.now() < deadline; await sleep(50))
-    if (!(await subscriptionsOf(sql, userId, { subscriptionId })).some(isGoing)) return
+    if (!(await subscriptionsOf(sql, userId, { subscriptionId })).some(isCancellable)) return
+}
+
+async function readSubscription(userId: string, subscriptionId: string, services: Services): Promise<OwnView> {
+  const [plan, all] = await Promise.all([planOf(services.sql, userId), subscriptionsOf(services.sql, userId)])
+  const views = presentSubscriptions(all, plan?.planTier ?? 'free', services)
+  const view = views.find((one) => one.subscription_id === subscriptionId)
+  if (!view) throw new Refusal('not_found')
+  return view
 }

@@ -6,7 +6,7 @@ import { profileOf } from '../db/profiles.ts'
 import { type PlanRow, planOf } from '../db/subscriptions.ts'
 import type { CheckoutRequest } from '../providers/billing/provider.ts'
 import { BillingProviderError } from '../providers/billing/provider.ts'
-import { isForBrowsers, manageUrl } from './billing-portal.ts'
+import { findManageUrl, isForBrowsers } from './billing-portal.ts'
 import { presentSubscriptions, SubscriptionView } from './billing-subscriptions.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
@@ -65,15 +65,15 @@ function missing(plan: PlanRow, wanted: z.infer<typeof Wanted>): Pick<CheckoutRe
     if (quantity <= 0) throw new Refusal('already_subscribed')
     return { kind: 'addon', quantity }
   }
-  if (plan.planTier === 'paid' && !endsAnyway(plan)) throw new Refusal('already_subscribed')
+  if (plan.planTier === 'paid' && !isEnding(plan)) throw new Refusal('already_subscribed')
   return { kind: 'plan', quantity: 1 }
 }
 
 /**
- * A plan that was cancelled, or that an operator gave until a day and nothing is paid for beside: it may be bought before it
- * ends. A complimentary plan without an end brings all that a bought one would.
+ * Whether the plan ends by itself: it was cancelled, or is complimentary until a day and no other one is paid for. Then a new one
+ * may be bought before that. Beside a complimentary plan without an end a bought one would bring nothing.
  */
-const endsAnyway = ({ planStatus, endsAt }: PlanRow): boolean =>
+const isEnding = ({ planStatus, endsAt }: PlanRow): boolean =>
   planStatus === 'cancelled' || (planStatus === 'active' && endsAt !== null)
 
 export const subscription = route({
@@ -98,7 +98,7 @@ export const subscription = route({
   handle: async ({ caller }, services) => {
     const [plan, subscriptions] = await Promise.all([
       planOf(services.sql, caller.userId),
-      subscriptionsOf(services.sql, caller.userId, { isGoing: true }),
+      subscriptionsOf(services.sql, caller.userId, { withoutEnded: true }),
     ])
     if (!plan) throw new Refusal('unauthorized')
     return ok({
@@ -108,7 +108,7 @@ export const subscription = route({
       renews_at: plan.planStatus === 'active' && plan.endsAt === null ? textOf(plan.periodEnd) : null,
       ends_at: textOf(plan.endsAt),
       grace_ends_at: textOf(plan.graceEndsAt),
-      manage_url: plan.hasSubscriptions ? await manageUrl(caller.userId, services) : null,
+      manage_url: plan.hasSubscriptions ? await findManageUrl(caller.userId, services) : null,
       subscriptions: presentSubscriptions(subscriptions, plan.planTier, services),
     })
   },

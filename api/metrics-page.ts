@@ -10,7 +10,7 @@ import { countOverlongSessions, silentSessions } from '../db/relay-health.ts'
 import { countLiveRelaySessions, oldestUndelivered } from '../db/relay-sessions.ts'
 import { countOverdueAccounts } from '../db/subscriptions.ts'
 import { countAliveWorkers, greatestSkews, workerMetrics } from '../db/workers.ts'
-import { accountGauges } from './billing-metrics.ts'
+import { readAccountGauges } from './billing-metrics.ts'
 import type { Services } from './services.ts'
 
 export async function renderMetrics(services: Services, own: Registry): Promise<string> {
@@ -56,7 +56,7 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
     oldestUndelivered(sql),
     inboxFigures(sql),
     countOverdueAccounts(sql, overdueSeconds),
-    accountGauges(sql),
+    readAccountGauges(sql),
     listJobs(sql),
     countAliveWorkers(sql),
     greatestSkews(sql),

@@ -79,7 +79,7 @@ export const act = route({
       return ok({ subscription: present(subscription) })
     }
     try {
-      return body.version === undefined ? await oneAtATime(params.subscription_id, services, play) : await play()
+      return body.version === undefined ? await runExclusively(params.subscription_id, services, play) : await play()
     } catch (error) {
       if (error instanceof SandboxRefused) throw new Refusal('invalid_transition', error.message)
       if (error instanceof BillingProviderError) throw new Refusal('billing_provider_error', error.message)
@@ -92,7 +92,7 @@ export const act = route({
  * Requests without a version that arrive before the first of them is answered were sent without knowledge of its outcome:
  * they are refused, because a payment that follows a payment is a renewal.
  */
-async function oneAtATime<Result>(id: string, { sql }: Services, run: () => Promise<Result>): Promise<Result> {
+async function runExclusively<Result>(id: string, { sql }: Services, run: () => Promise<Result>): Promise<Result> {
   if (!(await claimSandboxSubscription(sql, id)))
     throw new Refusal('invalid_transition', 'Another change of this subscription is under way.')
   try {

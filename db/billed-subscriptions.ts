@@ -17,25 +17,24 @@ export interface AccountSubscription {
 
 interface SubscriptionFilter {
   readonly subscriptionId?: string
-  /** Without those that have ended. */
-  readonly isGoing?: boolean
+  readonly withoutEnded?: boolean
 }
 
-/** Nobody has more that go on; of those that have ended operators see the newest. */
+/** More than any account has that go on. Of those that have ended the latest are listed. */
 const shownMax = 100
 
 /** As the account's workflow last wrote them: those that go on first, then by the end of their period, the latest first. */
 export const subscriptionsOf = async (
   sql: Sql,
   userId: string,
-  { subscriptionId, isGoing }: SubscriptionFilter = {},
+  { subscriptionId, withoutEnded }: SubscriptionFilter = {},
 ): Promise<AccountSubscription[]> =>
   sql<AccountSubscription[]>`
     select s.provider, s.subscription_id as "subscriptionId", s.kind, s.status, s.quantity, s.period_start as "periodStart",
       s.period_end as "periodEnd", s.updated_at as "updatedAt", c.customer_id as "customerId"
     from subscriptions s left join billing_customers c using (provider, subscription_id)
     where s.user_id = ${userId} ${subscriptionId === undefined ? sql`` : sql`and s.subscription_id = ${subscriptionId}`}
-      ${isGoing ? sql`and s.status <> 'ended'` : sql``}
+      ${withoutEnded ? sql`and s.status <> 'ended'` : sql``}
     order by s.status = 'ended', s.kind desc, s.period_end desc nulls last, s.subscription_id
     limit ${shownMax}`
 

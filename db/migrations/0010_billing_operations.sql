@@ -31,7 +31,7 @@ create index if not exists users_two_plans on users (id) where billed_plans > 1;
 -- Accounts by plan, counted from the index alone.
 create index if not exists users_plan on users (plan_tier, plan_status);
 
--- Operators may set aside what can't be used: a dismissed event waits for nobody, and can still be replayed.
+-- Operators may set aside what can't be used: a dismissed event waits for no account, and can still be replayed.
 alter table billing_events
   drop constraint if exists billing_events_status_check,
   add constraint billing_events_status_check

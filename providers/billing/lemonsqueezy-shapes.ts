@@ -30,7 +30,7 @@ export const LemonSqueezySubscription = z.object({
   }),
 })
 
-/** A webhook about a subscription, as far as it tells whose it is. */
+/** A webhook about a subscription, as far as it names a customer. */
 export const LemonSqueezySubscriptionEvent = z.object({
   data: z.object({ type: z.literal('subscriptions'), id: number, attributes: z.object({ customer_id: number }) }),
 })

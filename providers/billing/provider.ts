@@ -83,7 +83,7 @@ export interface BillingProvider {
   /** The address of a page where a person pays. Rejects with {@link BillingProviderError}. */
   checkout(request: CheckoutRequest): Promise<string>
   /**
-   * The address of a page where this customer, and nobody else, manages payments. It is a secret, and soon expires.
+   * The address of a page where this customer manages payments, without a sign-in: it is a secret, and soon expires.
    * Nothing when the provider has no such page for them. Rejects with {@link BillingProviderError}.
    */
   portal(request: PortalRequest): Promise<string | undefined>

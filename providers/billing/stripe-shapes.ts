@@ -35,7 +35,7 @@ export const StripeSubscription = z.object({
   }),
 })
 
-/** An event about a subscription, as far as it tells whose it is. */
+/** An event about a subscription, as far as it names a customer. */
 export const StripeSubscriptionEvent = z.object({
   type: z.string().startsWith('customer.subscription.'),
   data: z.object({ object: z.object({ id, customer: reference }) }),

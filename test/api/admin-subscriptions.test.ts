@@ -136,7 +136,7 @@ describe('accounts that are billed for nothing', () => {
   })
 })
 
-test('the gauge of accounts has every plan, also where nobody has it', async () => {
+test('the gauge of accounts has every plan, also those of no account', async () => {
   const apart = await startApi()
   const metrics = await readMetrics(apart)
   for (const [tier, status] of [

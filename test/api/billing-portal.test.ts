@@ -41,7 +41,7 @@ const untilKnown = (customer: Customer) =>
 
 let count = 0
 
-/** Somebody who bought the plan at Stripe. */
+/** An account that bought the plan at Stripe. */
 async function stripeCustomer(api: TestApi, customerId: string): Promise<Customer> {
   const customer = customerOf(api, await api.given.user())
   count += 1
@@ -92,13 +92,18 @@ describe('at Stripe', () => {
         { customer: customerId, status },
         { metadata: { user_id: customer.userId, kind: 'plan' } },
       )
-    const tell = (type: string, object: object, id: string, created: number) =>
+    const sendEvent = (type: string, object: object, id: string, created: number) =>
       sendWebhook(atStripe, aStripeDelivery(`customer.subscription.${type}`, object, { id, created }))
     const now = Math.floor(Date.now() / 1000)
-    await tell('created', bought('cus_new', 'active'), 'evt_new', now - 30)
+    await sendEvent('created', bought('cus_new', 'active'), 'evt_new', now - 30)
     const [first] = await atStripe.sql<{ subscription_id: string }[]>`
       select subscription_id from subscriptions where user_id = ${customer.userId}`
-    await tell('deleted', { ...bought('cus_old', 'canceled'), id: first?.subscription_id }, 'evt_old_deleted', now - 20)
+    await sendEvent(
+      'deleted',
+      { ...bought('cus_old', 'canceled'), id: first?.subscription_id },
+      'evt_old_deleted',
+      now - 20,
+    )
     await eventually(
       () => customer.subscription(),
       ({ subscriptions }) => subscriptions.length === 1 && subscriptions[0]?.subscription_id === 'sub_of_cus_new',
@@ -126,7 +131,7 @@ describe('at Stripe', () => {
     }
   })
 
-  test('who never bought anything has nothing to manage', async () => {
+  test('an account that never bought anything has nothing to manage', async () => {
     const user = await atStripe.given.user()
     expect(outcome(await open(atStripe, user))).toEqual([404, 'not_found'])
     expect(outcome(await atStripe.post('/billing/portal'))).toEqual([401, 'unauthorized'])
@@ -154,7 +159,7 @@ describe('at Lemon Squeezy', () => {
     expect((await open(atLemonSqueezy, customer)).body.portal_url).toMatch(/\/billing\?.*user=71&signature=/)
   })
 
-  test('whoever typed another person’s address at the checkout gets the portal that asks for a sign-in', async () => {
+  test('an account that typed another person’s address at the checkout gets the portal that asks for a sign-in', async () => {
     const customer = await buyer(72)
     await verify(customer)
     lemonSqueezy.answer = lemonSqueezyStore([], [aCustomer('72', { email: 'victim@example.com' })]).answer

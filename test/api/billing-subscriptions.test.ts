@@ -99,7 +99,7 @@ describe('add-ons of a plan that has ended', () => {
     expect(await audited(api, customer, 'addons_billed_without_plan')).toEqual([entry, entry])
   })
 
-  test('are none of which there are none', async () => {
+  test('are none when their number is 0', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.buy({ plan: 'paid' })
     const addons = await customer.buy({ addons: 1 })
@@ -202,7 +202,7 @@ describe('a cancellation', () => {
     expect(await customer.subscription()).toMatchObject({ plan_tier: 'free', subscriptions: [] })
   })
 
-  test('of somebody else’s subscription, and of one that there is not, finds nothing', async () => {
+  test('of another account’s subscription, and of an unknown one, finds nothing', async () => {
     const { customer: owner, addons } = await customerWithAddonsOnly()
     const other = await newCustomer(api)
     const open = await other.order({ plan: 'paid' })
@@ -252,12 +252,12 @@ describe('at Stripe', () => {
     const account = stripeAccount(bought)
     double.answer = account.answer
     const now = Math.floor(Date.now() / 1000)
-    const tell = async (id: string, created: number) =>
+    const sendUpdate = async (id: string, created: number) =>
       sendWebhook(
         stripe,
         aStripeDelivery('customer.subscription.updated', account.subscriptions.get('sub_1'), { id, created }),
       )
-    await tell('evt_bought', now - 60)
+    await sendUpdate('evt_bought', now - 60)
     await eventually(
       () => ownOf(customer),
       (own) => own.length === 1,
@@ -268,7 +268,7 @@ describe('at Stripe', () => {
       { status: 'active', billed_without_plan: true },
     ])
     expect(account.subscriptions.get('sub_1')).toMatchObject({ cancel_at_period_end: true })
-    await tell('evt_cancelled', now)
+    await sendUpdate('evt_cancelled', now)
     await eventually(
       () => ownOf(customer),
       (own) => own.every(({ status }) => status !== 'active'),

@@ -1,4 +1,4 @@
-/** Subscriptions that somebody may be billed for without wanting it, each with its button to cancel it. */
+/** Warnings of subscriptions that are billed and bring nothing, each with a button that cancels it. */
 import type { ComponentChildren } from 'preact'
 import { type ApiAnswer, refusalOf } from '../api.ts'
 import { Day } from '../moments.tsx'
@@ -106,7 +106,7 @@ const Cancelling = ({ one }: { readonly one: Subscription }) => {
 }
 
 function Prospect({ one: { status, renews_at: renews } }: { readonly one: Subscription }) {
-  if (status === 'past_due') return <>payment failed, ends at once when cancelled</>
+  if (status === 'past_due') return <>payment failed</>
   if (renews === null) return <>active</>
   return (
     <>

@@ -203,7 +203,7 @@ test.each([
   [['pay'], 'cancelled', 'cancelled'],
   [['pay', 'fail'], 'ended', 'downgrade'],
 ] as const)(
-  'cancelling after %j makes it %s, tells so by a webhook, and can be repeated',
+  'cancelling after %j makes it %s, sends one webhook, and can be repeated',
   async (before, status, action) => {
     const { id } = await after(before)
     const from = received.length

@@ -53,7 +53,7 @@ test('a checkout leaves our mark on the subscription', async () => {
   expect(addon.has('customer_email')).toBe(false)
 })
 
-describe('a checkout of somebody who bought here before', () => {
+describe('a checkout of a customer who bought here before', () => {
   test('is for the same customer, so that cards and invoices stay together', async () => {
     api.answer = stripeAccount(aStripeSubscription('sub_1', { customer: 'cus_7' })).answer
     expect(await provider.checkout({ ...request, customerId: 'cus_7' })).toContain('cus_7')

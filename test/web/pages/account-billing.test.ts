@@ -208,7 +208,7 @@ describe('what is billed for nothing', () => {
     expect((await browser.submit(account, cancelPath(addons))).text).not.toContain('Your add-ons renew')
   })
 
-  test('is cancelled by nobody else, and by no other site’s page', async () => {
+  test('is cancelled by its owner only, and by no other site’s page', async () => {
     const { customer, browser, plan } = await subscriber()
     const other = await newcomer()
     for (const id of [plan, 'sub_none', '%27']) {
@@ -357,7 +357,7 @@ describe('with a provider elsewhere', () => {
     expect([refused.status, refused.problem]).toEqual([502, expect.stringContaining('could not be opened')])
   })
 
-  test('payments of somebody who never bought anything are managed nowhere', async () => {
+  test('payments of an account that never bought anything are managed nowhere', async () => {
     const { browser } = await elsewhere()
     const page = await browser.open('/account/payments')
     expect([page.status, page.problem]).toEqual([404, expect.stringContaining('not bought anything')])
