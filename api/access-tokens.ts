@@ -19,7 +19,7 @@ const audience = 'svc-api'
 export interface AccessTokens {
   readonly ttlSeconds: number
   sign(user: User): Promise<string>
-  /** The token's user, or undefined when it is not one of ours, not for us, or over. */
+  /** The token's user, or undefined when it is not one of ours, not for us, issued in the future, or over. */
   verify(token: string): Promise<User | undefined>
 }
 
@@ -61,7 +61,7 @@ export function createAccessTokens(config: Pick<Config, 'jwt' | 'apiUrl'>): Acce
             requiredClaims: ['sub', 'uid', 'sid', 'iat', 'exp', 'jti'],
           },
         )
-        const user = userOf(payload)
+        const user = isIssuedAhead(payload) ? undefined : userOf(payload)
         if (user) remember(proven, token, { user, expiresAt: payload.exp ?? 0 })
         return user
       } catch (error) {
@@ -87,6 +87,11 @@ function remember(proven: Map<string, Proven>, token: string, proof: Proven): vo
   if (oldest !== undefined) proven.delete(oldest)
   proven.set(token, proof)
 }
+
+/** Clocks of replicas differ by less. */
+const issuedAheadSecondsMax = 60
+
+const isIssuedAhead = ({ iat = 0 }: JWTPayload): boolean => iat > Date.now() / 1000 + issuedAheadSecondsMax
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 

@@ -1,12 +1,9 @@
 /** The HTTP application: what happens to every request before and after its route. */
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { Router, type RouterContext } from '@koa/router'
+import { Router } from '@koa/router'
 import helmet from 'helmet'
 import Koa, { type Context, type Middleware } from 'koa'
-import { koaBody } from 'koa-body'
-import getRawBody from 'raw-body'
 import type { z } from 'zod'
 import { isInvalidText, isOutage } from '../db/connection.ts'
 import type { User } from './access-tokens.ts'
@@ -14,11 +11,11 @@ import type { Identify } from './callers.ts'
 import { type HttpMetrics, templateOf } from './metrics.ts'
 import { addressSubject } from './rate-limits.ts'
 import { Refusal } from './refusals.ts'
+import { readBytes, readJson } from './request-bodies.ts'
 import type { Route } from './route.ts'
 import type { Services } from './services.ts'
 
 export const basePath = '/api/v1'
-export const bodyBytesMax = 64 * 1024
 
 interface Needs {
   readonly services: Services
@@ -142,9 +139,6 @@ const refuseUntilReady =
 
 /** One route in its order: who asks, how often, what exactly, and only then the answer. */
 function mount(router: Router, route: Route, services: Services, identify: Identify): void {
-  const parseBody = route.body
-    ? koaBody({ text: false, urlencoded: false, multipart: false, jsonLimit: bodyBytesMax })
-    : undefined
   const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
   router.register(path, [route.method], async (ctx) => {
     if (route.secret) ctx.set('Cache-Control', 'no-store')
@@ -157,7 +151,7 @@ function mount(router: Router, route: Route, services: Services, identify: Ident
     }
     const params = route.params ? parsed(route.params, ctx.params, 'path') : {}
     const query = route.query ? parsed(route.query, ctx.query, 'query') : {}
-    const body = route.body && parseBody ? parsed(route.body, await readBody(ctx, parseBody), 'body') : {}
+    const body = route.body ? parsed(route.body, await readJson(ctx), 'body') : {}
     const bytes = route.bytesMax === undefined ? noBytes : await readBytes(ctx.req, route.bytesMax)
     const userAgent = (header('user-agent') ?? '').slice(0, 256)
     const { headers } = ctx.req
@@ -169,35 +163,6 @@ function mount(router: Router, route: Route, services: Services, identify: Ident
 }
 
 const noBytes = Buffer.alloc(0)
-
-/** The body exactly as it came, for whoever checks a signature over it. */
-async function readBytes(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
-  try {
-    return await getRawBody(req, { limit: bytesMax, length: req.headers['content-length'] ?? null })
-  } catch (error) {
-    if ((error as { status?: number }).status === 413)
-      throw new Refusal('payload_too_large', undefined, { Connection: 'close' })
-    throw new Refusal('invalid_request', 'The request body broke off.')
-  }
-}
-
-async function readBody(ctx: RouterContext, parseBody: Middleware): Promise<unknown> {
-  // Nothing sent says nothing: a route takes it when it requires no field.
-  if (isBodyAbsent(ctx.req)) return {}
-  if (!ctx.is('json')) throw new Refusal('unsupported_media_type')
-  try {
-    await parseBody(ctx as never, async () => {})
-  } catch (error) {
-    const status = (error as { status?: number }).status
-    if (status === 413) throw new Refusal('payload_too_large', undefined, { Connection: 'close' })
-    if (status === 415) throw new Refusal('unsupported_media_type')
-    throw new Refusal('invalid_request', 'The request body is not valid JSON.')
-  }
-  return (ctx.request as { body?: unknown }).body
-}
-
-const isBodyAbsent = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
 
 /** Checks the outside world against a schema. A path that names nothing possible is not found; the rest is invalid. */
 function parsed<Value>(schema: z.ZodType<Value>, value: unknown, where: 'path' | 'query' | 'body'): Value {

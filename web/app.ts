@@ -15,7 +15,7 @@ import { leadingPage, problemPage } from './pages/problem.tsx'
 import { pages } from './pages.ts'
 import type { Refreshing } from './refreshing.ts'
 import { goAndRenew, isJustRenewed, renew, returnPath } from './renewal.ts'
-import { BodyBrokenOff, BodyTooLarge } from './request-body.ts'
+import { BodyBrokenOff, BodyTooLarge, FormUnreadable } from './request-body.ts'
 import { arrivesFromElsewhere, isFromElsewhere } from './same-origin.ts'
 import { securityHeaders } from './security-headers.ts'
 import { isSignedIn, mustRenew, SignInOver, startVisit, visitorOf } from './visits.ts'
@@ -155,7 +155,7 @@ const answerProblems =
     } catch (error) {
       // Nobody is there any more to be answered.
       if (error instanceof BodyBrokenOff) return
-      const kind = error instanceof ApiAway ? 'away' : error instanceof BodyTooLarge ? 'too_large' : 'broken'
+      const kind = problemKind(error)
       if (kind === 'broken') site.log.error({ err: error, method: ctx.method }, 'a page failed')
       if (isForScripts(ctx)) answerJson(ctx, jsonProblems[kind])
       else answer(ctx, site, problemPage(kind))
@@ -163,7 +163,14 @@ const answerProblems =
     }
   }
 
+function problemKind(error: unknown): keyof typeof jsonProblems {
+  if (error instanceof ApiAway) return 'away'
+  if (error instanceof BodyTooLarge) return 'too_large'
+  return error instanceof FormUnreadable ? 'unreadable' : 'broken'
+}
+
 const jsonProblems = {
+  unreadable: [400, 'invalid_request', 'The request body is not valid UTF-8.'],
   away: [503, 'temporarily_unavailable', 'The service is not available for a moment: try again.'],
   too_large: [413, 'payload_too_large', 'The request body is too large.'],
   broken: [500, 'internal_error', 'Something went wrong on our side.'],

@@ -1,10 +1,16 @@
 /** What a request brings, within a bound. */
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 
 export const bodyBytesMax = 64 * 1024
 
 export class BodyTooLarge extends Error {
   override name = 'BodyTooLarge'
+}
+
+/** The body is no form whose fields are UTF-8. */
+export class FormUnreadable extends Error {
+  override name = 'FormUnreadable'
 }
 
 /** Whoever sent it is gone before its end. */
@@ -30,3 +36,22 @@ export const readRequestBody = (request: IncomingMessage): Promise<Buffer> =>
     request.once('error', brokenOff)
     request.once('close', brokenOff)
   })
+
+/**
+ * The fields of a posted form. Throws {@link FormUnreadable} where `URLSearchParams` would put the replacement character in
+ * the place of invalid bytes, so that a field would be stored that differs from the one that was sent.
+ */
+export function parseForm(body: Buffer): URLSearchParams {
+  const text = body.toString('utf8')
+  if (!isUtf8(body) || !isPercentEncodedUtf8(text)) throw new FormUnreadable('the form is not UTF-8')
+  return new URLSearchParams(text)
+}
+
+function isPercentEncodedUtf8(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}

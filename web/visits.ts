@@ -5,7 +5,7 @@ import type { SiteConfig } from '../platform/config.ts'
 import type { Api, Visitor } from './api.ts'
 import { isOver, readAccessToken, readCookie } from './cookies.ts'
 import type { Visit } from './page-route.ts'
-import { readRequestBody } from './request-body.ts'
+import { parseForm, readRequestBody } from './request-body.ts'
 
 /** The api did not take the sign-in that a page was asked with. */
 export class SignInOver extends Error {
@@ -33,7 +33,7 @@ interface Asked {
 export async function startVisit(ctx: Context, { api, config }: Asked): Promise<Visit> {
   const bearer = readAccessToken(ctx)
   const visitor = visitorOf(ctx)
-  const form = new URLSearchParams(ctx.method === 'POST' ? (await readRequestBody(ctx.req)).toString('utf8') : '')
+  const form = ctx.method === 'POST' ? parseForm(await readRequestBody(ctx.req)) : new URLSearchParams()
   return {
     params: ctx.params as Record<string, string>,
     query: new URLSearchParams(ctx.search),

@@ -169,9 +169,52 @@ describe('a body', () => {
     if (status === 400) expect(answer.code).toBe('invalid_request')
   })
 
-  test('that is not UTF-8, or cut in the middle of a character, gives no 5xx', async () => {
-    for (const bytes of [Buffer.from([0xff, 0xfe, 0x7b, 0x7d]), Buffer.from('{"email":"\u00e9"}').subarray(0, 11)])
-      expect((await postJson(login, bytes)).status).toBe(400)
+  /** JSON around bytes that stand in a text. */
+  const naming = (bytes: readonly number[]) =>
+    Buffer.concat([Buffer.from('{"client_name":"OBS '), Buffer.from(bytes), Buffer.from('"}')])
+  const startPlugin = '/api/v1/auth/plugin/login/start'
+
+  test.each([
+    ['Latin-1', naming([0xe9])],
+    ['a character without its end', naming([0xe2, 0x82])],
+    ['an overlong form', naming([0xc0, 0xaf])],
+    ['a surrogate', naming([0xed, 0xa0, 0x80])],
+    ['more than Unicode has', naming([0xf5, 0x80, 0x80, 0x80])],
+    ['a mark of UTF-16', Buffer.from([0xff, 0xfe, 0x7b, 0x7d])],
+    ['a body cut in the middle of a character', Buffer.from('{"email":"\u00e9"}').subarray(0, 11)],
+  ])('that is not UTF-8 (%s) is a bad request, packed or not', async (_, bytes) => {
+    expect(outcome(await postJson(startPlugin, bytes))).toEqual([400, 'invalid_request'])
+    const packed = await postJson(startPlugin, gzipSync(bytes), { 'Content-Encoding': 'gzip' })
+    expect(outcome(packed)).toEqual([400, 'invalid_request'])
+  })
+
+  test('keeps each character of its texts, the replacement character too', async () => {
+    for (const name of ['crème', '🐎', 'a\ufffdb', '日本語'])
+      for (const [body, headers] of [
+        [Buffer.from(JSON.stringify({ client_name: name })), {}],
+        [gzipSync(JSON.stringify({ client_name: name })), { 'Content-Encoding': 'gzip' }],
+      ] as const) {
+        const { text } = await postJson(startPlugin, body, headers)
+        const { login_attempt_id: id } = JSON.parse(text) as { login_attempt_id: string }
+        const seen = await api.get<{ client_name: string }>(`/auth/plugin/login/attempts/${id}`, {
+          bearer: user.bearer,
+        })
+        expect(seen.body.client_name).toBe(name)
+      }
+  })
+
+  test.each([
+    ['utf-16', 415],
+    ['utf-16le', 415],
+    ['iso-8859-1', 415],
+    ['nonsense', 415],
+    ['UTF-8', 401],
+    ['us-ascii', 401],
+  ])('of the charset %s is answered %i', async (charset, status) => {
+    const body = '{"email":"a@b.example","password":"x"}'
+    const bytes = charset.startsWith('utf-16') ? Buffer.from(body, 'utf16le') : Buffer.from(body)
+    const answer = await postJson(login, bytes, { 'Content-Type': `application/json; charset=${charset}` })
+    expect(answer.status).toBe(status)
   })
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'nonsense', ''])(

@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
+import { decodeProtectedHeader, SignJWT } from 'jose'
 import { expect, test } from 'vitest'
 import { startApi, type TokenSet } from '../support/api.ts'
 
@@ -155,6 +156,29 @@ test('only the hash of a refresh token is stored', async () => {
     select encode(sha256(${user.refreshToken}::bytea), 'hex') = encode(token_hash, 'hex') as hashed from refresh_tokens
     where auth_session_id = ${user.authSessionId}`
   expect(row?.hashed).toBe(true)
+})
+
+test('an access token that was issued more than a minute ahead is refused, also when it is sent again', async () => {
+  const user = await api.given.user()
+  const { jwt, apiUrl } = api.services.config
+  const secret = new TextEncoder().encode(jwt.secret)
+  const { kid = '' } = decodeProtectedHeader(user.bearer)
+  const issuedAhead = (seconds: number) => {
+    const iat = Math.floor(Date.now() / 1000) + seconds
+    return new SignJWT({ uid: user.userId, sid: user.authSessionId })
+      .setProtectedHeader({ alg: 'HS256', typ: 'at+jwt', kid })
+      .setIssuer(apiUrl)
+      .setAudience('svc-api')
+      .setSubject(user.userId)
+      .setIssuedAt(iat)
+      .setExpirationTime(iat + 720)
+      .setJti(randomUUID())
+      .sign(secret)
+  }
+  const early = await issuedAhead(120)
+  expect([await isAlive(early), await isAlive(early)]).toEqual([false, false])
+  const skewed = await issuedAhead(30)
+  expect([await isAlive(skewed), await isAlive(skewed)]).toEqual([true, true])
 })
 
 test('logging out ends this sign-in at once and no other', async () => {

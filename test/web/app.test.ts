@@ -128,6 +128,17 @@ describe('a body', () => {
     expect(double.asked).toEqual([])
   })
 
+  test.each([
+    ['bytes', Buffer.from([...Buffer.from('email=a@b.example&password=caf'), 0xe9])],
+    ['percent-encoded bytes', 'email=a@b.example&password=caf%E9'],
+    ['half an encoded character', 'email=a@b.example&password=%E2%82'],
+    ['a broken encoding', 'email=a@b.example&password=100%'],
+  ])('of a form with %s that are not UTF-8 is refused before the api is asked', async (_, body) => {
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    expect((await behindNothing.browser().ask('POST', '/login', { body, headers })).status).toBe(400)
+    expect(double.asked).toEqual([])
+  })
+
   test('that does not say its length is refused once it is too large, and the answer arrives', async () => {
     const chunk = `10000\r\n${'a'.repeat(65_536)}\r\n`
     const answer = await sendRaw(

@@ -4,6 +4,7 @@ import type { PageAnswer } from '../page-route.ts'
 const problems = {
   not_found: [404, 'Not found', 'There is no such page here.'],
   forbidden: [403, 'Not done', 'This was sent from another site, so nothing was done. Go to the page and do it there.'],
+  unreadable: [400, 'Form not readable', 'The form holds text that is not UTF-8. Go back, and send it again.'],
   too_large: [413, 'Too large', 'That was more than this page takes.'],
   away: [
     503,

@@ -1,0 +1,69 @@
+/** Request bodies: as JSON in UTF-8 for most routes, as raw bytes for signed ones. Both within a limit. */
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import type { RouterContext } from '@koa/router'
+import { koaBody } from 'koa-body'
+import getRawBody from 'raw-body'
+import { Refusal } from './refusals.ts'
+
+export const bodyBytesMax = 64 * 1024
+
+/** An empty encoding leaves the body as bytes: any decoder would replace invalid ones without an error. */
+const unpackBytes = koaBody({
+  json: false,
+  urlencoded: false,
+  multipart: false,
+  text: true,
+  textTypes: ['json'],
+  textLimit: String(bodyBytesMax),
+  encoding: '',
+})
+
+/** JSON between systems is UTF-8 (RFC 8259, 8.1), of which ASCII is a part. */
+const charsets = new Set(['', 'utf-8', 'utf8', 'us-ascii'])
+
+/**
+ * The parsed body; an empty object for an absent one, which a route accepts when it requires no field. Refuses with
+ * `unsupported_media_type`, `payload_too_large` and `invalid_request`.
+ */
+export async function readJson(ctx: RouterContext): Promise<unknown> {
+  if (isBodyAbsent(ctx.req)) return {}
+  if (!ctx.is('json') || !charsets.has(ctx.request.charset.toLowerCase())) throw new Refusal('unsupported_media_type')
+  const bytes = await readUnpacked(ctx)
+  if (bytes.length === 0) return {}
+  if (!isUtf8(bytes)) throw new Refusal('invalid_request', 'The request body is not valid UTF-8.')
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw new Refusal('invalid_request', 'The request body is not valid JSON.')
+  }
+}
+
+async function readUnpacked(ctx: RouterContext): Promise<Buffer> {
+  try {
+    await unpackBytes(ctx as never, async () => {})
+  } catch (error) {
+    const status = (error as { status?: number }).status
+    if (status === 413) throw new Refusal('payload_too_large', undefined, { Connection: 'close' })
+    if (status === 415) throw new Refusal('unsupported_media_type')
+    throw new Refusal(
+      'invalid_request',
+      'The request body could not be read: it broke off, or was not packed as it says.',
+    )
+  }
+  return (ctx.request.body as unknown as Buffer | undefined) ?? Buffer.alloc(0)
+}
+
+/** The body exactly as it was sent, for a signature over it. Refuses with `payload_too_large` and `invalid_request`. */
+export async function readBytes(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  try {
+    return await getRawBody(req, { limit: bytesMax, length: req.headers['content-length'] ?? null })
+  } catch (error) {
+    if ((error as { status?: number }).status === 413)
+      throw new Refusal('payload_too_large', undefined, { Connection: 'close' })
+    throw new Refusal('invalid_request', 'The request body broke off.')
+  }
+}
+
+const isBodyAbsent = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
