@@ -16,7 +16,7 @@ import type { BillingProvider } from '../providers/billing/provider.ts'
 import { inboxEvent, tryAgain } from './billing-webhook.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
-import { id, storable, timestamp } from './schemas.ts'
+import { id, Nothing, storable, timestamp } from './schemas.ts'
 import type { Services } from './services.ts'
 
 const Status = z.enum(['pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])
@@ -107,6 +107,7 @@ export const replayBillingEvent = route({
   summary: 'Read an event again, as it came, and let its account take it. Safe to repeat',
   caller: 'operator',
   params: z.object({ id }),
+  body: Nothing,
   answers: { 200: z.object({ event: EventView }) },
   refuses: ['not_found', 'temporarily_unavailable'],
   handle: async ({ params, ip }, services) => {

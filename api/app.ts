@@ -11,7 +11,8 @@ import type { Identify } from './callers.ts'
 import { type HttpMetrics, templateOf } from './metrics.ts'
 import { addressSubject } from './rate-limits.ts'
 import { Refusal } from './refusals.ts'
-import { readBytes, readJson } from './request-bodies.ts'
+import { readBytes, readJson, requireJson } from './request-bodies.ts'
+import { createOriginCheck } from './request-origin.ts'
 import type { Route } from './route.ts'
 import type { Services } from './services.ts'
 
@@ -140,10 +141,14 @@ const refuseUntilReady =
 /** One route in its order: who asks, how often, what exactly, and only then the answer. */
 function mount(router: Router, route: Route, services: Services, identify: Identify): void {
   const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
+  const checkOrigin = createOriginCheck(services.config)
+  const isOperatorWrite = route.caller === 'operator' && route.method !== 'GET'
   router.register(path, [route.method], async (ctx) => {
     if (route.secret) ctx.set('Cache-Control', 'no-store')
     const ip = clientAddress(ctx.ip, ctx.req.socket.remoteAddress)
     const header = (name: string) => ctx.get(name) || undefined
+    // Before the password is looked at: another site's page neither acts nor uses up an operator's tries.
+    if (isOperatorWrite) checkOrigin(header)
     const caller = await identify(route.caller, { ip, header })
     if (route.limit && !route.countsItself) {
       const subject = route.caller === 'user' ? (caller as User).userId : addressSubject(ip)
@@ -151,6 +156,7 @@ function mount(router: Router, route: Route, services: Services, identify: Ident
     }
     const params = route.params ? parsed(route.params, ctx.params, 'path') : {}
     const query = route.query ? parsed(route.query, ctx.query, 'query') : {}
+    if (isOperatorWrite && route.method === 'POST') requireJson(ctx)
     const body = route.body ? parsed(route.body, await readJson(ctx), 'body') : {}
     const bytes = route.bytesMax === undefined ? noBytes : await readBytes(ctx.req, route.bytesMax)
     const userAgent = (header('user-agent') ?? '').slice(0, 256)

@@ -123,6 +123,7 @@ function failures(route: Route) {
   if (route.bytesMax !== undefined) codes.add('invalid_request').add('payload_too_large')
   if (route.caller === 'user' || route.caller === 'maybe_user') codes.add('unauthorized')
   if (route.caller === 'operator') codes.add('invalid_operator').add('not_found').add('rate_limited')
+  if (route.caller === 'operator' && route.method !== 'GET') codes.add('forbidden').add('unsupported_media_type')
   if (route.limit) codes.add('rate_limited')
   const byStatus = new Map<number, RefusalCode[]>()
   for (const code of [...codes].sort())

@@ -39,6 +39,14 @@ export async function readJson(ctx: RouterContext): Promise<unknown> {
   }
 }
 
+/**
+ * Refuses with `unsupported_media_type` what does not say that it is JSON, an empty body too: a form of another site's page
+ * can send everything else without asking first (CORS).
+ */
+export function requireJson(ctx: RouterContext): void {
+  if (ctx.request.type.toLowerCase() !== 'application/json') throw new Refusal('unsupported_media_type')
+}
+
 async function readUnpacked(ctx: RouterContext): Promise<Buffer> {
   try {
     await unpackBytes(ctx as never, async () => {})

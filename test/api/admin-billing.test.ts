@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 const list = (query = '') => service.api.get<EventPage>(`/admin/billing/events${query}`, { headers: operator })
 const replay = (id: string): Promise<Answer<{ event: EventView }>> =>
-  service.api.post<{ event: EventView }>(`/admin/billing/events/${id}/replay`, undefined, { headers: operator })
+  service.api.post<{ event: EventView }>(`/admin/billing/events/${id}/replay`, {}, { headers: operator })
 
 /** Sends it and answers it as operators see it. */
 const sent = async (event: Parameters<SandboxSender['send']>[0]): Promise<EventView> => {
