@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { audit } from '../db/audit.ts'
 import type { Sql } from '../db/connection.ts'
 import { credentialsByEmail, insertUser } from '../db/users.ts'
-import { openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
+import { type OpenedAuthSession, openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
 import { sendVerification } from './email-verification.ts'
 import { countTry } from './login-failures.ts'
 import { mailLink } from './mail-links.ts'
@@ -33,22 +33,19 @@ export const signup = route({
   answers: { 201: TokenSet, 202: Nothing },
   refuses: ['email_taken'],
   handle: async ({ body, ip, userAgent }, services) => {
-    const { config, sql, passwords } = services
+    const { config, sql, passwords, auditAttempt } = services
     // Before anything is looked up: a taken address costs the same work as a free one.
     const passwordHash = await passwords.hash(body.password)
-    const opened = await sql.begin(async (tx) => {
-      const userId = await insertAccount(tx, body.email, passwordHash)
-      await audit(tx, {
-        actor: 'user',
-        action: userId ? 'signed_up' : 'signup_refused',
-        userId,
-        ip,
-        client: siteClient,
-      })
-      if (userId) await mailLink(tx, services, 'verify_email', userId)
-      if (config.requireEmailVerification || !userId) return undefined
-      return openAuthSession(tx, { userId, client: siteClient, ip, userAgent })
-    })
+    const { account, opened } = (await sql.begin(async (tx) => {
+      const account = await insertAccount(tx, body.email, passwordHash)
+      if (!account.isNew) return { account }
+      const { userId } = account
+      await audit(tx, { actor: 'user', action: 'signed_up', userId, ip, client: siteClient })
+      await mailLink(tx, services, 'verify_email', userId)
+      if (config.requireEmailVerification) return { account }
+      return { account, opened: await openAuthSession(tx, { userId, client: siteClient, ip, userAgent }) }
+    })) as { account: Account; opened?: OpenedAuthSession }
+    if (!account.isNew) await auditAttempt({ ...attemptParts, action: 'signup_refused', userId: account.userId, ip })
     if (config.requireEmailVerification) return accepted()
     if (!opened) throw new Refusal('email_taken')
     return created(await tokenSet(services, opened))
@@ -74,9 +71,11 @@ export const login = route({
   },
 })
 
+const attemptParts = { actor: 'user', client: siteClient } as const
+
 /** The account that the password opens. Takes the same steps whether the address has one or not. */
 async function proveAccount(services: Services, typed: { email: string; password: string }, ip: string) {
-  const { config, sql, passwords } = services
+  const { config, sql, passwords, auditAttempt } = services
   const counted = await countTry(services, typed.email, ip)
   const credentials = await credentialsByEmail(sql, typed.email)
   const right = await passwords.matches(typed.password, credentials?.passwordHash).catch(async (error: unknown) => {
@@ -84,7 +83,7 @@ async function proveAccount(services: Services, typed: { email: string; password
     throw error
   })
   if (!credentials?.passwordHash || !right) {
-    await audit(sql, { actor: 'user', action: 'sign_in_failed', userId: credentials?.userId, ip, client: siteClient })
+    await auditAttempt({ ...attemptParts, action: 'sign_in_failed', userId: credentials?.userId, ip })
     throw new Refusal('invalid_credentials')
   }
   await counted.forgive()
@@ -99,12 +98,18 @@ async function proveAccount(services: Services, typed: { email: string; password
 
 const streamTokenTries = 5
 
-/** Answers the new account's id, or nothing when the address has one. */
-async function insertAccount(sql: Sql, email: string, passwordHash: string): Promise<string | undefined> {
+interface Account {
+  readonly userId: string
+  /** False when the address had an account already, which is this one. */
+  readonly isNew: boolean
+}
+
+async function insertAccount(sql: Sql, email: string, passwordHash: string): Promise<Account> {
   for (let tries = 0; tries < streamTokenTries; tries += 1) {
     const userId = await insertUser(sql, { email, passwordHash, streamToken: newStreamToken() })
-    if (userId) return userId
-    if (await credentialsByEmail(sql, email)) return undefined
+    if (userId) return { userId, isNew: true }
+    const holder = await credentialsByEmail(sql, email)
+    if (holder) return { userId: holder.userId, isNew: false }
   }
   throw new Error(`none of ${streamTokenTries} random stream tokens was free`)
 }

@@ -15,8 +15,8 @@ const EntryView = z.object({
   actor: z.enum(['user', 'operator', 'system']),
   action: z.string(),
   ip: z.string().nullable(),
-  /** What signed in or acted: `web`, or a plugin's own name for itself. */
-  client: z.string().nullable(),
+  client: z.string().nullable().describe("`web`, or a plugin's own name for itself: see `client_kind`."),
+  client_kind: z.enum(['web', 'plugin']).nullable().describe('What signed in or acted, which its name does not say.'),
   detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
 })
 const OperatorEntryView = EntryView.extend({ user_id: id.nullable() })
@@ -28,8 +28,15 @@ const present = (row: AuditRow): z.infer<typeof EntryView> => ({
   action: row.action,
   ip: row.ip,
   client: row.client,
-  detail: row.detail,
+  client_kind: row.client_kind,
+  detail: { ...row.detail, ...attemptsOf(row) },
 })
+
+/** What an entry says that stands for several attempts: how many since `at`, until when, and whether from one address. */
+const attemptsOf = ({ attempts, last_at: lastAt, has_several_sources: several }: AuditRow): AuditRow['detail'] =>
+  attempts === null || attempts === 1
+    ? {}
+    : { times: attempts, last_at: lastAt?.toISOString() ?? null, ...(several ? { several_addresses: true } : {}) }
 
 /** An account's owner learns what an operator did to it, not from where, nor what operators noted for each other. */
 function presentToOwner(row: AuditRow): z.infer<typeof EntryView> {

@@ -10,6 +10,7 @@ import {
   type NewAuthSession,
   touchAuthSession,
 } from '../db/auth-sessions.ts'
+import type { Client } from '../db/clients.ts'
 import type { Sql } from '../db/connection.ts'
 import type { SignInMethod } from '../db/oauth-accounts.ts'
 import { type Exchange, exchangeRefreshToken, insertRefreshToken } from '../db/refresh-tokens.ts'
@@ -20,8 +21,8 @@ import { noContent, ok, route } from './route.ts'
 import { id, timestamp } from './schemas.ts'
 import type { Services } from './services.ts'
 
-/** What a sign-in at the site is named, among those of plugins, which bring a name of their own. */
-export const siteClient = 'web'
+/** A browser at the site. */
+export const siteClient: Client = { kind: 'web', name: 'web' }
 
 /** What every sign-in that succeeds is answered with. */
 export const TokenSet = z.object({
@@ -132,7 +133,8 @@ export const list = route({
       sessions: z.array(
         z.object({
           id,
-          client: z.string(),
+          client: z.string().describe("`web`, or a plugin's own name for itself: see `kind`."),
+          kind: z.enum(['web', 'plugin']).describe('What signed in, which its name does not say.'),
           ip: z.string(),
           created_at: timestamp,
           last_used_at: timestamp,
@@ -150,7 +152,8 @@ export const list = route({
 
 const present = (session: AuthSession, caller: User) => ({
   id: session.id,
-  client: session.client,
+  client: session.client.name,
+  kind: session.client.kind,
   ip: session.ip,
   created_at: session.createdAt.toISOString(),
   last_used_at: session.lastUsedAt.toISOString(),

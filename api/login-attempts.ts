@@ -6,6 +6,7 @@ import { randomInt } from 'node:crypto'
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
 import { aliveAuthSessions } from '../db/auth-sessions.ts'
+import type { Client } from '../db/clients.ts'
 import type { Sql } from '../db/connection.ts'
 import {
   consumeLoginAttempt,
@@ -22,7 +23,7 @@ import {
 } from '../db/login-attempts.ts'
 import { lockCredentials } from '../db/users.ts'
 import type { User } from './access-tokens.ts'
-import { hashOfToken, newSecretToken, openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
+import { hashOfToken, newSecretToken, openAuthSession, TokenSet, tokenSet } from './auth-sessions.ts'
 import { Refusal } from './refusals.ts'
 import { created, noContent, ok, type Request, route } from './route.ts'
 import { id, timestamp } from './schemas.ts'
@@ -37,8 +38,6 @@ const ClientName = z
   .string()
   .describe(`What the approval page calls the plugin: 1 to ${clientNameMax} characters.`)
   .transform((text) => text.replaceAll(/[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, '').trim())
-  // Among the account's sign-ins that is what browsers are called.
-  .transform((text) => (text.toLowerCase() === siteClient ? 'plugin' : text))
   .refine((text) => text !== '' && [...text].length <= clientNameMax, `is not 1 to ${clientNameMax} characters`)
 
 export const start = route({
@@ -114,16 +113,18 @@ export const poll = route({
 })
 
 /** Whom the attempt signs in as what, or that nobody decided it yet; refuses everything else. */
-function approvalOf(attempt: LoginAttempt | undefined): 'pending' | { userId: string; client: string } {
+function approvalOf(attempt: LoginAttempt | undefined): 'pending' | { userId: string; client: Client } {
   if (!attempt) throw new Refusal('not_found')
   if (attempt.expired) throw new Refusal('attempt_expired')
   if (attempt.status === 'consumed') throw new Refusal('attempt_consumed')
   if (attempt.status === 'denied') throw new Refusal('attempt_denied')
-  if (attempt.status === 'approved' && attempt.userId) return { userId: attempt.userId, client: attempt.clientName }
+  if (attempt.status === 'approved' && attempt.userId) return { userId: attempt.userId, client: pluginOf(attempt) }
   // Only a poll that would go on waiting can come too soon: one that ends the waiting is never put off.
   if (attempt.polledJustNow) throw tooSoon()
   return 'pending'
 }
+
+const pluginOf = ({ clientName }: LoginAttempt): Client => ({ kind: 'plugin', name: clientName })
 
 const tooSoon = () =>
   new Refusal('rate_limited', `Poll every ${pollSeconds} seconds.`, {
@@ -221,7 +222,7 @@ async function decide(
       action: `plugin_login_${status}`,
       userId: caller.userId,
       ip,
-      client: attempt.clientName,
+      client: pluginOf(attempt),
       detail: { login_attempt_id: attempt.id, plugin_ip: attempt.ip },
     })
   })

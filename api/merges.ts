@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
+import { recordAttempts } from '../db/audit-attempts.ts'
 import type { Sql } from '../db/connection.ts'
 import {
   confirmMergeRequest,
@@ -30,6 +31,7 @@ import {
 import { credentialsByEmail, hasVerifiedEmail, lockUser } from '../db/users.ts'
 import type { OAuthTokens } from '../providers/oauth/provider.ts'
 import { type TokenField, tokenPlace } from '../providers/oauth/token-place.ts'
+import { attemptOf } from './audit-attempts.ts'
 import { hashOfToken, newSecretToken, openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
 import { countTry } from './login-failures.ts'
 import { resealTokens, sealTokens } from './provider-tokens.ts'
@@ -79,7 +81,7 @@ export async function requestMerge(
     tokens: sealTokens(sealing, tokens, mergePlace(mergeRequestId, identity.provider)),
     mergeTokenHash: hashOfToken(mergeToken),
   })
-  await auditMerge(sql, 'merge_requested', { userId, provider: identity.provider }, ip)
+  await recordAttempts(sql, [mergeAttempt('merge_requested', { userId, provider: identity.provider }, ip)])
   return { mergeRequestId, mergeToken, methods: await signInMethodsOf(sql, userId), secondsLeft: lifetimeSeconds }
 }
 
@@ -102,7 +104,7 @@ export async function prove(services: Services, mergeRequestId: string, identity
     const merge = provable(await lockMergeRequest(sql, mergeRequestId))
     if ((await ownerOf(sql, identity)) !== userId) {
       await countMergeTry(sql, mergeRequestId)
-      await auditMerge(sql, 'merge_refused', merge, ip, identity.provider)
+      await recordAttempts(sql, [mergeAttempt('merge_refused', merge, ip, identity.provider)])
       return undefined
     }
     await proveMergeRequest(sql, mergeRequestId, identity.provider)
@@ -172,7 +174,7 @@ async function provePassword(services: Services, merge: MergeRequest, password: 
     throw error
   })
   if (!credentials?.passwordHash || credentials.userId !== merge.userId || !right) {
-    await auditMerge(sql, 'merge_refused', merge, ip, 'password')
+    await recordAttempts(sql, [mergeAttempt('merge_refused', merge, ip, 'password')])
     throw new Refusal('invalid_credentials', 'The password is not right.')
   }
   await forgive()
@@ -200,7 +202,7 @@ async function complete(sql: Sql, services: Services, seen: MergeRequest, proof:
   )
   if (!(await insertOAuthAccount(sql, userId, merge, tokens))) throw new Refusal('provider_already_linked')
   await confirmMergeRequest(sql, merge.id)
-  await auditMerge(sql, 'merge_confirmed', merge, ip, method)
+  await audit(sql, mergeEntry('merge_confirmed', merge, ip, method))
   return opened
 }
 
@@ -217,18 +219,19 @@ function provenMethod({ provedBy, exhausted }: MergeRequest): Provider {
 type MergeAct = 'merge_requested' | 'merge_refused' | 'merge_confirmed'
 
 /** @param method what the owner was to be proved by. */
-const auditMerge = (
-  sql: Sql,
+const mergeEntry = (
   action: MergeAct,
   { userId, provider }: { userId: string; provider: Provider },
   ip: string,
   method?: SignInMethod,
-) =>
-  audit(sql, {
-    actor: 'user',
-    action,
-    userId,
-    ip,
-    client: siteClient,
-    detail: { provider, ...(method ? { method } : {}) },
-  })
+) => ({
+  actor: 'user' as const,
+  action,
+  userId,
+  ip,
+  client: siteClient,
+  detail: { provider, ...(method ? { method } : {}) },
+})
+
+/** A merge can be asked for again and again by the owner of an identity, which is not always the account's. */
+const mergeAttempt = (...entry: Parameters<typeof mergeEntry>) => attemptOf(mergeEntry(...entry))

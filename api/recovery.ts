@@ -26,11 +26,12 @@ export const forgot = route({
   handle: async ({ body, ip }, services) => {
     const answerTime = sleep(answerMillis)
     // The same statements and a write for an address without an account too, or the time would tell on a busy day.
-    await services.sql.begin(async (tx) => {
-      const userId = await lockUserByEmail(tx, body.email)
-      await mailLink(tx, services, 'reset_password', userId)
-      await audit(tx, { actor: 'user', action: 'password_reset_requested', userId, ip })
-    })
+    const userId = (await services.sql.begin(async (tx) => {
+      const account = await lockUserByEmail(tx, body.email)
+      await mailLink(tx, services, 'reset_password', account)
+      return account
+    })) as string | undefined
+    await services.auditAttempt({ actor: 'user', action: 'password_reset_requested', userId, ip })
     await answerTime
     return accepted()
   },

@@ -16,6 +16,7 @@ import type { OAuthProvider, OAuthProviderName } from '../providers/oauth/provid
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 import type { SubscriptionActors } from '../workflows/subscription-client.ts'
 import type { AccessTokens } from './access-tokens.ts'
+import type { AuditAttempts } from './audit-attempts.ts'
 import type { BillingMetrics } from './billing-metrics.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { Passwords } from './passwords.ts'
@@ -34,6 +35,8 @@ export interface Services {
   readonly log: Logger
   readonly rateLimits: RateLimits
   readonly accessTokens: AccessTokens
+  /** Counts what strangers can repeat without end in a bounded number of audit entries. */
+  readonly auditAttempt: AuditAttempts
   readonly passwords: Passwords
   readonly mailer: Mailer
   /** Whom people may sign in with; a provider that is not configured is not among them. */

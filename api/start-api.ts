@@ -26,6 +26,7 @@ import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { createSubscriptionActors } from '../workflows/subscription-client.ts'
 import { createAccessTokens } from './access-tokens.ts'
 import { createApp, notHttp } from './app.ts'
+import { createAuditAttempts } from './audit-attempts.ts'
 import { type BillingMetrics, createBillingMetrics } from './billing-metrics.ts'
 import { createIdentify } from './callers.ts'
 import { createDeliveries } from './deliveries.ts'
@@ -105,6 +106,7 @@ async function createServices({ config, log, sql, life }: Needs, billingMetrics:
     deliveries,
     rateLimits: createRateLimits(sql, config.rateLimits),
     accessTokens: createAccessTokens(config),
+    auditAttempt: createAuditAttempts(sql),
     passwords: createPasswords(),
     mailer: logMailer(log, config.logLinks),
     oauthProviders: createOAuthProviders(config.oauth),

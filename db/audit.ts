@@ -1,4 +1,8 @@
-/** What people and operators did that matters for trust in an account. Entries are only ever added. */
+/**
+ * What people and operators did that matters for trust in an account. Entries are only ever added; what strangers can repeat
+ * without end is counted instead (`db/audit-attempts.ts`).
+ */
+import type { Client } from './clients.ts'
 import type { Sql } from './connection.ts'
 
 export interface AuditEntry {
@@ -8,8 +12,8 @@ export interface AuditEntry {
   /** Whose account it concerns. */
   readonly userId?: string | undefined
   readonly ip?: string | undefined
-  /** What signed in or acted: `web`, or a plugin's own name for itself. */
-  readonly client?: string | undefined
+  /** What signed in or acted. */
+  readonly client?: Client | undefined
   /** Never a secret, and nothing that a stranger typed: entries outlive the request by far. */
   readonly detail?: Readonly<Record<string, string | number | boolean | null>>
 }
@@ -17,8 +21,9 @@ export interface AuditEntry {
 /** Adds an entry, in the transaction of what it tells of, so that neither stands without the other. */
 export async function audit(sql: Sql, { actor, action, userId, ip, client, detail = {} }: AuditEntry): Promise<void> {
   await sql`
-    insert into audit_entries (actor, action, user_id, ip, client, detail)
-    values (${actor}, ${action}, ${userId ?? null}, ${ip ?? null}, ${client ?? null}, ${sql.json(detail)})`
+    insert into audit_entries (actor, action, user_id, ip, client, client_kind, detail)
+    values (${actor}, ${action}, ${userId ?? null}, ${ip ?? null}, ${client?.name ?? null}, ${client?.kind ?? null},
+      ${sql.json(detail)})`
 }
 
 export interface AuditRow {
@@ -30,7 +35,13 @@ export interface AuditRow {
   readonly user_id: string | null
   readonly ip: string | null
   readonly client: string | null
+  readonly client_kind: Client['kind'] | null
   readonly detail: NonNullable<AuditEntry['detail']>
+  /** How many attempts the entry stands for, since `at`; null for a single act. */
+  readonly attempts: number | null
+  readonly last_at: Date | null
+  /** The attempts came from several networks, so that no address is named. */
+  readonly has_several_sources: boolean
 }
 
 interface AuditFilter {
@@ -43,6 +54,8 @@ interface AuditFilter {
 /** Entries, newest first, one page. */
 export const auditEntries = async (sql: Sql, { userId, before }: AuditFilter, limit: number): Promise<AuditRow[]> =>
   sql<AuditRow[]>`
-    select id, at, actor, action, user_id, ip, client, detail from audit_entries
+    select id, at, actor, action, user_id, ip, client, client_kind, detail, attempts, last_at,
+      attempts is not null and attempt_source is null as has_several_sources
+    from audit_entries
     where true ${userId ? sql`and user_id = ${userId}` : sql``} ${before ? sql`and id < ${before}` : sql``}
     order by id desc limit ${limit}`

@@ -1,4 +1,5 @@
 /** Sign-ins: who is signed in where, and whether still. */
+import type { Client } from './clients.ts'
 import { first, type Sql } from './connection.ts'
 
 /** For each pair of a user and a sign-in, in their order: is that sign-in alive and its account not disabled? */
@@ -15,8 +16,7 @@ export async function aliveAuthSessions(
 
 export interface NewAuthSession {
   readonly userId: string
-  /** What signed in: `web`, or the plugin's own name for itself. */
-  readonly client: string
+  readonly client: Client
   readonly ip: string
   readonly userAgent: string
 }
@@ -25,7 +25,8 @@ export interface NewAuthSession {
 export async function insertAuthSession(sql: Sql, { userId, client, ip, userAgent }: NewAuthSession): Promise<string> {
   const row = first(
     await sql<{ id: string }[]>`
-      insert into auth_sessions (user_id, client, ip, user_agent) values (${userId}, ${client}, ${ip}, ${userAgent})
+      insert into auth_sessions (user_id, kind, client, ip, user_agent)
+      values (${userId}, ${client.kind}, ${client.name}, ${ip}, ${userAgent})
       returning id`,
   )
   if (!row) throw new Error('an inserted auth session did not come back')
@@ -34,7 +35,7 @@ export async function insertAuthSession(sql: Sql, { userId, client, ip, userAgen
 
 export interface AuthSession {
   readonly id: string
-  readonly client: string
+  readonly client: Client
   readonly ip: string
   readonly createdAt: Date
   readonly lastUsedAt: Date
@@ -45,7 +46,9 @@ const listedMax = 100
 
 /** The user's sign-ins that can still be used, the last used first. One that was not refreshed for 30 days is over. */
 export const listAuthSessions = (sql: Sql, userId: string): Promise<AuthSession[]> => sql<AuthSession[]>`
-  select s.id, s.client, s.ip, s.created_at as "createdAt", s.last_used_at as "lastUsedAt" from auth_sessions s
+  select s.id, json_build_object('kind', s.kind, 'name', s.client) as client, s.ip, s.created_at as "createdAt",
+    s.last_used_at as "lastUsedAt"
+  from auth_sessions s
   where s.user_id = ${userId} and s.revoked_at is null and exists (
     select from refresh_tokens t where t.auth_session_id = s.id and t.expires_at > now()
       and t.replaced_at is null and t.superseded_at is null)

@@ -240,12 +240,29 @@ test('only who is signed in may look and decide', async () => {
     expect(answer.status).toBe(401)
 })
 
+test('a plugin that is named like a browser is a plugin all the same, in the list of sign-ins and in the audit', async () => {
+  const user = await api.given.user()
+  for (const client_name of ['Browser', 'web', ' Web']) {
+    const attempt = await start({ client_name })
+    await decide(attempt, 'approve', user.bearer)
+    expect((await poll(attempt)).status).toBe(200)
+  }
+  const { body } = await api.get<{ sessions: { client: string; kind: string }[] }>('/auth/sessions', user)
+  const kinds = body.sessions.map(({ client, kind }) => `${client}: ${kind}`)
+  expect(kinds.toSorted()).toEqual(['Browser: plugin', 'Web: plugin', 'web: plugin', 'web: web'])
+  const trail = await api.get<{ entries: { action: string; client: string; client_kind: string }[] }>(
+    '/auth/audit',
+    user,
+  )
+  const byBrowsers = trail.body.entries.filter((entry) => entry.client_kind === 'web')
+  expect(byBrowsers).toMatchObject([{ action: 'signed_in', client: 'web' }])
+  expect(trail.body.entries).toHaveLength(7)
+})
+
 test('a plugin’s name loses what would hide or reorder it, and has to have something left', async () => {
   const user = await api.given.user()
   const attempt = await start({ client_name: ' \u202eOBS\u0000\u200b plugin\n ' })
   expect((await look(attempt, user.bearer)).body.client_name).toBe('OBS plugin')
-  const disguised = await start({ client_name: ' Web' })
-  expect((await look(disguised, user.bearer)).body.client_name).toBe('plugin')
   for (const client_name of ['', ' \n ', '\u3164', '\u2800', '\u115f\u1160', 'x'.repeat(65), 7, null])
     expect((await api.post('/auth/plugin/login/start', { client_name })).status).toBe(400)
   expect((await api.post('/auth/plugin/login/start', { client_name: '🐎'.repeat(64) })).status).toBe(201)

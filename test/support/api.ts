@@ -1,9 +1,10 @@
 /** The API in this process, on a database of its own. What a test doesn't care about, `given` makes up. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
-import { openAuthSession, tokenSet } from '../../api/auth-sessions.ts'
+import { openAuthSession, siteClient, tokenSet } from '../../api/auth-sessions.ts'
 import type { Services } from '../../api/services.ts'
 import { startApi as startListening } from '../../api/start-api.ts'
+import type { Client as SignedInClient } from '../../db/clients.ts'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { insertUser } from '../../db/users.ts'
 import { readConfig } from '../../platform/config.ts'
@@ -92,8 +93,8 @@ export interface TestApi extends Client {
   readonly given: {
     /** Made in the database as signing up does, only without the time that hashing takes. */
     user(): Promise<GivenUser>
-    /** Signs the same account in once more. */
-    signIn(user: GivenUser, client?: string): Promise<GivenUser>
+    /** Signs the same account in once more, in a plugin of this name or else in a browser. */
+    signIn(user: GivenUser, plugin?: string): Promise<GivenUser>
   }
 }
 
@@ -169,7 +170,7 @@ const password = 'correct horse battery'
 const passwordHash = '$2b$12$vn4rLxUq0MwCYKVmc3L6leBV.x8VQvbb8R7GQlby.2Y3kxzX7HAnO'
 
 function createGiven(services: Services): TestApi['given'] {
-  const signIn = async (account: { userId: string; email: string }, client: string): Promise<GivenUser> => {
+  const signIn = async (account: { userId: string; email: string }, client: SignedInClient): Promise<GivenUser> => {
     const opened = await services.sql.begin((tx) =>
       openAuthSession(tx, { userId: account.userId, client, ip: '192.0.2.1', userAgent: '' }),
     )
@@ -184,9 +185,9 @@ function createGiven(services: Services): TestApi['given'] {
       const streamToken = randomBytes(4).toString('hex')
       const userId = await insertUser(services.sql, { email, passwordHash, streamToken })
       if (!userId) throw new Error('a random address or stream token was taken')
-      return signIn({ userId, email }, 'web')
+      return signIn({ userId, email }, siteClient)
     },
-    signIn: (user, client = 'web') => signIn(user, client),
+    signIn: (user, plugin) => signIn(user, plugin === undefined ? siteClient : { kind: 'plugin', name: plugin }),
   }
 }
 

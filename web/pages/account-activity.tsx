@@ -1,7 +1,7 @@
 /** What happened to an account, in words: who reads it wants to know whether all of it was them. */
 import { Ago } from '../moments.tsx'
 import { addonsInWords } from './account-billing.tsx'
-import { clientInWords } from './account-sign-ins.tsx'
+import { type ClientKind, clientInWords } from './account-sign-ins.tsx'
 import { displayNames, providerNamed } from './providers.tsx'
 
 export interface Entry {
@@ -11,10 +11,21 @@ export interface Entry {
   readonly action: string
   readonly ip: string | null
   readonly client: string | null
+  readonly client_kind: ClientKind | null
   readonly detail: Readonly<Record<string, string | number | boolean | null>>
 }
 
 const shownMax = 20
+
+/** What strangers can try again and again; of those few are shown, so that they do not push out what was done. */
+const attempts = new Set(['sign_in_failed', 'signup_refused', 'password_reset_requested'])
+const attemptsShownMax = 8
+
+function shownOf(entries: readonly Entry[]): readonly Entry[] {
+  let count = 0
+  const isShown = ({ action }: Entry) => !attempts.has(action) || ++count <= attemptsShownMax
+  return entries.filter(isShown).slice(0, shownMax)
+}
 
 const actions: Readonly<Record<string, string>> = {
   signed_up: 'Account opened',
@@ -67,20 +78,34 @@ export const Activity = ({ entries, hasAddress }: Shown) => (
       )}
     </p>
     <ol class="entries">
-      {entries.slice(0, shownMax).map((entry) => (
+      {shownOf(entries).map((entry) => (
         <li key={entry.id}>
           <p>{inWords(entry)}</p>
           <p class="muted">
-            <Ago at={entry.at} />
+            <When entry={entry} />
             {entry.actor === 'operator' ? ' · by support' : null}
-            {entry.ip ? ` · ${entry.ip}` : null}
-            {entry.client ? ` · ${clientInWords(entry.client)}` : null}
+            {placeInWords(entry)}
+            {entry.client ? ` · ${clientInWords(entry.client, entry.client_kind)}` : null}
           </p>
         </li>
       ))}
     </ol>
   </section>
 )
+
+const When = ({ entry: { at, detail } }: { readonly entry: Entry }) =>
+  typeof detail.last_at === 'string' ? (
+    <>
+      {detail.times} times, first <Ago at={at} />, last <Ago at={detail.last_at} />
+    </>
+  ) : (
+    <Ago at={at} />
+  )
+
+function placeInWords({ ip, detail }: Entry): string {
+  if (detail.several_addresses) return ' · from several addresses'
+  return ip ? ` · ${ip}` : ''
+}
 
 /** What the page does not know yet it shows as the trail has it. */
 function inWords({ action, detail }: Entry): string {

@@ -74,6 +74,7 @@ const Start = ({ provider, isForChat }: { readonly provider: ProviderName; reado
 export interface AuthSession {
   readonly id: string
   readonly client: string
+  readonly kind: ClientKind
   readonly ip: string
   readonly created_at: string
   readonly last_used_at: string
@@ -88,7 +89,8 @@ export const SignedIn = ({ sessions }: { readonly sessions: readonly AuthSession
         <li class="row apart" key={session.id}>
           <div>
             <p class="row">
-              <strong>{clientInWords(session.client)}</strong>
+              <strong>{nameOf(session)}</strong>
+              {session.kind === 'web' ? null : <span class="badge">Streaming software</span>}
               {session.current ? <span class="badge good">This browser</span> : null}
             </p>
             <p class="muted">
@@ -101,7 +103,8 @@ export const SignedIn = ({ sessions }: { readonly sessions: readonly AuthSession
                 Sign out
                 <span class="unseen">
                   {' '}
-                  {clientInWords(session.client)} at {session.ip}
+                  {nameOf(session)} at {session.ip}
+                  {session.kind === 'web' ? null : ', streaming software'}
                 </span>
               </button>
             </form>
@@ -112,5 +115,10 @@ export const SignedIn = ({ sessions }: { readonly sessions: readonly AuthSession
   </section>
 )
 
-/** A plugin says itself what it is called. */
-export const clientInWords = (client: string): string => (client === 'web' ? 'Browser' : client)
+export type ClientKind = 'web' | 'plugin'
+
+/** A plugin chooses its own name, “Browser” too, so its kind always stands beside it. */
+const nameOf = ({ kind, client }: Pick<AuthSession, 'kind' | 'client'>): string => (kind === 'web' ? 'Browser' : client)
+
+export const clientInWords = (client: string, kind: ClientKind | null): string =>
+  kind === 'web' ? 'Browser' : `streaming software “${client}”`

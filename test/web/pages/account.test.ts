@@ -104,6 +104,31 @@ test('another sign-in is ended from here, and this one is known as this browser'
   expect((await api.get('/auth/session', { bearer: user.bearer })).status).toBe(200)
 })
 
+test('a plugin that is named like a browser is not listed as one', async () => {
+  const user = await api.given.user()
+  await api.given.signIn(user, 'Browser')
+  await api.given.signIn(user, 'web')
+  const page = await browserOf(user).open('/account')
+  expect(page.text).toContain('Browser This browser')
+  expect(page.text).toMatch(/Browser Streaming software 192\.0\.2\.1/)
+  expect(page.text).toMatch(/web Streaming software 192\.0\.2\.1/)
+  expect(page.text.match(/· Browser/g)).toHaveLength(1)
+  expect(page.text).toContain('· streaming software “Browser”')
+})
+
+test('the owner of an address sees that somebody tried to sign up with it, and how often', async () => {
+  const user = await api.given.user()
+  await api.post('/auth/signup', { email: user.email, password: 'a password of mine' }, { ip: '198.51.100.1' })
+  const once = await browserOf(user).open('/account')
+  expect(once.text).toMatch(/Someone tried to open an account with your address just now · 198\.51\.100\.1/)
+  await api.post('/auth/signup', { email: user.email, password: 'a password of mine' }, { ip: '198.51.100.1' })
+  for (const n of [2, 3, 4]) await api.post('/auth/password/forgot', { email: user.email }, { ip: `198.51.100.${n}` })
+  await api.post('/auth/password/forgot', { email: user.email }, { ip: '198.51.100.5' })
+  const { text } = await browserOf(user).open('/account')
+  expect(text).toMatch(/with your address 2 times, first just now ?, last just now · 198\.51\.100\.1/)
+  expect(text).toMatch(/new password asked for 2 times, first just now ?, last just now · from several addresses/)
+})
+
 test('nobody ends the sign-in of another', async () => {
   const other = await api.given.user()
   const browser = browserOf(await api.given.user())

@@ -1,0 +1,77 @@
+/** What strangers repeat, as the audit trail keeps it. */
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { accountEntriesMax, recordAttempts, strangerEntriesMax } from '../../db/audit-attempts.ts'
+import { connectPostgres } from '../../db/connection.ts'
+import { startApi } from '../support/api.ts'
+
+const api = await startApi()
+const { sql } = api
+const replica = connectPostgres(api.services.config.database.url, 4)
+
+interface Tried {
+  readonly action: string
+  readonly userId: string | undefined
+  readonly network: string
+}
+
+const attempt = ({ action, userId, network }: Tried) => ({
+  ...{ actor: 'user' as const, action, userId, ip: network, source: network },
+})
+
+interface Kept {
+  readonly action: string
+  readonly user_id: string | null
+  readonly ip: string | null
+  readonly attempts: number
+}
+
+const keptOf = (actions: readonly string[]): Promise<Kept[]> =>
+  sql<Kept[]>`select action, user_id, ip, attempts from audit_entries where action = any(${[...actions]}::text[])`
+
+const arbitraryTries = (userIds: readonly string[]) =>
+  fc.array(
+    fc.record({
+      action: fc.constantFrom('a', 'b'),
+      userId: fc.constantFrom(undefined, ...userIds),
+      network: fc.nat({ max: 60 }).map((n) => `192.0.2.${n}`),
+    }),
+    { maxLength: 150 },
+  )
+
+test('attempts of any number, from any networks, are all counted in a bounded number of entries', async () => {
+  const userIds = await Promise.all([1, 2].map(async () => (await api.given.user()).userId))
+  const rounds = fc.array(fc.tuple(arbitraryTries(userIds), fc.boolean()), { minLength: 1, maxLength: 6 })
+  await fc.assert(
+    fc.asyncProperty(rounds, async (given) => {
+      // Of actions of their own, so that the runs do not see each other.
+      const run = randomUUID()
+      const named = given.map(([tries, isAtOnce]) => ({
+        isAtOnce,
+        tries: tries.map((one) => ({ ...one, action: `${run}-${one.action}` })),
+      }))
+      for (const { tries, isAtOnce } of named) {
+        const half = Math.ceil(tries.length / 2)
+        const parts = isAtOnce ? [tries.slice(0, half), tries.slice(half)] : [tries]
+        await Promise.all(parts.map((part, index) => recordAttempts(index === 0 ? sql : replica, part.map(attempt))))
+      }
+      const all = named.flatMap(({ tries }) => tries)
+      const kept = await keptOf([`${run}-a`, `${run}-b`])
+      for (const action of [`${run}-a`, `${run}-b`])
+        for (const userId of [undefined, ...userIds]) {
+          const tries = all.filter((one) => one.action === action && one.userId === userId)
+          const entries = kept.filter((one) => one.action === action && one.user_id === (userId ?? null))
+          expect(entries.length).toBeLessThanOrEqual(userId ? accountEntriesMax : strangerEntriesMax)
+          expect(entries.reduce((sum, one) => sum + one.attempts, 0)).toBe(tries.length)
+          const named = entries.filter((one) => one.ip !== null)
+          expect(new Set(named.map((one) => one.ip)).size).toBe(named.length)
+          // An entry that names an address counts nothing of another one.
+          for (const one of named)
+            expect(one.attempts).toBeLessThanOrEqual(tries.filter(({ network }) => network === one.ip).length)
+        }
+    }),
+    { numRuns: 40 },
+  )
+  await replica.end({ timeout: 5 })
+})
