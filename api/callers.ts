@@ -1,13 +1,12 @@
 /** Who is asking: checks the credential that a route's kind of caller brings. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { aliveAuthSessions } from '../db/auth-sessions.ts'
-import type { Database } from '../db/connection.ts'
 import { batch } from '../platform/batch.ts'
-import type { Config } from '../platform/config.ts'
-import type { AccessTokens, User } from './access-tokens.ts'
-import { addressSubject, type RateLimits } from './rate-limits.ts'
+import type { User } from './access-tokens.ts'
+import { verifyOperator } from './operator-credentials.ts'
 import { Refusal } from './refusals.ts'
 import type { CallerKind, Callers } from './route.ts'
+import type { Services } from './services.ts'
 
 export interface Credentials {
   readonly ip: string
@@ -16,14 +15,10 @@ export interface Credentials {
 
 export type Identify = <Kind extends CallerKind>(kind: Kind, credentials: Credentials) => Promise<Callers[Kind]>
 
-interface Needs {
-  readonly config: Config
-  readonly sql: Database
-  readonly accessTokens: AccessTokens
-  readonly rateLimits: RateLimits
-}
+type Needs = Pick<Services, 'config' | 'sql' | 'accessTokens' | 'rateLimits' | 'auditAttempt'>
 
-export function createIdentify({ config, sql, accessTokens, rateLimits }: Needs): Identify {
+export function createIdentify(services: Needs): Identify {
+  const { config, sql, accessTokens } = services
   const relaySecrets = config.relayAuthSecrets.map(digestOf)
   const isAlive = batch((users: User[]) => aliveAuthSessions(sql, users))
 
@@ -43,20 +38,7 @@ export function createIdentify({ config, sql, accessTokens, rateLimits }: Needs)
     maybe_user: (credentials) =>
       credentials.header('authorization') === undefined ? undefined : identify.user(credentials),
 
-    /** HTTP Basic. Without a configured password there are no operators, and nothing tells that there could be. */
-    operator: async ({ ip, header }) => {
-      if (config.operatorPassword === undefined) throw new Refusal('not_found')
-      const subject = addressSubject(ip)
-      // A right guess is refused too while its address is limited, or the limit would not slow guessing.
-      await rateLimits.peek('operator', subject)
-      const basic = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(header('authorization') ?? '')?.[1]
-      const given = basic && Buffer.from(basic, 'base64').toString('utf8')
-      if (given && sameText(given, `operator:${config.operatorPassword}`)) return 'operator' as const
-      await rateLimits.count('operator', subject)
-      throw new Refusal('invalid_operator', undefined, {
-        'WWW-Authenticate': 'Basic realm="operators", charset="UTF-8"',
-      })
-    },
+    operator: (credentials) => verifyOperator(services, credentials),
 
     relay: ({ header }) => {
       const given = header('x-relay-auth') ?? ''
@@ -68,8 +50,5 @@ export function createIdentify({ config, sql, accessTokens, rateLimits }: Needs)
 
   return async (kind, credentials) => identify[kind](credentials)
 }
-
-/** Compares without telling by its duration how much was right, whatever the lengths. */
-const sameText = (left: string, right: string): boolean => timingSafeEqual(digestOf(left), digestOf(right))
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -1,7 +1,7 @@
 /** Counts a request against its limit and says so in the reply, as the RateLimit header fields draft has it. */
 import { isIPv6 } from 'node:net'
 import type { Database } from '../db/connection.ts'
-import { countRequests, type RateLimitWindow, readWindow, windowSeconds } from '../db/rate-limits.ts'
+import { type Charge, chargeWindows, countRequests, type RateLimitWindow, windowSeconds } from '../db/rate-limits.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config.ts'
 import type { RateLimitName } from '../platform/config-values.ts'
@@ -12,8 +12,15 @@ export type RateLimitHeaders = Readonly<Record<string, string>>
 export interface RateLimits {
   /** Counts one request and answers the header fields, or refuses with `rate_limited`. */
   count(name: RateLimitName, subject: string): Promise<RateLimitHeaders>
-  /** Refuses when the window is used up, and counts nothing. */
-  peek(name: RateLimitName, subject: string): Promise<void>
+  /**
+   * Counts a guess at a secret whose outcome is known here and not answered yet: a wrong one adds to the window, a right one
+   * does not. Both refuse with `rate_limited` when the window is used up.
+   *
+   * Each guess is one update of the window's row, so all guesses at all processes have one order, in which a right one passes
+   * only while fewer wrong ones than the limit come before it. Of a burst no more wrong guesses than the limit are told to
+   * be wrong, and right ones never limit each other, however many are under way. One process keeps the order of arrival.
+   */
+  countGuess(name: RateLimitName, subject: string, isRight: boolean): Promise<void>
   /** The same for a window that was counted elsewhere, such as within a transaction. */
   judge(name: RateLimitName, window: RateLimitWindow): RateLimitHeaders
 }
@@ -22,6 +29,7 @@ export const rateLimitKey = (name: RateLimitName, subject: string): string => `$
 
 export function createRateLimits(sql: Database, limits: Config['rateLimits']): RateLimits {
   const countOne = batch((keys: string[]) => countRequests(sql, keys, 'soon'))
+  const charge = batch((charges: Charge[]) => chargeWindows(sql, charges, 'soon'), { sizeMax: 200, roundsMax: 1 })
 
   const judge: RateLimits['judge'] = (name, { requests, resetSeconds }) => {
     const limit = limits[name]
@@ -34,12 +42,15 @@ export function createRateLimits(sql: Database, limits: Config['rateLimits']): R
     return headers
   }
 
-  const peek: RateLimits['peek'] = async (name, subject) => {
-    const window = await readWindow(sql, rateLimitKey(name, subject))
-    if (window && window.requests >= limits[name]) judge(name, { ...window, requests: limits[name] + 1 })
+  return {
+    judge,
+    count: async (name, subject) => judge(name, await countOne(rateLimitKey(name, subject))),
+    countGuess: async (name, subject, isRight) => {
+      const { requests, ...window } = await charge({ key: rateLimitKey(name, subject), amount: isRight ? 0 : 1 })
+      // A right guess is judged as the next one that would have counted.
+      judge(name, { ...window, requests: isRight ? requests + 1 : requests })
+    },
   }
-
-  return { judge, peek, count: async (name, subject) => judge(name, await countOne(rateLimitKey(name, subject))) }
 }
 
 /** What an address is counted by: an IPv6 caller owns its whole /64, so that is one subject. */

@@ -10,21 +10,41 @@ export interface RateLimitWindow {
   readonly resetSeconds: number
 }
 
+export interface Charge {
+  readonly key: string
+  /** What is added to the window: 1 for a request that counts, 0 for one that is only judged by it. */
+  readonly amount: 0 | 1
+}
+
 /** Counts one request for each key (a key may come several times) and answers each key's window, in the order asked. */
-export async function countRequests(
+export const countRequests = (
   sql: Sql,
   keys: readonly string[],
-  /** `soon`: a database that crashes may forget the last moments' counts, and nobody waits for its disk. */
-  durable: 'now' | 'soon' = 'now',
+  durable: Durability = 'now',
+): Promise<RateLimitWindow[]> =>
+  chargeWindows(
+    sql,
+    keys.map((key) => ({ key, amount: 1 })),
+    durable,
+  )
+
+/** `soon`: a database that crashes may forget the last moments' counts, and no request waits for its disk. */
+type Durability = 'now' | 'soon'
+
+/** Adds each charge to its window, and answers the windows as each charge left them, in the order asked. */
+export async function chargeWindows(
+  sql: Sql,
+  charges: readonly Charge[],
+  durable: Durability,
 ): Promise<RateLimitWindow[]> {
-  const counts = new Map<string, number>()
-  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)
+  const sums = new Map<string, number>()
+  for (const { key, amount } of charges) sums.set(key, (sums.get(key) ?? 0) + amount)
   // In one order everywhere, so that two rounds with the same keys wait for each other instead of deadlocking.
-  const names = [...counts.keys()].sort()
+  const names = [...sums.keys()].sort()
   const rows = await sql<{ key: string; requests: number; reset_seconds: number }[]>`
     insert into rate_limit_windows as w (key, opened_at, requests)
     select key, now(), requests
-    from unnest(${names}::text[], ${names.map((name) => counts.get(name) ?? 0)}::int[]) as asked (key, requests)
+    from unnest(${names}::text[], ${names.map((name) => sums.get(name) ?? 0)}::int[]) as asked (key, requests)
       ${durable === 'soon' ? sql`, set_config('synchronous_commit', 'off', true)` : sql``}
     on conflict (key) do update set
       requests = case when w.opened_at <= now() - make_interval(secs => ${windowSeconds}) then excluded.requests
@@ -33,15 +53,15 @@ export async function countRequests(
     returning key, requests,
       greatest(1, ceil(${windowSeconds} - extract(epoch from now() - opened_at)))::int as reset_seconds`
   const windows = new Map(rows.map((row) => [row.key, row] as const))
-  // Within a round each of a key's requests has its own place in line: the last one sees the whole count.
+  // Within a round each of a key's charges has its own place in line: the last one sees the whole count.
   const later = new Map<string, number>()
-  return keys
+  return charges
     .toReversed()
-    .map((key) => {
+    .map(({ key, amount }) => {
       const window = windows.get(key)
       if (!window) throw new Error('a counted key did not come back')
       const behind = later.get(key) ?? 0
-      later.set(key, behind + 1)
+      later.set(key, behind + amount)
       return { requests: window.requests - behind, resetSeconds: window.reset_seconds }
     })
     .toReversed()
@@ -53,14 +73,6 @@ export async function countRequest(sql: Sql, key: string): Promise<RateLimitWind
   if (!window) throw new Error('a counted key did not come back')
   return window
 }
-
-/** The key's window while it lasts, counting nothing. */
-export const readWindow = async (sql: Sql, key: string): Promise<RateLimitWindow | undefined> =>
-  first(
-    await sql<RateLimitWindow[]>`
-      select requests, greatest(1, ceil(${windowSeconds} - extract(epoch from now() - opened_at)))::int as "resetSeconds"
-      from rate_limit_windows where key = ${key} and opened_at > now() - make_interval(secs => ${windowSeconds})`,
-  )
 
 /** Forgets the windows that ended. */
 export const forgetEndedWindows = async (sql: Sql): Promise<number> =>

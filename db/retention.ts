@@ -3,6 +3,7 @@
  * finds its rows. Relays and money keep their history.
  */
 import type { Sql } from './connection.ts'
+import { knownDays } from './operator-networks.ts'
 import { lifetimeDays } from './refresh-tokens.ts'
 
 /** The brake on guessing looks 30 days back; the audit tells the story after that. */
@@ -33,6 +34,10 @@ export const retentionRules: readonly Rule[] = [
     // Its last refresh token was made when it was last used.
     over: (sql) =>
       sql`revoked_at is null and last_used_at < now() - make_interval(days => ${endedSignInDays + lifetimeDays})`,
+  },
+  {
+    table: 'operator_networks',
+    over: (sql) => sql`last_used_at < now() - make_interval(days => ${knownDays})`,
   },
   { table: 'usage_notices', over: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
   { table: 'audit_entries', over: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },

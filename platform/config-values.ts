@@ -21,7 +21,10 @@ export const rateLimitDefaults = {
   checkout: 10,
   /** Cancelling, and the way to the provider's page for payments. */
   billing_manage: 10,
+  /** Wrong operator passwords from one address. */
   operator: 5,
+  /** Wrong ones from all networks that no operator used lately; see `api/operator-credentials.ts`. */
+  operator_failures: 30,
 } as const
 
 export type RateLimitName = keyof typeof rateLimitDefaults

@@ -38,6 +38,7 @@ async function leftBehind(at: TestApi, secondsAgo: number): Promise<{ userId: st
     insert into auth_sessions (user_id, client, ip, created_at, last_used_at)
     values (${userId}, 'unused', '192.0.2.1', ${then}, ${then})`
   await sql`update audit_entries set at = ${then} where user_id = ${userId}`
+  await sql`insert into operator_networks (network, last_used_at) values (${userId}, ${then})`
   return { userId, authSessionId }
 }
 
@@ -52,6 +53,7 @@ async function keptOf(at: TestApi, { userId, authSessionId }: { userId: string; 
       (select count(*)::int from sandbox_subscriptions where user_id = ${userId} and status = 'open') as checkouts,
       (select count(*)::int from sandbox_subscriptions where user_id = ${userId} and status = 'active') as bought,
       (select count(*)::int from usage_notices where user_id = ${userId}) as usage_notices,
+      (select count(*)::int from operator_networks where network = ${userId}) as operator_networks,
       (select count(*)::int from refresh_tokens where auth_session_id = ${authSessionId}) as refresh_tokens,
       (select count(*)::int from auth_sessions where id = ${authSessionId}) as ended,
       (select count(*)::int from auth_sessions where user_id = ${userId} and client = 'unused') as unused,
@@ -66,6 +68,7 @@ const passing = {
   checkouts: 0,
   bought: 1,
   refresh_tokens: 0,
+  operator_networks: 0,
 }
 const all = {
   mail_tokens: 1,
@@ -78,16 +81,20 @@ const all = {
 }
 
 test.each([
-  ['that is not over yet is kept, all of it', -60, { ...all, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 }],
+  [
+    'that is not over yet is kept, all of it',
+    -60,
+    { ...all, operator_networks: 1, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+  ],
   [
     'keeps its links, plugin logins and merges for a day',
     day - 60,
-    { ...all, refresh_tokens: 0, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+    { ...all, refresh_tokens: 0, operator_networks: 1, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
   ],
   [
     'keeps nothing but sign-ins, the audit and what was bought after that',
     day + 60,
-    { ...passing, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+    { ...passing, operator_networks: 1, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
   ],
   [
     'keeps its sign-ins for 90 days',
