@@ -35,7 +35,7 @@ export const signup = route({
   handle: async ({ body, ip, userAgent }, services) => {
     const { config, sql, passwords, auditAttempt } = services
     // Before anything is looked up: a taken address costs the same work as a free one.
-    const passwordHash = await passwords.hash(body.password)
+    const passwordHash = await passwords.hash(body.password, ip)
     const { account, opened } = (await sql.begin(async (tx) => {
       const account = await insertAccount(tx, body.email, passwordHash)
       if (!account.isNew) return { account }
@@ -78,7 +78,7 @@ async function proveAccount(services: Services, typed: { email: string; password
   const { config, sql, passwords, auditAttempt } = services
   const counted = await countTry(services, typed.email, ip)
   const credentials = await credentialsByEmail(sql, typed.email)
-  const right = await passwords.matches(typed.password, credentials?.passwordHash).catch(async (error: unknown) => {
+  const right = await passwords.matches(typed.password, credentials?.passwordHash, ip).catch(async (error: unknown) => {
     await counted.forgive()
     throw error
   })

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../db/audit.ts'
 import { type AuditAttempt, recordAttempts } from '../db/audit-attempts.ts'
 import type { Database } from '../db/connection.ts'
 import { batch } from '../platform/batch.ts'
-import { addressSubject } from './rate-limits.ts'
+import { addressSubject } from './networks.ts'
 
 type Attempt = AuditEntry & { readonly ip: string }
 

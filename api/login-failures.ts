@@ -7,7 +7,8 @@
  * Budgets go by the address as typed, whether it has an account or not, so that the brake tells nothing either.
  */
 import { forgiveOne, whatIsTried } from '../db/login-failures.ts'
-import { addressSubject, rateLimitKey } from './rate-limits.ts'
+import { addressSubject } from './networks.ts'
+import { rateLimitKey } from './rate-limits.ts'
 import type { Services } from './services.ts'
 
 /** One try, counted as a failure before it is known to be one: a hundred tries at once are a hundred tries. */

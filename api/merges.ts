@@ -34,8 +34,8 @@ import { type TokenField, tokenPlace } from '../providers/oauth/token-place.ts'
 import { attemptOf } from './audit-attempts.ts'
 import { hashOfToken, newSecretToken, openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
 import { countTry } from './login-failures.ts'
+import { addressSubject } from './networks.ts'
 import { resealTokens, sealTokens } from './provider-tokens.ts'
-import { addressSubject } from './rate-limits.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
 import { id } from './schemas.ts'
@@ -169,7 +169,7 @@ async function provePassword(services: Services, merge: MergeRequest, password: 
     await forgiveMergeTry(sql, merge.id)
   }
   const credentials = await credentialsByEmail(sql, merge.email)
-  const right = await passwords.matches(password, credentials?.passwordHash).catch(async (error: unknown) => {
+  const right = await passwords.matches(password, credentials?.passwordHash, ip).catch(async (error: unknown) => {
     await forgive()
     throw error
   })

@@ -8,7 +8,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { findOperatorNetwork, touchOperatorNetwork } from '../db/operator-networks.ts'
 import type { Credentials } from './callers.ts'
-import { addressSubject } from './rate-limits.ts'
+import { addressSubject } from './networks.ts'
 import { Refusal } from './refusals.ts'
 import type { Services } from './services.ts'
 

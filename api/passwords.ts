@@ -1,8 +1,9 @@
 /** Passwords: which are good enough, and bcrypt with a bound on how much of the machine it may take. */
 import { createRequire } from 'node:module'
 import bcrypt from 'bcrypt'
-import pLimit from 'p-limit'
 import { z } from 'zod'
+import { createFairQueue, type FairQueueBounds, QueueFull } from './fair-queue.ts'
+import { routedBlock } from './networks.ts'
 import { Refusal } from './refusals.ts'
 
 const cost = 12
@@ -52,35 +53,40 @@ export const NewPassword = z
   .refine((text) => !isCommon(text), 'is on the list of common passwords: choose one that nobody else would')
 
 export interface Passwords {
-  /** @param password one that passed {@link NewPassword}. Refuses with `temporarily_unavailable` when too many wait. */
-  hash(password: string): Promise<string>
+  /**
+   * Networks that wait are served in turns, so that none keeps the others waiting (`api/fair-queue.ts`). Refuses with
+   * `temporarily_unavailable` when too many wait.
+   * @param password one that passed {@link NewPassword}.
+   * @param ip who asks.
+   */
+  hash(password: string, ip: string): Promise<string>
   /**
    * Whether this is the password, after the same work whether there is one to compare with or not, and whatever was typed.
-   * Refuses with `temporarily_unavailable` when too many wait.
+   * Waits and refuses as {@link Passwords.hash}.
    */
-  matches(password: string, hash: string | null | undefined): Promise<boolean>
+  matches(password: string, hash: string | null | undefined, ip: string): Promise<boolean>
 }
 
 /** What is compared with when there is nothing to compare with: of the same cost, or the time would tell. Of a password that nobody kept. */
 const dummyHash = '$2b$12$aOzKkHEvndINqSflfF2RNecyp4A1QFiuadSzK7S0ce8Nyl2VroOjG'
 
-export function createPasswords({ runningMax, waitingMax } = bounds): Passwords {
-  const limit = pLimit(runningMax)
+export function createPasswords({ runningMax, waitingMax }: FairQueueBounds = bounds): Passwords {
+  const queue = createFairQueue({ runningMax, waitingMax })
 
-  const bounded = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    if (limit.pendingCount >= waitingMax) {
-      const seconds = Math.ceil((limit.pendingCount * hashSeconds) / runningMax)
+  const bounded = <Result>(ip: string, work: () => Promise<Result>): Promise<Result> =>
+    queue.run(routedBlock(ip), work).catch((error: unknown) => {
+      if (!(error instanceof QueueFull)) throw error
+      const seconds = Math.ceil((error.waiting * hashSeconds) / runningMax)
       throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': String(seconds) })
-    }
-    return limit(work)
-  }
+    })
 
   return {
-    hash: async (password) => bounded(() => bcrypt.hash(password, cost)),
-    matches: async (password, hash) => {
+    hash: (password, ip) => bounded(ip, () => bcrypt.hash(password, cost)),
+    matches: async (password, hash, ip) => {
       const typed = normalized(password)
       const comparable = isHashable(typed)
-      const same = await bounded(() => bcrypt.compare(comparable ? typed : '', hash && comparable ? hash : dummyHash))
+      const compared = hash && comparable ? hash : dummyHash
+      const same = await bounded(ip, () => bcrypt.compare(comparable ? typed : '', compared))
       return same && comparable && Boolean(hash)
     },
   }

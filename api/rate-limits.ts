@@ -1,5 +1,4 @@
 /** Counts a request against its limit and says so in the reply, as the RateLimit header fields draft has it. */
-import { isIPv6 } from 'node:net'
 import type { Database } from '../db/connection.ts'
 import { type Charge, chargeWindows, countRequests, type RateLimitWindow, windowSeconds } from '../db/rate-limits.ts'
 import { batch } from '../platform/batch.ts'
@@ -51,18 +50,4 @@ export function createRateLimits(sql: Database, limits: Config['rateLimits']): R
       judge(name, { ...window, requests: isRight ? requests + 1 : requests })
     },
   }
-}
-
-/** What an address is counted by: an IPv6 caller owns its whole /64, so that is one subject. */
-export function addressSubject(ip: string): string {
-  if (!isIPv6(ip)) return ip
-  const [head = '', tail = ''] = ip.split('%')[0]?.split('::') ?? []
-  const left = head === '' ? [] : head.split(':')
-  const right = tail === '' ? [] : tail.split(':')
-  const zeros = Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0')
-  const groups = ip.includes('::') ? [...left, ...zeros, ...right] : left
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`
 }

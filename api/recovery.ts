@@ -48,7 +48,7 @@ export const reset = route({
   handle: async ({ body, ip }, { sql, passwords }) => {
     // Before the hashing, which is dear: who has no link gets none of it.
     const userId = await ownerOfLink(sql, 'reset_password', body.token)
-    const passwordHash = await passwords.hash(body.password)
+    const passwordHash = await passwords.hash(body.password, ip)
     await sql.begin(async (tx) => {
       const email = await useLink(tx, 'reset_password', body.token, userId)
       const ended = await endAllAccess(tx, userId, 'password_reset')

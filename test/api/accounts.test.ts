@@ -236,7 +236,9 @@ test('limits sign-ins to 5 a minute for each address, however many forged hops i
 
 test('more hashing than the bound allows is refused for the moment, not queued without end', async () => {
   const passwords = createPasswords({ runningMax: 1, waitingMax: 1 })
-  const results = await Promise.allSettled(['one', 'two', 'three', 'four'].map((text) => passwords.hash(text)))
+  const results = await Promise.allSettled(
+    ['one', 'two', 'three', 'four'].map((text) => passwords.hash(text, '192.0.2.1')),
+  )
   expect(results.map((one) => one.status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
   const [, , refused] = results
   expect(refused).toMatchObject({ reason: { code: 'temporarily_unavailable', headers: { 'Retry-After': '1' } } })
