@@ -1,8 +1,10 @@
 /** Accounts by email and password: opening one, and signing in to it. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
 import type { Sql } from '../db/connection.ts'
-import { credentialsByEmail, insertUser } from '../db/users.ts'
+import { type Credentials, credentialsByEmail, insertUser } from '../db/users.ts'
+import type { Config } from '../platform/config.ts'
 import { type OpenedAuthSession, openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
 import { sendVerification } from './email-verification.ts'
 import { countTry } from './login-failures.ts'
@@ -36,6 +38,7 @@ export const signup = route({
     const { config, sql, passwords, auditAttempt } = services
     // Before anything is looked up: a taken address costs the same work as a free one.
     const passwordHash = await passwords.hash(body.password, ip)
+    const answerTime = equalAnswerTime(config)
     const { account, opened } = (await sql.begin(async (tx) => {
       const account = await insertAccount(tx, body.email, passwordHash)
       if (!account.isNew) return { account }
@@ -46,7 +49,7 @@ export const signup = route({
       return { account, opened: await openAuthSession(tx, { userId, client: siteClient, ip, userAgent }) }
     })) as { account: Account; opened?: OpenedAuthSession }
     if (!account.isNew) await auditAttempt({ ...attemptParts, action: 'signup_refused', userId: account.userId, ip })
-    if (config.requireEmailVerification) return accepted()
+    if (config.requireEmailVerification) return answerTime.then(accepted)
     if (!opened) throw new Refusal('email_taken')
     return created(await tokenSet(services, opened))
   },
@@ -61,7 +64,7 @@ export const login = route({
   secret: true,
   body: z.object({ email: Email, password: z.string() }),
   answers: { 200: TokenSet },
-  refuses: ['invalid_credentials', 'account_disabled', 'email_not_verified'],
+  refuses: ['invalid_credentials', 'account_disabled'],
   handle: async ({ body, ip, userAgent }, services) => {
     const userId = await proveAccount(services, body, ip)
     const opened = await services.sql.begin((tx) =>
@@ -73,27 +76,53 @@ export const login = route({
 
 const attemptParts = { actor: 'user', client: siteClient } as const
 
+/** Longer than the work takes that only some addresses cost: a row more, or a link to be mailed. */
+const answerMillis = 50
+
+/** Ends when an answer may go out that must not tell by its time whether the address has an account. */
+const equalAnswerTime = ({ requireEmailVerification }: Config): Promise<unknown> =>
+  requireEmailVerification ? sleep(answerMillis) : Promise.resolve()
+
 /** The account that the password opens. Takes the same steps whether the address has one or not. */
 async function proveAccount(services: Services, typed: { email: string; password: string }, ip: string) {
-  const { config, sql, passwords, auditAttempt } = services
+  const { config, sql, passwords } = services
   const counted = await countTry(services, typed.email, ip)
   const credentials = await credentialsByEmail(sql, typed.email)
-  const right = await passwords.matches(typed.password, credentials?.passwordHash, ip).catch(async (error: unknown) => {
-    await counted.forgive()
-    throw error
-  })
-  if (!credentials?.passwordHash || !right) {
-    await auditAttempt({ ...attemptParts, action: 'sign_in_failed', userId: credentials?.userId, ip })
-    throw new Refusal('invalid_credentials')
-  }
+  const isRight = await passwords
+    .matches(typed.password, credentials?.passwordHash, ip)
+    .catch(async (error: unknown) => {
+      await counted.forgive()
+      throw error
+    })
+  if (!credentials?.passwordHash || !isRight) return refuseSignIn(services, credentials, 'sign_in_failed', ip)
+  // To be refused, counted and answered as a wrong password is, or a stranger who has just signed up with an address
+  // learns here that it was free.
+  if (config.requireEmailVerification && !credentials.emailVerified)
+    return refuseSignIn(services, credentials, 'sign_in_unverified', ip)
   await counted.forgive()
   if (credentials.disabled) throw new Refusal('account_disabled')
-  if (config.requireEmailVerification && !credentials.emailVerified) {
-    // The first link may be lost or over, and without a sign-in there is no way to ask for another.
-    await sendVerification(services, credentials.userId)
-    throw new Refusal('email_not_verified')
-  }
   return { userId: credentials.userId, provenPasswordHash: credentials.passwordHash }
+}
+
+/** What is said to everybody where addresses have to be verified: who has just signed up needs to know the way on. */
+const verifyFirst =
+  'The email address or the password is not right. If you have just signed up, confirm your address first: check your email.'
+
+/** Mails the link again to who only has to verify the address; the first one may be lost, and only a sign-in could ask for another. */
+async function refuseSignIn(
+  services: Services,
+  credentials: Credentials | undefined,
+  action: 'sign_in_failed' | 'sign_in_unverified',
+  ip: string,
+): Promise<never> {
+  const { config, auditAttempt } = services
+  const answerTime = equalAnswerTime(config)
+  const userId = credentials?.userId
+  if (config.requireEmailVerification)
+    await sendVerification(services, action === 'sign_in_unverified' ? userId : undefined)
+  await auditAttempt({ ...attemptParts, action, userId, ip })
+  await answerTime
+  throw new Refusal('invalid_credentials', config.requireEmailVerification ? verifyFirst : undefined)
 }
 
 const streamTokenTries = 5

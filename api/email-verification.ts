@@ -40,13 +40,19 @@ export const resend = route({
   },
 })
 
-/** Mails the link once more, unless the address is verified or enough links are on their way. */
+/** No account has it. */
+const nobody = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * Mails the link once more, unless the address is verified or enough links are on their way.
+ * @param userId nothing stands for no account, and takes the same steps.
+ */
 export async function sendVerification(
   services: Pick<Services, 'config' | 'mailer' | 'sql'>,
-  userId: string,
+  userId: string | undefined,
 ): Promise<void> {
   await services.sql.begin(async (tx) => {
-    await lockUser(tx, userId)
+    await lockUser(tx, userId ?? nobody)
     await mailLink(tx, services, 'verify_email', userId)
   })
 }

@@ -216,11 +216,57 @@ describe('with verification of addresses required', async () => {
     expect([taken.body, free.body]).toEqual([{}, {}])
   })
 
-  test('only who knows the password learns that the address is not verified', async () => {
+  /** Everything that an answer says, but for what is new in each. */
+  const said = ({ status, body, headers }: Awaited<ReturnType<typeof login>>) => ({
+    status,
+    body,
+    headers: [...headers].filter(([name]) => !['x-request-id', 'date', 'ratelimit'].includes(name)),
+  })
+
+  test('a stranger who has signed up learns by no sign-in whether the address was free', async () => {
+    const verified = await strict.given.user()
+    await strict.sql`update users set email_verified_at = now() where id = ${verified.userId}`
+    const pending = await strict.given.user()
+    const free = freshEmail()
+    const own = 'a password of the stranger'
+    for (const email of [verified.email, pending.email, free, free.toUpperCase()]) {
+      const answer = await signup(email, email === free ? own : 'another password of theirs', strict)
+      expect([answer.status, answer.body]).toEqual([202, {}])
+    }
+    const answers = []
+    for (const [email, typed] of [
+      [free, own],
+      [free, 'another password of theirs'],
+      [verified.email, own],
+      [pending.email, own],
+      [pending.email, pending.password],
+      [freshEmail(), own],
+    ] as const)
+      answers.push(said(await login(email, typed, undefined, strict)))
+    expect(answers[0]).toMatchObject({ status: 401, body: { error: { code: 'invalid_credentials' } } })
+    for (const answer of answers) expect(answer).toEqual(answers[0])
+  })
+
+  test('nor by how often it may be tried', async () => {
+    const limited = await startApi({
+      SVC_REQUIRE_EMAIL_VERIFICATION: 'true',
+      SVC_RATE_LIMITS: highLimits({ login_failures: 3 }),
+      DATABASE_URL: strict.services.config.database.url,
+    })
+    const free = freshEmail()
+    const { email: taken } = await limited.given.user()
+    for (const email of [free, taken]) {
+      await signup(email, password, limited)
+      const statuses = []
+      for (let round = 0; round < 5; round += 1)
+        statuses.push((await login(email, password, `203.0.113.${round}`, limited)).status)
+      expect([email, statuses]).toEqual([email, [401, 401, 401, 429, 429]])
+    }
+  })
+
+  test('the right password signs in once the address is verified', async () => {
     const user = await strict.given.user()
-    expect(codeOf(await login(user.email, 'not the password', undefined, strict))).toBe('invalid_credentials')
-    const answer = await login(user.email, user.password, undefined, strict)
-    expect([answer.status, codeOf(answer)]).toEqual([403, 'email_not_verified'])
+    expect((await login(user.email, user.password, undefined, strict)).status).toBe(401)
     await strict.sql`update users set email_verified_at = now() where id = ${user.userId}`
     expect((await login(user.email, user.password, undefined, strict)).status).toBe(200)
   })

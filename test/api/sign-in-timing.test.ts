@@ -61,6 +61,15 @@ test('a wrong password takes as long for an address with an account as for one w
   await expectAlike({ rounds: 15, ask })
 }, 120_000)
 
+test('where a verified address is required, the right password of an address that waits for it takes as long as an unknown one', async () => {
+  const strict = await startApi({
+    SVC_REQUIRE_EMAIL_VERIFICATION: 'true',
+    DATABASE_URL: api.services.config.database.url,
+  })
+  const ask = (email: string) => strict.post('/auth/login', { email, password: 'correct horse battery' })
+  await expectAlike({ rounds: 10, ask })
+}, 90_000)
+
 test('where a verified address is required, signing up takes as long for a taken address as for a free one', async () => {
   const strict = await startApi({
     SVC_REQUIRE_EMAIL_VERIFICATION: 'true',

@@ -18,7 +18,7 @@ export interface Entry {
 const shownMax = 20
 
 /** What strangers can try again and again; of those few are shown, so that they do not push out what was done. */
-const attempts = new Set(['sign_in_failed', 'signup_refused', 'password_reset_requested'])
+const attempts = new Set(['sign_in_failed', 'sign_in_unverified', 'signup_refused', 'password_reset_requested'])
 const attemptsShownMax = 8
 
 function shownOf(entries: readonly Entry[]): readonly Entry[] {
@@ -32,6 +32,7 @@ const actions: Readonly<Record<string, string>> = {
   signed_in: 'Signed in',
   signed_out: 'Signed out',
   sign_in_failed: 'Sign-in refused: wrong password',
+  sign_in_unverified: 'Sign-in refused: address not confirmed yet',
   signup_refused: 'Someone tried to open an account with your address',
   email_verified: 'Address confirmed',
   password_reset_requested: 'Link for a new password asked for',

@@ -79,7 +79,7 @@ const linkOver: PageAnswer = {
     <section class="card narrow">
       <h1>This link does not work any more</h1>
       <p role="alert">It works once, within 24 hours. Perhaps the address is confirmed already.</p>
-      <p>Sign in to find out. If it is not, you can have the link sent again under “Account”.</p>
+      <p>Sign in to find out. If it is not, you get another link by email, or can have one sent under “Account”.</p>
       <a class="button second wide" href="/account">
         To your account
       </a>

@@ -1,5 +1,4 @@
 /** Signing in, and being asked by a plugin to let it in: one address, since the plugin opens it for both. */
-import { refusalOf } from '../api.ts'
 import { isTokenSet, signedIn } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
 import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
@@ -33,14 +32,9 @@ export const submit: PageRoute = {
     const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
     const answer = await askAsNobody('POST', '/api/v1/auth/login', { email, password: form.get('password') ?? '' })
     if (isTokenSet(answer.body)) return { goTo: next, cookies: signedIn(answer.body) }
-    const notVerified = refusalOf(answer).code === 'email_not_verified'
-    const problem = notVerified ? { text: verifyFirst } : problemOf(answer)
-    return loginPage(visit, { next, email, problem, status: answer.status })
+    return loginPage(visit, { next, email, problem: problemOf(answer), status: answer.status })
   },
 }
-
-const verifyFirst =
-  'This address is not confirmed yet. We have just sent a link to it: open it, confirm, and then sign in here.'
 
 /** What was done on the page that led here. The address names it, which anybody can write: a map knows no other names. */
 const notices: ReadonlyMap<string, string> = new Map([

@@ -55,12 +55,15 @@ test('trouble of the api is told in words for people', async () => {
   expect(page.problem).toBe('Something went wrong on our side. Try again in a moment.')
 })
 
-test('who has to confirm the address first is told what to do', async () => {
+test('where addresses have to be confirmed, every refused sign-in says what to do first, in the same words', async () => {
   const strict = await startApiAndSite({ api: { SVC_REQUIRE_EMAIL_VERIFICATION: 'true' } })
   const user = await strict.api.given.user()
-  const page = await strict.site.browser().post('/login', { email: user.email, password: user.password })
-  expect(page.status).toBe(403)
-  expect(page.problem).toContain('We have just sent a link to it')
+  const signIn = (email: string, password: string) => strict.site.browser().post('/login', { email, password })
+  const page = await signIn(user.email, user.password)
+  expect(page.status).toBe(401)
+  expect(page.problem).toContain('confirm your address first')
+  for (const other of [await signIn(user.email, 'a wrong password'), await signIn('nobody@example.com', 'x')])
+    expect([other.status, other.problem]).toEqual([page.status, page.problem])
 })
 
 test('after signing in nobody is led to another site', async () => {
