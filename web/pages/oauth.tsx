@@ -5,7 +5,7 @@ import { localPath } from '../local-path.ts'
 import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
 import { carriedTrip, type Merge, mergeCookie, type Trip, tripCookie, tripOver } from './carried.ts'
 import { problemPage } from './problem.tsx'
-import { displayNames, type ProviderName, providerNamed } from './providers.tsx'
+import { displayNames, providerNamed } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
 
 /** Fields: `intent` (`sign_in` or `link`), `next`, and for links `scopes`. */
@@ -61,14 +61,20 @@ export const callback: PageRoute = {
     if (!provider) return problemPage('not_found')
     const carried = carriedTrip(visit)
     const trip = carried?.provider === provider ? carried : undefined
-    if (query.has('error')) return notAgreed(query.get('error') === 'access_denied', provider, trip)
-    const [code, state, iss] = ['code', 'state', 'iss'].map((name) => query.get(name) ?? undefined)
-    if (!trip || !code || !state) return begunElsewhere
+    if (!trip || isRepeated(query)) return begunElsewhere
+    // Whatever stands beside an error is no answer to go on with.
+    if (query.has('error')) return notCompleted(query.get('error') === 'access_denied', trip)
+    const [code, state, iss] = ['code', 'state', 'iss'].map((name) => query.get(name))
+    if (!code || !state) return begunElsewhere
     const body = { code, state, binding: trip.binding, ...(iss ? { iss } : {}) }
     const answer = await askAsNobody<Arrived>('POST', `/api/v1/auth/oauth/${provider}/callback`, body)
     return answer.status === 200 ? arrived(answer, trip) : refused(answer, trip)
   },
 }
+
+/** No parameter may come twice (RFC 6749, 3.1): of two, one would be checked and the other one used. */
+const isRepeated = (query: URLSearchParams): boolean =>
+  ['error', 'code', 'state', 'iss'].some((name) => query.getAll(name).length > 1)
 
 function arrived({ body }: ApiAnswer<Arrived>, { provider, intent, next }: Trip): PageAnswer {
   const name = displayNames[provider]
@@ -105,18 +111,13 @@ const linkRefusals: Readonly<Record<string, (name: string) => string>> = {
     `Nothing was linked: this ${name} account is linked to another account here, or yours has another one of ${name} already.`,
 }
 
-/** Nothing was done, whether or not this browser had a round trip under way: anybody can send one here with an error. */
-function notAgreed(isDenial: boolean, provider: ProviderName, trip: Trip | undefined): PageAnswer {
+/** Any link can lead a browser here with an error, so none is a failure of ours or of the provider's, as a 5xx would be. */
+function notCompleted(isDenial: boolean, { provider, intent, next }: Trip): PageAnswer {
   const name = displayNames[provider]
   const says = isDenial
     ? `You did not agree at ${name}, so nothing was done.`
     : `${name} could not complete it, so nothing was done. Try again in a moment.`
-  return trouble({
-    title: 'Nothing was done',
-    status: isDenial ? 200 : 502,
-    says,
-    way: ways[trip?.intent ?? 'sign_in'](trip?.next ?? '/'),
-  })
+  return trouble({ title: 'Nothing was done', status: isDenial ? 200 : 400, says, way: ways[intent](next) })
 }
 
 const begunElsewhere = trouble({

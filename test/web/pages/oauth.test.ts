@@ -65,6 +65,48 @@ test('who does not agree at the provider is told that nothing was done, and can 
   expect(browser.cookies.get('svc_session')).toBeUndefined()
 })
 
+const oddQueries = [
+  '',
+  'error=x',
+  'error=server_error&error_description=%3Cscript%3E',
+  'error=',
+  'error=access_denied&error=x',
+  'error=x&code=c&state=s',
+  'code=c',
+  'state=s',
+  'code=&state=',
+  'code=c&code=d&state=s',
+  'code=c&state=s&state=t',
+  'code=c&state=s&iss=a&iss=b',
+  'code[]=c&state[]=s',
+  'code=%FF&state=%00',
+  `code=${'c'.repeat(6000)}&state=s`,
+]
+
+test.each(oddQueries)(
+  'a callback that anybody can send a browser to (case %#) is a bad request with a way back',
+  async (query) => {
+    const path = `/oauth/google/callback?${query}`
+    const stranger = await site.browser().open(path, { from: 'cross-site' })
+    expect([stranger.status, stranger.html.includes('href="/"')]).toEqual([400, true])
+    const browser = site.browser()
+    const leaving = await browser.submit(await browser.open('/login?next=/account'), '/oauth/google/start')
+    const page = await browser.open(path, { from: 'cross-site' })
+    expect(page.status).toBe(400)
+    expect(page.html).toMatch(/href="\/(login\?next=%2Faccount)?"/)
+    expect(page.html).not.toContain('<script>')
+    for (const one of [stranger, page]) expect(one.visited).toHaveLength(1)
+    // What is under way goes on.
+    const home = await browser.open(await oauth.away('google', somebody(), leaving), { from: 'cross-site' })
+    expect(home.path).toBe('/account')
+  },
+)
+
+test('a denial that this browser did not ask for is a bad request as well', async () => {
+  const page = await site.browser().open('/oauth/google/callback?error=access_denied', { from: 'cross-site' })
+  expect(page).toMatchObject({ status: 400, heading: 'Start again in this browser' })
+})
+
 test('a return that did not begin in this browser signs nobody in', async () => {
   const [attacker, victim] = [site.browser(), site.browser()]
   const leaving = await attacker.submit(await attacker.open('/login'), '/oauth/google/start')
