@@ -79,7 +79,7 @@ const attemptParts = { actor: 'user', client: siteClient } as const
 /** Longer than the work takes that only some addresses cost: a row more, or a link to be mailed. */
 const answerMillis = 50
 
-/** Ends when an answer may go out that must not tell by its time whether the address has an account. */
+/** Where verification is required, answers wait for this, so that their time does not depend on whether the address has an account. */
 const equalAnswerTime = ({ requireEmailVerification }: Config): Promise<unknown> =>
   requireEmailVerification ? sleep(answerMillis) : Promise.resolve()
 
@@ -95,8 +95,8 @@ async function proveAccount(services: Services, typed: { email: string; password
       throw error
     })
   if (!credentials?.passwordHash || !isRight) return refuseSignIn(services, credentials, 'sign_in_failed', ip)
-  // To be refused, counted and answered as a wrong password is, or a stranger who has just signed up with an address
-  // learns here that it was free.
+  // Refused, counted and answered like a wrong password: any difference would show a stranger who has just signed up with
+  // an address that it was free.
   if (config.requireEmailVerification && !credentials.emailVerified)
     return refuseSignIn(services, credentials, 'sign_in_unverified', ip)
   await counted.forgive()
@@ -104,11 +104,11 @@ async function proveAccount(services: Services, typed: { email: string; password
   return { userId: credentials.userId, provenPasswordHash: credentials.passwordHash }
 }
 
-/** What is said to everybody where addresses have to be verified: who has just signed up needs to know the way on. */
+/** The same text for every refusal where verification is required; it shows the way on to a person who has just signed up. */
 const verifyFirst =
   'The email address or the password is not right. If you have just signed up, confirm your address first: check your email.'
 
-/** Mails the link again to who only has to verify the address; the first one may be lost, and only a sign-in could ask for another. */
+/** An account that only has to be verified gets its link again: the first may be lost, and asking for another takes a sign-in. */
 async function refuseSignIn(
   services: Services,
   credentials: Credentials | undefined,

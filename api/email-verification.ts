@@ -40,19 +40,19 @@ export const resend = route({
   },
 })
 
-/** No account has it. */
-const nobody = '00000000-0000-0000-0000-000000000000'
+/** The id of no account. */
+const noAccountId = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Mails the link once more, unless the address is verified or enough links are on their way.
- * @param userId nothing stands for no account, and takes the same steps.
+ * @param userId undefined for no account, which takes the same steps.
  */
 export async function sendVerification(
   services: Pick<Services, 'config' | 'mailer' | 'sql'>,
   userId: string | undefined,
 ): Promise<void> {
   await services.sql.begin(async (tx) => {
-    await lockUser(tx, userId ?? nobody)
+    await lockUser(tx, userId ?? noAccountId)
     await mailLink(tx, services, 'verify_email', userId)
   })
 }

@@ -11,17 +11,17 @@ export type RateLimitHeaders = Readonly<Record<string, string>>
 export interface RateLimits {
   /** Counts one request and answers the header fields, or refuses with `rate_limited`. */
   count(name: RateLimitName, subject: string): Promise<RateLimitHeaders>
+  /** The same for a window that was counted elsewhere, such as within a transaction. */
+  judge(name: RateLimitName, window: RateLimitWindow): RateLimitHeaders
   /**
    * Counts a guess at a secret whose outcome is known here and not answered yet: a wrong one adds to the window, a right one
    * does not. Both refuse with `rate_limited` when the window is used up.
    *
    * Each guess is one update of the window's row, so all guesses at all processes have one order, in which a right one passes
-   * only while fewer wrong ones than the limit come before it. Of a burst no more wrong guesses than the limit are told to
-   * be wrong, and right ones never limit each other, however many are under way. One process keeps the order of arrival.
+   * only while fewer wrong ones than the limit come before it. In a burst no more wrong guesses than the limit are answered
+   * as wrong, and right ones never limit each other, however many are in flight. One process keeps the order of arrival.
    */
   countGuess(name: RateLimitName, subject: string, isRight: boolean): Promise<void>
-  /** The same for a window that was counted elsewhere, such as within a transaction. */
-  judge(name: RateLimitName, window: RateLimitWindow): RateLimitHeaders
 }
 
 export const rateLimitKey = (name: RateLimitName, subject: string): string => `${name}:${subject}`

@@ -12,7 +12,7 @@ import type { Sql } from './connection.ts'
 export const accountEntriesMax = 3
 export const strangerEntriesMax = 20
 
-/** More is not told apart; a count that runs over would refuse the sign-in itself. */
+/** Counts stop here: one that overflows its column would fail the sign-in itself. */
 const attemptsMax = 1_000_000_000
 
 export interface AuditAttempt extends AuditEntry {
@@ -21,7 +21,7 @@ export interface AuditAttempt extends AuditEntry {
   readonly source: string
 }
 
-/** Counts each attempt. One statement, so that a burst costs one write; entries are locked in one order by all writers. */
+/** Counts each attempt, in one statement for all of them. All writers lock entries in the same order. */
 export async function recordAttempts(sql: Sql, attempts: readonly AuditAttempt[]): Promise<void> {
   const asked = attempts.map(({ actor, action, userId, ip, source, client, detail = {} }) => ({
     ...{ actor, action, user_id: userId ?? null, ip, source, detail },

@@ -46,7 +46,7 @@ describe('the queue', () => {
     expect(results.map(isDone)).toEqual([false, false, true])
   })
 
-  test('keeps its bounds, answers everybody, and refuses no party with less waiting than another', async () => {
+  test('keeps its bounds, settles every task, and refuses no party with less waiting than another', async () => {
     const party = fc.constantFrom('a', 'a', 'a', 'a', 'b', 'c', 'd')
     await fc.assert(
       fc.asyncProperty(

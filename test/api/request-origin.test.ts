@@ -34,7 +34,7 @@ const foreign: [string, Record<string, string>][] = [
 ]
 
 describe.each(foreign)('a request from %s', (_, headers) => {
-  test('disables nobody, whether it says that it is JSON or not', async () => {
+  test('disables no account, whether it says that it is JSON or not', async () => {
     const { userId } = await api.given.user()
     const path = `/admin/users/${userId}/disable`
     expect(outcome(await send(path, headers))).toEqual([403, 'forbidden'])

@@ -116,7 +116,7 @@ test('a plugin that is named like a browser is not listed as one', async () => {
   expect(page.text).toContain('· streaming software “Browser”')
 })
 
-test('the owner of an address sees that somebody tried to sign up with it, and how often', async () => {
+test('the owner of an address sees that a stranger tried to sign up with it, and how often', async () => {
   const user = await api.given.user()
   await api.post('/auth/signup', { email: user.email, password: 'a password of mine' }, { ip: '198.51.100.1' })
   const once = await browserOf(user).open('/account')
