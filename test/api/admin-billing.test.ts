@@ -130,7 +130,7 @@ describe('the list of events', () => {
 })
 
 describe('a dismissal', () => {
-  const dismiss = (id: string, body?: object): Promise<Answer<{ event: EventView }>> =>
+  const dismiss = (id: string, body: object = {}): Promise<Answer<{ event: EventView }>> =>
     service.api.post<{ event: EventView }>(`/admin/billing/events/${id}/dismiss`, body, { headers: operator })
 
   /** An event of an account that there is not. */
