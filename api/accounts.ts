@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { audit } from '../db/audit.ts'
 import type { Sql } from '../db/connection.ts'
 import { credentialsByEmail, insertUser } from '../db/users.ts'
+import { parseEmailAddress } from '../platform/email-address.ts'
 import { openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
 import { sendVerification } from './email-verification.ts'
 import { countTry } from './login-failures.ts'
@@ -17,10 +18,12 @@ import { newStreamToken } from './stream-tokens.ts'
 export const Email = z
   .string()
   .describe('An email address of at most 254 characters; its case does not matter.')
-  .transform((text) => text.trim().normalize('NFC'))
-  .refine((text) => text.length <= 254, { error: 'is longer than 254 characters', abort: true })
-  // No İ: Postgres takes it for an i when case does not matter, and mail for gİthub.com does not go to github.com.
-  .refine((text) => /^[^\s@\p{C}İ]{1,64}@[^\s@\p{C}İ]+\.[^\s@\p{C}İ]+$/u.test(text), 'is not an email address')
+  .transform((text, context) => {
+    const parsed = parseEmailAddress(text)
+    if ('address' in parsed) return parsed.address
+    context.addIssue({ code: 'custom', message: parsed.problem })
+    return z.NEVER
+  })
 
 export const signup = route({
   method: 'POST',

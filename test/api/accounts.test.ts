@@ -74,9 +74,14 @@ describe('signing up', () => {
     'with space@example.com',
     'nul\0@example.com',
     'half\ud83d@example.com',
-    // To Postgres it is an i in capitals, to mail it is somebody else's address.
+    // Compared as an i, or normalised to a K: mail would go to another address.
     'someone@gİthub.example',
     'admİn@example.com',
+    'admI\u0307n@example.com',
+    'mi\u212ae@example.com',
+    'someone@\u212aaufhaus.example',
+    'a\u037eb@example.com',
+    'a\u1fefb@example.com',
     `${'a'.repeat(64)}@${'b'.repeat(190)}.com`,
     '',
     7,
