@@ -5,6 +5,7 @@ import {
   buildAuthorizationUrl,
   ClientSecretPost,
   Configuration,
+  calculatePKCECodeChallenge,
   customFetch,
   fetchProtectedResource,
   refreshTokenGrant,
@@ -12,6 +13,7 @@ import {
 import type { OAuthClientConfig } from '../../platform/config.ts'
 import { identityOf, tokensOf } from './answers.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
+import { callbackUrl } from './callback-url.ts'
 import { chatScopes } from './chat-scopes.ts'
 import { inOurWords } from './failures.ts'
 import { type OAuthIdentity, type OAuthProvider, OAuthProviderTrouble } from './provider.ts'
@@ -26,13 +28,19 @@ export function createDiscord(client: OAuthClientConfig): OAuthProvider {
 
   return {
     name,
-    authorizationUrl: async ({ redirectUri, state, scopes: wanted }) =>
-      buildAuthorizationUrl(at, { redirect_uri: redirectUri, state, scope: scopes[wanted].join(' ') }),
-    exchange: (round, { code }) =>
+    authorizationUrl: async ({ redirectUri, state, verifier, scopes: wanted }) =>
+      buildAuthorizationUrl(at, {
+        redirect_uri: redirectUri,
+        state,
+        scope: scopes[wanted].join(' '),
+        code_challenge: await calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      }),
+    exchange: (round, callback) =>
       inOurWords(name, async () => {
-        const cameBackTo = new URL(round.redirectUri)
-        cameBackTo.searchParams.set('code', code)
-        const tokens = tokensOf(await authorizationCodeGrant(at, cameBackTo), { scopes: scopes[round.scopes] })
+        const url = callbackUrl(name, round, callback, { issuer: issuerUrl, isAlwaysNamed: false })
+        const answer = await authorizationCodeGrant(at, url, { pkceCodeVerifier: round.verifier })
+        const tokens = tokensOf(answer, { scopes: scopes[round.scopes] })
         return { identity: await whoHolds(at, issuerUrl, tokens.accessToken), tokens }
       }),
     refresh: (refreshToken) =>

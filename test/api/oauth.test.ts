@@ -220,6 +220,10 @@ describe('a round trip', () => {
     const back = await leave('google', somebody())
     const answer = await comeBack('google', { ...back, iss: providers.twitch.issuerUrl })
     expect(codeOf(answer)).toEqual([400, 'token_invalid'])
+    for (const name of ['twitch', 'discord'] as const) {
+      const foreign = { ...(await leave(name, somebody())), iss: providers.google.issuerUrl }
+      expect(codeOf(await comeBack(name, foreign))).toEqual([400, 'token_invalid'])
+    }
   })
 
   test.each([
