@@ -24,6 +24,7 @@ import {
   lockIdentity,
   ownerOf,
   type Provider,
+  recordVouchedAddress,
   type SignInMethod,
   signInMethodsOf,
 } from '../db/oauth-accounts.ts'
@@ -199,6 +200,8 @@ async function complete(sql: Sql, services: Services, seen: MergeRequest, proof:
     tokenPlace(userId, provider, field),
   )
   if (!(await insertOAuthAccount(sql, userId, merge, tokens))) throw new Refusal('provider_already_linked')
+  // The merge began with the provider vouching for this address.
+  await recordVouchedAddress(sql, userId, provider, merge.email)
   await confirmMergeRequest(sql, merge.id)
   await auditMerge(sql, 'merge_confirmed', merge, ip, method)
   return opened

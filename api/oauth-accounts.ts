@@ -3,7 +3,7 @@
  * by the provider's user id. An address counts only when the provider vouches for it, and even then gives nobody an
  * account that somebody else has proved to be theirs.
  */
-import { dropUnprovenIdentities, endAllAccess, markAddressProved } from '../db/account-proof.ts'
+import { dropUnvouchedIdentities, endAllAccess, markAddressProved } from '../db/account-proof.ts'
 import { audit } from '../db/audit.ts'
 import { aliveAuthSessions } from '../db/auth-sessions.ts'
 import type { Sql } from '../db/connection.ts'
@@ -17,6 +17,7 @@ import {
   lockIdentity,
   ownerOf,
   type Provider,
+  recordVouchedAddress,
   signInMethodsOf,
 } from '../db/oauth-accounts.ts'
 import {
@@ -114,8 +115,7 @@ async function signInAsNew(sql: Sql, { sealing }: Services, arrival: Arrival) {
  */
 async function reclaim(sql: Sql, { sealing }: Services, userId: string, arrival: Arrival, email: string) {
   await endAllAccess(sql, userId, 'merged')
-  // Looks at the address not being proved yet.
-  await dropUnprovenIdentities(sql, userId)
+  await dropUnvouchedIdentities(sql, userId)
   await dropPassword(sql, userId)
   await markAddressProved(sql, userId, { email, newStreamToken: newStreamToken() })
   const { provider } = arrival.identity
@@ -184,11 +184,25 @@ const auditLink = (
   ip: string,
 ) => audit(sql, { actor: 'user', action, userId, ip, client: siteClient, detail: { provider } })
 
-const insertLink = (sql: Sql, sealing: Services['sealing'], userId: string, { identity, tokens }: Arrival) =>
-  insertOAuthAccount(sql, userId, identity, sealedFor(sealing, userId, identity.provider, tokens))
+/** False when the identity is linked already, or the account has another one of that provider. */
+async function insertLink(sql: Sql, sealing: Services['sealing'], userId: string, arrival: Arrival): Promise<boolean> {
+  const { identity, tokens } = arrival
+  const { provider } = identity
+  if (!(await insertOAuthAccount(sql, userId, identity, sealedFor(sealing, userId, provider, tokens)))) return false
+  await recordVouching(sql, userId, arrival)
+  return true
+}
 
-const keepTokens = (sql: Sql, sealing: Services['sealing'], userId: string, { identity, tokens }: Arrival) =>
-  keepOAuthTokens(sql, userId, identity.provider, sealedFor(sealing, userId, identity.provider, tokens))
+async function keepTokens(sql: Sql, sealing: Services['sealing'], userId: string, arrival: Arrival): Promise<void> {
+  const { provider } = arrival.identity
+  await keepOAuthTokens(sql, userId, provider, sealedFor(sealing, userId, provider, arrival.tokens))
+  await recordVouching(sql, userId, arrival)
+}
+
+/** At each round trip: a provider may come to vouch for the address later than the identity was linked. */
+async function recordVouching(sql: Sql, userId: string, { identity, verifiedEmail }: Arrival): Promise<void> {
+  if (verifiedEmail) await recordVouchedAddress(sql, userId, identity.provider, verifiedEmail)
+}
 
 const sealedFor = (sealing: Services['sealing'], userId: string, provider: Provider, tokens: OAuthTokens) =>
   sealTokens(sealing, tokens, (field) => tokenPlace(userId, provider, field))

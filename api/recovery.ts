@@ -1,13 +1,14 @@
 /** A forgotten password: whoever reads the account's mail chooses another, and everybody else is out. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { dropUnprovenIdentities, endAllAccess, markAddressProved } from '../db/account-proof.ts'
+import { dropUnvouchedIdentities, endAllAccess, linkedIdentities, markAddressProved } from '../db/account-proof.ts'
 import { audit } from '../db/audit.ts'
 import { lockUserByEmail, setPassword } from '../db/users.ts'
+import { oauthProviderNames } from '../providers/oauth/provider.ts'
 import { Email } from './accounts.ts'
 import { mailLink, ownerOfLink, useLink } from './mail-links.ts'
 import { NewPassword } from './passwords.ts'
-import { accepted, noContent, route } from './route.ts'
+import { accepted, noContent, ok, route } from './route.ts'
 import { Nothing } from './schemas.ts'
 import { newStreamToken } from './stream-tokens.ts'
 
@@ -36,6 +37,28 @@ export const forgot = route({
   },
 })
 
+export const preview = route({
+  method: 'POST',
+  path: '/auth/password/reset/preview',
+  summary:
+    'What choosing another password with a link changes besides the password. Uses the link up as little as opening it',
+  caller: 'none',
+  secret: true,
+  body: z.object({ token: z.string() }),
+  answers: {
+    200: z.object({
+      linked_accounts: z
+        .array(z.object({ provider: z.enum(oauthProviderNames), stays: z.boolean() }))
+        .describe('Those that are linked. One stays when its provider vouches for the address of the account.'),
+    }),
+  },
+  refuses: ['token_invalid'],
+  handle: async ({ body }, { sql }) => {
+    const userId = await ownerOfLink(sql, 'reset_password', body.token)
+    return ok({ linked_accounts: await linkedIdentities(sql, userId) })
+  },
+})
+
 export const reset = route({
   method: 'POST',
   path: '/auth/password/reset',
@@ -51,8 +74,7 @@ export const reset = route({
     await sql.begin(async (tx) => {
       const email = await useLink(tx, 'reset_password', body.token, userId)
       const ended = await endAllAccess(tx, userId, 'password_reset')
-      // Before the address counts as proved: what was linked until then is nobody's word.
-      const unlinked = await dropUnprovenIdentities(tx, userId)
+      const unlinked = await dropUnvouchedIdentities(tx, userId)
       await markAddressProved(tx, userId, { email, newStreamToken: newStreamToken() })
       await setPassword(tx, userId, passwordHash)
       const detail = { sign_ins_ended: ended.length, unlinked: unlinked.join(' ') }

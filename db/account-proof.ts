@@ -5,6 +5,7 @@
  */
 import type { AuthSessionEnd } from './auth-sessions.ts'
 import type { Sql } from './connection.ts'
+import type { Provider } from './oauth-accounts.ts'
 
 /**
  * Ends every sign-in of the account and whatever could still become one: approved plugin logins that were not collected,
@@ -22,15 +23,31 @@ export async function endAllAccess(sql: Sql, userId: string, why: AuthSessionEnd
   return ended.map((row) => row.id)
 }
 
-/** Takes away the identities that were linked before the account's address was proved. Answers their providers. */
-export const dropUnprovenIdentities = async (sql: Sql, userId: string): Promise<string[]> =>
+/** The provider has vouched for the address that the account has now, whenever that was. Of `user_oauth_accounts a` and `users u`. */
+const isVouchedFor = (sql: Sql) => sql`coalesce(lower(a.vouched_email) = lower(u.email), false)`
+
+/**
+ * Unlinks the identities whose provider has not vouched for the account's address: anyone who was signed in to the account
+ * may have linked them. Answers their providers.
+ */
+export const dropUnvouchedIdentities = async (sql: Sql, userId: string): Promise<Provider[]> =>
   (
-    await sql<{ provider: string }[]>`
+    await sql<{ provider: Provider }[]>`
       delete from user_oauth_accounts a using users u
-      where u.id = ${userId} and a.user_id = u.id
-        and (u.email_verified_at is null or a.linked_at < u.email_verified_at)
+      where u.id = ${userId} and a.user_id = u.id and not ${isVouchedFor(sql)}
       returning a.provider`
   ).map((row) => row.provider)
+
+export interface LinkedIdentity {
+  readonly provider: Provider
+  /** Whether it stays linked when the account's password is reset. */
+  readonly stays: boolean
+}
+
+/** The account's identities, in the order in which they were linked. */
+export const linkedIdentities = async (sql: Sql, userId: string): Promise<LinkedIdentity[]> => sql<LinkedIdentity[]>`
+  select a.provider, ${isVouchedFor(sql)} as stays from user_oauth_accounts a join users u on u.id = a.user_id
+  where a.user_id = ${userId} order by a.linked_at, a.provider`
 
 /**
  * Makes the address proved, unless it is already. An account that becomes its owner's only now gets another stream token,

@@ -66,6 +66,21 @@ export const keepOAuthTokens = async (
       and (chat_connected_at is null or scopes <@ ${scopes as string[]}::text[])`
 }
 
+/**
+ * Records that the identity's provider vouches for this address, if it is the account's own. Such an identity is the
+ * address's owner's and outlasts a reset; what the provider says of other addresses means nothing here.
+ */
+export const recordVouchedAddress = async (
+  sql: Sql,
+  userId: string,
+  provider: Provider,
+  verifiedEmail: string,
+): Promise<void> => {
+  await sql`
+    update user_oauth_accounts a set vouched_email = ${verifiedEmail} from users u
+    where u.id = a.user_id and a.user_id = ${userId} and a.provider = ${provider} and lower(u.email) = lower(${verifiedEmail})`
+}
+
 /** From now on the identity's tokens are for the chat too. */
 export const connectChat = async (sql: Sql, userId: string, provider: Provider): Promise<void> => {
   await sql`

@@ -401,6 +401,7 @@ create table user_oauth_accounts (
   chat_connected_at    timestamptz,
   tokens_checked_at    timestamptz not null default now(),
   linked_at            timestamptz not null default now(),
+  vouched_email        text,
   constraint user_oauth_accounts_pkey primary key (id),
   constraint user_oauth_accounts_provider_provider_user_id_key unique (provider, provider_user_id),
   constraint user_oauth_accounts_user_id_provider_key unique (user_id, provider),

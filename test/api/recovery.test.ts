@@ -235,14 +235,14 @@ describe('whoever got a foothold in the account before', () => {
     expect(after?.stream_token).not.toBe(before?.stream_token)
   })
 
-  test('loses what was linked before the address was proved, and the owner keeps what came after and the stream token', async () => {
+  test('loses an identity that no provider vouches for, and the owner of a proved address keeps the others and the stream token', async () => {
     const user = await api.given.user()
-    await linkTwitch(user.userId)
-    await api.sql`update user_oauth_accounts set linked_at = now() - interval '1 hour' where user_id = ${user.userId}`
     const [before] = await api.sql`
       update users set email_verified_at = now() - interval '1 minute' where id = ${user.userId} returning stream_token`
+    await linkTwitch(user.userId)
     await api.sql`
-      insert into user_oauth_accounts (user_id, provider, provider_user_id) values (${user.userId}, 'google', ${user.userId})`
+      insert into user_oauth_accounts (user_id, provider, provider_user_id, vouched_email)
+      values (${user.userId}, 'google', ${user.userId}, ${user.email}), (${user.userId}, 'discord', ${user.userId}, 'x@example.com')`
     await reset(await linkFor(user))
     expect(await providersOf(user.userId)).toEqual(['google'])
     expect(await api.sql`select stream_token from users where id = ${user.userId}`).toEqual([before])
