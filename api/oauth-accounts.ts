@@ -3,7 +3,7 @@
  * by the provider's user id. An address counts only when the provider vouches for it, and even then gives nobody an
  * account that somebody else has proved to be theirs.
  */
-import { dropUnvouchedIdentities, endAllAccess, markAddressProved } from '../db/account-proof.ts'
+import { secureAccount } from '../db/account-proof.ts'
 import { audit } from '../db/audit.ts'
 import { aliveAuthSessions } from '../db/auth-sessions.ts'
 import type { Sql } from '../db/connection.ts'
@@ -20,6 +20,7 @@ import {
   recordVouchedAddress,
   signInMethodsOf,
 } from '../db/oauth-accounts.ts'
+import type { RelaySessionRow } from '../db/relay-sessions.ts'
 import {
   credentialsByEmail,
   dropPassword,
@@ -56,6 +57,12 @@ class Overtaken extends Error {
   override name = 'Overtaken'
 }
 
+interface SignInOutcome {
+  readonly answer: OpenedAuthSession | RequestedMerge
+  /** Sessions that were ordered off, to be delivered after the commit. */
+  readonly disconnected?: readonly RelaySessionRow[]
+}
+
 /**
  * Signs in to the identity's account, or to a new one. Answers a merge request instead when the address that the provider
  * vouches for is another account's. Refuses with `account_disabled`.
@@ -63,26 +70,28 @@ class Overtaken extends Error {
 export async function signIn(services: Services, arrival: Arrival): Promise<OpenedAuthSession | RequestedMerge> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await services.sql.begin((tx) => trySignIn(tx, services, arrival))
+      const { answer, disconnected = [] } = await services.sql.begin((tx) => trySignIn(tx, services, arrival))
+      for (const session of disconnected) services.deliveries.send(session)
+      return answer
     } catch (error) {
       if (!(error instanceof Overtaken) || tries === triesMax) throw error
     }
   }
 }
 
-async function trySignIn(sql: Sql, services: Services, arrival: Arrival): Promise<OpenedAuthSession | RequestedMerge> {
+async function trySignIn(sql: Sql, services: Services, arrival: Arrival): Promise<SignInOutcome> {
   await lockIdentity(sql, arrival.identity)
   const ownerId = await ownerOf(sql, arrival.identity)
-  if (ownerId) return signInAsOwner(sql, services, ownerId, arrival)
+  if (ownerId) return { answer: await signInAsOwner(sql, services, ownerId, arrival) }
   const { verifiedEmail } = arrival
   // Without one there is nothing to compare, and nothing that could tell of other accounts.
-  if (!verifiedEmail) return signInAsNew(sql, services, arrival)
+  if (!verifiedEmail) return { answer: await signInAsNew(sql, services, arrival) }
   const holderId = await lockUserByEmail(sql, verifiedEmail)
-  if (!holderId) return signInAsNew(sql, services, arrival)
+  if (!holderId) return { answer: await signInAsNew(sql, services, arrival) }
   const holder = await credentialsByEmail(sql, verifiedEmail)
   if (holder?.userId !== holderId) throw new Overtaken()
   return holder.emailVerified
-    ? requestMerge(sql, services, { ...arrival, verifiedEmail, userId: holderId })
+    ? { answer: await requestMerge(sql, services, { ...arrival, verifiedEmail, userId: holderId }) }
     : reclaim(sql, services, holderId, arrival, verifiedEmail)
 }
 
@@ -113,11 +122,16 @@ async function signInAsNew(sql: Sql, { sealing }: Services, arrival: Arrival) {
  * The owner of an address has come for an account that someone opened with it and never proved to be theirs: whatever that
  * someone can enter it with is taken away first.
  */
-async function reclaim(sql: Sql, { sealing }: Services, userId: string, arrival: Arrival, email: string) {
-  await endAllAccess(sql, userId, 'merged')
-  await dropUnvouchedIdentities(sql, userId)
+async function reclaim(
+  sql: Sql,
+  { sealing }: Services,
+  userId: string,
+  arrival: Arrival,
+  email: string,
+): Promise<SignInOutcome> {
+  const newToken = newStreamToken()
+  const { disconnected } = await secureAccount(sql, userId, { email, newStreamToken: newToken, reason: 'merged' })
   await dropPassword(sql, userId)
-  await markAddressProved(sql, userId, { email, newStreamToken: newStreamToken() })
   const { provider } = arrival.identity
   await audit(sql, {
     actor: 'user',
@@ -128,7 +142,7 @@ async function reclaim(sql: Sql, { sealing }: Services, userId: string, arrival:
     detail: { provider },
   })
   if (!(await insertLink(sql, sealing, userId, arrival))) throw new Overtaken()
-  return open(sql, userId, arrival)
+  return { answer: await open(sql, userId, arrival), disconnected }
 }
 
 const open = (sql: Sql, userId: string, { identity, ip, userAgent }: Arrival) =>

@@ -47,6 +47,7 @@ export const start = route({
     const region = regionNamed(body.region, services)
     const outcome = await startRelay(services.sql, {
       userId: caller.userId,
+      authSessionId: caller.authSessionId,
       idempotencyKey,
       requestHash: createHash('sha256')
         .update(JSON.stringify([body.connection_id, body.region ?? null]))
@@ -75,6 +76,8 @@ async function answerStart(
   switch (outcome.type) {
     case 'key_reused':
       throw new Refusal('idempotency_key_reused')
+    case 'signed_out':
+      throw new Refusal('unauthorized', undefined, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
     case 'rate_limited':
       throw new Refusal('rate_limited')
     case 'denied':

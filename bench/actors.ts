@@ -36,9 +36,13 @@ const take = <Item>(items: Item[]): Item[] => items.splice(0, callsARound)
 const supply = (rounds + 1) * 2 * callsARound
 
 /** Reserves a session as the api does. Its command counts as delivered: whoever asked tells the actor. */
-export async function reserve({ sql }: Machine, { userId }: BenchUser, connectionId: string): Promise<RelaySessionRow> {
+export async function reserve(
+  { sql }: Machine,
+  { userId, authSessionId }: BenchUser,
+  connectionId: string,
+): Promise<RelaySessionRow> {
   const outcome = await startRelay(sql, {
-    ...{ userId, connectionId, region, regionCapacity: 100_000, rateLimit: 9_999_999 },
+    ...{ userId, authSessionId, connectionId, region, regionCapacity: 100_000, rateLimit: 9_999_999 },
     rateLimitKey: `relay_start:${userId}`,
     timeBank: { enforcement: 'report', hoursPerRelay: 200 },
     idempotencyKey: randomUUID(),

@@ -53,6 +53,7 @@ const floors = new Map([
     bare(async (ctx) => {
       const outcome = await startRelay(sql, {
         userId: userOf(ctx),
+        authSessionId: ctx.get('x-auth-session'),
         idempotencyKey: ctx.get('idempotency-key'),
         requestHash: Buffer.alloc(32),
         connectionId: bodyOf(ctx).connection_id,

@@ -12,6 +12,7 @@ export const paperInstance = (sessionId: string): string => `paper-${sessionId}`
 
 export interface BenchUser {
   readonly userId: string
+  readonly authSessionId: string
   readonly bearer: string
 }
 
@@ -34,6 +35,7 @@ export async function fill({ sql, config }: Machine): Promise<Rows> {
   const all = await Promise.all(
     signedIn.map(async ({ user_id: userId, id: authSessionId }) => ({
       userId,
+      authSessionId,
       bearer: `Bearer ${await tokens.sign({ userId, authSessionId })}`,
     })),
   )

@@ -4,8 +4,9 @@
  * "Pre-hijacked accounts", 2022): what was put on it before its address was proved is nobody's word.
  */
 import type { AuthSessionEnd } from './auth-sessions.ts'
-import type { Sql } from './connection.ts'
+import { first, type Sql } from './connection.ts'
 import type { Provider } from './oauth-accounts.ts'
+import { disconnectAll, type RelaySessionRow } from './relay-sessions.ts'
 
 /**
  * Ends every sign-in of the account and whatever could still become one: approved plugin logins that were not collected,
@@ -30,7 +31,7 @@ const isVouchedFor = (sql: Sql) => sql`coalesce(lower(a.vouched_email) = lower(u
  * Unlinks the identities whose provider has not vouched for the account's address: anyone who was signed in to the account
  * may have linked them. Answers their providers.
  */
-export const dropUnvouchedIdentities = async (sql: Sql, userId: string): Promise<Provider[]> =>
+const dropUnvouchedIdentities = async (sql: Sql, userId: string): Promise<Provider[]> =>
   (
     await sql<{ provider: Provider }[]>`
       delete from user_oauth_accounts a using users u
@@ -49,19 +50,33 @@ export const linkedIdentities = async (sql: Sql, userId: string): Promise<Linked
   select a.provider, ${isVouchedFor(sql)} as stays from user_oauth_accounts a join users u on u.id = a.user_id
   where a.user_id = ${userId} order by a.linked_at, a.provider`
 
+/** Whether all that the account holds is known to the owner of its address only, also from before this moment. */
+export const isOwnerProved = async (sql: Sql, userId: string): Promise<boolean> =>
+  first(await sql`select from users where id = ${userId} and owner_proved_at is not null`) !== undefined
+
+export interface SecuredAccount {
+  readonly signInsEnded: number
+  readonly unlinked: readonly Provider[]
+  /** Sessions that were ordered off, to be delivered after the commit. */
+  readonly disconnected: readonly RelaySessionRow[]
+}
+
 /**
- * Makes the address proved, unless it is already. An account that becomes its owner's only now gets another stream token,
- * since the one who opened it knows the first; a relay on the air keeps its own, for it is never cut by a sign-in.
- * @param email the address as it was proved. It is kept like this: a stranger may have typed it so that mail goes elsewhere.
+ * Leaves the account to the owner of its address alone, who has just proved to be that. The first time it also gets another
+ * stream token and loses its relays, since whoever opened the account knows the tokens of both. The caller holds the account.
+ * @param email the address as it was proved. It is stored like this: a stranger may have typed it so that mail goes elsewhere.
  */
-export async function markAddressProved(
+export async function secureAccount(
   sql: Sql,
   userId: string,
-  { email, newStreamToken }: { email: string; newStreamToken: string },
-): Promise<void> {
-  await sql`
-    update users set email = ${email}, email_verified_at = now(),
-      stream_token = case when exists (select from relay_sessions where user_id = ${userId} and state <> 'stopped')
-        then stream_token else ${newStreamToken} end
-    where id = ${userId} and email_verified_at is null`
+  { email, newStreamToken, reason }: { email: string; newStreamToken: string; reason: AuthSessionEnd },
+): Promise<SecuredAccount> {
+  const signInsEnded = (await endAllAccess(sql, userId, reason)).length
+  const unlinked = await dropUnvouchedIdentities(sql, userId)
+  const { count: isFirstProof } = await sql`
+    update users set email = ${email}, email_verified_at = coalesce(email_verified_at, now()), owner_proved_at = now(),
+      stream_token = ${newStreamToken}
+    where id = ${userId} and owner_proved_at is null`
+  const disconnected = isFirstProof ? await disconnectAll(sql, userId, 'system') : []
+  return { signInsEnded, unlinked, disconnected }
 }

@@ -3,6 +3,7 @@
  * each sees what the one before it left. It reserves the session; the actor does the rest.
  */
 import type { Config } from '../platform/config.ts'
+import { aliveAuthSessions } from './auth-sessions.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, entitlementOf } from './entitlements.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
@@ -10,6 +11,8 @@ import { type RelaySessionRow, recordCommand, relaySessionById, relaySessionColu
 
 export interface StartRequest {
   readonly userId: string
+  /** The sign-in that asks. */
+  readonly authSessionId: string
   /** A UUID; remembered for an hour with the hash of what it was used for. */
   readonly idempotencyKey: string
   readonly requestHash: Buffer
@@ -32,6 +35,8 @@ export type StartOutcome =
       readonly window?: RateLimitWindow
     }
   | { readonly type: 'key_reused' }
+  /** The sign-in ended after the request was let in. */
+  | { readonly type: 'signed_out' }
   | { readonly type: 'rate_limited'; readonly window: RateLimitWindow }
   | { readonly type: 'denied'; readonly entitlement: Entitlement; readonly window: RateLimitWindow }
   | { readonly type: 'limit_reached' | 'region_full'; readonly window: RateLimitWindow }
@@ -40,6 +45,8 @@ export type StartOutcome =
 export const startRelay = (sql: Database, request: StartRequest): Promise<StartOutcome> =>
   sql.begin(async (tx): Promise<StartOutcome> => {
     await tx`select from users where id = ${request.userId} for no key update`
+    const [isSignedIn] = await aliveAuthSessions(tx, [request])
+    if (!isSignedIn) return { type: 'signed_out' }
     const replay = await replayed(tx, request)
     if (replay) return replay
     const window = await countRequest(tx, request.rateLimitKey)

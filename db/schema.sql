@@ -431,6 +431,7 @@ create table users (
   period_end            timestamptz,
   surplus_ends_at       timestamptz,
   entitlement_due_at    timestamptz,
+  owner_proved_at       timestamptz,
   constraint users_pkey primary key (id),
   constraint users_stream_token_key unique (stream_token),
   constraint users_addons_check check (addons >= 0 and addons <= 3),

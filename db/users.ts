@@ -49,8 +49,9 @@ export const insertUserOfProvider = async (
 ): Promise<string | undefined> =>
   first(
     await sql<{ id: string }[]>`
-      insert into users (email, email_verified_at, stream_token)
-      values (${email}, case when ${email}::text is not null then now() end, ${streamToken})
+      insert into users (email, email_verified_at, owner_proved_at, stream_token)
+      select ${email}, vouched_at, vouched_at, ${streamToken}
+      from (select case when ${email}::text is not null then now() end as vouched_at) vouched
       on conflict do nothing returning id`,
   )?.id
 

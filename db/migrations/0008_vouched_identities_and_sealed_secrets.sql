@@ -11,3 +11,12 @@ where u.id = a.user_id and u.email is not null and a.vouched_email is null
   and (a.linked_at = u.email_verified_at or exists (
     select from audit_entries e
     where e.user_id = a.user_id and e.action = 'merge_confirmed' and e.detail->>'provider' = a.provider and e.at = a.linked_at));
+
+alter table users
+  -- Since when all that the account holds is known to the owner of its address only: that owner has opened, reclaimed or reset
+  -- it. Null while the address is at most verified, since who verified it need not be who opened the account.
+  add column if not exists owner_proved_at timestamptz;
+
+-- Accounts that were opened through a provider which vouches for the address.
+update users set owner_proved_at = created_at
+where owner_proved_at is null and email_verified_at = created_at;

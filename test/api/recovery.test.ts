@@ -235,10 +235,11 @@ describe('whoever got a foothold in the account before', () => {
     expect(after?.stream_token).not.toBe(before?.stream_token)
   })
 
-  test('loses an identity that no provider vouches for, and the owner of a proved address keeps the others and the stream token', async () => {
+  test('loses an identity whose provider does not vouch for the address; the owner keeps the others, and the stream token of an account that was theirs', async () => {
     const user = await api.given.user()
     const [before] = await api.sql`
-      update users set email_verified_at = now() - interval '1 minute' where id = ${user.userId} returning stream_token`
+      update users set email_verified_at = now() - interval '1 minute', owner_proved_at = now() - interval '1 minute'
+      where id = ${user.userId} returning stream_token`
     await linkTwitch(user.userId)
     await api.sql`
       insert into user_oauth_accounts (user_id, provider, provider_user_id, vouched_email)

@@ -2,13 +2,17 @@
 import { randomUUID } from 'node:crypto'
 import { startRelay } from '../../db/relay-starts.ts'
 import { type RelaySessionInput, relaySessionWorkflow, relaySessionWorkflowId } from '../../workflows/messages.ts'
-import type { TestApi } from './api.ts'
+import type { GivenUser, TestApi } from './api.ts'
 
 /** Starts it and answers its id. Its actor hands on after 30 events instead of some ten thousand. */
-export async function startWithShortHistory({ services }: TestApi, userId: string): Promise<string> {
+export async function startWithShortHistory(
+  { services }: TestApi,
+  { userId, authSessionId }: Pick<GivenUser, 'userId' | 'authSessionId'>,
+): Promise<string> {
   const { config, sql, temporal } = services
   const outcome = await startRelay(sql, {
     userId,
+    authSessionId,
     idempotencyKey: randomUUID(),
     requestHash: Buffer.alloc(32),
     connectionId: 'default',

@@ -76,7 +76,7 @@ describe('the history of a relay session', () => {
 
   test('is handed on when it grows long, with the deadline that it had', async () => {
     const user = await service.user()
-    const sessionId = await startWithShortHistory(service.api, user.userId)
+    const sessionId = await startWithShortHistory(service.api, user)
     await untilState(sessionId, 'active')
     const { firstExecutionRunId } = await firstRun(sessionId)
     await user.stop({ session_id: sessionId })

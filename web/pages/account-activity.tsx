@@ -2,7 +2,7 @@
 import { Ago } from '../moments.tsx'
 import { addonsInWords } from './account-billing.tsx'
 import { clientInWords } from './account-sign-ins.tsx'
-import { displayNames, providerNamed } from './providers.tsx'
+import { displayNames, namesOfProvidersIn, providerNamed } from './providers.tsx'
 
 export interface Entry {
   readonly id: string
@@ -84,6 +84,8 @@ function inWords({ action, detail }: Entry): string {
   if (action === 'plan_changed') return `Plan changed: ${planInWords(detail)}`
   if (action === 'plan_granted' && detail.plan_tier === 'free') return 'Given plan taken back'
   if (action === 'usage_notice') return `${detail.percent} % of the relay time of the cycle used`
+  if (action === 'password_reset' && detail.unlinked)
+    return `Password changed, unlinked: ${namesOfProvidersIn(String(detail.unlinked))}`
   const said = actions[action] ?? action.replaceAll('_', ' ')
   const provider = providerNamed(String(detail.provider ?? detail.method))
   return provider ? `${said}: ${displayNames[provider]}` : said
