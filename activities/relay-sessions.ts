@@ -5,8 +5,10 @@ import type { Database } from '../db/connection.ts'
 import { forgetInstances } from '../db/instances.ts'
 import { type MoveOutcome, moveSession } from '../db/relay-moves.ts'
 import { bindInstance, type RelayActor, type RelayCommand, relaySessionById } from '../db/relay-sessions.ts'
-import { streamTokenOf } from '../db/users.ts'
+import { openStreamToken } from '../db/sealed-tokens.ts'
+import { storedStreamToken } from '../db/users.ts'
 import type { Config } from '../platform/config.ts'
+import type { Sealing } from '../platform/sealing.ts'
 import { type RelayProvider, RelayProviderError } from '../providers/relay/provider.ts'
 import type { CountedMoveRequest, WorkerMetrics } from './metrics.ts'
 
@@ -34,11 +36,18 @@ export interface RelaySessionActivities {
 interface Needs {
   readonly config: Config
   readonly sql: Database
+  readonly sealing: Sealing
   readonly providers: ReadonlyMap<string, RelayProvider>
   readonly metrics: WorkerMetrics
 }
 
-export function createRelaySessionActivities({ config, sql, providers, metrics }: Needs): RelaySessionActivities {
+export function createRelaySessionActivities({
+  config,
+  sql,
+  sealing,
+  providers,
+  metrics,
+}: Needs): RelaySessionActivities {
   const providerOf = (region: string): RelayProvider => {
     const provider = providers.get(region)
     if (provider) return provider
@@ -70,7 +79,7 @@ export function createRelaySessionActivities({ config, sql, providers, metrics }
         }
       }
       const [relayAuthSecret = ''] = config.relayAuthSecrets
-      const streamToken = await streamTokenOf(sql, session.user_id)
+      const streamToken = openStreamToken(sealing, session.user_id, await storedStreamToken(sql, session.user_id))
       const spec = { sessionId, region: session.region, streamToken, apiUrl: config.apiUrl, relayAuthSecret, capMbps }
       const instance = await heartbeating((signal) =>
         providerOf(session.region).create(

@@ -9,7 +9,7 @@ import { beat, endBeat } from '../db/workers.ts'
 import type { Config } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
-import { createSealing } from '../platform/sealing.ts'
+import { createSealing, type Sealing } from '../platform/sealing.ts'
 import { connectTemporal } from '../platform/temporal.ts'
 import { connectTemporalWorker, registerSearchAttributes } from '../platform/temporal-worker.ts'
 import { type Billing, createBilling } from '../providers/billing/billing.ts'
@@ -25,6 +25,7 @@ import { providerTokenJobs } from './provider-token-jobs.ts'
 import { countingCalls, type RelayProviders } from './relay-providers.ts'
 import { type RelaySessionJobNeeds, relaySessionJobs } from './relay-session-jobs.ts'
 import { createRelaySessionActivities } from './relay-sessions.ts'
+import { secretJobs } from './secret-jobs.ts'
 import { createSubscriptionActivities } from './subscriptions.ts'
 import { usageJobs } from './usage-jobs.ts'
 import { workflowBundlePath } from './workflow-bundle.ts'
@@ -53,6 +54,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
   )
   await registerSearchAttributes(connection, config.temporal.namespace, log)
 
+  const sealing = createSealing(config.oauthEncryptionKeys)
   const counted = countingCalls(providers, config, metrics)
   const { taskQueue } = config.temporal
   const actors = createRelaySessionActors(client, {
@@ -67,7 +69,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
     taskQueue,
     workflowBundle: { codePath: await workflowBundlePath(log) },
     activities: {
-      ...createRelaySessionActivities({ config, sql, providers: counted, metrics }),
+      ...createRelaySessionActivities({ config, sql, sealing, providers: counted, metrics }),
       ...createSubscriptionActivities({ config, sql, actors }),
     },
     shutdownGraceTime,
@@ -88,21 +90,21 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
   })
 
   const billing = await createBilling(config, billingRecords(sql))
-  const needs = { config, sql, log, actors, subscriptions, billing, providers: counted }
+  const needs = { config, sql, log, sealing, actors, subscriptions, billing, providers: counted }
   const jobs = startAllJobs(needs, workerId)
   life.hold('jobs', jobs, (it) => it.stop())
   life.hold('presence', startPresence({ worker, workerId, sql, log, metrics }), (it) => it.stop())
 }
 
 interface JobNeeds extends RelaySessionJobNeeds {
+  readonly sealing: Sealing
   readonly subscriptions: SubscriptionActors
   readonly billing: Billing
 }
 
 function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void> } {
-  const { config, sql, log, billing } = needs
+  const { config, sql, log, sealing, billing } = needs
   const stopping = new AbortController()
-  const sealing = createSealing(config.oauthEncryptionKeys)
   const oauth = createOAuthProviders(config.oauth)
   const running = startJobs(
     [
@@ -112,6 +114,7 @@ function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void
       ...usageJobs(needs),
       ...accountJobs(sql),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),
+      ...secretJobs({ sql, log, sealing, stopping: stopping.signal }),
     ],
     { sql, log, workerId },
   )

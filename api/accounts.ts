@@ -40,7 +40,7 @@ export const signup = route({
     // Before anything is looked up: a taken address costs the same work as a free one.
     const passwordHash = await passwords.hash(body.password)
     const opened = await sql.begin(async (tx) => {
-      const userId = await insertAccount(tx, body.email, passwordHash)
+      const userId = await insertAccount(tx, services, body.email, passwordHash)
       await audit(tx, {
         actor: 'user',
         action: userId ? 'signed_up' : 'signup_refused',
@@ -103,9 +103,14 @@ async function proveAccount(services: Services, typed: { email: string; password
 const streamTokenTries = 5
 
 /** Answers the new account's id, or nothing when the address has one. */
-async function insertAccount(sql: Sql, email: string, passwordHash: string): Promise<string | undefined> {
+async function insertAccount(
+  sql: Sql,
+  { sealing }: Services,
+  email: string,
+  passwordHash: string,
+): Promise<string | undefined> {
   for (let tries = 0; tries < streamTokenTries; tries += 1) {
-    const userId = await insertUser(sql, { email, passwordHash, streamToken: newStreamToken() })
+    const userId = await insertUser(sql, sealing, { email, passwordHash, streamToken: newStreamToken() })
     if (userId) return userId
     if (await credentialsByEmail(sql, email)) return undefined
   }

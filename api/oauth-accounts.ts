@@ -104,7 +104,10 @@ async function signInAsOwner(sql: Sql, { sealing }: Services, userId: string, ar
 }
 
 async function signInAsNew(sql: Sql, { sealing }: Services, arrival: Arrival) {
-  const userId = await insertUserOfProvider(sql, { email: arrival.verifiedEmail, streamToken: newStreamToken() })
+  const userId = await insertUserOfProvider(sql, sealing, {
+    email: arrival.verifiedEmail,
+    streamToken: newStreamToken(),
+  })
   if (!userId) throw new Overtaken()
   await audit(sql, {
     actor: 'user',
@@ -130,7 +133,11 @@ async function reclaim(
   email: string,
 ): Promise<SignInOutcome> {
   const newToken = newStreamToken()
-  const { disconnected } = await secureAccount(sql, userId, { email, newStreamToken: newToken, reason: 'merged' })
+  const { disconnected } = await secureAccount(sql, sealing, userId, {
+    email,
+    newStreamToken: newToken,
+    reason: 'merged',
+  })
   await dropPassword(sql, userId)
   const { provider } = arrival.identity
   await audit(sql, {

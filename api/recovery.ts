@@ -73,13 +73,13 @@ export const reset = route({
   body: z.object({ token: z.string(), password: NewPassword }),
   answers: { 204: null },
   refuses: ['token_invalid'],
-  handle: async ({ body, ip }, { sql, passwords, deliveries }) => {
+  handle: async ({ body, ip }, { sql, sealing, passwords, deliveries }) => {
     // Before the hashing, which is expensive: a request without a link gets none of it.
     const userId = await ownerOfLink(sql, 'reset_password', body.token)
     const passwordHash = await passwords.hash(body.password)
     const { disconnected } = await sql.begin(async (tx) => {
       const email = await useLink(tx, 'reset_password', body.token, userId)
-      const secured = await secureAccount(tx, userId, {
+      const secured = await secureAccount(tx, sealing, userId, {
         email,
         newStreamToken: newStreamToken(),
         reason: 'password_reset',

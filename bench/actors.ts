@@ -1,8 +1,10 @@
 /** What one caller waits for when an actor is in the way: the first task, the report that makes a relay active, a stop. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { newRelaySession } from '../api/relay-session-tokens.ts'
 import { markCommandDelivered, type RelaySessionRow, relaySessionById } from '../db/relay-sessions.ts'
 import { startRelay } from '../db/relay-starts.ts'
+import { createSealing } from '../platform/sealing.ts'
 import * as messages from '../workflows/messages.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { call } from './load.ts'
@@ -37,7 +39,7 @@ const supply = (rounds + 1) * 2 * callsARound
 
 /** Reserves a session as the api does. Its command counts as delivered: whoever asked tells the actor. */
 export async function reserve(
-  { sql }: Machine,
+  { sql, config }: Machine,
   { userId, authSessionId }: BenchUser,
   connectionId: string,
 ): Promise<RelaySessionRow> {
@@ -47,8 +49,7 @@ export async function reserve(
     timeBank: { enforcement: 'report', hoursPerRelay: 200 },
     idempotencyKey: randomUUID(),
     requestHash: Buffer.alloc(32),
-    pairToken: randomUUID(),
-    relayWsToken: randomUUID(),
+    ...newRelaySession(createSealing(config.oauthEncryptionKeys)),
   })
   if (outcome.type !== 'reserved') throw new Error(`a new session was not reserved: ${outcome.type}`)
   await markCommandDelivered(sql, outcome.session.id, 1)

@@ -3,10 +3,12 @@
  * in it loses that. An account can be opened with another person's address and be waiting for them (Sudhodanan and Paverd,
  * "Pre-hijacked accounts", 2022): what was put on it before its address was proved is nobody's word.
  */
+import type { Sealing } from '../platform/sealing.ts'
 import type { AuthSessionEnd } from './auth-sessions.ts'
 import { first, type Sql } from './connection.ts'
 import type { Provider } from './oauth-accounts.ts'
 import { disconnectAll, type RelaySessionRow } from './relay-sessions.ts'
+import { sealStreamToken } from './sealed-tokens.ts'
 
 /**
  * Ends every sign-in of the account and whatever could still become one: approved plugin logins that were not collected,
@@ -68,14 +70,16 @@ export interface SecuredAccount {
  */
 export async function secureAccount(
   sql: Sql,
+  sealing: Sealing,
   userId: string,
   { email, newStreamToken, reason }: { email: string; newStreamToken: string; reason: AuthSessionEnd },
 ): Promise<SecuredAccount> {
   const signInsEnded = (await endAllAccess(sql, userId, reason)).length
   const unlinked = await dropUnvouchedIdentities(sql, userId)
+  const streamToken = sealStreamToken(sealing, userId, newStreamToken)
   const { count: isFirstProof } = await sql`
     update users set email = ${email}, email_verified_at = coalesce(email_verified_at, now()), owner_proved_at = now(),
-      stream_token = ${newStreamToken}
+      stream_token = null, stream_token_sealed = ${streamToken.sealed}, stream_token_hash = ${streamToken.hash}
     where id = ${userId} and owner_proved_at is null`
   const disconnected = isFirstProof ? await disconnectAll(sql, userId, 'system') : []
   return { signInsEnded, unlinked, disconnected }

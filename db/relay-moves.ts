@@ -80,7 +80,11 @@ export const moveSession = (sql: Database, request: MoveRequest): Promise<MoveOu
             grace_ends_at = case when ${move.to} = 'grace' then to_timestamp(${(request.deadlineAt ?? Date.now()) / 1000}) end,
             stopped_at = case when ${move.to} = 'stopped' then now() end,
             pair_token = case when ${move.to} <> 'stopped' then pair_token end,
-            relay_ws_token = case when ${move.to} <> 'stopped' then relay_ws_token end
+            pair_token_sealed = case when ${move.to} <> 'stopped' then pair_token_sealed end,
+            pair_token_hash = case when ${move.to} <> 'stopped' then pair_token_hash end,
+            relay_ws_token = case when ${move.to} <> 'stopped' then relay_ws_token end,
+            relay_ws_token_sealed = case when ${move.to} <> 'stopped' then relay_ws_token_sealed end,
+            relay_ws_token_hash = case when ${move.to} <> 'stopped' then relay_ws_token_hash end
           where id = ${row.id} returning id, version
         )
         insert into relay_transitions (session_id, version, from_state, to_state, reason, actor)

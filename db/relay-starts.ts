@@ -8,6 +8,7 @@ import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, entitlementOf } from './entitlements.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
 import { type RelaySessionRow, recordCommand, relaySessionById, relaySessionColumns } from './relay-sessions.ts'
+import type { SealedToken } from './sealed-tokens.ts'
 
 export interface StartRequest {
   readonly userId: string
@@ -23,8 +24,10 @@ export interface StartRequest {
   readonly rateLimitKey: string
   readonly rateLimit: number
   readonly timeBank: Config['timeBank']
-  readonly pairToken: string
-  readonly relayWsToken: string
+  /** Of the session that is reserved if none exists: its tokens are sealed for it. */
+  readonly sessionId: string
+  readonly pairToken: SealedToken
+  readonly relayWsToken: SealedToken
 }
 
 export type StartOutcome =
@@ -134,8 +137,10 @@ async function makeRoom(tx: Sql, live: readonly LiveSession[], most: number): Pr
 async function reserve(tx: Sql, request: StartRequest): Promise<RelaySessionRow> {
   const session = first(
     await tx<RelaySessionRow[]>`
-      insert into relay_sessions (user_id, connection_id, region, command_actor, pair_token, relay_ws_token)
-      values (${request.userId}, ${request.connectionId}, ${request.region}, 'user', ${request.pairToken}, ${request.relayWsToken})
+      insert into relay_sessions (id, user_id, connection_id, region, command_actor,
+        pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash)
+      values (${request.sessionId}, ${request.userId}, ${request.connectionId}, ${request.region}, 'user',
+        ${request.pairToken.sealed}, ${request.pairToken.hash}, ${request.relayWsToken.sealed}, ${request.relayWsToken.hash})
       returning ${relaySessionColumns(tx)}`,
   )
   if (!session) throw new Error('an inserted session did not come back')

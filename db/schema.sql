@@ -276,19 +276,29 @@ create table relay_sessions (
   grace_started_at      timestamptz,
   grace_ends_at         timestamptz,
   stopped_at            timestamptz,
+  pair_token_sealed     text,
+  pair_token_hash       bytea,
+  relay_ws_token_sealed text,
+  relay_ws_token_hash   bytea,
   constraint relay_sessions_pkey primary key (id),
   constraint relay_sessions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
   constraint relay_sessions_check1 check ((state = 'grace') = (grace_ends_at is not null)),
-  constraint relay_sessions_check2 check (state <> 'stopped' or pair_token is null and relay_ws_token is null),
   constraint relay_sessions_command_check check (command = any (array['run', 'stop', 'stop_now', 'disconnect'])),
   constraint relay_sessions_connection_id_check check (connection_id ~ '^[A-Za-z0-9._-]{1,64}$'),
-  constraint relay_sessions_state_check check (state = any (array['provisioning', 'active', 'grace', 'stopped']))
+  constraint relay_sessions_pair_token_hash_check check (length(pair_token_hash) = 32),
+  constraint relay_sessions_pair_token_stored_once check ((pair_token is null or pair_token_sealed is null) and (pair_token_sealed is null) = (pair_token_hash is null)),
+  constraint relay_sessions_relay_ws_token_hash_check check (length(relay_ws_token_hash) = 32),
+  constraint relay_sessions_relay_ws_token_stored_once check ((relay_ws_token is null or relay_ws_token_sealed is null) and (relay_ws_token_sealed is null) = (relay_ws_token_hash is null)),
+  constraint relay_sessions_state_check check (state = any (array['provisioning', 'active', 'grace', 'stopped'])),
+  constraint relay_sessions_stopped_without_tokens check (state <> 'stopped' or pair_token is null and pair_token_sealed is null and relay_ws_token is null and relay_ws_token_sealed is null)
 ) with (fillfactor = 80);
 
 create index relay_sessions_live on relay_sessions (region, state) where state <> 'stopped';
 create index relay_sessions_newest on relay_sessions (created_at desc, id desc);
 create unique index relay_sessions_one_live on relay_sessions (user_id, connection_id) where state <> 'stopped';
+create unique index relay_sessions_pair_token_hash on relay_sessions (pair_token_hash) where pair_token_hash is not null;
+create unique index relay_sessions_relay_ws_token_hash on relay_sessions (relay_ws_token_hash) where relay_ws_token_hash is not null;
 create index relay_sessions_undelivered on relay_sessions (commanded_at) where command_delivered_seq < command_seq;
 create index relay_sessions_user on relay_sessions (user_id, created_at desc);
 create trigger relay_sessions_moves before insert or update of state, reason on relay_sessions for each row execute function refuse_illegal_relay_move();
@@ -417,7 +427,7 @@ create table users (
   email                 text,
   email_verified_at     timestamptz,
   password_hash         text,
-  stream_token          text        not null,
+  stream_token          text,
   plan_tier             text        not null default 'free',
   plan_status           text        not null default 'none',
   addons                integer     not null default 0,
@@ -432,6 +442,8 @@ create table users (
   surplus_ends_at       timestamptz,
   entitlement_due_at    timestamptz,
   owner_proved_at       timestamptz,
+  stream_token_sealed   text,
+  stream_token_hash     bytea,
   constraint users_pkey primary key (id),
   constraint users_stream_token_key unique (stream_token),
   constraint users_addons_check check (addons >= 0 and addons <= 3),
@@ -439,11 +451,14 @@ create table users (
   constraint users_period_check check (period_end > period_start),
   constraint users_plan_status_check check (plan_status = any (array['none', 'active', 'past_due', 'cancelled'])),
   constraint users_plan_tier_check check (plan_tier = any (array['free', 'paid'])),
-  constraint users_stream_token_check check (stream_token ~ '^[A-Za-z0-9]{8}$')
+  constraint users_stream_token_check check (stream_token ~ '^[A-Za-z0-9]{8}$'),
+  constraint users_stream_token_hash_check check (length(stream_token_hash) = 32),
+  constraint users_stream_token_stored_once check ((stream_token is null) <> (stream_token_sealed is null) and (stream_token_sealed is null) = (stream_token_hash is null))
 );
 
 create unique index users_email on users (lower(email));
 create index users_entitlement_due on users (entitlement_due_at) where entitlement_due_at is not null;
+create unique index users_stream_token_hash on users (stream_token_hash) where stream_token_hash is not null;
 
 create table workers (
   id         uuid        not null,

@@ -1,4 +1,4 @@
--- Which identities belong to the owner of their account's address.
+-- Which identities belong to the owner of their account's address; and no token in plain text, nor one that nothing needs.
 
 -- The account's address, as the identity's provider vouched for it; null when it never did.
 alter table user_oauth_accounts add column if not exists vouched_email text;
@@ -20,3 +20,37 @@ alter table users
 -- Accounts that were opened through a provider which vouches for the address.
 update users set owner_proved_at = created_at
 where owner_proved_at is null and email_verified_at = created_at;
+
+-- The tokens that their owner is shown again: sealed with OAUTH_ENCRYPTION_KEY (platform/sealing.ts), with a keyed hash to find
+-- and compare them by. The columns in plain text hold what an older version wrote, until the job reseal_secrets has sealed it.
+alter table users
+  add column if not exists stream_token_sealed text,
+  add column if not exists stream_token_hash bytea check (length(stream_token_hash) = 32),
+  alter column stream_token drop not null,
+  drop constraint if exists users_stream_token_stored_once,
+  add constraint users_stream_token_stored_once check (
+    (stream_token is null) <> (stream_token_sealed is null) and (stream_token_sealed is null) = (stream_token_hash is null));
+
+-- Partial, so that the column is no key that rows of other tables could refer to: changing it then blocks fewer transactions.
+create unique index if not exists users_stream_token_hash on users (stream_token_hash) where stream_token_hash is not null;
+
+alter table relay_sessions
+  add column if not exists pair_token_sealed text,
+  add column if not exists pair_token_hash bytea check (length(pair_token_hash) = 32),
+  add column if not exists relay_ws_token_sealed text,
+  add column if not exists relay_ws_token_hash bytea check (length(relay_ws_token_hash) = 32),
+  drop constraint if exists relay_sessions_check2,
+  drop constraint if exists relay_sessions_stopped_without_tokens,
+  add constraint relay_sessions_stopped_without_tokens check (state <> 'stopped' or (
+    pair_token is null and pair_token_sealed is null and relay_ws_token is null and relay_ws_token_sealed is null)),
+  drop constraint if exists relay_sessions_pair_token_stored_once,
+  add constraint relay_sessions_pair_token_stored_once check (
+    (pair_token is null or pair_token_sealed is null) and (pair_token_sealed is null) = (pair_token_hash is null)),
+  drop constraint if exists relay_sessions_relay_ws_token_stored_once,
+  add constraint relay_sessions_relay_ws_token_stored_once check (
+    (relay_ws_token is null or relay_ws_token_sealed is null) and (relay_ws_token_sealed is null) = (relay_ws_token_hash is null));
+
+create unique index if not exists relay_sessions_pair_token_hash on relay_sessions (pair_token_hash)
+  where pair_token_hash is not null;
+create unique index if not exists relay_sessions_relay_ws_token_hash on relay_sessions (relay_ws_token_hash)
+  where relay_ws_token_hash is not null;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createPasswords } from '../../api/passwords.ts'
 import { type Client, type ErrorBody, highLimits, startApi, type TokenSet } from '../support/api.ts'
+import { userOf } from '../support/oauth-rounds.ts'
 
 const api = await startApi()
 const password = 'a password of ours'
@@ -29,10 +30,8 @@ describe('signing up', () => {
   })
 
   test('gives each account a stream token of 8 letters and digits', async () => {
-    const email = freshEmail()
-    await signup(email)
-    const [row] = await api.sql`select stream_token from users where email = ${email}`
-    expect(row?.stream_token).toMatch(/^[A-Za-z0-9]{8}$/)
+    const { body } = await signup(freshEmail())
+    expect((await userOf(api, body.cp_access_jwt)).stream_token).toMatch(/^[A-Za-z0-9]{8}$/)
   })
 
   test('refuses an address that has an account, whatever its case and the spaces around it', async () => {

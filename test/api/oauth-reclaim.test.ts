@@ -56,7 +56,7 @@ test('a sign-up that is just being written gives way as well', async () => {
   const signedIn = await api.sql
     .begin(async (tx) => {
       const signUp = { email: person.email ?? '', passwordHash: 'a hash', streamToken: 'Ab12Cd34' }
-      const userId = await insertUser(tx, signUp)
+      const userId = await insertUser(tx, api.services.sealing, signUp)
       const answer = comeBack('google', back)
       const waiting = () => api.sql`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
