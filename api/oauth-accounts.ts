@@ -13,7 +13,6 @@ import {
   deleteOAuthAccount,
   type Identity,
   insertOAuthAccount,
-  keepOAuthTokens,
   lockIdentity,
   ownerOf,
   type Provider,
@@ -45,6 +44,7 @@ export interface Arrival {
   readonly identity: Identity
   /** One that the provider vouches for, or null. */
   readonly verifiedEmail: string | null
+  /** Stored for a connected chat only. All others are dropped: who it is has been read, and nothing else needs them. */
   readonly tokens: OAuthTokens
   readonly ip: string
   readonly userAgent: string
@@ -82,7 +82,7 @@ export async function signIn(services: Services, arrival: Arrival): Promise<Open
 async function trySignIn(sql: Sql, services: Services, arrival: Arrival): Promise<SignInOutcome> {
   await lockIdentity(sql, arrival.identity)
   const ownerId = await ownerOf(sql, arrival.identity)
-  if (ownerId) return { answer: await signInAsOwner(sql, services, ownerId, arrival) }
+  if (ownerId) return { answer: await signInAsOwner(sql, ownerId, arrival) }
   const { verifiedEmail } = arrival
   // Without one there is nothing to compare, and nothing that could tell of other accounts.
   if (!verifiedEmail) return { answer: await signInAsNew(sql, services, arrival) }
@@ -91,15 +91,15 @@ async function trySignIn(sql: Sql, services: Services, arrival: Arrival): Promis
   const holder = await credentialsByEmail(sql, verifiedEmail)
   if (holder?.userId !== holderId) throw new Overtaken()
   return holder.emailVerified
-    ? { answer: await requestMerge(sql, services, { ...arrival, verifiedEmail, userId: holderId }) }
+    ? { answer: await requestMerge(sql, { ...arrival, verifiedEmail, userId: holderId }) }
     : reclaim(sql, services, holderId, arrival, verifiedEmail)
 }
 
-async function signInAsOwner(sql: Sql, { sealing }: Services, userId: string, arrival: Arrival) {
+async function signInAsOwner(sql: Sql, userId: string, arrival: Arrival) {
   await lockUser(sql, userId)
   // It may have been unlinked while we waited.
   if ((await ownerOf(sql, arrival.identity)) !== userId) throw new Overtaken()
-  await keepTokens(sql, sealing, userId, arrival)
+  await recordVouching(sql, userId, arrival)
   return open(sql, userId, arrival)
 }
 
@@ -117,7 +117,7 @@ async function signInAsNew(sql: Sql, { sealing }: Services, arrival: Arrival) {
     client: siteClient,
     detail: { method: arrival.identity.provider },
   })
-  if (!(await insertLink(sql, sealing, userId, arrival))) throw new Overtaken()
+  if (!(await insertLink(sql, userId, arrival))) throw new Overtaken()
   return open(sql, userId, arrival)
 }
 
@@ -148,7 +148,7 @@ async function reclaim(
     client: siteClient,
     detail: { provider },
   })
-  if (!(await insertLink(sql, sealing, userId, arrival))) throw new Overtaken()
+  if (!(await insertLink(sql, userId, arrival))) throw new Overtaken()
   return { answer: await open(sql, userId, arrival), disconnected }
 }
 
@@ -173,10 +173,11 @@ export const link = (
     const [alive] = await aliveAuthSessions(sql, [{ userId, authSessionId }])
     if (!alive) throw new Refusal('unauthorized', undefined, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
     const ownerId = await ownerOf(sql, identity)
-    if (ownerId === userId) await keepTokens(sql, sealing, userId, arrival)
-    else if (ownerId || !(await insertLink(sql, sealing, userId, arrival))) throw new Refusal('provider_already_linked')
-    if (wantsChat && holdsChatScopes(identity.provider, tokens.scopes))
-      await connectChat(sql, userId, identity.provider)
+    if (ownerId === userId) await recordVouching(sql, userId, arrival)
+    else if (ownerId || !(await insertLink(sql, userId, arrival))) throw new Refusal('provider_already_linked')
+    const { provider } = identity
+    if (wantsChat && holdsChatScopes(provider, tokens.scopes))
+      await connectChat(sql, userId, provider, sealedFor(sealing, userId, provider, tokens))
     if (verifiedEmail) await verifyEmailIfOwn(sql, userId, verifiedEmail)
     if (!ownerId) await auditLink(sql, userId, identity.provider, 'oauth_linked', ip)
   })
@@ -206,18 +207,10 @@ const auditLink = (
 ) => audit(sql, { actor: 'user', action, userId, ip, client: siteClient, detail: { provider } })
 
 /** False when the identity is linked already, or the account has another one of that provider. */
-async function insertLink(sql: Sql, sealing: Services['sealing'], userId: string, arrival: Arrival): Promise<boolean> {
-  const { identity, tokens } = arrival
-  const { provider } = identity
-  if (!(await insertOAuthAccount(sql, userId, identity, sealedFor(sealing, userId, provider, tokens)))) return false
+async function insertLink(sql: Sql, userId: string, arrival: Arrival): Promise<boolean> {
+  if (!(await insertOAuthAccount(sql, userId, arrival.identity))) return false
   await recordVouching(sql, userId, arrival)
   return true
-}
-
-async function keepTokens(sql: Sql, sealing: Services['sealing'], userId: string, arrival: Arrival): Promise<void> {
-  const { provider } = arrival.identity
-  await keepOAuthTokens(sql, userId, provider, sealedFor(sealing, userId, provider, arrival.tokens))
-  await recordVouching(sql, userId, arrival)
 }
 
 /** At each round trip: a provider may come to vouch for the address later than the identity was linked. */

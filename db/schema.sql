@@ -154,21 +154,17 @@ create index mail_tokens_expiry on mail_tokens (expires_at);
 create index mail_tokens_user on mail_tokens (user_id, purpose);
 
 create table merge_requests (
-  id                   uuid        not null default gen_random_uuid(),
-  user_id              uuid        not null,
-  email                text        not null,
-  provider             text        not null,
-  provider_user_id     text        not null,
-  access_token_sealed  text,
-  refresh_token_sealed text,
-  token_expires_at     timestamptz,
-  scopes               text[]      not null default '{}'[],
-  merge_token_hash     bytea       not null,
-  proved_by            text,
-  failed_tries         integer     not null default 0,
-  created_at           timestamptz not null default now(),
-  expires_at           timestamptz not null,
-  confirmed_at         timestamptz,
+  id               uuid        not null default gen_random_uuid(),
+  user_id          uuid        not null,
+  email            text        not null,
+  provider         text        not null,
+  provider_user_id text        not null,
+  merge_token_hash bytea       not null,
+  proved_by        text,
+  failed_tries     integer     not null default 0,
+  created_at       timestamptz not null default now(),
+  expires_at       timestamptz not null,
+  confirmed_at     timestamptz,
   constraint merge_requests_pkey primary key (id),
   constraint merge_requests_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint merge_requests_merge_token_hash_check check (length(merge_token_hash) = 32),
@@ -417,7 +413,8 @@ create table user_oauth_accounts (
   constraint user_oauth_accounts_user_id_provider_key unique (user_id, provider),
   constraint user_oauth_accounts_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint user_oauth_accounts_provider_check check (provider = any (array['twitch', 'google', 'discord'])),
-  constraint user_oauth_accounts_provider_user_id_check check (length(provider_user_id) >= 1 and length(provider_user_id) <= 255)
+  constraint user_oauth_accounts_provider_user_id_check check (length(provider_user_id) >= 1 and length(provider_user_id) <= 255),
+  constraint user_oauth_accounts_tokens_for_chat check (chat_connected_at is not null or access_token_sealed is null and refresh_token_sealed is null)
 );
 
 create index user_oauth_accounts_chat on user_oauth_accounts (tokens_checked_at) where chat_connected_at is not null;

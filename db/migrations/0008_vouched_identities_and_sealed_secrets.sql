@@ -54,3 +54,18 @@ create unique index if not exists relay_sessions_pair_token_hash on relay_sessio
   where pair_token_hash is not null;
 create unique index if not exists relay_sessions_relay_ws_token_hash on relay_sessions (relay_ws_token_hash)
   where relay_ws_token_hash is not null;
+
+-- A provider's tokens are kept for a connected chat and for nothing else.
+update user_oauth_accounts set access_token_sealed = null, refresh_token_sealed = null, token_expires_at = null, scopes = '{}'
+where chat_connected_at is null and (access_token_sealed is not null or refresh_token_sealed is not null);
+
+alter table user_oauth_accounts
+  drop constraint if exists user_oauth_accounts_tokens_for_chat,
+  add constraint user_oauth_accounts_tokens_for_chat check (
+    chat_connected_at is not null or (access_token_sealed is null and refresh_token_sealed is null));
+
+alter table merge_requests
+  drop column if exists access_token_sealed,
+  drop column if exists refresh_token_sealed,
+  drop column if exists token_expires_at,
+  drop column if exists scopes;
