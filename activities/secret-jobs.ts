@@ -3,14 +3,17 @@
  * succeeds has left nothing to another key: then that key may be removed from the configuration.
  */
 import type { Database } from '../db/connection.ts'
+import type { Revocation } from '../db/provider-token-revocations.ts'
 import {
   type Page,
+  replaceRevocation,
   replaceSealedProviderTokens,
   replaceSessionTokens,
   replaceStreamToken,
   type StaleProviderTokens,
   type StaleStreamToken,
   staleProviderTokens,
+  staleRevocations,
   staleSessionTokens,
   staleStreamTokens,
 } from '../db/resealing.ts'
@@ -24,6 +27,7 @@ import {
 } from '../db/sealed-tokens.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Sealing } from '../platform/sealing.ts'
+import type { OAuthProviderName } from '../providers/oauth/provider.ts'
 import { type TokenField, tokenPlace } from '../providers/oauth/token-place.ts'
 import type { Job } from './jobs.ts'
 
@@ -51,7 +55,8 @@ async function resealSecrets(needs: Needs): Promise<void> {
   const failed =
     (await resealAll(needs, until, 'users', staleStreamTokens, resealStreamToken)) +
     (await resealAll(needs, until, 'relay_sessions', staleSessionTokens, resealSessionTokens)) +
-    (await resealAll(needs, until, 'user_oauth_accounts', staleProviderTokens, resealProviderTokens))
+    (await resealAll(needs, until, 'user_oauth_accounts', staleProviderTokens, resealProviderTokens)) +
+    (await resealAll(needs, until, 'provider_token_revocations', staleRevocations, resealRevocation))
   if (failed > 0) throw new Error(`${failed} rows could not be sealed with the present key: the log names them`)
 }
 
@@ -97,12 +102,23 @@ const resealSessionTokens: Reseal<StoredSessionTokens> = ({ sql, sealing }, row)
 }
 
 const resealProviderTokens: Reseal<StaleProviderTokens> = ({ sql, sealing }, row) => {
-  const resealed = (sealed: string | null, field: TokenField) => {
-    const place = tokenPlace(row.userId, row.provider, field)
-    return sealed === null ? null : sealing.seal(sealing.open(sealed, place).text, place)
-  }
+  const { accessTokenSealed, refreshTokenSealed } = row
   return replaceSealedProviderTokens(sql, row, {
-    accessTokenSealed: resealed(row.accessTokenSealed, 'access_token'),
-    refreshTokenSealed: resealed(row.refreshTokenSealed, 'refresh_token'),
+    accessTokenSealed: accessTokenSealed && resealed(sealing, accessTokenSealed, row, 'access_token'),
+    refreshTokenSealed: refreshTokenSealed && resealed(sealing, refreshTokenSealed, row, 'refresh_token'),
   })
+}
+
+const resealRevocation: Reseal<Revocation> = ({ sql, sealing }, row) =>
+  replaceRevocation(sql, row, resealed(sealing, row.tokenSealed, row, row.field))
+
+/** A provider's token, for the same place. */
+function resealed(
+  sealing: Sealing,
+  sealed: string,
+  { userId, provider }: { readonly userId: string; readonly provider: OAuthProviderName },
+  field: TokenField,
+): string {
+  const place = tokenPlace(userId, provider, field)
+  return sealing.seal(sealing.open(sealed, place).text, place)
 }

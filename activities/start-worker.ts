@@ -22,6 +22,7 @@ import { billingReconciliationJobs } from './billing-reconciliation-jobs.ts'
 import { startJobs } from './jobs.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 import { providerTokenJobs } from './provider-token-jobs.ts'
+import { providerTokenRevocationJobs } from './provider-token-revocation-jobs.ts'
 import { countingCalls, type RelayProviders } from './relay-providers.ts'
 import { type RelaySessionJobNeeds, relaySessionJobs } from './relay-session-jobs.ts'
 import { createRelaySessionActivities } from './relay-sessions.ts'
@@ -114,6 +115,7 @@ function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void
       ...usageJobs(needs),
       ...accountJobs(sql),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),
+      ...providerTokenRevocationJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),
       ...secretJobs({ sql, log, sealing, stopping: stopping.signal }),
     ],
     { sql, log, workerId },

@@ -19,6 +19,7 @@ import {
   recordVouchedAddress,
   signInMethodsOf,
 } from '../db/oauth-accounts.ts'
+import { cancelRevocations } from '../db/provider-token-revocations.ts'
 import type { RelaySessionRow } from '../db/relay-sessions.ts'
 import {
   credentialsByEmail,
@@ -176,8 +177,10 @@ export const link = (
     if (ownerId === userId) await recordVouching(sql, userId, arrival)
     else if (ownerId || !(await insertLink(sql, userId, arrival))) throw new Refusal('provider_already_linked')
     const { provider } = identity
-    if (wantsChat && holdsChatScopes(provider, tokens.scopes))
+    if (wantsChat && holdsChatScopes(provider, tokens.scopes)) {
       await connectChat(sql, userId, provider, sealedFor(sealing, userId, provider, tokens))
+      await cancelRevocations(sql, identity)
+    }
     if (verifiedEmail) await verifyEmailIfOwn(sql, userId, verifiedEmail)
     if (!ownerId) await auditLink(sql, userId, identity.provider, 'oauth_linked', ip)
   })

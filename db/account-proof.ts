@@ -6,7 +6,7 @@
 import type { Sealing } from '../platform/sealing.ts'
 import type { AuthSessionEnd } from './auth-sessions.ts'
 import { first, type Sql } from './connection.ts'
-import type { Provider } from './oauth-accounts.ts'
+import { deleteOAuthAccounts, type Provider } from './oauth-accounts.ts'
 import { disconnectAll, type RelaySessionRow } from './relay-sessions.ts'
 import { sealStreamToken } from './sealed-tokens.ts'
 
@@ -26,20 +26,9 @@ export async function endAllAccess(sql: Sql, userId: string, why: AuthSessionEnd
   return ended.map((row) => row.id)
 }
 
-/** The provider has vouched for the address that the account has now, whenever that was. Of `user_oauth_accounts a` and `users u`. */
-const isVouchedFor = (sql: Sql) => sql`coalesce(lower(a.vouched_email) = lower(u.email), false)`
-
-/**
- * Unlinks the identities whose provider has not vouched for the account's address: anyone who was signed in to the account
- * may have linked them. Answers their providers.
- */
-const dropUnvouchedIdentities = async (sql: Sql, userId: string): Promise<Provider[]> =>
-  (
-    await sql<{ provider: Provider }[]>`
-      delete from user_oauth_accounts a using users u
-      where u.id = ${userId} and a.user_id = u.id and not ${isVouchedFor(sql)}
-      returning a.provider`
-  ).map((row) => row.provider)
+/** The identity's provider has vouched for the address that its account has now. Of `user_oauth_accounts a`. */
+const isVouchedFor = (sql: Sql) => sql`
+  exists (select from users u where u.id = a.user_id and lower(u.email) = lower(a.vouched_email))`
 
 export interface LinkedIdentity {
   readonly provider: Provider
@@ -49,8 +38,8 @@ export interface LinkedIdentity {
 
 /** The account's identities, in the order in which they were linked. */
 export const linkedIdentities = async (sql: Sql, userId: string): Promise<LinkedIdentity[]> => sql<LinkedIdentity[]>`
-  select a.provider, ${isVouchedFor(sql)} as stays from user_oauth_accounts a join users u on u.id = a.user_id
-  where a.user_id = ${userId} order by a.linked_at, a.provider`
+  select provider, ${isVouchedFor(sql)} as stays from user_oauth_accounts a where user_id = ${userId}
+  order by linked_at, provider`
 
 /** Whether all that the account holds is known to the owner of its address only, also from before this moment. */
 export const isOwnerProved = async (sql: Sql, userId: string): Promise<boolean> =>
@@ -75,7 +64,8 @@ export async function secureAccount(
   { email, newStreamToken, reason }: { email: string; newStreamToken: string; reason: AuthSessionEnd },
 ): Promise<SecuredAccount> {
   const signInsEnded = (await endAllAccess(sql, userId, reason)).length
-  const unlinked = await dropUnvouchedIdentities(sql, userId)
+  // Anyone who was signed in to the account may have linked the others.
+  const unlinked = await deleteOAuthAccounts(sql, sql`a.user_id = ${userId} and not ${isVouchedFor(sql)}`)
   const streamToken = sealStreamToken(sealing, userId, newStreamToken)
   const { count: isFirstProof } = await sql`
     update users set email = ${email}, email_verified_at = coalesce(email_verified_at, now()), owner_proved_at = now(),

@@ -59,7 +59,7 @@ export const recordVouchedAddress = async (
     where u.id = a.user_id and a.user_id = ${userId} and a.provider = ${provider} and lower(u.email) = lower(${verifiedEmail})`
 }
 
-/** Connects the identity's chat, or connects it again. A refresh token stays when none came with the new tokens. */
+/** Connects the chat of an account's identity, or connects it again. A refresh token stays when none came with the new tokens. */
 export const connectChat = async (
   sql: Sql,
   userId: string,
@@ -73,9 +73,26 @@ export const connectChat = async (
     where user_id = ${userId} and provider = ${provider}`
 }
 
-/** False when the account has no identity of that provider. */
-export const deleteOAuthAccount = async (sql: Sql, userId: string, provider: Provider): Promise<boolean> =>
-  (await sql`delete from user_oauth_accounts where user_id = ${userId} and provider = ${provider}`).count === 1
+/**
+ * Unlinks identities and answers their providers. The tokens of their chats are queued for revocation in the same statement.
+ * @param which a condition on `user_oauth_accounts a`.
+ */
+export const deleteOAuthAccounts = async (sql: Sql, which: ReturnType<Sql>): Promise<Provider[]> =>
+  (
+    await sql<{ provider: Provider }[]>`
+      with unlinked as (delete from user_oauth_accounts a where ${which} returning *), queued as (
+        insert into provider_token_revocations (provider, provider_user_id, user_id, field, token_sealed)
+        select provider, provider_user_id, user_id, field, token_sealed from unlinked cross join lateral
+          (values ('access_token', access_token_sealed), ('refresh_token', refresh_token_sealed)) tokens (field, token_sealed)
+        where token_sealed is not null
+      )
+      select provider from unlinked`
+  ).map((row) => row.provider)
+
+/** Unlinks the account's identity of this provider, if there is one. */
+export const deleteOAuthAccount = async (sql: Sql, userId: string, provider: Provider): Promise<void> => {
+  await deleteOAuthAccounts(sql, sql`a.user_id = ${userId} and a.provider = ${provider}`)
+}
 
 export type SignInMethod = 'password' | Provider
 

@@ -5,6 +5,7 @@
  */
 import type { Sql } from './connection.ts'
 import type { Provider } from './oauth-accounts.ts'
+import type { Revocation } from './provider-token-revocations.ts'
 import type { SealedToken, StoredSessionTokens, StoredStreamToken } from './sealed-tokens.ts'
 
 /** Which rows: of one key, from an id on, so many at most. */
@@ -92,4 +93,13 @@ export const replaceSealedProviderTokens = async (
       refresh_token_sealed = ${resealed.refreshTokenSealed}
     where id = ${read.id} and access_token_sealed is not distinct from ${read.accessTokenSealed}
       and refresh_token_sealed is not distinct from ${read.refreshTokenSealed}`
+}
+
+export const staleRevocations = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<Revocation[]> =>
+  sql<Revocation[]>`
+    select id, provider, user_id as "userId", field, token_sealed as "tokenSealed" from provider_token_revocations
+    where id > ${afterId} and ${isOfOtherKey(sql, 'token_sealed', keyId)} order by id limit ${rowsMax}`
+
+export const replaceRevocation = async (sql: Sql, { id }: Revocation, tokenSealed: string): Promise<void> => {
+  await sql`update provider_token_revocations set token_sealed = ${tokenSealed} where id = ${id}`
 }

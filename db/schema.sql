@@ -206,6 +206,24 @@ create index oauth_states_merge on oauth_states (merge_request_id) where merge_r
 create index oauth_states_session on oauth_states (auth_session_id) where auth_session_id is not null;
 create index oauth_states_user on oauth_states (user_id) where user_id is not null;
 
+create table provider_token_revocations (
+  id               uuid        not null default gen_random_uuid(),
+  provider         text        not null,
+  provider_user_id text        not null,
+  user_id          uuid        not null,
+  field            text        not null,
+  token_sealed     text        not null,
+  tries            integer     not null default 0,
+  next_try_at      timestamptz not null default now(),
+  created_at       timestamptz not null default now(),
+  constraint provider_token_revocations_pkey primary key (id),
+  constraint provider_token_revocations_field_check check (field = any (array['access_token', 'refresh_token'])),
+  constraint provider_token_revocations_provider_check check (provider = any (array['twitch', 'google', 'discord']))
+);
+
+create index provider_token_revocations_due on provider_token_revocations (next_try_at);
+create index provider_token_revocations_identity on provider_token_revocations (provider, provider_user_id);
+
 create table rate_limit_windows (
   key       text        not null,
   opened_at timestamptz not null,

@@ -69,3 +69,20 @@ alter table merge_requests
   drop column if exists refresh_token_sealed,
   drop column if exists token_expires_at,
   drop column if exists scopes;
+
+-- Tokens of chats whose identity was unlinked: to be revoked at the provider, and forgotten then or after a day.
+create table if not exists provider_token_revocations (
+  id               uuid primary key default gen_random_uuid(),
+  provider         text not null check (provider in ('twitch', 'google', 'discord')),
+  provider_user_id text not null,
+  -- The account that it was linked to and the column that it comes from: it is still sealed for that place.
+  user_id          uuid not null,
+  field            text not null check (field in ('access_token', 'refresh_token')),
+  token_sealed     text not null,
+  tries            integer not null default 0,
+  next_try_at      timestamptz not null default now(),
+  created_at       timestamptz not null default now()
+);
+
+create index if not exists provider_token_revocations_due on provider_token_revocations (next_try_at);
+create index if not exists provider_token_revocations_identity on provider_token_revocations (provider, provider_user_id);

@@ -9,13 +9,14 @@ import {
   customFetch,
   fetchProtectedResource,
   refreshTokenGrant,
+  tokenRevocation,
 } from 'openid-client'
 import type { OAuthClientConfig } from '../../platform/config.ts'
 import { identityOf, tokensOf } from './answers.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
 import { callbackUrl } from './callback-url.ts'
 import { chatScopes } from './chat-scopes.ts'
-import { inOurWords } from './failures.ts'
+import { inOurWords, revoking } from './failures.ts'
 import { type OAuthIdentity, type OAuthProvider, OAuthProviderTrouble } from './provider.ts'
 
 const name = 'discord'
@@ -45,6 +46,7 @@ export function createDiscord(client: OAuthClientConfig): OAuthProvider {
       }),
     refresh: (refreshToken) =>
       inOurWords(name, async () => tokensOf(await refreshTokenGrant(at, refreshToken), { scopes: [], refreshToken })),
+    revoke: (token) => revoking(name, () => tokenRevocation(at, token)),
   }
 }
 
@@ -53,6 +55,7 @@ function configurationOf({ clientId, clientSecret, issuerUrl }: OAuthClientConfi
     issuer: issuerUrl,
     authorization_endpoint: `${issuerUrl}/oauth2/authorize`,
     token_endpoint: `${issuerUrl}/api/oauth2/token`,
+    revocation_endpoint: `${issuerUrl}/api/oauth2/token/revoke`,
   }
   const at = new Configuration(endpoints, clientId, undefined, ClientSecretPost(clientSecret))
   at[customFetch] = createBoundedFetch(name, issuerUrl)

@@ -12,12 +12,13 @@ import {
   discovery,
   enableNonRepudiationChecks,
   refreshTokenGrant,
+  tokenRevocation,
 } from 'openid-client'
 import type { OAuthClientConfig } from '../../platform/config.ts'
 import { identityOf, tokensOf } from './answers.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
 import { callbackUrl } from './callback-url.ts'
-import { inOurWords } from './failures.ts'
+import { inOurWords, revoking } from './failures.ts'
 import { kept } from './kept.ts'
 import type { OAuthProvider, OAuthProviderName, OAuthRound, OAuthScopes } from './provider.ts'
 
@@ -60,6 +61,7 @@ export function createOpenIdProvider(client: OAuthClientConfig, traits: OpenIdTr
         const answer = await refreshTokenGrant(await configuration(), refreshToken)
         return tokensOf(answer, { scopes: [], refreshToken })
       }),
+    revoke: (token) => revoking(name, async () => tokenRevocation(await configuration(), token)),
   }
 }
 

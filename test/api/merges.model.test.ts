@@ -34,6 +34,7 @@ const candid = (name: 'twitch' | 'google'): OAuthProvider => ({
     tokens: { accessToken: 'a', refreshToken: null, expiresAt: null, scopes: [] },
   }),
   refresh: () => Promise.reject(new OAuthDenied()),
+  revoke: () => Promise.resolve(),
 })
 
 /** Without the time that bcrypt takes: which text is whose password is all that matters here. */

@@ -28,7 +28,11 @@ const client = { id: '157730590492196864', secret: 'secret of discord for these 
 const random = () => randomBytes(15).toString('base64url')
 
 export async function startDiscord(): Promise<OAuthDouble> {
-  const server = await startDoubleServer({ '/api/oauth2/token': 'token', '/api/v10/users/@me': 'userinfo' })
+  const server = await startDoubleServer({
+    '/api/oauth2/token': 'token',
+    '/api/oauth2/token/revoke': 'revocation',
+    '/api/v10/users/@me': 'userinfo',
+  })
   const codes = new Map<string, Code>()
   const accessTokens = new Map<string, Grant>()
   const refreshTokens = new Map<string, Grant>()
@@ -83,6 +87,19 @@ export async function startDiscord(): Promise<OAuthDouble> {
     json(response, 200, issue(granted))
   }
 
+  /** Whatever token of a grant is presented, all of that grant end. */
+  async function revoke(request: IncomingMessage, response: ServerResponse) {
+    const asked = await bodyOf(request)
+    if (asked.get('client_id') !== client.id || asked.get('client_secret') !== client.secret)
+      return json(response, 401, { error: 'invalid_client' })
+    const token = asked.get('token') ?? ''
+    const granted = accessTokens.get(token) ?? refreshTokens.get(token)
+    for (const tokens of [accessTokens, refreshTokens])
+      for (const [one, { account }] of tokens)
+        if (account.providerUserId === granted?.account.providerUserId) tokens.delete(one)
+    json(response, 200, {})
+  }
+
   function whoAmI(request: IncomingMessage, response: ServerResponse) {
     const grant = accessTokens.get(/^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '')
     if (!grant) return json(response, 401, { message: '401: Unauthorized', code: 0 })
@@ -95,6 +112,7 @@ export async function startDiscord(): Promise<OAuthDouble> {
     const { pathname, searchParams } = new URL(request.url ?? '', double.issuerUrl)
     if (pathname === '/oauth2/authorize') return authorize(request, response, searchParams)
     if (pathname === '/api/oauth2/token' && request.method === 'POST') return token(request, response)
+    if (pathname === '/api/oauth2/token/revoke' && request.method === 'POST') return revoke(request, response)
     if (pathname === '/api/v10/users/@me') return whoAmI(request, response)
     return json(response, 404, { message: '404: Not Found', code: 0 })
   }
