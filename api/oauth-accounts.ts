@@ -168,7 +168,7 @@ export const link = (
   wantsChat: boolean,
 ): Promise<void> =>
   database.begin(async (sql) => {
-    const { identity, verifiedEmail, tokens, ip } = arrival
+    const { identity, tokens, ip } = arrival
     await lockIdentity(sql, identity)
     await lockUser(sql, userId)
     const [alive] = await aliveAuthSessions(sql, [{ userId, authSessionId }])
@@ -181,7 +181,6 @@ export const link = (
       await connectChat(sql, userId, provider, sealedFor(sealing, userId, provider, tokens))
       await cancelRevocations(sql, identity)
     }
-    if (verifiedEmail) await verifyEmailIfOwn(sql, userId, verifiedEmail)
     if (!ownerId) await auditLink(sql, userId, identity.provider, 'oauth_linked', ip)
   })
 
@@ -216,9 +215,14 @@ async function insertLink(sql: Sql, userId: string, arrival: Arrival): Promise<b
   return true
 }
 
-/** At each round trip: a provider may come to vouch for the address later than the identity was linked. */
+/**
+ * At each round trip: a provider may come to vouch for the account's address later than the identity was linked. That verifies
+ * the address, so an identity that is vouched for is never on an account that somebody else could reclaim.
+ */
 async function recordVouching(sql: Sql, userId: string, { identity, verifiedEmail }: Arrival): Promise<void> {
-  if (verifiedEmail) await recordVouchedAddress(sql, userId, identity.provider, verifiedEmail)
+  if (!verifiedEmail) return
+  await verifyEmailIfOwn(sql, userId, verifiedEmail)
+  await recordVouchedAddress(sql, userId, identity.provider, verifiedEmail)
 }
 
 const sealedFor = (sealing: Services['sealing'], userId: string, provider: Provider, tokens: OAuthTokens) =>

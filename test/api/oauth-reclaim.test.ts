@@ -50,6 +50,17 @@ test('the owner of an address takes over the account that a stranger opened with
   ])
 })
 
+test('a provider that vouches for the address at a later sign-in verifies it, so another identity of it asks for a proof', async () => {
+  const user = await api.given.user()
+  const person = somebody({ email: user.email, emailVerified: false })
+  await go('twitch', person, { intent: 'link', bearer: user.bearer })
+  expect(await userOf(api, user.bearer)).toMatchObject({ email_verified: false })
+  expect((await go('twitch', { ...person, emailVerified: true })).body.status).toBe('signed_in')
+  expect(await userOf(api, user.bearer)).toMatchObject({ email_verified: true })
+  const second = await go('twitch', somebody({ email: user.email }))
+  expect([second.status, second.body.status]).toEqual([200, 'merge_required'])
+})
+
 test('a sign-up that is just being written gives way as well', async () => {
   const person = somebody()
   const back = await leave('google', person)
