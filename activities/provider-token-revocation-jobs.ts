@@ -1,4 +1,4 @@
-/** Gives tokens of unlinked identities back to their providers: behind the answer, and again until it has worked. */
+/** Revokes the tokens of unlinked identities at their providers: behind the answer, and again until it has worked. */
 import pLimit from 'p-limit'
 import type { Database } from '../db/connection.ts'
 import {

@@ -217,7 +217,7 @@ async function insertLink(sql: Sql, userId: string, arrival: Arrival): Promise<b
 
 /**
  * At each round trip: a provider may come to vouch for the account's address later than the identity was linked. That verifies
- * the address, so an identity that is vouched for is never on an account that somebody else could reclaim.
+ * the address, so an identity that is vouched for is never on an account that can still be reclaimed.
  */
 async function recordVouching(sql: Sql, userId: string, { identity, verifiedEmail }: Arrival): Promise<void> {
   if (!verifiedEmail) return

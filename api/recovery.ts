@@ -53,7 +53,7 @@ export const preview = route({
       replaces_stream_token: z
         .boolean()
         .describe(
-          'Whether the stream token is replaced and the relays end: the first time that the owner of the address resets an account that somebody may have opened with it.',
+          'Whether the stream token is replaced and the relays end: the first time that the owner of the address resets an account that another person may have opened.',
         ),
     }),
   },

@@ -54,7 +54,8 @@ export interface SecuredAccount {
 
 /**
  * Leaves the account to the owner of its address alone, who has just proved to be that. The first time it also gets another
- * stream token and loses its relays, since whoever opened the account knows the tokens of both. The caller holds the account.
+ * stream token and loses its relays, since the person who opened the account may have read the tokens of both. The caller
+ * holds the account.
  * @param email the address as it was proved. It is stored like this: a stranger may have typed it so that mail goes elsewhere.
  */
 export async function secureAccount(
@@ -67,10 +68,10 @@ export async function secureAccount(
   // Anyone who was signed in to the account may have linked the others.
   const unlinked = await deleteOAuthAccounts(sql, sql`a.user_id = ${userId} and not ${isVouchedFor(sql)}`)
   const streamToken = sealStreamToken(sealing, userId, newStreamToken)
-  const { count: isFirstProof } = await sql`
+  const { count } = await sql`
     update users set email = ${email}, email_verified_at = coalesce(email_verified_at, now()), owner_proved_at = now(),
       stream_token = null, stream_token_sealed = ${streamToken.sealed}, stream_token_hash = ${streamToken.hash}
     where id = ${userId} and owner_proved_at is null`
-  const disconnected = isFirstProof ? await disconnectAll(sql, userId, 'system') : []
+  const disconnected = count === 1 ? await disconnectAll(sql, userId, 'system') : []
   return { signInsEnded, unlinked, disconnected }
 }

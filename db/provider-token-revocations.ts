@@ -5,7 +5,7 @@
 import type { Sql } from './connection.ts'
 import type { Identity, Provider } from './oauth-accounts.ts'
 
-/** A token that can't be revoked for this long is forgotten: by then nobody holds it, and access tokens are over. */
+/** A token that can't be revoked for this long is forgotten: by then no process holds it, and access tokens have expired. */
 const ageHoursMax = 24
 /** The wait after the first failure; it doubles with each, up to an hour. */
 const firstRetrySeconds = 10
@@ -52,7 +52,7 @@ export const abandonRevocations = async (sql: Sql): Promise<{ provider: Provider
 
 /**
  * The identity's chat is connected again: to revoke an earlier token could end the new grant with it, since Google and Discord
- * know one grant of a person. The earlier tokens are forgotten instead.
+ * have one grant for each person. The earlier tokens are forgotten instead.
  */
 export const cancelRevocations = async (sql: Sql, { provider, providerUserId }: Identity): Promise<void> => {
   await sql`

@@ -1,7 +1,7 @@
 /**
  * Tokens that their owner is shown again, so that a hash alone can't keep them: stream tokens, and the two of a live relay
  * session. Rows hold them sealed, with a keyed hash beside each to find and compare them by. Code writes nothing else; a row
- * of an older version has its token in plain text until `reseal_secrets` has sealed it, so reading knows both.
+ * of an older version has its token in plain text until `reseal_secrets` has sealed it, so both are read.
  */
 import type { Sealing } from '../platform/sealing.ts'
 

@@ -1,7 +1,7 @@
 /**
  * Text that only we can read, AES-256-GCM. What is sealed is bound to its place (whose it is, which field): moved into
  * another row it does not open. The key's id stands in front, so that several keys open while one is being replaced.
- * A keyed hash beside it finds a row by the text without opening any: without a key nobody can test guesses against it.
+ * A keyed hash beside it finds a row by the text without opening any: without a key no guess can be tested against it.
  */
 import {
   createCipheriv,

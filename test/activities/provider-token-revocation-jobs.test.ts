@@ -54,7 +54,7 @@ const pass = (seconds: number) => api.sql`
   update provider_token_revocations set next_try_at = next_try_at - make_interval(secs => ${seconds}),
     created_at = created_at - make_interval(secs => ${seconds})`
 
-test.each(oauthProviderNames)('unlinking a chat of %s gives its tokens back to the provider', async (name) => {
+test.each(oauthProviderNames)('unlinking a chat of %s revokes its tokens at the provider', async (name) => {
   const chat = await connectedChat(name)
   const asked = doubles[name].asked('revocation')
   await unlink(name, chat)
@@ -67,7 +67,7 @@ test.each(oauthProviderNames)('unlinking a chat of %s gives its tokens back to t
   expect(doubles[name].asked('revocation')).toBe(asked + 2)
 })
 
-test('an identity without a chat has nothing to be given back', async () => {
+test('an identity without a chat has nothing to be revoked', async () => {
   const { bearer } = await api.given.user()
   await go('google', somebody(), { intent: 'link', bearer })
   const asked = doubles.google.asked('revocation')
@@ -94,7 +94,7 @@ test('a reset has the tokens of the chats revoked that it unlinks, and of no oth
   expect([await isTaken('discord', dropped), await isTaken('google', kept)]).toEqual([false, true])
 })
 
-test('a provider that is away is asked again, ever less often, until it has the tokens back', async () => {
+test('a provider that is away is asked again, ever less often, until the tokens are revoked', async () => {
   const chat = await connectedChat('discord')
   doubles.discord.break('status 500', 'revocation')
   await unlink('discord', chat)
@@ -121,7 +121,7 @@ test('a provider that is away is asked again, ever less often, until it has the 
   expect(await isTaken('discord', { ...chat, refreshToken: issued })).toBe(false)
 })
 
-test('tokens that can’t be given back within a day are forgotten, and the log says so', async () => {
+test('tokens that can’t be revoked within a day are forgotten, and the log says so', async () => {
   const chat = await connectedChat('google')
   doubles.google.break('status 500', 'revocation')
   await unlink('google', chat)

@@ -208,7 +208,7 @@ function expectSafe({ accounts }: Model): void {
   expect(new Set(identities).size).toBe(identities.length)
   for (const { address, verified, onlyConfirmed, password, identities } of accounts) {
     expect(identities.filter((one) => one.vouched && (one.person !== address || !verified))).toEqual([])
-    // Whoever opened it may still be in it, and may let in others. A reset ends that.
+    // The person who opened it may still be in it, and may let in others. A reset ends that.
     if (onlyConfirmed) continue
     const holders = new Set([...identities.map((one) => one.person), ...(password && address ? [password] : [])])
     expect(holders.size).toBe(1)

@@ -59,7 +59,7 @@ test('neither rows nor the log nor a reply hold a token, a code, or a secret of 
   expect(places.rows + places.log).not.toContain(merge.merge_token)
 })
 
-/** Somebody whose chat at a provider is connected, by the id of their account. */
+/** A user whose chat at a provider is connected, by id. */
 async function connectChat(name: OAuthProviderName): Promise<string> {
   const { userId, bearer } = await api.given.user()
   expect((await go(name, somebody(), { intent: 'link', scopes: 'chat', bearer })).body.status).toBe('linked')

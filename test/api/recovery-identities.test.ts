@@ -32,7 +32,7 @@ const accountOf = async (provider: OAuthProviderName, account: DoubleAccount) =>
 const link = (provider: OAuthProviderName, account: DoubleAccount, { bearer }: { bearer: string }) =>
   go(provider, account, { intent: 'link', bearer })
 
-/** The address's owner confirms it, though somebody else has opened the account. */
+/** The owner of the address confirms it, though a stranger has opened the account. */
 async function confirmAddress(user: { email: string; bearer: string }): Promise<void> {
   await api.post('/auth/email/resend', undefined, { bearer: user.bearer })
   const verification = mailsTo(api, user.email).findLast((mail) => mail.subject === 'verify_email')

@@ -53,7 +53,7 @@ test('a token of a session is found by its keyed hash, and by those of keys that
   }
 })
 
-test('a token that is moved into another row opens there for nobody', async () => {
+test('a token that is moved into another row does not open there', async () => {
   const [one, other] = [await givenUser(), await givenUser()]
   const moved = await sql<
     { sealed: string }[]

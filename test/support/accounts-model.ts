@@ -18,7 +18,7 @@ export type Claim = 'none' | 'own' | Person
 /** Sign-ins and merges are named by their age: 0 is the newest one. */
 export type Step =
   | { readonly does: 'sign_up' | 'log_in'; readonly person: Person; readonly address: Person }
-  /** By the links that are mailed to the person's address, whoever has opened the account. */
+  /** By the links that are mailed to the person's address, also when another person opened the account. */
   | { readonly does: 'confirm_address' | 'reset'; readonly person: Person }
   | { readonly does: 'sign_in'; readonly identity: ModelIdentity; readonly claim: Claim }
   | {
@@ -41,7 +41,7 @@ export interface ModelAccount {
   /** Whose address it has; null for none. */
   readonly address: Person | null
   readonly verified: boolean
-  /** The address is verified by a mail alone: whoever opened the account may still be in it. */
+  /** The address is verified by a mail alone: the person who opened the account may still be in it. */
   readonly onlyConfirmed: boolean
   /** Who knows its password; null when it has none. */
   readonly password: Person | null

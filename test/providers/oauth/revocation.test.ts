@@ -1,4 +1,4 @@
-/** Tokens that nothing needs any more are given back to their provider. */
+/** Revoking tokens at the provider that issued them. */
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { OAuthDenied, OAuthProviderTrouble, oauthProviderNames } from '../../../providers/oauth/provider.ts'
@@ -9,7 +9,7 @@ describe.each(oauthProviderNames)('%s', async (name) => {
   const provider = providerAt(double)
   const secretName = `SVC_${name.toUpperCase()}_CLIENT_SECRET`
 
-  test('takes an access token back, and does not mind being asked twice', async () => {
+  test('revokes an access token, also when it is asked twice', async () => {
     const { tokens } = await signInAt(provider, double, { scopes: 'chat' })
     const asked = double.asked('revocation')
     for (let times = 0; times < 2; times += 1)
@@ -17,7 +17,7 @@ describe.each(oauthProviderNames)('%s', async (name) => {
     expect(double.asked('revocation')).toBe(asked + 2)
   })
 
-  test('has nothing to take back of a token that it never issued', async () => {
+  test('has nothing to revoke of a token that it never issued', async () => {
     await expect(provider.revoke('made up')).resolves.toBeUndefined()
   })
 
@@ -32,14 +32,14 @@ describe.each(oauthProviderNames)('%s', async (name) => {
     }
   })
 
-  test('that does not know us is trouble, and not a token that is revoked', async () => {
+  test('that refuses our client is trouble, and the token does not count as revoked', async () => {
     const { tokens } = await signInAt(provider, double, { scopes: 'chat' })
     const mistyped = providerAt({ variables: { ...double.variables, [secretName]: 'mistyped' } })
     await expect(mistyped.revoke(tokens.accessToken)).rejects.toThrow(OAuthProviderTrouble)
   })
 })
 
-test.each(['google', 'discord'] as const)('a refresh token that %s has taken back is worth nothing', async (name) => {
+test.each(['google', 'discord'] as const)('a refresh token that %s has revoked can not be used', async (name) => {
   const double = await startDouble[name]()
   const provider = providerAt(double)
   const { tokens } = await signInAt(provider, double, { scopes: 'chat' })
