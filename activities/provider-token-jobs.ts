@@ -99,7 +99,6 @@ async function renewTokens(needs: Needs, id: string): Promise<void> {
   }
 }
 
-/** Sealed anew, so that a key which is being replaced has nothing left to open after an hour. */
 async function tokensAnew(
   sealing: Sealing,
   provider: OAuthProvider,

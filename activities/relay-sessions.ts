@@ -5,8 +5,10 @@ import type { Database } from '../db/connection.ts'
 import { forgetInstances } from '../db/instances.ts'
 import { type MovedRow, type MoveOutcome, moveSession } from '../db/relay-moves.ts'
 import { bindInstance, type RelayActor, type RelayCommand, relaySessionById } from '../db/relay-sessions.ts'
-import { streamTokenOf } from '../db/users.ts'
+import { openStreamToken } from '../db/sealed-tokens.ts'
+import { storedStreamToken } from '../db/users.ts'
 import type { Config } from '../platform/config.ts'
+import type { Sealing } from '../platform/sealing.ts'
 import { type RelayProvider, RelayProviderError } from '../providers/relay/provider.ts'
 import type { ClockSkew } from './clock-skew.ts'
 import type { CountedMoveRequest, WorkerMetrics } from './metrics.ts'
@@ -43,13 +45,14 @@ export interface RelaySessionActivities {
 interface Needs {
   readonly config: Config
   readonly sql: Database
+  readonly sealing: Sealing
   readonly providers: ReadonlyMap<string, RelayProvider>
   readonly metrics: WorkerMetrics
   readonly clockSkew: ClockSkew
 }
 
 export function createRelaySessionActivities(needs: Needs): RelaySessionActivities {
-  const { config, sql, providers, metrics, clockSkew } = needs
+  const { config, sql, sealing, providers, metrics, clockSkew } = needs
   const providerOf = (region: string): RelayProvider => {
     const provider = providers.get(region)
     if (provider) return provider
@@ -80,7 +83,7 @@ export function createRelaySessionActivities(needs: Needs): RelaySessionActiviti
         }
       }
       const [relayAuthSecret = ''] = config.relayAuthSecrets
-      const streamToken = await streamTokenOf(sql, session.user_id)
+      const streamToken = openStreamToken(sealing, session.user_id, await storedStreamToken(sql, session.user_id))
       const spec = { sessionId, region: session.region, streamToken, apiUrl: config.apiUrl, relayAuthSecret, capMbps }
       const instance = await heartbeating((signal) =>
         providerOf(session.region).create(

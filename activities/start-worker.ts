@@ -10,7 +10,7 @@ import { beat, endBeat } from '../db/workers.ts'
 import type { Config } from '../platform/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/log.ts'
-import { createSealing } from '../platform/sealing.ts'
+import { createSealing, type Sealing } from '../platform/sealing.ts'
 import { connectTemporal, isTemporalThere } from '../platform/temporal.ts'
 import { connectTemporalWorker, registerSearchAttributes } from '../platform/temporal-worker.ts'
 import { type Billing, createBilling } from '../providers/billing/billing.ts'
@@ -25,9 +25,11 @@ import { instanceJobs } from './instance-jobs.ts'
 import { startJobs } from './jobs.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 import { providerTokenJobs } from './provider-token-jobs.ts'
+import { providerTokenRevocationJobs } from './provider-token-revocation-jobs.ts'
 import { countingCalls, type RelayProviders } from './relay-providers.ts'
 import { type RelaySessionJobNeeds, relaySessionJobs } from './relay-session-jobs.ts'
 import { createRelaySessionActivities } from './relay-sessions.ts'
+import { secretJobs } from './secret-jobs.ts'
 import { createSubscriptionActivities } from './subscriptions.ts'
 import { usageJobs } from './usage-jobs.ts'
 import { workflowBundlePath } from './workflow-bundle.ts'
@@ -58,6 +60,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
   )
   await registerSearchAttributes(connection, config.temporal.namespace, log)
 
+  const sealing = createSealing(config.oauthEncryptionKeys)
   const counted = countingCalls(providers, config, metrics)
   const { taskQueue } = config.temporal
   const actors = createRelaySessionActors(client, {
@@ -72,7 +75,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
     taskQueue,
     workflowBundle: { codePath: await workflowBundlePath(log) },
     activities: {
-      ...createRelaySessionActivities({ config, sql, providers: counted, metrics, clockSkew }),
+      ...createRelaySessionActivities({ config, sql, sealing, providers: counted, metrics, clockSkew }),
       ...createSubscriptionActivities({ config, sql, actors }),
     },
     shutdownGraceTime,
@@ -93,7 +96,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
   })
 
   const billing = await createBilling(config, billingRecords(sql))
-  const needs = { config, sql, log, actors, subscriptions, billing, providers: counted }
+  const needs = { config, sql, log, sealing, actors, subscriptions, billing, providers: counted }
   const jobs = startAllJobs(needs, workerId)
   life.hold('jobs', jobs, (it) => it.stop())
   life.hold('heartbeat', startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }), (it) => it.stop())
@@ -104,14 +107,14 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
 }
 
 interface JobNeeds extends RelaySessionJobNeeds {
+  readonly sealing: Sealing
   readonly subscriptions: SubscriptionActors
   readonly billing: Billing
 }
 
 function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void> } {
-  const { config, sql, log, billing } = needs
+  const { config, sql, log, sealing, billing } = needs
   const stopping = new AbortController()
-  const sealing = createSealing(config.oauthEncryptionKeys)
   const oauth = createOAuthProviders(config.oauth)
   const running = startJobs(
     [
@@ -123,6 +126,8 @@ function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void
       ...usageJobs(needs),
       ...accountJobs(sql),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),
+      ...providerTokenRevocationJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),
+      ...secretJobs({ sql, log, sealing, stopping: stopping.signal }),
     ],
     { sql, log, workerId },
   )

@@ -5,6 +5,7 @@ import { audit } from '../db/audit.ts'
 import type { Sql } from '../db/connection.ts'
 import { type Credentials, credentialsByEmail, insertUser } from '../db/users.ts'
 import type { Config } from '../platform/config.ts'
+import { parseEmailAddress } from '../platform/email-address.ts'
 import { type OpenedAuthSession, openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
 import { sendVerification } from './email-verification.ts'
 import { countTry } from './login-failures.ts'
@@ -19,10 +20,12 @@ import { newStreamToken } from './stream-tokens.ts'
 export const Email = z
   .string()
   .describe('An email address of at most 254 characters; its case does not matter.')
-  .transform((text) => text.trim().normalize('NFC'))
-  .refine((text) => text.length <= 254, { error: 'is longer than 254 characters', abort: true })
-  // No İ: Postgres takes it for an i when case does not matter, and mail for gİthub.com does not go to github.com.
-  .refine((text) => /^[^\s@\p{C}İ]{1,64}@[^\s@\p{C}İ]+\.[^\s@\p{C}İ]+$/u.test(text), 'is not an email address')
+  .transform((text, context) => {
+    const parsed = parseEmailAddress(text)
+    if ('address' in parsed) return parsed.address
+    context.addIssue({ code: 'custom', message: parsed.problem })
+    return z.NEVER
+  })
 
 export const signup = route({
   method: 'POST',
@@ -40,7 +43,7 @@ export const signup = route({
     const passwordHash = await passwords.hash(body.password, ip)
     const answerTime = equalAnswerTime(config)
     const { account, opened } = (await sql.begin(async (tx) => {
-      const account = await insertAccount(tx, body.email, passwordHash)
+      const account = await insertAccount(tx, services, body.email, passwordHash)
       if (!account.isNew) return { account }
       const { userId } = account
       await audit(tx, { actor: 'user', action: 'signed_up', userId, ip, client: siteClient })
@@ -133,9 +136,9 @@ interface Account {
   readonly isNew: boolean
 }
 
-async function insertAccount(sql: Sql, email: string, passwordHash: string): Promise<Account> {
+async function insertAccount(sql: Sql, { sealing }: Services, email: string, passwordHash: string): Promise<Account> {
   for (let tries = 0; tries < streamTokenTries; tries += 1) {
-    const userId = await insertUser(sql, { email, passwordHash, streamToken: newStreamToken() })
+    const userId = await insertUser(sql, sealing, { email, passwordHash, streamToken: newStreamToken() })
     if (userId) return { userId, isNew: true }
     const holder = await credentialsByEmail(sql, email)
     if (holder) return { userId: holder.userId, isNew: false }

@@ -33,7 +33,7 @@ const lookMillisMax = 2000
 
 /** Operators look at sessions without being able to join them. */
 export const presentForOperator = (row: RelaySessionRow): z.infer<typeof OperatorSession> => ({
-  ...presentSession(row, '', 'dock'),
+  ...presentSession(row),
   user_id: row.user_id,
   instance_id: row.instance_id,
 })

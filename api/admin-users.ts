@@ -9,6 +9,7 @@ import { entitlementOf } from '../db/entitlements.ts'
 import { profileByEmail, profileOf } from '../db/profiles.ts'
 import { disconnectAll, liveRelaySessions, type RelaySessionRow } from '../db/relay-sessions.ts'
 import { lockUser, setDisabled, setRelayAccess } from '../db/users.ts'
+import { parseEmailAddress } from '../platform/email-address.ts'
 import { OperatorSession, presentForOperator } from './admin-sessions.ts'
 import { Refusal } from './refusals.ts'
 import { ok, type Request, route } from './route.ts'
@@ -28,7 +29,8 @@ export const findUser = route({
   answers: { 200: z.object({ users: z.array(UserView), next_cursor: z.null() }) },
   refuses: [],
   handle: async ({ query }, { sql, config }) => {
-    const profile = await profileByEmail(sql, query.email.trim().normalize('NFC'))
+    const parsed = parseEmailAddress(query.email)
+    const profile = 'address' in parsed ? await profileByEmail(sql, parsed.address) : undefined
     const entitlement = profile && (await entitlementOf(sql, profile.id, config.timeBank))
     return ok({ users: profile && entitlement ? [presentUser(profile, entitlement)] : [], next_cursor: null })
   },

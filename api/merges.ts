@@ -3,7 +3,6 @@
  * its owner has proved to be it, with the password or through a provider that was linked before, in the very browser that
  * the merge began in.
  */
-import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
 import { recordAttempts } from '../db/audit-attempts.ts'
@@ -25,17 +24,15 @@ import {
   lockIdentity,
   ownerOf,
   type Provider,
+  recordVouchedAddress,
   type SignInMethod,
   signInMethodsOf,
 } from '../db/oauth-accounts.ts'
 import { credentialsByEmail, hasVerifiedEmail, lockUser } from '../db/users.ts'
-import type { OAuthTokens } from '../providers/oauth/provider.ts'
-import { type TokenField, tokenPlace } from '../providers/oauth/token-place.ts'
 import { attemptOf } from './audit-attempts.ts'
 import { hashOfToken, newSecretToken, openAuthSession, siteClient, TokenSet, tokenSet } from './auth-sessions.ts'
 import { countTry } from './login-failures.ts'
 import { addressSubject } from './networks.ts'
-import { resealTokens, sealTokens } from './provider-tokens.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
 import { id } from './schemas.ts'
@@ -58,27 +55,19 @@ interface MergeParties {
   readonly userId: string
   readonly verifiedEmail: string
   readonly identity: Identity
-  readonly tokens: OAuthTokens
   readonly ip: string
 }
-
-const mergePlace = (mergeRequestId: string, provider: Provider) => (field: TokenField) =>
-  ['merge', mergeRequestId, provider, field] as const
 
 /** Asks for a proof, and changes nothing else. */
 export async function requestMerge(
   sql: Sql,
-  { sealing }: Services,
-  { userId, verifiedEmail, identity, tokens, ip }: MergeParties,
+  { userId, verifiedEmail, identity, ip }: MergeParties,
 ): Promise<RequestedMerge> {
-  const mergeRequestId = randomUUID()
   const mergeToken = newSecretToken()
-  await insertMergeRequest(sql, {
+  const mergeRequestId = await insertMergeRequest(sql, {
     ...identity,
-    id: mergeRequestId,
     userId,
     email: verifiedEmail,
-    tokens: sealTokens(sealing, tokens, mergePlace(mergeRequestId, identity.provider)),
     mergeTokenHash: hashOfToken(mergeToken),
   })
   await recordAttempts(sql, [mergeAttempt('merge_requested', { userId, provider: identity.provider }, ip)])
@@ -144,7 +133,7 @@ export const confirm = route({
     if (body.password !== undefined) await services.rateLimits.count('login', addressSubject(ip))
     const provenPasswordHash =
       body.password === undefined ? undefined : await provePassword(services, open, body.password, ip)
-    const opened = await services.sql.begin((tx) => complete(tx, services, open, { provenPasswordHash, ip, userAgent }))
+    const opened = await services.sql.begin((tx) => complete(tx, open, { provenPasswordHash, ip, userAgent }))
     return ok({ status: 'signed_in', ...(await tokenSet(services, opened)) })
   },
 })
@@ -188,7 +177,7 @@ interface Proof {
 }
 
 /** Links and signs in, once: whatever was true before is looked at again with the locks held. */
-async function complete(sql: Sql, services: Services, seen: MergeRequest, proof: Proof) {
+async function complete(sql: Sql, seen: MergeRequest, proof: Proof) {
   const { userId, provider } = seen
   const { provenPasswordHash, ip, userAgent } = proof
   await lockIdentity(sql, seen)
@@ -197,10 +186,9 @@ async function complete(sql: Sql, services: Services, seen: MergeRequest, proof:
   if (!(await hasVerifiedEmail(sql, userId, merge.email))) throw new Refusal('token_invalid')
   const method = provenPasswordHash === undefined ? provenMethod(merge) : 'password'
   const opened = await openAuthSession(sql, { userId, client: siteClient, ip, userAgent, provenPasswordHash, method })
-  const tokens = resealTokens(services.sealing, merge.tokens, mergePlace(merge.id, provider), (field) =>
-    tokenPlace(userId, provider, field),
-  )
-  if (!(await insertOAuthAccount(sql, userId, merge, tokens))) throw new Refusal('provider_already_linked')
+  if (!(await insertOAuthAccount(sql, userId, merge))) throw new Refusal('provider_already_linked')
+  // The merge began with the provider vouching for this address.
+  await recordVouchedAddress(sql, userId, provider, merge.email)
   await confirmMergeRequest(sql, merge.id)
   await audit(sql, mergeEntry('merge_confirmed', merge, ip, method))
   return opened

@@ -3,7 +3,7 @@
  * by the provider's user id. An address counts only when the provider vouches for it, and even then gives nobody an
  * account that somebody else has proved to be theirs.
  */
-import { dropUnprovenIdentities, endAllAccess, markAddressProved } from '../db/account-proof.ts'
+import { secureAccount } from '../db/account-proof.ts'
 import { audit } from '../db/audit.ts'
 import { aliveAuthSessions } from '../db/auth-sessions.ts'
 import type { Sql } from '../db/connection.ts'
@@ -13,12 +13,14 @@ import {
   deleteOAuthAccount,
   type Identity,
   insertOAuthAccount,
-  keepOAuthTokens,
   lockIdentity,
   ownerOf,
   type Provider,
+  recordVouchedAddress,
   signInMethodsOf,
 } from '../db/oauth-accounts.ts'
+import { cancelRevocations } from '../db/provider-token-revocations.ts'
+import type { RelaySessionRow } from '../db/relay-sessions.ts'
 import {
   credentialsByEmail,
   dropPassword,
@@ -43,6 +45,7 @@ export interface Arrival {
   readonly identity: Identity
   /** One that the provider vouches for, or null. */
   readonly verifiedEmail: string | null
+  /** Stored for a connected chat only. All others are dropped: who it is has been read, and nothing else needs them. */
   readonly tokens: OAuthTokens
   readonly ip: string
   readonly userAgent: string
@@ -55,6 +58,12 @@ class Overtaken extends Error {
   override name = 'Overtaken'
 }
 
+interface SignInOutcome {
+  readonly answer: OpenedAuthSession | RequestedMerge
+  /** Sessions that were ordered off, to be delivered after the commit. */
+  readonly disconnected?: readonly RelaySessionRow[]
+}
+
 /**
  * Signs in to the identity's account, or to a new one. Answers a merge request instead when the address that the provider
  * vouches for is another account's. Refuses with `account_disabled`.
@@ -62,39 +71,44 @@ class Overtaken extends Error {
 export async function signIn(services: Services, arrival: Arrival): Promise<OpenedAuthSession | RequestedMerge> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await services.sql.begin((tx) => trySignIn(tx, services, arrival))
+      const { answer, disconnected = [] } = await services.sql.begin((tx) => trySignIn(tx, services, arrival))
+      for (const session of disconnected) services.deliveries.send(session)
+      return answer
     } catch (error) {
       if (!(error instanceof Overtaken) || tries === triesMax) throw error
     }
   }
 }
 
-async function trySignIn(sql: Sql, services: Services, arrival: Arrival): Promise<OpenedAuthSession | RequestedMerge> {
+async function trySignIn(sql: Sql, services: Services, arrival: Arrival): Promise<SignInOutcome> {
   await lockIdentity(sql, arrival.identity)
   const ownerId = await ownerOf(sql, arrival.identity)
-  if (ownerId) return signInAsOwner(sql, services, ownerId, arrival)
+  if (ownerId) return { answer: await signInAsOwner(sql, ownerId, arrival) }
   const { verifiedEmail } = arrival
   // Without one there is nothing to compare, and nothing that could tell of other accounts.
-  if (!verifiedEmail) return signInAsNew(sql, services, arrival)
+  if (!verifiedEmail) return { answer: await signInAsNew(sql, services, arrival) }
   const holderId = await lockUserByEmail(sql, verifiedEmail)
-  if (!holderId) return signInAsNew(sql, services, arrival)
+  if (!holderId) return { answer: await signInAsNew(sql, services, arrival) }
   const holder = await credentialsByEmail(sql, verifiedEmail)
   if (holder?.userId !== holderId) throw new Overtaken()
   return holder.emailVerified
-    ? requestMerge(sql, services, { ...arrival, verifiedEmail, userId: holderId })
+    ? { answer: await requestMerge(sql, { ...arrival, verifiedEmail, userId: holderId }) }
     : reclaim(sql, services, holderId, arrival, verifiedEmail)
 }
 
-async function signInAsOwner(sql: Sql, { sealing }: Services, userId: string, arrival: Arrival) {
+async function signInAsOwner(sql: Sql, userId: string, arrival: Arrival) {
   await lockUser(sql, userId)
   // It may have been unlinked while we waited.
   if ((await ownerOf(sql, arrival.identity)) !== userId) throw new Overtaken()
-  await keepTokens(sql, sealing, userId, arrival)
+  await recordVouching(sql, userId, arrival)
   return open(sql, userId, arrival)
 }
 
 async function signInAsNew(sql: Sql, { sealing }: Services, arrival: Arrival) {
-  const userId = await insertUserOfProvider(sql, { email: arrival.verifiedEmail, streamToken: newStreamToken() })
+  const userId = await insertUserOfProvider(sql, sealing, {
+    email: arrival.verifiedEmail,
+    streamToken: newStreamToken(),
+  })
   if (!userId) throw new Overtaken()
   await audit(sql, {
     actor: 'user',
@@ -104,7 +118,7 @@ async function signInAsNew(sql: Sql, { sealing }: Services, arrival: Arrival) {
     client: siteClient,
     detail: { method: arrival.identity.provider },
   })
-  if (!(await insertLink(sql, sealing, userId, arrival))) throw new Overtaken()
+  if (!(await insertLink(sql, userId, arrival))) throw new Overtaken()
   return open(sql, userId, arrival)
 }
 
@@ -112,12 +126,20 @@ async function signInAsNew(sql: Sql, { sealing }: Services, arrival: Arrival) {
  * The owner of an address has come for an account that someone opened with it and never proved to be theirs: whatever that
  * someone can enter it with is taken away first.
  */
-async function reclaim(sql: Sql, { sealing }: Services, userId: string, arrival: Arrival, email: string) {
-  await endAllAccess(sql, userId, 'merged')
-  // Looks at the address not being proved yet.
-  await dropUnprovenIdentities(sql, userId)
+async function reclaim(
+  sql: Sql,
+  { sealing }: Services,
+  userId: string,
+  arrival: Arrival,
+  email: string,
+): Promise<SignInOutcome> {
+  const newToken = newStreamToken()
+  const { disconnected } = await secureAccount(sql, sealing, userId, {
+    email,
+    newStreamToken: newToken,
+    reason: 'merged',
+  })
   await dropPassword(sql, userId)
-  await markAddressProved(sql, userId, { email, newStreamToken: newStreamToken() })
   const { provider } = arrival.identity
   await audit(sql, {
     actor: 'user',
@@ -127,8 +149,8 @@ async function reclaim(sql: Sql, { sealing }: Services, userId: string, arrival:
     client: siteClient,
     detail: { provider },
   })
-  if (!(await insertLink(sql, sealing, userId, arrival))) throw new Overtaken()
-  return open(sql, userId, arrival)
+  if (!(await insertLink(sql, userId, arrival))) throw new Overtaken()
+  return { answer: await open(sql, userId, arrival), disconnected }
 }
 
 const open = (sql: Sql, userId: string, { identity, ip, userAgent }: Arrival) =>
@@ -146,17 +168,19 @@ export const link = (
   wantsChat: boolean,
 ): Promise<void> =>
   database.begin(async (sql) => {
-    const { identity, verifiedEmail, tokens, ip } = arrival
+    const { identity, tokens, ip } = arrival
     await lockIdentity(sql, identity)
     await lockUser(sql, userId)
     const [alive] = await aliveAuthSessions(sql, [{ userId, authSessionId }])
     if (!alive) throw new Refusal('unauthorized', undefined, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
     const ownerId = await ownerOf(sql, identity)
-    if (ownerId === userId) await keepTokens(sql, sealing, userId, arrival)
-    else if (ownerId || !(await insertLink(sql, sealing, userId, arrival))) throw new Refusal('provider_already_linked')
-    if (wantsChat && holdsChatScopes(identity.provider, tokens.scopes))
-      await connectChat(sql, userId, identity.provider)
-    if (verifiedEmail) await verifyEmailIfOwn(sql, userId, verifiedEmail)
+    if (ownerId === userId) await recordVouching(sql, userId, arrival)
+    else if (ownerId || !(await insertLink(sql, userId, arrival))) throw new Refusal('provider_already_linked')
+    const { provider } = identity
+    if (wantsChat && holdsChatScopes(provider, tokens.scopes)) {
+      await connectChat(sql, userId, provider, sealedFor(sealing, userId, provider, tokens))
+      await cancelRevocations(sql, identity)
+    }
     if (!ownerId) await auditLink(sql, userId, identity.provider, 'oauth_linked', ip)
   })
 
@@ -184,11 +208,22 @@ const auditLink = (
   ip: string,
 ) => audit(sql, { actor: 'user', action, userId, ip, client: siteClient, detail: { provider } })
 
-const insertLink = (sql: Sql, sealing: Services['sealing'], userId: string, { identity, tokens }: Arrival) =>
-  insertOAuthAccount(sql, userId, identity, sealedFor(sealing, userId, identity.provider, tokens))
+/** False when the identity is linked already, or the account has another one of that provider. */
+async function insertLink(sql: Sql, userId: string, arrival: Arrival): Promise<boolean> {
+  if (!(await insertOAuthAccount(sql, userId, arrival.identity))) return false
+  await recordVouching(sql, userId, arrival)
+  return true
+}
 
-const keepTokens = (sql: Sql, sealing: Services['sealing'], userId: string, { identity, tokens }: Arrival) =>
-  keepOAuthTokens(sql, userId, identity.provider, sealedFor(sealing, userId, identity.provider, tokens))
+/**
+ * At each round trip: a provider may come to vouch for the account's address later than the identity was linked. That verifies
+ * the address, so an identity that is vouched for is never on an account that can still be reclaimed.
+ */
+async function recordVouching(sql: Sql, userId: string, { identity, verifiedEmail }: Arrival): Promise<void> {
+  if (!verifiedEmail) return
+  await verifyEmailIfOwn(sql, userId, verifiedEmail)
+  await recordVouchedAddress(sql, userId, identity.provider, verifiedEmail)
+}
 
 const sealedFor = (sealing: Services['sealing'], userId: string, provider: Provider, tokens: OAuthTokens) =>
   sealTokens(sealing, tokens, (field) => tokenPlace(userId, provider, field))

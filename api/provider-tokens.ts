@@ -1,4 +1,4 @@
-/** Providers' tokens on their way into rows and from one row to another: never as they are. */
+/** Providers' tokens on their way into rows: never as they are. */
 import type { SealedTokens } from '../db/oauth-accounts.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import type { OAuthTokens } from '../providers/oauth/provider.ts'
@@ -13,13 +13,3 @@ export const sealTokens = (sealing: Sealing, tokens: OAuthTokens, place: Place):
   expiresAt: tokens.expiresAt,
   scopes: tokens.scopes,
 })
-
-export function resealTokens(sealing: Sealing, tokens: SealedTokens, from: Place, to: Place): SealedTokens {
-  const reseal = (sealed: string | null, field: TokenField) =>
-    sealed === null ? null : sealing.seal(sealing.open(sealed, from(field)).text, to(field))
-  return {
-    ...tokens,
-    accessToken: reseal(tokens.accessToken, 'access_token'),
-    refreshToken: reseal(tokens.refreshToken, 'refresh_token'),
-  }
-}

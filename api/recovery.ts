@@ -1,13 +1,14 @@
 /** A forgotten password: whoever reads the account's mail chooses another, and everybody else is out. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { dropUnprovenIdentities, endAllAccess, markAddressProved } from '../db/account-proof.ts'
+import { isOwnerProved, linkedIdentities, secureAccount } from '../db/account-proof.ts'
 import { audit } from '../db/audit.ts'
 import { lockUserByEmail, setPassword } from '../db/users.ts'
+import { oauthProviderNames } from '../providers/oauth/provider.ts'
 import { Email } from './accounts.ts'
 import { mailLink, ownerOfLink, useLink } from './mail-links.ts'
 import { NewPassword } from './passwords.ts'
-import { accepted, noContent, route } from './route.ts'
+import { accepted, noContent, ok, route } from './route.ts'
 import { Nothing } from './schemas.ts'
 import { newStreamToken } from './stream-tokens.ts'
 
@@ -37,6 +38,34 @@ export const forgot = route({
   },
 })
 
+export const preview = route({
+  method: 'POST',
+  path: '/auth/password/reset/preview',
+  summary:
+    'What choosing another password with a link changes besides the password. Uses the link up as little as opening it',
+  caller: 'none',
+  secret: true,
+  body: z.object({ token: z.string() }),
+  answers: {
+    200: z.object({
+      linked_accounts: z
+        .array(z.object({ provider: z.enum(oauthProviderNames), stays: z.boolean() }))
+        .describe('Those that are linked. One stays when its provider vouches for the address of the account.'),
+      replaces_stream_token: z
+        .boolean()
+        .describe(
+          'Whether the stream token is replaced and the relays end: the first time that the owner of the address resets an account that another person may have opened.',
+        ),
+    }),
+  },
+  refuses: ['token_invalid'],
+  handle: async ({ body }, { sql }) => {
+    const userId = await ownerOfLink(sql, 'reset_password', body.token)
+    const [linked, isProved] = await Promise.all([linkedIdentities(sql, userId), isOwnerProved(sql, userId)])
+    return ok({ linked_accounts: linked, replaces_stream_token: !isProved })
+  },
+})
+
 export const reset = route({
   method: 'POST',
   path: '/auth/password/reset',
@@ -45,20 +74,23 @@ export const reset = route({
   body: z.object({ token: z.string(), password: NewPassword }),
   answers: { 204: null },
   refuses: ['token_invalid'],
-  handle: async ({ body, ip }, { sql, passwords }) => {
-    // Before the hashing, which is dear: who has no link gets none of it.
+  handle: async ({ body, ip }, { sql, sealing, passwords, deliveries }) => {
+    // Before the hashing, which is expensive: a request without a link gets none of it.
     const userId = await ownerOfLink(sql, 'reset_password', body.token)
     const passwordHash = await passwords.hash(body.password, ip)
-    await sql.begin(async (tx) => {
+    const { disconnected } = await sql.begin(async (tx) => {
       const email = await useLink(tx, 'reset_password', body.token, userId)
-      const ended = await endAllAccess(tx, userId, 'password_reset')
-      // Before the address counts as proved: what was linked until then is nobody's word.
-      const unlinked = await dropUnprovenIdentities(tx, userId)
-      await markAddressProved(tx, userId, { email, newStreamToken: newStreamToken() })
+      const secured = await secureAccount(tx, sealing, userId, {
+        email,
+        newStreamToken: newStreamToken(),
+        reason: 'password_reset',
+      })
       await setPassword(tx, userId, passwordHash)
-      const detail = { sign_ins_ended: ended.length, unlinked: unlinked.join(' ') }
+      const detail = { sign_ins_ended: secured.signInsEnded, unlinked: secured.unlinked.join(' ') }
       await audit(tx, { actor: 'user', action: 'password_reset', userId, ip, detail })
+      return secured
     })
+    for (const session of disconnected) deliveries.send(session)
     return noContent()
   },
 })

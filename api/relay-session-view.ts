@@ -1,6 +1,8 @@
 /** A relay session as its readers see it. A row never leaves by any other way. */
 import { z } from 'zod'
 import type { RelaySessionRow } from '../db/relay-sessions.ts'
+import { openSessionToken } from '../db/sealed-tokens.ts'
+import type { Sealing } from '../platform/sealing.ts'
 import { id, timestamp } from './schemas.ts'
 
 const DockSession = z.object({
@@ -37,7 +39,15 @@ export const View = z.object({ view: z.enum(['dock']).optional() })
 
 export const audienceOf = ({ view }: { view?: 'dock' | undefined }): Audience => view ?? 'owner'
 
-export function presentSession(row: RelaySessionRow, streamToken: string, audience: Audience): SessionView {
+/** What the owner's view takes besides the row. */
+export interface OwnerSecrets {
+  readonly sealing: Sealing
+  /** The owner's; only a live session is shown with it. */
+  readonly streamToken: string
+}
+
+/** @param secrets left out for the dock, which sees nothing that they open. */
+export function presentSession(row: RelaySessionRow, secrets?: OwnerSecrets): SessionView {
   const dock = {
     session_id: row.id,
     connection_id: row.connection_id,
@@ -50,15 +60,15 @@ export function presentSession(row: RelaySessionRow, streamToken: string, audien
     grace_ends_at: row.grace_ends_at?.toISOString() ?? null,
     stopped_at: row.stopped_at?.toISOString() ?? null,
   }
-  if (audience === 'dock') return dock
+  if (!secrets) return dock
   const own = { ...dock, instance_id: row.instance_id }
   if (row.state === 'stopped') return own
   return {
     ...own,
     relay_host: row.relay_host,
-    pair_token: row.pair_token,
-    relay_ws_token: row.relay_ws_token,
-    connect: connectionKit(row, streamToken),
+    pair_token: openSessionToken(secrets.sealing, row, 'pair_token'),
+    relay_ws_token: openSessionToken(secrets.sealing, row, 'relay_ws_token'),
+    connect: connectionKit(row, secrets.streamToken),
   }
 }
 

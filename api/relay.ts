@@ -1,13 +1,14 @@
 /** Starting, watching and stopping relays. */
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { ownedRelaySession, recordCommand, relaySessionById } from '../db/relay-sessions.ts'
+import { ownedRelaySession, type RelaySessionRow, recordCommand, relaySessionById } from '../db/relay-sessions.ts'
 import { type StartOutcome, startRelay } from '../db/relay-starts.ts'
-import { streamTokenOf } from '../db/users.ts'
-import type { User } from './access-tokens.ts'
+import { openStreamToken } from '../db/sealed-tokens.ts'
+import { storedStreamToken } from '../db/users.ts'
 import { rateLimitKey } from './rate-limits.ts'
 import { Refusal } from './refusals.ts'
-import { audienceOf, presentSession, SessionView, View } from './relay-session-view.ts'
+import { newRelaySession } from './relay-session-tokens.ts'
+import { type Audience, audienceOf, presentSession, SessionView, View } from './relay-session-view.ts'
 import { created, ok, type Reply, route } from './route.ts'
 import { id } from './schemas.ts'
 import type { Services } from './services.ts'
@@ -47,6 +48,7 @@ export const start = route({
     const region = regionNamed(body.region, services)
     const outcome = await startRelay(services.sql, {
       userId: caller.userId,
+      authSessionId: caller.authSessionId,
       idempotencyKey,
       requestHash: createHash('sha256')
         .update(JSON.stringify([body.connection_id, body.region ?? null]))
@@ -57,24 +59,20 @@ export const start = route({
       rateLimitKey: rateLimitKey('relay_start', caller.userId),
       rateLimit: services.config.rateLimits.relay_start,
       timeBank: services.config.timeBank,
-      pairToken: randomBytes(24).toString('base64url'),
-      relayWsToken: randomBytes(24).toString('base64url'),
+      ...newRelaySession(services.sealing),
     })
-    return answerStart(outcome, caller, audienceOf(query), services)
+    return answerStart(outcome, audienceOf(query), services)
   },
 })
 
-async function answerStart(
-  outcome: StartOutcome,
-  caller: User,
-  audience: 'owner' | 'dock',
-  services: Services,
-): Promise<Reply> {
+async function answerStart(outcome: StartOutcome, audience: Audience, services: Services): Promise<Reply> {
   const { rateLimits, deliveries, sql } = services
   const headers = 'window' in outcome && outcome.window ? rateLimits.judge('relay_start', outcome.window) : {}
   switch (outcome.type) {
     case 'key_reused':
       throw new Refusal('idempotency_key_reused')
+    case 'signed_out':
+      throw new Refusal('unauthorized', undefined, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
     case 'rate_limited':
       throw new Refusal('rate_limited')
     case 'denied':
@@ -98,10 +96,17 @@ async function answerStart(
       const session = isResumed
         ? ((await relaySessionById(sql, outcome.session.id)) ?? outcome.session)
         : outcome.session
-      const view = { session: presentSession(session, await streamTokenOf(sql, caller.userId), audience) }
+      const view = { session: await presentFor(services, session, audience) }
       return { ...(outcome.type === 'reserved' ? created(view) : ok(view)), headers }
     }
   }
+}
+
+/** One session for its owner, or for the dock. */
+async function presentFor({ sql, sealing }: Services, session: RelaySessionRow, audience: Audience) {
+  if (audience === 'dock') return presentSession(session)
+  const stored = await storedStreamToken(sql, session.user_id)
+  return presentSession(session, { sealing, streamToken: openStreamToken(sealing, session.user_id, stored) })
 }
 
 const uuidV4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
@@ -133,9 +138,11 @@ export const active = route({
   answers: { 200: z.object({ session: SessionView.nullable(), sessions: z.array(SessionView) }) },
   refuses: [],
   secret: true,
-  handle: async ({ caller, query }, { liveRelays }) => {
-    const { streamToken, sessions } = await liveRelays(caller.userId)
-    const views = sessions.map((row) => presentSession(row, streamToken, audienceOf(query)))
+  handle: async ({ caller, query }, { liveRelays, sealing }) => {
+    const { streamToken: stored, sessions } = await liveRelays(caller.userId)
+    const isForOwner = audienceOf(query) === 'owner' && sessions.length > 0
+    const secrets = isForOwner ? { sealing, streamToken: openStreamToken(sealing, caller.userId, stored) } : undefined
+    const views = sessions.map((row) => presentSession(row, secrets))
     const session =
       query.connection_id === undefined ? views[0] : views.find((one) => one.connection_id === query.connection_id)
     return ok({ session: session ?? null, sessions: views })
@@ -162,7 +169,8 @@ export const stop = route({
   answers: { 200: OneSession },
   refuses: ['not_found'],
   secret: true,
-  handle: async ({ caller, body, query }, { sql, deliveries }) => {
+  handle: async ({ caller, body, query }, services) => {
+    const { sql, deliveries } = services
     const owned = await ownedRelaySession(
       sql,
       caller.userId,
@@ -176,6 +184,6 @@ export const stop = route({
       : owned.state === 'stopped'
         ? owned
         : await relaySessionById(sql, owned.id)
-    return ok({ session: presentSession(session ?? owned, await streamTokenOf(sql, caller.userId), audienceOf(query)) })
+    return ok({ session: await presentFor(services, session ?? owned, audienceOf(query)) })
   },
 })

@@ -28,6 +28,7 @@ export const routes: readonly Route[] = [
   accounts.signup,
   accounts.login,
   recovery.forgot,
+  recovery.preview,
   recovery.reset,
   emailVerification.verify,
   emailVerification.resend,

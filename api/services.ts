@@ -41,7 +41,7 @@ export interface Services {
   readonly mailer: Mailer
   /** Whom people may sign in with; a provider that is not configured is not among them. */
   readonly oauthProviders: ReadonlyMap<OAuthProviderName, OAuthProvider>
-  /** For what nobody is to read in the database: the providers' tokens. */
+  /** For what must not be readable in the database: the tokens of providers, streams and relay sessions. */
   readonly sealing: Sealing
   readonly temporal: Client
   readonly actors: RelaySessionActors

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Entitlement } from '../db/entitlements.ts'
 import type { ProfileRow } from '../db/profiles.ts'
+import { openStreamToken } from '../db/sealed-tokens.ts'
 import { oauthProviderNames } from '../providers/oauth/provider.ts'
 import { Refusal } from './refusals.ts'
 import { audienceOf, presentSession, SessionView, View } from './relay-session-view.ts'
@@ -70,19 +71,22 @@ export const summary = route({
   },
   refuses: [],
   secret: true,
-  handle: async ({ caller, query }, { config, glance }) => {
+  handle: async ({ caller, query }, { config, glance, sealing }) => {
     const { profile, entitlement, usage, live } = await glance(caller.userId)
     if (!profile || !entitlement || !usage) throw new Refusal('unauthorized')
     const [oldest] = live.sessions
-    const audience = audienceOf(query)
+    const secrets =
+      audienceOf(query) === 'owner'
+        ? { sealing, streamToken: openStreamToken(sealing, profile.id, profile) }
+        : undefined
     return ok({
       user: {
         ...presentUser(profile, entitlement),
-        ...(audience === 'owner' ? { stream_token: profile.stream_token } : {}),
+        ...(secrets ? { stream_token: secrets.streamToken } : {}),
       },
       entitlement: presentEntitlement(entitlement),
       usage: presentUsage(usage, entitlement, config.timeBank),
-      active_relay: oldest ? presentSession(oldest, profile.stream_token, audience) : null,
+      active_relay: oldest ? presentSession(oldest, secrets) : null,
     })
   },
 })

@@ -9,7 +9,7 @@ import { migrateWhenThere } from '../db/migrations.ts'
 import { keepPresence } from '../db/presence.ts'
 import { profilesOf } from '../db/profiles.ts'
 import { recordReports } from '../db/relay-health.ts'
-import { liveRelaysOf } from '../db/relay-sessions.ts'
+import { liveRelaysOf, noLiveRelays } from '../db/relay-sessions.ts'
 import { billingRecords } from '../db/subscriptions.ts'
 import { usagesOf } from '../db/usage.ts'
 import { batch } from '../platform/batch.ts'
@@ -130,7 +130,7 @@ async function glancesOf(sql: Database, { timeBank }: Config, userIds: string[])
     profile: profiles.get(userId),
     entitlement: entitlements.get(userId),
     usage: usages.get(userId),
-    live: live[index] ?? { streamToken: '', sessions: [] },
+    live: live[index] ?? noLiveRelays,
   }))
 }
 

@@ -1,8 +1,10 @@
 /** What one caller waits for when an actor is in the way: the first task, the report that makes a relay active, a stop. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { newRelaySession } from '../api/relay-session-tokens.ts'
 import { markCommandDelivered, type RelaySessionRow, relaySessionById } from '../db/relay-sessions.ts'
 import { startRelay } from '../db/relay-starts.ts'
+import { createSealing } from '../platform/sealing.ts'
 import * as messages from '../workflows/messages.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
 import { call } from './load.ts'
@@ -36,15 +38,18 @@ const take = <Item>(items: Item[]): Item[] => items.splice(0, callsARound)
 const supply = (rounds + 1) * 2 * callsARound
 
 /** Reserves a session as the api does. Its command counts as delivered: whoever asked tells the actor. */
-export async function reserve({ sql }: Machine, { userId }: BenchUser, connectionId: string): Promise<RelaySessionRow> {
+export async function reserve(
+  { sql, config }: Machine,
+  { userId, authSessionId }: BenchUser,
+  connectionId: string,
+): Promise<RelaySessionRow> {
   const outcome = await startRelay(sql, {
-    ...{ userId, connectionId, region, regionCapacity: 100_000, rateLimit: 9_999_999 },
+    ...{ userId, authSessionId, connectionId, region, regionCapacity: 100_000, rateLimit: 9_999_999 },
     rateLimitKey: `relay_start:${userId}`,
     timeBank: { enforcement: 'report', hoursPerRelay: 200 },
     idempotencyKey: randomUUID(),
     requestHash: Buffer.alloc(32),
-    pairToken: randomUUID(),
-    relayWsToken: randomUUID(),
+    ...newRelaySession(createSealing(config.oauthEncryptionKeys)),
   })
   if (outcome.type !== 'reserved') throw new Error(`a new session was not reserved: ${outcome.type}`)
   await markCommandDelivered(sql, outcome.session.id, 1)

@@ -2,16 +2,18 @@
  * The floors: the least that any server of this kind does for the same kind of request. Each is a Koa application of a
  * single function, without routes, callers, limits, metrics, logs or security headers.
  */
-import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import Koa, { type Context } from 'koa'
 import { koaBody } from 'koa-body'
+import { newRelaySession } from '../api/relay-session-tokens.ts'
 import { connectPostgres } from '../db/connection.ts'
 import { startRelay } from '../db/relay-starts.ts'
 import { readConfig } from '../platform/config.ts'
+import { createSealing } from '../platform/sealing.ts'
 
 const config = readConfig()
 const [region] = config.regions
+const sealing = createSealing(config.oauthEncryptionKeys)
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
 
 /** The parsed JSON, taken for what the bench sends. */
@@ -53,6 +55,7 @@ const floors = new Map([
     bare(async (ctx) => {
       const outcome = await startRelay(sql, {
         userId: userOf(ctx),
+        authSessionId: ctx.get('x-auth-session'),
         idempotencyKey: ctx.get('idempotency-key'),
         requestHash: Buffer.alloc(32),
         connectionId: bodyOf(ctx).connection_id,
@@ -61,8 +64,7 @@ const floors = new Map([
         rateLimitKey: `relay_start:${userOf(ctx)}`,
         rateLimit: config.rateLimits.relay_start,
         timeBank: config.timeBank,
-        pairToken: randomBytes(24).toString('base64url'),
-        relayWsToken: randomBytes(24).toString('base64url'),
+        ...newRelaySession(sealing),
       })
       ctx.status = outcome.type === 'reserved' ? 201 : 500
       ctx.body = outcome

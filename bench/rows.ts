@@ -1,6 +1,10 @@
 /** The database of a service that has been in use for a while, made by SQL. */
+import { randomUUID } from 'node:crypto'
 import { createAccessTokens } from '../api/access-tokens.ts'
+import { newRelaySession } from '../api/relay-session-tokens.ts'
 import type { Database } from '../db/connection.ts'
+import { sealStreamToken } from '../db/sealed-tokens.ts'
+import { createSealing, type Sealing } from '../platform/sealing.ts'
 import { type Machine, region, say } from './machine.ts'
 
 export const stoppedSessions = 100_000
@@ -12,6 +16,7 @@ export const paperInstance = (sessionId: string): string => `paper-${sessionId}`
 
 export interface BenchUser {
   readonly userId: string
+  readonly authSessionId: string
   readonly bearer: string
 }
 
@@ -24,22 +29,26 @@ export interface Rows {
 export async function fill({ sql, config }: Machine): Promise<Rows> {
   say(`a database with ${users} users, ${activeSessions} active and ${stoppedSessions} stopped sessions`)
   const tokens = createAccessTokens(config)
+  const sealing = createSealing(config.oauthEncryptionKeys)
+  const added = Array.from({ length: users }, (_, index) => {
+    const id = randomUUID()
+    const { sealed, hash } = sealStreamToken(sealing, id, String(index).padStart(8, '0'))
+    const plan = { plan_tier: 'paid', plan_status: 'active', addons: 3 }
+    return { id, email: `user-${index}@bench.test`, stream_token_sealed: sealed, stream_token_hash: hash, ...plan }
+  })
   const signedIn = await sql<{ user_id: string; id: string }[]>`
-    with added as (
-      insert into users (email, stream_token, plan_tier, plan_status, addons)
-      select 'user-' || n || '@bench.test', lpad(n::text, 8, '0'), 'paid', 'active', 3
-      from generate_series(1, ${users}) n returning id
-    )
+    with added as (insert into users ${sql(added)} returning id)
     insert into auth_sessions (user_id, client, ip) select id, 'bench', '127.0.0.1' from added returning user_id, id`
   const all = await Promise.all(
     signedIn.map(async ({ user_id: userId, id: authSessionId }) => ({
       userId,
+      authSessionId,
       bearer: `Bearer ${await tokens.sign({ userId, authSessionId })}`,
     })),
   )
   const userIds = all.map((user) => user.userId)
   await addStopped(sql, userIds)
-  const activeSessionIds = await addActive(sql, userIds.slice(0, activeSessions))
+  const activeSessionIds = await addActive(sql, sealing, userIds.slice(0, activeSessions))
   await sql`vacuum analyze`
   return { users: all, activeSessionIds }
 }
@@ -69,12 +78,18 @@ async function addStopped(sql: Database, userIds: readonly string[]): Promise<vo
   })
 }
 
-async function addActive(sql: Database, userIds: readonly string[]): Promise<string[]> {
-  const added = await sql<{ id: string }[]>`
-    insert into relay_sessions (user_id, connection_id, region, command_actor, command_delivered_seq, pair_token, relay_ws_token)
-    select id, 'default', ${region}, 'user', 1, md5(id::text), md5(id::text) from unnest(${userIds}::uuid[]) as u (id)
-    returning id`
-  const ids = added.map((row) => row.id)
+async function addActive(sql: Database, sealing: Sealing, userIds: readonly string[]): Promise<string[]> {
+  const added = userIds.map((userId) => {
+    const { sessionId, pairToken, relayWsToken } = newRelaySession(sealing)
+    return {
+      ...{ id: sessionId, user_id: userId, connection_id: 'default', region },
+      ...{ command_actor: 'user', command_delivered_seq: 1 },
+      ...{ pair_token_sealed: pairToken.sealed, pair_token_hash: pairToken.hash },
+      ...{ relay_ws_token_sealed: relayWsToken.sealed, relay_ws_token_hash: relayWsToken.hash },
+    }
+  })
+  const ids = added.map((session) => session.id)
+  await sql`insert into relay_sessions ${sql(added)}`
   await sql`
     update relay_sessions set state = 'active', reason = 'relay_ready', version = 1, active_at = now(),
       instance_id = 'paper-' || id, relay_host = '198.51.100.7', srtla_port = 5000, publish_port = 4001, play_port = 4000,

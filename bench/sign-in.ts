@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import bcrypt from 'bcrypt'
 import type { Database } from '../db/connection.ts'
+import { insertUser } from '../db/users.ts'
+import { createSealing, type Sealing } from '../platform/sealing.ts'
 import { type RunningProgram, say } from './machine.ts'
 import { median, type Row, shortened, spreadOf } from './pairs.ts'
 
@@ -10,7 +12,7 @@ const asksOfEach = 100
 const apartMax = 0.15
 
 export async function measureSignIn(api: RunningProgram, sql: Database): Promise<Row[]> {
-  const known = await givenAddresses(sql)
+  const known = await givenAddresses(sql, createSealing(api.config.oauthEncryptionKeys))
   return [
     await compareTimes('POST /auth/login, wrong password', known, (email) =>
       ask(`${api.url}/api/v1/auth/login`, { email, password: 'not the password' }, 401),
@@ -22,13 +24,12 @@ export async function measureSignIn(api: RunningProgram, sql: Database): Promise
 }
 
 /** Accounts with a password, one for each ask: links and failures of one account are bounded. */
-async function givenAddresses(sql: Database): Promise<string[]> {
+async function givenAddresses(sql: Database, sealing: Sealing): Promise<string[]> {
   const passwordHash = await bcrypt.hash('the right password', 12)
-  const added = await sql<{ email: string }[]>`
-    insert into users (email, password_hash, stream_token)
-    select 'sign-in-' || n || '@bench.test', ${passwordHash}, 'S' || lpad(n::text, 7, '0')
-    from generate_series(1, ${asksOfEach}::int) n returning email`
-  return added.map((row) => row.email)
+  const emails = Array.from({ length: asksOfEach }, (_, index) => `sign-in-${index}@bench.test`)
+  for (const [index, email] of emails.entries())
+    await insertUser(sql, sealing, { email, passwordHash, streamToken: `S${String(index).padStart(7, '0')}` })
+  return emails
 }
 
 /** Unknown addresses stand in the place of the floor. */

@@ -20,9 +20,9 @@ export async function measureStart({ floors, api }: Servers, sql: Database, rows
     what: 'POST /relay/start',
     rounds,
     floor: async () => {
-      const calls = users.map(({ userId }) => ({
+      const calls = users.map(({ userId, authSessionId }) => ({
         ...{ method: 'POST' as const, url: `${floors.url}/start`, body },
-        headers: { 'x-user': userId, 'idempotency-key': randomUUID() },
+        headers: { 'x-user': userId, 'x-auth-session': authSessionId, 'idempotency-key': randomUUID() },
       }))
       const reading = await callAll(calls, callers, floors.pid)
       await forgetStarted(sql)

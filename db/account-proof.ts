@@ -3,8 +3,12 @@
  * in it loses that. An account can be opened with another person's address and be waiting for them (Sudhodanan and Paverd,
  * "Pre-hijacked accounts", 2022): what was put on it before its address was proved is nobody's word.
  */
+import type { Sealing } from '../platform/sealing.ts'
 import type { AuthSessionEnd } from './auth-sessions.ts'
-import type { Sql } from './connection.ts'
+import { first, type Sql } from './connection.ts'
+import { deleteOAuthAccounts, type Provider } from './oauth-accounts.ts'
+import { disconnectAll, type RelaySessionRow } from './relay-sessions.ts'
+import { sealStreamToken } from './sealed-tokens.ts'
 
 /**
  * Ends every sign-in of the account and whatever could still become one: approved plugin logins that were not collected,
@@ -22,29 +26,52 @@ export async function endAllAccess(sql: Sql, userId: string, why: AuthSessionEnd
   return ended.map((row) => row.id)
 }
 
-/** Takes away the identities that were linked before the account's address was proved. Answers their providers. */
-export const dropUnprovenIdentities = async (sql: Sql, userId: string): Promise<string[]> =>
-  (
-    await sql<{ provider: string }[]>`
-      delete from user_oauth_accounts a using users u
-      where u.id = ${userId} and a.user_id = u.id
-        and (u.email_verified_at is null or a.linked_at < u.email_verified_at)
-      returning a.provider`
-  ).map((row) => row.provider)
+/** The identity's provider has vouched for the address that its account has now. Of `user_oauth_accounts a`. */
+const isVouchedFor = (sql: Sql) => sql`
+  exists (select from users u where u.id = a.user_id and lower(u.email) = lower(a.vouched_email))`
+
+export interface LinkedIdentity {
+  readonly provider: Provider
+  /** Whether it stays linked when the account's password is reset. */
+  readonly stays: boolean
+}
+
+/** The account's identities, in the order in which they were linked. */
+export const linkedIdentities = async (sql: Sql, userId: string): Promise<LinkedIdentity[]> => sql<LinkedIdentity[]>`
+  select provider, ${isVouchedFor(sql)} as stays from user_oauth_accounts a where user_id = ${userId}
+  order by linked_at, provider`
+
+/** Whether all that the account holds is known to the owner of its address only, also from before this moment. */
+export const isOwnerProved = async (sql: Sql, userId: string): Promise<boolean> =>
+  first(await sql`select from users where id = ${userId} and owner_proved_at is not null`) !== undefined
+
+export interface SecuredAccount {
+  readonly signInsEnded: number
+  readonly unlinked: readonly Provider[]
+  /** Sessions that were ordered off, to be delivered after the commit. */
+  readonly disconnected: readonly RelaySessionRow[]
+}
 
 /**
- * Makes the address proved, unless it is already. An account that becomes its owner's only now gets another stream token,
- * since the one who opened it knows the first; a relay on the air keeps its own, for it is never cut by a sign-in.
- * @param email the address as it was proved. It is kept like this: a stranger may have typed it so that mail goes elsewhere.
+ * Leaves the account to the owner of its address alone, who has just proved to be that. The first time it also gets another
+ * stream token and loses its relays, since the person who opened the account may have read the tokens of both. The caller
+ * holds the account.
+ * @param email the address as it was proved. It is stored like this: a stranger may have typed it so that mail goes elsewhere.
  */
-export async function markAddressProved(
+export async function secureAccount(
   sql: Sql,
+  sealing: Sealing,
   userId: string,
-  { email, newStreamToken }: { email: string; newStreamToken: string },
-): Promise<void> {
-  await sql`
-    update users set email = ${email}, email_verified_at = now(),
-      stream_token = case when exists (select from relay_sessions where user_id = ${userId} and state <> 'stopped')
-        then stream_token else ${newStreamToken} end
-    where id = ${userId} and email_verified_at is null`
+  { email, newStreamToken, reason }: { email: string; newStreamToken: string; reason: AuthSessionEnd },
+): Promise<SecuredAccount> {
+  const signInsEnded = (await endAllAccess(sql, userId, reason)).length
+  // Anyone who was signed in to the account may have linked the others.
+  const unlinked = await deleteOAuthAccounts(sql, sql`a.user_id = ${userId} and not ${isVouchedFor(sql)}`)
+  const streamToken = sealStreamToken(sealing, userId, newStreamToken)
+  const { count } = await sql`
+    update users set email = ${email}, email_verified_at = coalesce(email_verified_at, now()), owner_proved_at = now(),
+      stream_token = null, stream_token_sealed = ${streamToken.sealed}, stream_token_hash = ${streamToken.hash}
+    where id = ${userId} and owner_proved_at is null`
+  const disconnected = count === 1 ? await disconnectAll(sql, userId, 'system') : []
+  return { signInsEnded, unlinked, disconnected }
 }

@@ -3,35 +3,37 @@
  * that both are one person. All times are the database's.
  */
 import { first, type Sql } from './connection.ts'
-import type { Provider, SealedTokens } from './oauth-accounts.ts'
+import type { Provider } from './oauth-accounts.ts'
 
 export const lifetimeSeconds = 600
 /** Wrong proofs that a request survives. */
 const failedTriesMax = 5
 
 export interface NewMergeRequest {
-  /** Chosen by the caller: the tokens are sealed for it. */
-  readonly id: string
   /** The account that has the address. */
   readonly userId: string
   readonly email: string
   /** The identity that is to be linked to it. */
   readonly provider: Provider
   readonly providerUserId: string
-  readonly tokens: SealedTokens
   readonly mergeTokenHash: Buffer
 }
 
-export const insertMergeRequest = async (sql: Sql, { tokens, ...request }: NewMergeRequest): Promise<void> => {
-  await sql`
-    insert into merge_requests (id, user_id, email, provider, provider_user_id, access_token_sealed, refresh_token_sealed,
-      token_expires_at, scopes, merge_token_hash, expires_at)
-    values (${request.id}, ${request.userId}, ${request.email}, ${request.provider}, ${request.providerUserId},
-      ${tokens.accessToken}, ${tokens.refreshToken}, ${tokens.expiresAt}, ${tokens.scopes as string[]}::text[],
-      ${request.mergeTokenHash}, now() + make_interval(secs => ${lifetimeSeconds}))`
+/** Adds a merge request and answers its id. */
+export async function insertMergeRequest(sql: Sql, request: NewMergeRequest): Promise<string> {
+  const row = first(
+    await sql<{ id: string }[]>`
+      insert into merge_requests (user_id, email, provider, provider_user_id, merge_token_hash, expires_at)
+      values (${request.userId}, ${request.email}, ${request.provider}, ${request.providerUserId}, ${request.mergeTokenHash},
+        now() + make_interval(secs => ${lifetimeSeconds}))
+      returning id`,
+  )
+  if (!row) throw new Error('an inserted merge request did not come back')
+  return row.id
 }
 
 export interface MergeRequest extends NewMergeRequest {
+  readonly id: string
   /** The provider through which the account's owner proved to be it; null while they have not. */
   readonly provedBy: Provider | null
   readonly confirmed: boolean
@@ -43,25 +45,16 @@ export interface MergeRequest extends NewMergeRequest {
 
 const columns = (sql: Sql) => sql`
   id, user_id as "userId", email, provider, provider_user_id as "providerUserId",
-  json_build_object('accessToken', access_token_sealed, 'refreshToken', refresh_token_sealed, 'scopes', scopes) as tokens,
-  token_expires_at as "expiresAt", merge_token_hash as "mergeTokenHash", proved_by as "provedBy",
+  merge_token_hash as "mergeTokenHash", proved_by as "provedBy",
   confirmed_at is not null as confirmed, expires_at <= now() as expired, failed_tries > ${failedTriesMax} as exhausted,
   greatest(0, ceil(extract(epoch from expires_at - now())))::int as "secondsLeft"`
 
-type Row = Omit<MergeRequest, 'tokens'> & { tokens: Omit<SealedTokens, 'expiresAt'>; expiresAt: Date | null }
-
-const asMergeRequest = (row: Row | undefined): MergeRequest | undefined => {
-  if (!row) return undefined
-  const { expiresAt, ...request } = row
-  return { ...request, tokens: { ...row.tokens, expiresAt } }
-}
-
 export const findMergeRequest = async (sql: Sql, id: string): Promise<MergeRequest | undefined> =>
-  asMergeRequest(first(await sql<Row[]>`select ${columns(sql)} from merge_requests where id = ${id}`))
+  first(await sql<MergeRequest[]>`select ${columns(sql)} from merge_requests where id = ${id}`)
 
 /** The same for someone about to decide it, who holds the lock of the account's row already: nobody else can meanwhile. */
 export const lockMergeRequest = async (sql: Sql, id: string): Promise<MergeRequest | undefined> =>
-  asMergeRequest(first(await sql<Row[]>`select ${columns(sql)} from merge_requests where id = ${id} for update`))
+  first(await sql<MergeRequest[]>`select ${columns(sql)} from merge_requests where id = ${id} for update`)
 
 /** Counts a try as a wrong one before it is known to be: guesses at once are as many guesses. False when none is left. */
 export const countMergeTry = async (sql: Sql, id: string): Promise<boolean> =>
@@ -85,9 +78,6 @@ export const withdrawProofs = async (sql: Sql, userId: string, provider: Provide
   await sql`update merge_requests set proved_by = null where user_id = ${userId} and proved_by = ${provider}`
 }
 
-/** Marks it as done. Its tokens are the account's now, so it keeps none. */
 export const confirmMergeRequest = async (sql: Sql, id: string): Promise<void> => {
-  await sql`
-    update merge_requests set confirmed_at = now(), access_token_sealed = null, refresh_token_sealed = null
-    where id = ${id}`
+  await sql`update merge_requests set confirmed_at = now() where id = ${id}`
 }

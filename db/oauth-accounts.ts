@@ -8,9 +8,9 @@ export interface Identity {
   readonly providerUserId: string
 }
 
-/** A provider's tokens as they are kept: readable by whoever has our key, and only in their own place. */
+/** A provider's tokens as they are kept, for connected chats only: readable with our key, and only in their own place. */
 export interface SealedTokens {
-  readonly accessToken: string | null
+  readonly accessToken: string
   readonly refreshToken: string | null
   readonly expiresAt: Date | null
   readonly scopes: readonly string[]
@@ -37,44 +37,62 @@ export async function insertOAuthAccount(
   sql: Sql,
   userId: string,
   { provider, providerUserId }: Identity,
-  tokens: SealedTokens,
 ): Promise<boolean> {
   const { count } = await sql`
-    insert into user_oauth_accounts
-      (user_id, provider, provider_user_id, access_token_sealed, refresh_token_sealed, token_expires_at, scopes)
-    values (${userId}, ${provider}, ${providerUserId}, ${tokens.accessToken}, ${tokens.refreshToken}, ${tokens.expiresAt},
-      ${tokens.scopes as string[]}::text[])
-    on conflict do nothing`
+    insert into user_oauth_accounts (user_id, provider, provider_user_id)
+    values (${userId}, ${provider}, ${providerUserId}) on conflict do nothing`
   return count === 1
 }
 
 /**
- * Keeps the tokens of a later round trip. Those of a connected chat are given up only for tokens that can do as much:
- * a plain sign-in brings narrower ones. A refresh token stays when none came with the new tokens.
+ * Records that the identity's provider vouches for this address, if it is the account's own. Such an identity is the
+ * address's owner's and outlasts a reset; what the provider says of other addresses means nothing here.
  */
-export const keepOAuthTokens = async (
+export const recordVouchedAddress = async (
+  sql: Sql,
+  userId: string,
+  provider: Provider,
+  verifiedEmail: string,
+): Promise<void> => {
+  await sql`
+    update user_oauth_accounts a set vouched_email = ${verifiedEmail} from users u
+    where u.id = a.user_id and a.user_id = ${userId} and a.provider = ${provider} and lower(u.email) = lower(${verifiedEmail})`
+}
+
+/** Connects the chat of an account's identity, or connects it again. A refresh token stays when none came with the new tokens. */
+export const connectChat = async (
   sql: Sql,
   userId: string,
   provider: Provider,
   { accessToken, refreshToken, expiresAt, scopes }: SealedTokens,
 ): Promise<void> => {
   await sql`
-    update user_oauth_accounts set access_token_sealed = ${accessToken},
-      refresh_token_sealed = coalesce(${refreshToken}, refresh_token_sealed),
-      token_expires_at = ${expiresAt}, scopes = ${scopes as string[]}::text[], tokens_checked_at = now()
-    where user_id = ${userId} and provider = ${provider}
-      and (chat_connected_at is null or scopes <@ ${scopes as string[]}::text[])`
+    update user_oauth_accounts set chat_connected_at = now(), tokens_checked_at = now(), access_token_sealed = ${accessToken},
+      refresh_token_sealed = coalesce(${refreshToken}, refresh_token_sealed), token_expires_at = ${expiresAt},
+      scopes = ${scopes as string[]}::text[]
+    where user_id = ${userId} and provider = ${provider}`
 }
 
-/** From now on the identity's tokens are for the chat too. */
-export const connectChat = async (sql: Sql, userId: string, provider: Provider): Promise<void> => {
-  await sql`
-    update user_oauth_accounts set chat_connected_at = now() where user_id = ${userId} and provider = ${provider}`
-}
+/**
+ * Unlinks identities and answers their providers. The tokens of their chats are queued for revocation in the same statement.
+ * @param which a condition on `user_oauth_accounts a`.
+ */
+export const deleteOAuthAccounts = async (sql: Sql, which: ReturnType<Sql>): Promise<Provider[]> =>
+  (
+    await sql<{ provider: Provider }[]>`
+      with unlinked as (delete from user_oauth_accounts a where ${which} returning *), queued as (
+        insert into provider_token_revocations (provider, provider_user_id, user_id, field, token_sealed)
+        select provider, provider_user_id, user_id, field, token_sealed from unlinked cross join lateral
+          (values ('access_token', access_token_sealed), ('refresh_token', refresh_token_sealed)) tokens (field, token_sealed)
+        where token_sealed is not null
+      )
+      select provider from unlinked`
+  ).map((row) => row.provider)
 
-/** False when the account has no identity of that provider. */
-export const deleteOAuthAccount = async (sql: Sql, userId: string, provider: Provider): Promise<boolean> =>
-  (await sql`delete from user_oauth_accounts where user_id = ${userId} and provider = ${provider}`).count === 1
+/** Unlinks the account's identity of this provider, if there is one. */
+export const deleteOAuthAccount = async (sql: Sql, userId: string, provider: Provider): Promise<void> => {
+  await deleteOAuthAccounts(sql, sql`a.user_id = ${userId} and a.provider = ${provider}`)
+}
 
 export type SignInMethod = 'password' | Provider
 

@@ -1,13 +1,13 @@
 /** Accounts as their owners and operators see them. */
 import { first, type Sql } from './connection.ts'
 import type { Provider } from './oauth-accounts.ts'
+import type { StoredStreamToken } from './sealed-tokens.ts'
 
-export interface ProfileRow {
+export interface ProfileRow extends StoredStreamToken {
   id: string
   /** Null for an account of a provider that vouches for no address. */
   email: string | null
   email_verified: boolean
-  stream_token: string
   plan_tier: 'free' | 'paid'
   disabled: boolean
   linked_providers: Provider[]
@@ -15,7 +15,7 @@ export interface ProfileRow {
 }
 
 const profileColumns = (sql: Sql) => sql`
-  id, email, email_verified_at is not null as email_verified, stream_token,
+  id, email, email_verified_at is not null as email_verified, stream_token, stream_token_sealed,
   plan_tier, disabled_at is not null as disabled, created_at,
   array(select provider from user_oauth_accounts linked where linked.user_id = users.id) as linked_providers`
 

@@ -30,13 +30,16 @@ export const dueChats = async (sql: Sql, providers: readonly Provider[], most: n
 export interface ChatTokens extends DueChat {
   readonly userId: string
   readonly refreshTokenSealed: string | null
+  /** As text, since a date would lose its microseconds. */
+  readonly chatConnectedAt: string
 }
 
 /** Locks a due chat until the transaction ends. Nothing when another has it, or it is no longer due. */
 export const lockDueChat = async (sql: Sql, id: string): Promise<ChatTokens | undefined> =>
   first(
     await sql<ChatTokens[]>`
-      select id, provider, user_id as "userId", refresh_token_sealed as "refreshTokenSealed" from user_oauth_accounts
+      select id, provider, user_id as "userId", refresh_token_sealed as "refreshTokenSealed",
+        chat_connected_at::text as "chatConnectedAt" from user_oauth_accounts
       where id = ${id} and ${isDue(sql)} for update skip locked`,
   )
 
@@ -46,16 +49,19 @@ export interface RenewedTokens {
   readonly expiresAt: Date | null
 }
 
-/** Puts renewed tokens in the place of those that were used. Safe to repeat; newer ones of a sign-in are left alone. */
+/**
+ * Puts renewed tokens in the place of those that were used. Safe to repeat. A chat that was connected again meanwhile has newer
+ * ones, which are left alone; tokens that were only sealed again meanwhile are the used ones all the same.
+ */
 export const replaceTokens = async (
   sql: Sql,
-  { id, refreshTokenSealed: used }: ChatTokens,
+  { id, chatConnectedAt }: ChatTokens,
   renewed: RenewedTokens,
 ): Promise<void> => {
   await sql`
     update user_oauth_accounts set access_token_sealed = ${renewed.accessTokenSealed},
       refresh_token_sealed = ${renewed.refreshTokenSealed}, token_expires_at = ${renewed.expiresAt}, tokens_checked_at = now()
-    where id = ${id} and refresh_token_sealed = ${used}`
+    where id = ${id} and chat_connected_at::text = ${chatConnectedAt}`
 }
 
 /** The chat is no longer connected, and its tokens are gone. The identity still signs in. */

@@ -130,7 +130,11 @@ async function make(tx: Sql, row: LockedRow, request: MoveRequest): Promise<Move
           grace_ends_at = case when ${move.to} = 'grace' then now() + make_interval(secs => ${lastsSeconds ?? 0}) end,
           stopped_at = case when ${move.to} = 'stopped' then now() end,
           pair_token = case when ${move.to} <> 'stopped' then pair_token end,
+          pair_token_sealed = case when ${move.to} <> 'stopped' then pair_token_sealed end,
+          pair_token_hash = case when ${move.to} <> 'stopped' then pair_token_hash end,
           relay_ws_token = case when ${move.to} <> 'stopped' then relay_ws_token end,
+          relay_ws_token_sealed = case when ${move.to} <> 'stopped' then relay_ws_token_sealed end,
+          relay_ws_token_hash = case when ${move.to} <> 'stopped' then relay_ws_token_hash end,
           -- The state reflects this command, and a stopped session has none left to be delivered.
           command_delivered_seq = case when ${move.to} = 'stopped' then command_seq
             else greatest(command_delivered_seq, ${request.commandSeq}) end,

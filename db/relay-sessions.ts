@@ -1,5 +1,6 @@
 /** Relay sessions: reading them, and taking commands into their inbox. Moves are in `relay-moves.ts`. */
 import { first, type Sql } from './connection.ts'
+import type { StoredSessionTokens, StoredStreamToken } from './sealed-tokens.ts'
 
 export type RelayState = 'provisioning' | 'active' | 'grace' | 'stopped'
 export type RelayReason =
@@ -15,8 +16,7 @@ export type RelayReason =
 export type RelayCommand = 'run' | 'stop' | 'stop_now' | 'disconnect'
 export type RelayActor = 'user' | 'operator' | 'relay' | 'timer' | 'system'
 
-export interface RelaySessionRow {
-  id: string
+export interface RelaySessionRow extends StoredSessionTokens {
   user_id: string
   connection_id: string
   region: string
@@ -33,8 +33,6 @@ export interface RelaySessionRow {
   publish_port: number | null
   play_port: number | null
   stats_port: number | null
-  pair_token: string | null
-  relay_ws_token: string | null
   created_at: Date
   active_at: Date | null
   grace_started_at: Date | null
@@ -45,7 +43,8 @@ export interface RelaySessionRow {
 /** The columns of {@link RelaySessionRow}. */
 export const relaySessionColumns = (sql: Sql) => sql`
   id, user_id, connection_id, region, state, reason, version, command, command_seq, command_actor, command_delivered_seq,
-  instance_id, relay_host, srtla_port, publish_port, play_port, stats_port, pair_token, relay_ws_token,
+  instance_id, relay_host, srtla_port, publish_port, play_port, stats_port,
+  pair_token, pair_token_sealed, relay_ws_token, relay_ws_token_sealed,
   created_at, active_at, grace_started_at, grace_ends_at, stopped_at`
 
 export const relaySessionById = async (sql: Sql, id: string): Promise<RelaySessionRow | undefined> =>
@@ -63,8 +62,14 @@ export const liveAmong = async (sql: Sql, ids: readonly string[]): Promise<Relay
     select ${relaySessionColumns(sql)} from relay_sessions where id = any(${ids}::uuid[]) and state <> 'stopped'`
 
 export interface LiveRelaysAnswer {
-  streamToken: string
+  streamToken: StoredStreamToken
   sessions: RelaySessionRow[]
+}
+
+/** Of an account that is gone. */
+export const noLiveRelays: LiveRelaysAnswer = {
+  streamToken: { stream_token: null, stream_token_sealed: null },
+  sessions: [],
 }
 
 /**
@@ -72,19 +77,20 @@ export interface LiveRelaysAnswer {
  * last: their connections may have others already. One round trip for all.
  */
 export async function liveRelaysOf(sql: Sql, userIds: readonly string[]): Promise<LiveRelaysAnswer[]> {
-  const rows = await sql<(RelaySessionRow & { owner_id: string; stream_token: string })[]>`
-    select u.id as owner_id, u.stream_token, s.*
+  const rows = await sql<(RelaySessionRow & StoredStreamToken & { owner_id: string })[]>`
+    select u.id as owner_id, u.stream_token, u.stream_token_sealed, s.*
     from users u left join lateral (
       select ${relaySessionColumns(sql)} from relay_sessions where user_id = u.id and state <> 'stopped'
     ) s on true
     where u.id = any(${[...new Set(userIds)]}::uuid[]) order by s.command = 'disconnect', s.created_at, s.id`
   const answers = new Map<string, LiveRelaysAnswer>()
   for (const row of rows) {
-    const answer = answers.get(row.owner_id) ?? { streamToken: row.stream_token, sessions: [] }
+    const { stream_token, stream_token_sealed } = row
+    const answer = answers.get(row.owner_id) ?? { streamToken: { stream_token, stream_token_sealed }, sessions: [] }
     if (row.id !== null) answer.sessions.push(row)
     answers.set(row.owner_id, answer)
   }
-  return userIds.map((userId) => answers.get(userId) ?? { streamToken: '', sessions: [] })
+  return userIds.map((userId) => answers.get(userId) ?? noLiveRelays)
 }
 
 /** A user's session by its id, or the newest one of a connection; stopped ones too. */

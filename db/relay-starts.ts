@@ -3,6 +3,7 @@
  * each sees what the one before it left. It reserves the session; the actor does the rest.
  */
 import type { Config } from '../platform/config.ts'
+import { aliveAuthSessions } from './auth-sessions.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, entitlementOf } from './entitlements.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
@@ -13,9 +14,12 @@ import {
   relaySessionById,
   relaySessionColumns,
 } from './relay-sessions.ts'
+import type { SealedToken } from './sealed-tokens.ts'
 
 export interface StartRequest {
   readonly userId: string
+  /** The sign-in that asks. */
+  readonly authSessionId: string
   /** A UUID; remembered for an hour with the hash of what it was used for. */
   readonly idempotencyKey: string
   readonly requestHash: Buffer
@@ -26,8 +30,10 @@ export interface StartRequest {
   readonly rateLimitKey: string
   readonly rateLimit: number
   readonly timeBank: Config['timeBank']
-  readonly pairToken: string
-  readonly relayWsToken: string
+  /** Of the session that is reserved if none exists: its tokens are sealed for it. */
+  readonly sessionId: string
+  readonly pairToken: SealedToken
+  readonly relayWsToken: SealedToken
 }
 
 export type StartOutcome =
@@ -38,6 +44,8 @@ export type StartOutcome =
       readonly window?: RateLimitWindow
     }
   | { readonly type: 'key_reused' }
+  /** The sign-in ended after the request was let in. */
+  | { readonly type: 'signed_out' }
   | { readonly type: 'rate_limited'; readonly window: RateLimitWindow }
   | { readonly type: 'denied'; readonly entitlement: Entitlement; readonly window: RateLimitWindow }
   | { readonly type: 'limit_reached' | 'region_full'; readonly window: RateLimitWindow }
@@ -46,6 +54,8 @@ export type StartOutcome =
 export const startRelay = (sql: Database, request: StartRequest): Promise<StartOutcome> =>
   sql.begin(async (tx): Promise<StartOutcome> => {
     await tx`select from users where id = ${request.userId} for no key update`
+    const [isSignedIn] = await aliveAuthSessions(tx, [request])
+    if (!isSignedIn) return { type: 'signed_out' }
     const replay = await replayed(tx, request)
     if (replay) return replay
     const window = await countRequest(tx, request.rateLimitKey)
@@ -141,8 +151,10 @@ async function makeRoom(tx: Sql, live: readonly LiveSession[], most: number): Pr
 async function reserve(tx: Sql, request: StartRequest): Promise<RelaySessionRow> {
   const session = first(
     await tx<RelaySessionRow[]>`
-      insert into relay_sessions (user_id, connection_id, region, command_actor, pair_token, relay_ws_token, deliver_at)
-      values (${request.userId}, ${request.connectionId}, ${request.region}, 'user', ${request.pairToken}, ${request.relayWsToken},
+      insert into relay_sessions (id, user_id, connection_id, region, command_actor,
+        pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, deliver_at)
+      values (${request.sessionId}, ${request.userId}, ${request.connectionId}, ${request.region}, 'user',
+        ${request.pairToken.sealed}, ${request.pairToken.hash}, ${request.relayWsToken.sealed}, ${request.relayWsToken.hash},
         now() + make_interval(secs => ${deliverAfterSeconds}))
       returning ${relaySessionColumns(tx)}`,
   )

@@ -176,21 +176,17 @@ create index mail_tokens_expiry on mail_tokens (expires_at);
 create index mail_tokens_user on mail_tokens (user_id, purpose);
 
 create table merge_requests (
-  id                   uuid        not null default gen_random_uuid(),
-  user_id              uuid        not null,
-  email                text        not null,
-  provider             text        not null,
-  provider_user_id     text        not null,
-  access_token_sealed  text,
-  refresh_token_sealed text,
-  token_expires_at     timestamptz,
-  scopes               text[]      not null default '{}'[],
-  merge_token_hash     bytea       not null,
-  proved_by            text,
-  failed_tries         integer     not null default 0,
-  created_at           timestamptz not null default now(),
-  expires_at           timestamptz not null,
-  confirmed_at         timestamptz,
+  id               uuid        not null default gen_random_uuid(),
+  user_id          uuid        not null,
+  email            text        not null,
+  provider         text        not null,
+  provider_user_id text        not null,
+  merge_token_hash bytea       not null,
+  proved_by        text,
+  failed_tries     integer     not null default 0,
+  created_at       timestamptz not null default now(),
+  expires_at       timestamptz not null,
+  confirmed_at     timestamptz,
   constraint merge_requests_pkey primary key (id),
   constraint merge_requests_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint merge_requests_merge_token_hash_check check (length(merge_token_hash) = 32),
@@ -247,6 +243,24 @@ create table presence (
   constraint presence_pkey primary key (role),
   constraint presence_role_check check (role = any (array['api', 'worker']))
 );
+
+create table provider_token_revocations (
+  id               uuid        not null default gen_random_uuid(),
+  provider         text        not null,
+  provider_user_id text        not null,
+  user_id          uuid        not null,
+  field            text        not null,
+  token_sealed     text        not null,
+  tries            integer     not null default 0,
+  next_try_at      timestamptz not null default now(),
+  created_at       timestamptz not null default now(),
+  constraint provider_token_revocations_pkey primary key (id),
+  constraint provider_token_revocations_field_check check (field = any (array['access_token', 'refresh_token'])),
+  constraint provider_token_revocations_provider_check check (provider = any (array['twitch', 'google', 'discord']))
+);
+
+create index provider_token_revocations_due on provider_token_revocations (next_try_at);
+create index provider_token_revocations_identity on provider_token_revocations (provider, provider_user_id);
 
 create table rate_limit_windows (
   key       text        not null,
@@ -314,6 +328,10 @@ create table relay_sessions (
   grace_started_at       timestamptz,
   grace_ends_at          timestamptz,
   stopped_at             timestamptz,
+  pair_token_sealed      text,
+  pair_token_hash        bytea,
+  relay_ws_token_sealed  text,
+  relay_ws_token_hash    bytea,
   deliver_at             timestamptz not null default now(),
   delivery_attempts      integer     not null default 0,
   signal_at              timestamptz,
@@ -325,15 +343,21 @@ create table relay_sessions (
   constraint relay_sessions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
   constraint relay_sessions_check1 check ((state = 'grace') = (grace_ends_at is not null)),
-  constraint relay_sessions_check2 check (state <> 'stopped' or pair_token is null and relay_ws_token is null),
   constraint relay_sessions_command_check check (command = any (array['run', 'stop', 'stop_now', 'disconnect'])),
   constraint relay_sessions_connection_id_check check (connection_id ~ '^[A-Za-z0-9._-]{1,64}$'),
-  constraint relay_sessions_state_check check (state = any (array['provisioning', 'active', 'grace', 'stopped']))
+  constraint relay_sessions_pair_token_hash_check check (length(pair_token_hash) = 32),
+  constraint relay_sessions_pair_token_stored_once check ((pair_token is null or pair_token_sealed is null) and (pair_token_sealed is null) = (pair_token_hash is null)),
+  constraint relay_sessions_relay_ws_token_hash_check check (length(relay_ws_token_hash) = 32),
+  constraint relay_sessions_relay_ws_token_stored_once check ((relay_ws_token is null or relay_ws_token_sealed is null) and (relay_ws_token_sealed is null) = (relay_ws_token_hash is null)),
+  constraint relay_sessions_state_check check (state = any (array['provisioning', 'active', 'grace', 'stopped'])),
+  constraint relay_sessions_stopped_without_tokens check (state <> 'stopped' or pair_token is null and pair_token_sealed is null and relay_ws_token is null and relay_ws_token_sealed is null)
 ) with (fillfactor = 80);
 
 create index relay_sessions_live on relay_sessions (region, state) where state <> 'stopped';
 create index relay_sessions_newest on relay_sessions (created_at desc, id desc);
 create unique index relay_sessions_one_live on relay_sessions (user_id, connection_id) where state <> 'stopped' and command <> 'disconnect';
+create unique index relay_sessions_pair_token_hash on relay_sessions (pair_token_hash) where pair_token_hash is not null;
+create unique index relay_sessions_relay_ws_token_hash on relay_sessions (relay_ws_token_hash) where relay_ws_token_hash is not null;
 create index relay_sessions_undelivered on relay_sessions (deliver_at) where command_delivered_seq < command_seq and state <> 'stopped';
 create index relay_sessions_user on relay_sessions (user_id, created_at desc);
 create index relay_sessions_user_live on relay_sessions (user_id) where state <> 'stopped';
@@ -440,12 +464,14 @@ create table user_oauth_accounts (
   chat_connected_at    timestamptz,
   tokens_checked_at    timestamptz not null default now(),
   linked_at            timestamptz not null default now(),
+  vouched_email        text,
   constraint user_oauth_accounts_pkey primary key (id),
   constraint user_oauth_accounts_provider_provider_user_id_key unique (provider, provider_user_id),
   constraint user_oauth_accounts_user_id_provider_key unique (user_id, provider),
   constraint user_oauth_accounts_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint user_oauth_accounts_provider_check check (provider = any (array['twitch', 'google', 'discord'])),
-  constraint user_oauth_accounts_provider_user_id_check check (length(provider_user_id) >= 1 and length(provider_user_id) <= 255)
+  constraint user_oauth_accounts_provider_user_id_check check (length(provider_user_id) >= 1 and length(provider_user_id) <= 255),
+  constraint user_oauth_accounts_tokens_for_chat check (chat_connected_at is not null or access_token_sealed is null and refresh_token_sealed is null)
 );
 
 create index user_oauth_accounts_chat on user_oauth_accounts (tokens_checked_at) where chat_connected_at is not null;
@@ -455,7 +481,7 @@ create table users (
   email                 text,
   email_verified_at     timestamptz,
   password_hash         text,
-  stream_token          text        not null,
+  stream_token          text,
   plan_tier             text        not null default 'free',
   plan_status           text        not null default 'none',
   addons                integer     not null default 0,
@@ -469,6 +495,9 @@ create table users (
   period_end            timestamptz,
   surplus_ends_at       timestamptz,
   entitlement_due_at    timestamptz,
+  owner_proved_at       timestamptz,
+  stream_token_sealed   text,
+  stream_token_hash     bytea,
   addons_without_plan   integer     not null default 0,
   billed_plans          integer     not null default 0,
   constraint users_pkey primary key (id),
@@ -478,13 +507,16 @@ create table users (
   constraint users_period_check check (period_end > period_start),
   constraint users_plan_status_check check (plan_status = any (array['none', 'active', 'past_due', 'cancelled'])),
   constraint users_plan_tier_check check (plan_tier = any (array['free', 'paid'])),
-  constraint users_stream_token_check check (stream_token ~ '^[A-Za-z0-9]{8}$')
+  constraint users_stream_token_check check (stream_token ~ '^[A-Za-z0-9]{8}$'),
+  constraint users_stream_token_hash_check check (length(stream_token_hash) = 32),
+  constraint users_stream_token_stored_once check ((stream_token is null) <> (stream_token_sealed is null) and (stream_token_sealed is null) = (stream_token_hash is null))
 );
 
 create index users_addons_without_plan on users (id) include (addons_without_plan) where addons_without_plan > 0;
 create unique index users_email on users (lower(email));
 create index users_entitlement_due on users (entitlement_due_at) where entitlement_due_at is not null;
 create index users_plan on users (plan_tier, plan_status);
+create unique index users_stream_token_hash on users (stream_token_hash) where stream_token_hash is not null;
 create index users_two_plans on users (id) where billed_plans > 1;
 
 create table workers (

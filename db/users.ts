@@ -1,5 +1,8 @@
 /** Accounts: who may sign in. */
+import { randomUUID } from 'node:crypto'
+import type { Sealing } from '../platform/sealing.ts'
 import { first, type Sql } from './connection.ts'
+import { type StoredStreamToken, sealStreamToken, streamTokenHashes } from './sealed-tokens.ts'
 
 export interface Credentials {
   readonly userId: string
@@ -30,29 +33,47 @@ export const lockCredentials = async (sql: Sql, userId: string): Promise<Credent
 /** Adds an account and answers its id, or nothing when its address or its stream token is taken. */
 export const insertUser = async (
   sql: Sql,
-  user: { email: string; passwordHash: string; streamToken: string },
-): Promise<string | undefined> =>
-  first(
+  sealing: Sealing,
+  { email, passwordHash, streamToken }: { email: string; passwordHash: string; streamToken: string },
+): Promise<string | undefined> => {
+  const { id, token, isTaken } = newAccount(sql, sealing, streamToken)
+  return first(
     await sql<{ id: string }[]>`
-      insert into users (email, password_hash, stream_token)
-      values (${user.email}, ${user.passwordHash}, ${user.streamToken})
+      insert into users (id, email, password_hash, stream_token_sealed, stream_token_hash)
+      select ${id}, ${email}, ${passwordHash}, ${token.sealed}, ${token.hash} where not ${isTaken}
       on conflict do nothing returning id`,
   )?.id
+}
 
 /**
  * Adds an account that signs in through a provider and answers its id, or nothing when its address or stream token is taken.
- * @param email one that the provider vouches for, so it counts as verified; null when it vouches for none.
+ * @param email one that the provider vouches for, so it counts as verified and as its owner's; null when it vouches for none.
  */
 export const insertUserOfProvider = async (
   sql: Sql,
+  sealing: Sealing,
   { email, streamToken }: { email: string | null; streamToken: string },
-): Promise<string | undefined> =>
-  first(
+): Promise<string | undefined> => {
+  const { id, token, isTaken } = newAccount(sql, sealing, streamToken)
+  return first(
     await sql<{ id: string }[]>`
-      insert into users (email, email_verified_at, stream_token)
-      values (${email}, case when ${email}::text is not null then now() end, ${streamToken})
+      insert into users (id, email, email_verified_at, owner_proved_at, stream_token_sealed, stream_token_hash)
+      select ${id}, ${email}, vouched_at, vouched_at, ${token.sealed}, ${token.hash}
+      from (select case when ${email}::text is not null then now() end as vouched_at) vouched where not ${isTaken}
       on conflict do nothing returning id`,
   )?.id
+}
+
+/** An id, so that the token can be sealed for it, and whether another account has the token: by any key, or in plain text. */
+function newAccount(sql: Sql, sealing: Sealing, streamToken: string) {
+  const id = randomUUID()
+  // As hexadecimal text: the driver takes an array of buffers for a single one.
+  const hashes = streamTokenHashes(sealing, streamToken).map((hash) => hash.toString('hex'))
+  const isTaken = sql`exists (
+    select from users
+    where stream_token_hash in (select decode(hash, 'hex') from unnest(${hashes}::text[]) hash) or stream_token = ${streamToken})`
+  return { id, token: sealStreamToken(sealing, id, streamToken), isTaken }
+}
 
 /** The account's address is this one, in any case, and is verified. */
 export const hasVerifiedEmail = async (sql: Sql, userId: string, email: string): Promise<boolean> =>
@@ -73,11 +94,13 @@ export const dropPassword = async (sql: Sql, userId: string): Promise<void> => {
   await sql`update users set password_hash = null where id = ${userId}`
 }
 
-/** The account's stream token, for the relay that is to let its streams in. Throws for an unknown account. */
-export async function streamTokenOf(sql: Sql, userId: string): Promise<string> {
-  const row = first(await sql<{ stream_token: string }[]>`select stream_token from users where id = ${userId}`)
+/** The account's stream token as it is stored. Throws for an unknown account. */
+export async function storedStreamToken(sql: Sql, userId: string): Promise<StoredStreamToken> {
+  const row = first(
+    await sql<StoredStreamToken[]>`select stream_token, stream_token_sealed from users where id = ${userId}`,
+  )
   if (!row) throw new Error('the account is gone')
-  return row.stream_token
+  return row
 }
 
 /**

@@ -1,8 +1,17 @@
 /**
  * Text that only we can read, AES-256-GCM. What is sealed is bound to its place (whose it is, which field): moved into
  * another row it does not open. The key's id stands in front, so that several keys open while one is being replaced.
+ * A keyed hash beside it finds a row by the text without opening any: without a key no guess can be tested against it.
  */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
 import type { EncryptionKey } from './config-values.ts'
 
 const algorithm = 'aes-256-gcm'
@@ -16,22 +25,36 @@ export interface Opened {
 }
 
 export interface Sealing {
+  /** Of the key that seals. It stands behind the first dot of what that key sealed. */
+  readonly keyId: string
   /** @param place whose text and which field this is: user, provider, field. */
   seal(text: string, place: readonly string[]): string
   /** Throws when it was not sealed by one of our keys, for this very place. */
   open(sealed: string, place: readonly string[]): Opened
+  /** The hash to store beside the sealed text, by the key that seals. @param field keeps equal texts of different fields apart. */
+  hash(text: string, field: string): Buffer
+  /** The hashes that a row may have which was stored by any of our keys: the one of `hash` first. */
+  hashes(text: string, field: string): readonly Buffer[]
+}
+
+/** Both parsed once, not for each token: they are used several times in a request. */
+interface Keys {
+  readonly sealing: KeyObject
+  readonly hashing: KeyObject
 }
 
 /** @param keys at least one; the first seals, all of them open. */
 export function createSealing(keys: readonly EncryptionKey[]): Sealing {
   const [current] = keys
   if (!current) throw new Error('there is no key to seal with')
-  const bytesOf = new Map(keys.map(({ id, key }) => [id, Buffer.from(key, 'base64')] as const))
+  const keysById = new Map(keys.map(({ id, key }) => [id, keysFrom(Buffer.from(key, 'base64'))] as const))
+  const currentKeys = keysById.get(current.id) as Keys
 
   return {
+    keyId: current.id,
     seal: (text, place) => {
       const nonce = randomBytes(nonceBytes)
-      const cipher = createCipheriv(algorithm, bytesOf.get(current.id) as Buffer, nonce)
+      const cipher = createCipheriv(algorithm, currentKeys.sealing, nonce)
       cipher.setAAD(boundTo(current.id, place))
       const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
       return ['v1', current.id, ...[nonce, sealed, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join(
@@ -41,10 +64,10 @@ export function createSealing(keys: readonly EncryptionKey[]): Sealing {
     open: (sealed, place) => {
       const [version, id = '', ...parts] = sealed.split('.')
       const [nonce, text, tag] = parts.map((part) => Buffer.from(part, 'base64url'))
-      const key = bytesOf.get(id)
+      const opening = keysById.get(id)
       if (version !== 'v1' || !nonce || !text || tag?.length !== tagBytes) throw new Error('this is not sealed text')
-      if (!key) throw new Error(`sealed with the key ${id}, which OAUTH_ENCRYPTION_KEY does not have`)
-      const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes })
+      if (!opening) throw new Error(`sealed with the key ${id}, which OAUTH_ENCRYPTION_KEY does not have`)
+      const decipher = createDecipheriv(algorithm, opening.sealing, nonce, { authTagLength: tagBytes })
       decipher.setAAD(boundTo(id, place))
       decipher.setAuthTag(tag)
       return {
@@ -52,8 +75,21 @@ export function createSealing(keys: readonly EncryptionKey[]): Sealing {
         isStale: id !== current.id,
       }
     },
+    hash: (text, field) => keyedHash(currentKeys.hashing, text, field),
+    hashes: (text, field) => [...keysById.values()].map(({ hashing }) => keyedHash(hashing, text, field)),
   }
 }
+
+/** Two uses of one key are two keys (RFC 5869): what is learnt of one says nothing of the other. */
+const keysFrom = (bytes: Buffer): Keys => ({
+  sealing: createSecretKey(bytes),
+  hashing: createSecretKey(Buffer.from(hkdfSync('sha256', bytes, '', 'relay-control-plane lookup hash v1', 32))),
+})
+
+const keyedHash = (key: KeyObject, text: string, field: string): Buffer =>
+  createHmac('sha256', key)
+    .update(JSON.stringify([field, text]))
+    .digest()
 
 /** Unambiguous whatever the parts hold. */
 const boundTo = (keyId: string, place: readonly string[]): Buffer => Buffer.from(JSON.stringify([keyId, ...place]))

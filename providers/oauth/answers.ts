@@ -1,4 +1,5 @@
 /** What providers answer, as we take it: who somebody is, and what they grant. */
+import { parseEmailAddress } from '../../platform/email-address.ts'
 import { type OAuthIdentity, OAuthProviderTrouble, type OAuthTokens } from './provider.ts'
 
 interface Claimed {
@@ -16,11 +17,11 @@ export function identityOf(says: string, { id, email, emailVerified }: Claimed):
   return { providerUserId: id, verifiedEmail: isVerified ? addressOf(email) : null }
 }
 
-/** The same rule as for addresses that people sign up with (`api/accounts.ts`): both have to compare as equal. */
+/** By the same rule as addresses that people sign up with: both are compared. */
 function addressOf(claimed: unknown): string | null {
   if (typeof claimed !== 'string') return null
-  const email = claimed.trim().normalize('NFC')
-  return email.length <= 254 && /^[^\s@\p{C}İ]{1,64}@[^\s@\p{C}İ]+\.[^\s@\p{C}İ]+$/u.test(email) ? email : null
+  const parsed = parseEmailAddress(claimed)
+  return 'address' in parsed ? parsed.address : null
 }
 
 interface TokenAnswer {

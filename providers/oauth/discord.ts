@@ -5,15 +5,18 @@ import {
   buildAuthorizationUrl,
   ClientSecretPost,
   Configuration,
+  calculatePKCECodeChallenge,
   customFetch,
   fetchProtectedResource,
   refreshTokenGrant,
+  tokenRevocation,
 } from 'openid-client'
 import type { OAuthClientConfig } from '../../platform/config.ts'
 import { identityOf, tokensOf } from './answers.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
+import { callbackUrl } from './callback-url.ts'
 import { chatScopes } from './chat-scopes.ts'
-import { inOurWords } from './failures.ts'
+import { inOurWords, revoking } from './failures.ts'
 import { type OAuthIdentity, type OAuthProvider, OAuthProviderTrouble } from './provider.ts'
 
 const name = 'discord'
@@ -26,17 +29,24 @@ export function createDiscord(client: OAuthClientConfig): OAuthProvider {
 
   return {
     name,
-    authorizationUrl: async ({ redirectUri, state, scopes: wanted }) =>
-      buildAuthorizationUrl(at, { redirect_uri: redirectUri, state, scope: scopes[wanted].join(' ') }),
-    exchange: (round, { code }) =>
+    authorizationUrl: async ({ redirectUri, state, verifier, scopes: wanted }) =>
+      buildAuthorizationUrl(at, {
+        redirect_uri: redirectUri,
+        state,
+        scope: scopes[wanted].join(' '),
+        code_challenge: await calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      }),
+    exchange: (round, callback) =>
       inOurWords(name, async () => {
-        const cameBackTo = new URL(round.redirectUri)
-        cameBackTo.searchParams.set('code', code)
-        const tokens = tokensOf(await authorizationCodeGrant(at, cameBackTo), { scopes: scopes[round.scopes] })
+        const url = callbackUrl(name, round, callback, { issuer: issuerUrl, isAlwaysNamed: false })
+        const answer = await authorizationCodeGrant(at, url, { pkceCodeVerifier: round.verifier })
+        const tokens = tokensOf(answer, { scopes: scopes[round.scopes] })
         return { identity: await whoHolds(at, issuerUrl, tokens.accessToken), tokens }
       }),
     refresh: (refreshToken) =>
       inOurWords(name, async () => tokensOf(await refreshTokenGrant(at, refreshToken), { scopes: [], refreshToken })),
+    revoke: (token) => revoking(name, () => tokenRevocation(at, token)),
   }
 }
 
@@ -45,6 +55,7 @@ function configurationOf({ clientId, clientSecret, issuerUrl }: OAuthClientConfi
     issuer: issuerUrl,
     authorization_endpoint: `${issuerUrl}/oauth2/authorize`,
     token_endpoint: `${issuerUrl}/api/oauth2/token`,
+    revocation_endpoint: `${issuerUrl}/api/oauth2/token/revoke`,
   }
   const at = new Configuration(endpoints, clientId, undefined, ClientSecretPost(clientSecret))
   at[customFetch] = createBoundedFetch(name, issuerUrl)

@@ -17,6 +17,19 @@ export async function inOurWords<Answer>(says: string, ask: () => Promise<Answer
   }
 }
 
+/** The codes by which a revocation endpoint says that there is nothing to revoke, or that it can't revoke such a token (RFC 7009). */
+const nothingToRevoke = ['invalid_token', 'invalid_grant', 'unsupported_token_type']
+
+/** Runs a revocation. Throws {@link OAuthProviderTrouble}. */
+export const revoking = (says: string, revoke: () => Promise<void>): Promise<void> =>
+  inOurWords(says, async () => {
+    try {
+      await revoke()
+    } catch (error) {
+      if (!(error instanceof ResponseBodyError && nothingToRevoke.includes(error.error))) throw error
+    }
+  })
+
 function failureOf(says: string, error: unknown): OAuthDenied | OAuthProviderTrouble {
   for (const one of [error, error instanceof Error ? error.cause : undefined])
     if (one instanceof OAuthDenied || one instanceof OAuthProviderTrouble) return one

@@ -12,19 +12,15 @@ import {
   discovery,
   enableNonRepudiationChecks,
   refreshTokenGrant,
+  tokenRevocation,
 } from 'openid-client'
 import type { OAuthClientConfig } from '../../platform/config.ts'
 import { identityOf, tokensOf } from './answers.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
-import { inOurWords } from './failures.ts'
+import { callbackUrl } from './callback-url.ts'
+import { inOurWords, revoking } from './failures.ts'
 import { kept } from './kept.ts'
-import {
-  OAuthDenied,
-  type OAuthProvider,
-  type OAuthProviderName,
-  type OAuthRound,
-  type OAuthScopes,
-} from './provider.ts'
+import type { OAuthProvider, OAuthProviderName, OAuthRound, OAuthScopes } from './provider.ts'
 
 /** What one provider does in its own way. */
 export interface OpenIdTraits {
@@ -47,10 +43,10 @@ export function createOpenIdProvider(client: OAuthClientConfig, traits: OpenIdTr
     name,
     authorizationUrl: (round) =>
       inOurWords(name, async () => buildAuthorizationUrl(await configuration(), await parametersOf(traits, round))),
-    exchange: (round, { code, iss }) =>
+    exchange: (round, callback) =>
       inOurWords(name, async () => {
         const at = await configuration()
-        const answer = await authorizationCodeGrant(at, cameBackTo(round, code, issuerOf(name, at, iss)), {
+        const answer = await authorizationCodeGrant(at, callbackUrl(name, round, callback, issuerAt(at)), {
           expectedNonce: round.nonce,
           ...(traits.pkce ? { pkceCodeVerifier: round.verifier } : {}),
         })
@@ -65,6 +61,7 @@ export function createOpenIdProvider(client: OAuthClientConfig, traits: OpenIdTr
         const answer = await refreshTokenGrant(await configuration(), refreshToken)
         return tokensOf(answer, { scopes: [], refreshToken })
       }),
+    revoke: (token) => revoking(name, async () => tokenRevocation(await configuration(), token)),
   }
 }
 
@@ -92,20 +89,9 @@ async function parametersOf(traits: OpenIdTraits, round: OAuthRound): Promise<Re
   }
 }
 
-/** Who says to have answered, where the provider promises to say so (RFC 9207). */
-function issuerOf(name: string, at: Configuration, iss: string | undefined): string | undefined {
-  const { issuer, authorization_response_iss_parameter_supported: isPromised } = at.serverMetadata()
-  if (!isPromised) return undefined
-  if (iss !== issuer) throw new OAuthDenied(`${name} is not who answered`)
-  return iss
-}
-
-/** The address that the browser came back to. The state is left out: whoever keeps it has checked it. */
-function cameBackTo({ redirectUri }: OAuthRound, code: string, iss: string | undefined): URL {
-  const url = new URL(redirectUri)
-  url.searchParams.set('code', code)
-  if (iss !== undefined) url.searchParams.set('iss', iss)
-  return url
+function issuerAt(at: Configuration) {
+  const { issuer, authorization_response_iss_parameter_supported: isAlwaysNamed = false } = at.serverMetadata()
+  return { issuer, isAlwaysNamed }
 }
 
 /** @returns a fetch whose answers in JSON are put right. */

@@ -41,6 +41,11 @@ export interface OAuthProvider {
   ): Promise<{ readonly identity: OAuthIdentity; readonly tokens: OAuthTokens }>
   /** Tokens anew. Throws {@link OAuthDenied} when the person has withdrawn the grant, or {@link OAuthProviderTrouble}. */
   refresh(refreshToken: string): Promise<OAuthTokens>
+  /**
+   * Resolves once the provider takes the token no more, also when it did not before. May end the whole grant, with all tokens
+   * that it has issued. Throws {@link OAuthProviderTrouble}.
+   */
+  revoke(token: string): Promise<void>
 }
 
 /** The provider answered, and its answer is no: a code that is none, a grant that is over. */

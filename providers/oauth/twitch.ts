@@ -15,12 +15,12 @@ export const createTwitch = (client: OAuthClientConfig): OAuthProvider =>
     pkce: false,
     scopes: { identity: identityScopes, chat: [...identityScopes, ...chatScopes.twitch] },
     parameters: { identity: parameters, chat: parameters },
-    mend: (answer) => ({ ...answer, ...issuerIn(answer, client.issuerUrl), ...scopeIn(answer), ...errorIn(answer) }),
+    mend: (answer) => ({ ...answer, ...placesIn(answer, client.issuerUrl), ...scopeIn(answer), ...errorIn(answer) }),
   })
 
-/** Its discovery document may not say whose it is. */
-const issuerIn = (answer: Readonly<Record<string, unknown>>, issuer: string) =>
-  'authorization_endpoint' in answer && !('issuer' in answer) ? { issuer } : {}
+/** Its discovery document may not say whose it is, nor where tokens are revoked. */
+const placesIn = (answer: Readonly<Record<string, unknown>>, issuer: string) =>
+  'authorization_endpoint' in answer ? { issuer, revocation_endpoint: `${issuer}/revoke`, ...answer } : {}
 
 const scopeIn = ({ scope }: Readonly<Record<string, unknown>>) =>
   Array.isArray(scope) ? { scope: scope.filter((one) => typeof one === 'string').join(' ') } : {}
@@ -28,6 +28,7 @@ const scopeIn = ({ scope }: Readonly<Record<string, unknown>>) =>
 /** It says what is wrong in words: `{"status":400,"message":"Invalid refresh token"}`; our own mistakes are 400 or 403. */
 const errorIn = ({ status, message }: Readonly<Record<string, unknown>>) => {
   if (typeof status !== 'number' || typeof message !== 'string') return {}
+  if (/^invalid token$/i.test(message)) return { error: 'invalid_token' }
   const isNo = status === 401 || /invalid (authorization code|refresh token|grant)/i.test(message)
   return { error: isNo ? 'invalid_grant' : 'invalid_request' }
 }

@@ -95,10 +95,11 @@ test('the tokens of a chat are renewed a quarter of an hour before they end', as
   expect((await rowOf(later)).token_expires_at).toEqual(endsLater)
 })
 
-test('tokens that are not due are left alone, and so are those of identities without a chat', async () => {
+test('tokens that are not due are left alone, and so are identities without a chat', async () => {
   const fresh = await connectedChat('twitch', false)
-  const unconnected = await connectedChat('discord')
-  await api.sql`update user_oauth_accounts set chat_connected_at = null where user_id = ${unconnected.userId}`
+  const unconnected = { ...(await api.given.user()), provider: 'discord' as const }
+  await go('discord', somebody(), { intent: 'link', bearer: unconnected.bearer })
+  await makeDue(unconnected)
   const before = await Promise.all([rowOf(fresh), rowOf(unconnected)])
   await round()
   expect(await Promise.all([rowOf(fresh), rowOf(unconnected)])).toEqual(before)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import { type ErrorBody, highLimits, outcome, startApi } from '../support/api.ts'
+import { type ErrorBody, highLimits, outcome, startApi, streamTokenOf } from '../support/api.ts'
 import {
   eventually,
   type OneSession,
@@ -337,9 +337,10 @@ test('no operator is shown a secret', async () => {
   const id = session.session_id
   await transition(id, 'active')
   const [row] = await service.api.sql`
-    select u.stream_token, u.password_hash, s.pair_token, s.relay_ws_token, s.relay_host
-    from users u join relay_sessions s on s.user_id = u.id where s.id = ${id}`
-  const secrets = [...Object.values(row ?? {}), user.bearer, user.refreshToken, operatorPassword]
+    select u.password_hash, s.relay_host from users u join relay_sessions s on s.user_id = u.id where s.id = ${id}`
+  const tokens = [session.pair_token, session.relay_ws_token, await streamTokenOf(service.api, user.userId)]
+  const secrets = [...Object.values(row ?? {}), ...tokens, user.bearer, user.refreshToken, operatorPassword]
+  for (const secret of secrets) expect(secret).toMatch(/./)
   const answers = [
     await get(`/users?email=${user.email}`),
     await get(`/users/${user.userId}`),

@@ -88,6 +88,13 @@ describe('an account', () => {
     expect(body.users.map((one) => one.id)).toEqual([userId])
   })
 
+  test('is not found by an address that only looks like its own', async () => {
+    const { userId, email } = await service.user()
+    await service.api.sql`update users set email = ${`k${email}`} where id = ${userId}`
+    const { status, body } = await get<Users>(`/users?email=${encodeURIComponent(`\u212a${email}`)}`)
+    expect([status, body]).toEqual([200, { users: [], next_cursor: null }])
+  })
+
   test('is shown with its entitlement and its live sessions', async () => {
     const { user, session } = await started({ addons: 1 })
     const { status, body } = await get<UserDetail>(`/users/${user.userId}`)

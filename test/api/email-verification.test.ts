@@ -40,12 +40,13 @@ describe('verifying an address', () => {
   test('takes nothing from the account: its sign-ins, password, stream token and links stay', async () => {
     const user = await api.given.user()
     const token = await linkFor(user)
-    const before = await api.sql`select stream_token, password_hash from users where id = ${user.userId}`
+    const secrets = () => api.sql`select stream_token_sealed, password_hash from users where id = ${user.userId}`
+    const before = await secrets()
     await api.sql`
       insert into user_oauth_accounts (user_id, provider, provider_user_id) values (${user.userId}, 'twitch', ${user.userId})`
     expect((await verify(token)).status).toBe(204)
     expect((await api.get('/auth/sessions', { bearer: user.bearer })).status).toBe(200)
-    expect(await api.sql`select stream_token, password_hash from users where id = ${user.userId}`).toEqual(before)
+    expect(await secrets()).toEqual(before)
     expect(await api.sql`select from user_oauth_accounts where user_id = ${user.userId}`).toHaveLength(1)
   })
 

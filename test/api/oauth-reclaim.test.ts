@@ -50,13 +50,24 @@ test('the owner of an address takes over the account that a stranger opened with
   ])
 })
 
+test('a provider that vouches for the address at a later sign-in verifies it, so another identity of it asks for a proof', async () => {
+  const user = await api.given.user()
+  const person = somebody({ email: user.email, emailVerified: false })
+  await go('twitch', person, { intent: 'link', bearer: user.bearer })
+  expect(await userOf(api, user.bearer)).toMatchObject({ email_verified: false })
+  expect((await go('twitch', { ...person, emailVerified: true })).body.status).toBe('signed_in')
+  expect(await userOf(api, user.bearer)).toMatchObject({ email_verified: true })
+  const second = await go('twitch', somebody({ email: user.email }))
+  expect([second.status, second.body.status]).toEqual([200, 'merge_required'])
+})
+
 test('a sign-up that is just being written gives way as well', async () => {
   const person = somebody()
   const back = await leave('google', person)
   const signedIn = await api.sql
     .begin(async (tx) => {
       const signUp = { email: person.email ?? '', passwordHash: 'a hash', streamToken: 'Ab12Cd34' }
-      const userId = await insertUser(tx, signUp)
+      const userId = await insertUser(tx, api.services.sealing, signUp)
       const answer = comeBack('google', back)
       const waiting = () => api.sql`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`

@@ -1,7 +1,7 @@
 /** What of a provider's secrets can be found where it must not be. */
 import { createHash } from 'node:crypto'
-import { expect, test } from 'vitest'
-import type { OAuthProviderName } from '../../providers/oauth/provider.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import type { OAuthProvider, OAuthProviderName } from '../../providers/oauth/provider.ts'
 import { tokenPlace } from '../../providers/oauth/token-place.ts'
 import { beginMerge } from '../support/merges.ts'
 import { type Return, somebody, startOAuthApi, userOf } from '../support/oauth-rounds.ts'
@@ -59,23 +59,30 @@ test('neither rows nor the log nor a reply hold a token, a code, or a secret of 
   expect(places.rows + places.log).not.toContain(merge.merge_token)
 })
 
-test('a token opens for the account that it is linked to, and nowhere else', async () => {
-  const [one, other] = [await go('twitch', somebody()), await go('twitch', somebody())]
-  const [userId, otherId] = await Promise.all(
-    [one, other].map(async ({ body }) => (await userOf(api, body.cp_access_jwt)).id),
-  )
+/** A user whose chat at a provider is connected, by id. */
+async function connectChat(name: OAuthProviderName): Promise<string> {
+  const { userId, bearer } = await api.given.user()
+  expect((await go(name, somebody(), { intent: 'link', scopes: 'chat', bearer })).body.status).toBe('linked')
+  return userId
+}
+
+interface Kept {
+  readonly access: string | null
+  readonly refresh: string | null
+  readonly scopes: readonly string[]
+}
+
+const keptFor = async (userId: string): Promise<Kept[]> => api.sql<Kept[]>`
+  select access_token_sealed as access, refresh_token_sealed as refresh, scopes from user_oauth_accounts
+  where user_id = ${userId} order by provider`
+
+test('a token of a chat opens for the account that it is linked to, and nowhere else', async () => {
+  const [userId, otherId] = [await connectChat('twitch'), await connectChat('twitch')]
   await api.sql`
     update user_oauth_accounts set access_token_sealed =
-      (select access_token_sealed from user_oauth_accounts where user_id = ${userId ?? ''})
-    where user_id = ${otherId ?? ''}`
-  const [row, moved] = await Promise.all(
-    [userId, otherId].map(async (id) => {
-      const [found] = await api.sql<{ access: string; refresh: string }[]>`
-        select access_token_sealed as access, refresh_token_sealed as refresh from user_oauth_accounts
-        where user_id = ${id ?? ''}`
-      return found ?? { access: '', refresh: '' }
-    }),
-  )
+      (select access_token_sealed from user_oauth_accounts where user_id = ${userId})
+    where user_id = ${otherId}`
+  const [[row], [moved]] = [await keptFor(userId), await keptFor(otherId)]
   const { sealing } = api.services
   const place = (id = '', field: 'access_token' | 'refresh_token' = 'access_token') => tokenPlace(id, 'twitch', field)
   expect(tokensOf('twitch')).toContain(sealing.open(row?.access ?? '', place(userId)).text)
@@ -84,20 +91,39 @@ test('a token opens for the account that it is linked to, and nowhere else', asy
   expect(tokensOf('twitch')).toContain(sealing.open(row?.refresh ?? '', place(userId, 'refresh_token')).text)
 })
 
-test('the tokens of a merge are sealed anew for the account, and the request keeps none', async () => {
-  const { user, merge, confirm } = await beginMerge(oauth)
-  const request = async () => {
-    const [row] = await api.sql<{ sealed: string | null }[]>`
-      select access_token_sealed as sealed from merge_requests where id = ${merge.merge_request_id ?? ''}`
-    return row?.sealed ?? null
+test('no token is kept of a sign-in, of a link, or of a merge, since nothing needs it', async () => {
+  const none = { access: null, refresh: null, scopes: [] }
+  for (const name of names) {
+    const person = somebody()
+    await go(name, person)
+    const { id, bearer } = await go(name, person).then(async ({ body }) => ({
+      id: (await userOf(api, body.cp_access_jwt)).id,
+      bearer: body.cp_access_jwt,
+    }))
+    await go(name, person, { intent: 'link', bearer })
+    expect(await keptFor(id), name).toEqual([none])
   }
-  const { sealing } = api.services
-  const sealed = (await request()) ?? ''
-  expect(() => sealing.open(sealed, tokenPlace(user.userId, 'google', 'access_token'))).toThrow()
+  const { user, confirm } = await beginMerge(oauth)
+  const merging = await api.sql`select * from merge_requests where user_id = ${user.userId}`
+  expect(JSON.stringify(merging)).not.toMatch(/"v1\./)
   await confirm({ password: user.password })
-  const [linked] = await api.sql<{ sealed: string }[]>`
-    select access_token_sealed as sealed from user_oauth_accounts where user_id = ${user.userId}`
-  const opened = sealing.open(linked?.sealed ?? '', tokenPlace(user.userId, 'google', 'access_token'))
-  expect(opened.text).toBe(providers.google.tokensIssued.at(-1)?.accessToken)
-  expect(await request()).toBeNull()
+  expect(await keptFor(user.userId)).toEqual([none])
+})
+
+test('a chat whose scopes were not granted keeps no token either', async () => {
+  const { userId, bearer } = await api.given.user()
+  const back = await leave('discord', somebody(), { intent: 'link', scopes: 'chat', bearer })
+  const { oauthProviders } = api.services
+  const discord = oauthProviders.get('discord') as OAuthProvider
+  const exchange = discord.exchange.bind(discord)
+  // The person has unticked a box.
+  Object.assign(discord, {
+    exchange: async (...asked: Parameters<typeof exchange>) => {
+      const { identity, tokens } = await exchange(...asked)
+      return { identity, tokens: { ...tokens, scopes: ['identify', 'email'] } }
+    },
+  })
+  onTestFinished(() => void Object.assign(discord, { exchange }))
+  expect((await comeBack('discord', back)).body.status).toBe('linked')
+  expect(await keptFor(userId)).toEqual([{ access: null, refresh: null, scopes: [] }])
 })

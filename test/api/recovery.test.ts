@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type GivenUser, highLimits, outcome, startApi, type TokenSet } from '../support/api.ts'
+import { type GivenUser, highLimits, outcome, startApi, streamTokenOf, type TokenSet } from '../support/api.ts'
 import { mailsTo } from '../support/mails.ts'
 import { pluginLogins } from '../support/plugin-logins.ts'
 
@@ -228,27 +228,27 @@ describe('whoever got a foothold in the account before', () => {
   test('loses what was linked to an address that nobody had proved, and knows the stream token no more', async () => {
     const user = await api.given.user()
     await linkTwitch(user.userId)
-    const tokenOf = async () =>
-      (await api.sql`select stream_token, email_verified_at from users where id = ${user.userId}`)[0]
-    const before = await tokenOf()
+    const before = await streamTokenOf(api, user.userId)
     await reset(await linkFor(user))
     expect(await providersOf(user.userId)).toEqual([])
-    const after = await tokenOf()
-    expect([before?.email_verified_at, after?.email_verified_at]).toEqual([null, expect.any(Date)])
-    expect(after?.stream_token).not.toBe(before?.stream_token)
+    const [row] = await api.sql`select email_verified_at from users where id = ${user.userId}`
+    expect(row).toEqual({ email_verified_at: expect.any(Date) })
+    expect(await streamTokenOf(api, user.userId)).not.toBe(before)
   })
 
-  test('loses what was linked before the address was proved, and the owner keeps what came after and the stream token', async () => {
+  test('loses an identity whose provider does not vouch for the address; the owner keeps the others, and the stream token of an account that was theirs', async () => {
     const user = await api.given.user()
-    await linkTwitch(user.userId)
-    await api.sql`update user_oauth_accounts set linked_at = now() - interval '1 hour' where user_id = ${user.userId}`
-    const [before] = await api.sql`
-      update users set email_verified_at = now() - interval '1 minute' where id = ${user.userId} returning stream_token`
+    const before = await streamTokenOf(api, user.userId)
     await api.sql`
-      insert into user_oauth_accounts (user_id, provider, provider_user_id) values (${user.userId}, 'google', ${user.userId})`
+      update users set email_verified_at = now() - interval '1 minute', owner_proved_at = now() - interval '1 minute'
+      where id = ${user.userId}`
+    await linkTwitch(user.userId)
+    await api.sql`
+      insert into user_oauth_accounts (user_id, provider, provider_user_id, vouched_email)
+      values (${user.userId}, 'google', ${user.userId}, ${user.email}), (${user.userId}, 'discord', ${user.userId}, 'x@example.com')`
     await reset(await linkFor(user))
     expect(await providersOf(user.userId)).toEqual(['google'])
-    expect(await api.sql`select stream_token from users where id = ${user.userId}`).toEqual([before])
+    expect(await streamTokenOf(api, user.userId)).toBe(before)
   })
 
   test('loses round trips to providers and merges that are under way', async () => {

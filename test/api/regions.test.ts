@@ -76,7 +76,8 @@ test('whether relays can be had is told to anyone, and follows what is taken', a
   expect(body.regions.map((each) => each.available)).toEqual([false, false, false])
 
   await service.api.sql`
-    update relay_sessions set state = 'stopped', reason = 'stop_requested', stopped_at = now(), pair_token = null, relay_ws_token = null
+    update relay_sessions set state = 'stopped', reason = 'stop_requested', stopped_at = now(), pair_token_sealed = null,
+      pair_token_hash = null, relay_ws_token_sealed = null, relay_ws_token_hash = null
     where region = 'us'`
   expect((await capacity()).status).toBe('available')
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import { outcome } from '../support/api.ts'
+import { outcome, streamTokenOf } from '../support/api.ts'
 import { type RelayUser, startService, type TestService } from '../support/relays.ts'
 
 /** Nobody carries anything out here: sessions stay as they were accepted. */
@@ -53,7 +53,7 @@ describe('the dock’s view of a session', () => {
   test('is not what the owner’s plugin gets: that has all it needs to stream', async () => {
     const user = await still.user()
     await becomeActive((await user.start()).body.session.session_id)
-    const [row] = await still.api.sql`select stream_token from users where id = ${user.userId}`
+    const streamToken = await streamTokenOf(still.api, user.userId)
     expect((await user.active()).session).toMatchObject({
       state: 'active',
       instance_id: 'i-1',
@@ -62,9 +62,9 @@ describe('the dock’s view of a session', () => {
       pair_token: expect.any(String),
       relay_ws_token: expect.any(String),
       connect: {
-        srtla_url: `srtla://198.51.100.7:5000?streamid=publish/live/${row?.stream_token}`,
-        srt_url: `srt://198.51.100.7:4001?streamid=publish/live/${row?.stream_token}`,
-        player_url: `srt://198.51.100.7:4000?streamid=play/live/${row?.stream_token}`,
+        srtla_url: `srtla://198.51.100.7:5000?streamid=publish/live/${streamToken}`,
+        srt_url: `srt://198.51.100.7:4001?streamid=publish/live/${streamToken}`,
+        player_url: `srt://198.51.100.7:4000?streamid=play/live/${streamToken}`,
         stats_url: 'http://198.51.100.7:5080/stats',
       },
     })

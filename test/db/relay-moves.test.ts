@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Sql } from '../../db/connection.ts'
 import { type MoveOutcome, type MoveRequest, moveSession } from '../../db/relay-moves.ts'
@@ -37,8 +37,9 @@ const table = Object.entries(moves).flatMap(([from, ends]) =>
 
 async function insertSession(tx: Sql = sql): Promise<string> {
   const [row] = await tx<{ id: string }[]>`
-    insert into relay_sessions (user_id, connection_id, region, command_actor, pair_token, relay_ws_token)
-    values (${userId}, ${randomUUID()}, 'here', 'user', 'pair', 'ws') returning id`
+    insert into relay_sessions (user_id, connection_id, region, command_actor, pair_token_sealed, pair_token_hash,
+      relay_ws_token_sealed, relay_ws_token_hash)
+    values (${userId}, ${randomUUID()}, 'here', 'user', 'sealed', ${randomBytes(32)}, 'sealed', ${randomBytes(32)}) returning id`
   return row?.id ?? ''
 }
 
@@ -46,8 +47,10 @@ async function insertSession(tx: Sql = sql): Promise<string> {
 const write = (tx: Sql, id: string, to: RelayState, reason: RelayReason) => tx`
   update relay_sessions set state = ${to}, reason = ${reason},
     stopped_at = case when ${to} = 'stopped' then now() end, grace_ends_at = case when ${to} = 'grace' then now() end,
-    pair_token = case when ${to} <> 'stopped' then pair_token end,
-    relay_ws_token = case when ${to} <> 'stopped' then relay_ws_token end
+    pair_token_sealed = case when ${to} <> 'stopped' then pair_token_sealed end,
+    pair_token_hash = case when ${to} <> 'stopped' then pair_token_hash end,
+    relay_ws_token_sealed = case when ${to} <> 'stopped' then relay_ws_token_sealed end,
+    relay_ws_token_hash = case when ${to} <> 'stopped' then relay_ws_token_hash end
   where id = ${id}`
 
 const ways: Record<RelayState, readonly (readonly [RelayState, RelayReason])[]> = {
@@ -257,7 +260,9 @@ describe('a move', () => {
     const outcome = await moveSession(sql, request(id, { version: 1, moves: [graceForStop, stopNow] }))
     expect(outcome).toMatchObject({ moved: true, row: { state: 'stopped', version: 3 } })
     const row = await relaySessionById(sql, id)
-    expect(row).toMatchObject({ pair_token: null, relay_ws_token: null, grace_ends_at: null })
+    expect(row).toMatchObject({ pair_token_sealed: null, relay_ws_token_sealed: null, grace_ends_at: null })
+    const hashes = await sql`select pair_token_hash, relay_ws_token_hash from relay_sessions where id = ${id}`
+    expect(hashes).toEqual([{ pair_token_hash: null, relay_ws_token_hash: null }])
     expect((await history(id)).slice(1)).toEqual(['active → grace: stop_requested', 'grace → stopped: stop_requested'])
   })
 

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createSealing } from '../../platform/sealing.ts'
 
 const keyNamed = (id: string) => ({ id, key: randomBytes(32).toString('base64') })
@@ -109,4 +109,36 @@ test.each(['', 'token', 'v1', 'v1.2026', 'v1.2026...', 'v2.2026.AAAA.AAAA.AAAAAA
 
 test('without a key there is nothing to seal with', () => {
   expect(() => createSealing([])).toThrow('no key')
+})
+
+describe('the keyed hash of a text', () => {
+  test('is the same each time, and another one for another text, another field and another key', () => {
+    const one = sealing.hash('token', 'pair_token')
+    expect(one).toHaveLength(32)
+    expect(sealing.hash('token', 'pair_token')).toEqual(one)
+    expect(createSealing([current]).hash('token', 'pair_token')).toEqual(one)
+    for (const other of [
+      sealing.hash('Token', 'pair_token'),
+      sealing.hash('token', 'relay_ws_token'),
+      sealing.hash('pair_token', 'token'),
+      createSealing([old]).hash('token', 'pair_token'),
+      createHmac('sha256', Buffer.from(current.key, 'base64')).update('token').digest(),
+    ])
+      expect(other).not.toEqual(one)
+  })
+
+  test('differs for every other pair of text and field', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.string(), fc.string(), (text, field, otherText, otherField) => {
+        const isSame = sealing.hash(text, field).equals(sealing.hash(otherText, otherField))
+        expect(isSame).toBe(text === otherText && field === otherField)
+      }),
+    )
+  })
+
+  test('is found while a key is replaced, whichever of the two keys stored it', () => {
+    const [before, after] = [createSealing([old]), createSealing([current, old])]
+    expect(after.hashes('token', 'f')).toEqual([after.hash('token', 'f'), before.hash('token', 'f')])
+    expect(after.hash('token', 'f')).toEqual(sealing.hash('token', 'f'))
+  })
 })

@@ -18,6 +18,8 @@ export type Claim = 'none' | 'own' | Person
 /** Sign-ins and merges are named by their age: 0 is the newest one. */
 export type Step =
   | { readonly does: 'sign_up' | 'log_in'; readonly person: Person; readonly address: Person }
+  /** By the links that are mailed to the person's address, also when another person opened the account. */
+  | { readonly does: 'confirm_address' | 'reset'; readonly person: Person }
   | { readonly does: 'sign_in'; readonly identity: ModelIdentity; readonly claim: Claim }
   | {
       readonly does: 'link'
@@ -30,13 +32,20 @@ export type Step =
   | { readonly does: 'confirm'; readonly merge: number; readonly by: 'password' | 'guess' | 'proof' }
   | { readonly does: 'expire'; readonly merge: number }
 
+export interface LinkedModelIdentity extends ModelIdentity {
+  /** Its provider has vouched for the account's address. */
+  readonly vouched: boolean
+}
+
 export interface ModelAccount {
   /** Whose address it has; null for none. */
   readonly address: Person | null
   readonly verified: boolean
+  /** The address is verified by a mail alone: the person who opened the account may still be in it. */
+  readonly onlyConfirmed: boolean
   /** Who knows its password; null when it has none. */
   readonly password: Person | null
-  readonly identities: readonly ModelIdentity[]
+  readonly identities: readonly LinkedModelIdentity[]
 }
 
 interface ModelMerge {
@@ -44,7 +53,7 @@ interface ModelMerge {
   readonly identity: ModelIdentity
   readonly provedBy: ModelProvider | null
   readonly failed: number
-  readonly state: 'open' | 'expired' | 'confirmed'
+  readonly state: 'open' | 'expired' | 'confirmed' | 'gone'
 }
 
 export interface Model {
@@ -82,12 +91,23 @@ export function expected(model: Model, step: Step): After {
     case 'sign_up':
       return model.accounts.some(({ address }) => address === step.address)
         ? [model, 'email_taken']
-        : add(model, { address: step.address, verified: false, password: step.person, identities: [] }, step.person)
+        : add(
+            model,
+            { address: step.address, verified: false, onlyConfirmed: false, password: step.person, identities: [] },
+            step.person,
+          )
     case 'log_in': {
       const account = model.accounts.findIndex(({ address }) => address === step.address)
       const known = model.accounts[account]?.password === step.person
       return known ? enter(model, account, step.person) : [model, 'invalid_credentials']
     }
+    case 'confirm_address': {
+      const account = model.accounts.findIndex(({ address, verified }) => address === step.person && !verified)
+      if (account < 0) return [model, 'none']
+      return [{ ...model, accounts: change(model.accounts, account, { verified: true, onlyConfirmed: true }) }, 'done']
+    }
+    case 'reset':
+      return reset(model, step.person)
     case 'sign_in':
       return signIn(model, step.identity, step.claim)
     case 'link':
@@ -103,11 +123,34 @@ export function expected(model: Model, step: Step): After {
   }
 }
 
+/** The provider's word on the address counts if that is the account's own, and verifies it. */
+function vouch(model: Model, at: number, identity: ModelIdentity, claim: Claim): Model {
+  const account = model.accounts[at]
+  if (!account || claim !== 'own' || account.address !== identity.person) return model
+  const identities = account.identities.map((one) => (isSame(one, identity) ? { ...one, vouched: true } : one))
+  return { ...model, accounts: change(model.accounts, at, { identities, verified: true }) }
+}
+
+/** The account is left to the owner of its address, and what no provider vouches for goes with the others. */
+function leaveToOwner(model: Model, at: number, changed: Pick<ModelAccount, 'password'>): Model {
+  const identities = model.accounts[at]?.identities.filter(({ vouched }) => vouched) ?? []
+  return {
+    accounts: change(model.accounts, at, { ...changed, verified: true, onlyConfirmed: false, identities }),
+    sessions: model.sessions.map((one) => (one.account === at ? { ...one, alive: false } : one)),
+    merges: model.merges.map((one) => (one.account === at ? { ...one, state: 'gone' } : one)),
+  }
+}
+
+function reset(model: Model, person: Person): After {
+  const account = model.accounts.findIndex(({ address }) => address === person)
+  return account < 0 ? [model, 'none'] : [leaveToOwner(model, account, { password: person }), 'done']
+}
+
 function signIn(model: Model, identity: ModelIdentity, claim: Claim): After {
   const { person } = identity
   const owner = ownerOf(model, identity)
-  if (owner >= 0) return enter(model, owner, person)
-  const mine = { password: null, identities: [identity] }
+  if (owner >= 0) return enter(vouch(model, owner, identity, claim), owner, person)
+  const mine = { onlyConfirmed: false, password: null, identities: [{ ...identity, vouched: claim === 'own' }] }
   if (claim !== 'own') return add(model, { address: null, verified: false, ...mine }, person)
   const holder = model.accounts.findIndex(({ address }) => address === person)
   if (holder < 0) return add(model, { address: person, verified: true, ...mine }, person)
@@ -115,9 +158,9 @@ function signIn(model: Model, identity: ModelIdentity, claim: Claim): After {
     const merge: ModelMerge = { account: holder, identity, provedBy: null, failed: 0, state: 'open' }
     return [{ ...model, merges: [...model.merges, merge] }, 'merge_required']
   }
-  const accounts = change(model.accounts, holder, { verified: true, ...mine })
-  const sessions = model.sessions.map((one) => (one.account === holder ? { ...one, alive: false } : one))
-  return enter({ ...model, accounts, sessions }, holder, person)
+  const reclaimed = linked(leaveToOwner(model, holder, { password: null }), holder, identity)
+  if (!reclaimed) throw new Error('an identity that is vouched for on an account that is not verified')
+  return enter(vouch(reclaimed, holder, identity, claim), holder, person)
 }
 
 /** The account with one identity more, or nothing when it can't have it. */
@@ -125,7 +168,8 @@ function linked(model: Model, at: number, identity: ModelIdentity): Model | unde
   const account = model.accounts[at]
   if (!account || ownerOf(model, identity) >= 0) return undefined
   if (account.identities.some((one) => one.provider === identity.provider)) return undefined
-  return { ...model, accounts: change(model.accounts, at, { identities: [...account.identities, identity] }) }
+  const identities = [...account.identities, { ...identity, vouched: false }]
+  return { ...model, accounts: change(model.accounts, at, { identities }) }
 }
 
 function link(model: Model, { session, identity, claim }: Extract<Step, { does: 'link' }>): After {
@@ -133,10 +177,9 @@ function link(model: Model, { session, identity, claim }: Extract<Step, { does: 
   if (!held) return [model, 'none']
   if (!held.alive) return [model, 'unauthorized']
   const whole = { ...identity, person: held.person }
-  const after = ownerOf(model, whole) === held.account ? model : linked(model, held.account, whole)
-  if (!after) return [model, 'provider_already_linked']
-  const verifies = claim === 'own' && after.accounts[held.account]?.address === held.person
-  return [verifies ? { ...after, accounts: change(after.accounts, held.account, { verified: true }) } : after, 'linked']
+  const joined = ownerOf(model, whole) === held.account ? model : linked(model, held.account, whole)
+  if (!joined) return [model, 'provider_already_linked']
+  return [vouch(joined, held.account, whole, claim), 'linked']
 }
 
 function unlink(model: Model, { session, provider }: Extract<Step, { does: 'unlink' }>): After {
@@ -164,6 +207,7 @@ function prove(model: Model, { merge: age, identity }: Extract<Step, { does: 'pr
   const at = model.merges.length - 1 - age
   const merge = model.merges[at]
   if (!merge) return [model, 'none']
+  if (merge.state === 'gone') return [model, 'not_found']
   if (merge.state !== 'open' || merge.failed > failedMax) return [model, 'merge_expired']
   return ownerOf(model, identity) === merge.account
     ? [{ ...model, merges: change(model.merges, at, { provedBy: identity.provider }) }, 'merge_required']
@@ -174,6 +218,7 @@ function confirm(model: Model, { merge: age, by }: Extract<Step, { does: 'confir
   const at = model.merges.length - 1 - age
   const merge = model.merges[at]
   if (!merge) return [model, 'none']
+  if (merge.state === 'gone') return [model, 'not_found']
   if (merge.state === 'confirmed') return [model, 'token_invalid']
   if (merge.state === 'expired' || merge.failed > failedMax) return [model, 'merge_expired']
   const { person } = merge.identity
@@ -182,5 +227,6 @@ function confirm(model: Model, { merge: age, by }: Extract<Step, { does: 'confir
   if (by === 'proof' && !merge.provedBy) return [model, 'invalid_credentials']
   const after = linked(model, merge.account, merge.identity)
   if (!after) return [model, 'provider_already_linked']
-  return enter({ ...after, merges: change(model.merges, at, { state: 'confirmed' }) }, merge.account, person)
+  const vouched = vouch(after, merge.account, merge.identity, 'own')
+  return enter({ ...vouched, merges: change(model.merges, at, { state: 'confirmed' }) }, merge.account, person)
 }

@@ -6,7 +6,8 @@ import type { Services } from '../../api/services.ts'
 import { startApi as startListening } from '../../api/start-api.ts'
 import type { Client as SignedInClient } from '../../db/clients.ts'
 import { connectPostgres, type Database } from '../../db/connection.ts'
-import { insertUser } from '../../db/users.ts'
+import { openStreamToken } from '../../db/sealed-tokens.ts'
+import { insertUser, storedStreamToken } from '../../db/users.ts'
 import { readConfig } from '../../platform/config.ts'
 import { rateLimitDefaults } from '../../platform/config-values.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
@@ -160,6 +161,10 @@ async function makeDatabase(template: string): Promise<TestDatabase> {
   }
 }
 
+/** An account's stream token, read from its row with the key. */
+export const streamTokenOf = async ({ services }: TestApi, userId: string): Promise<string> =>
+  openStreamToken(services.sealing, userId, await storedStreamToken(services.sql, userId))
+
 /** The plan as its actor would write it, without the actor; one that judges this account later knows nothing of it. */
 export const givePlan = async (sql: Database, userId: string, addons = 0): Promise<void> => {
   await sql`update users set plan_tier = 'paid', plan_status = 'active', addons = ${addons} where id = ${userId}`
@@ -183,7 +188,7 @@ function createGiven(services: Services): TestApi['given'] {
     user: async () => {
       const email = `${randomUUID()}@example.com`
       const streamToken = randomBytes(4).toString('hex')
-      const userId = await insertUser(services.sql, { email, passwordHash, streamToken })
+      const userId = await insertUser(services.sql, services.sealing, { email, passwordHash, streamToken })
       if (!userId) throw new Error('a random address or stream token was taken')
       return signIn({ userId, email }, siteClient)
     },

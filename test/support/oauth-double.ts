@@ -13,7 +13,7 @@ export interface DoubleAccount {
 }
 
 export type Breakage = 'status 500' | 'html' | '10 MB' | 'nothing' | 'redirect'
-export type Endpoint = 'discovery' | 'token' | 'keys' | 'userinfo'
+export type Endpoint = 'discovery' | 'token' | 'keys' | 'userinfo' | 'revocation'
 
 export interface IssuedTokens {
   readonly accessToken: string

@@ -30,7 +30,15 @@ interface Ways {
   readonly name: 'twitch' | 'google'
   /** Where it is on its server, such as `/oauth2`, or nothing. */
   readonly path: string
-  readonly routes: { readonly authorization: string; readonly token: string; readonly jwks: string }
+  readonly routes: {
+    readonly authorization: string
+    readonly token: string
+    readonly jwks: string
+  }
+  readonly revocation: string
+  /** Whether one token that is revoked ends the grant, with all others. */
+  readonly revokesGrant: boolean
+  readonly unknownToken: Document
   readonly configuration: Configuration
   readonly accessTokenSeconds: number
   /** The address is told only to those who may know it. */
@@ -61,6 +69,7 @@ export async function startOpenIdDouble(ways: Ways): Promise<OpenIdDouble> {
     [`${path}/.well-known/openid-configuration`]: 'discovery',
     [`${path}${routes.token}`]: 'token',
     [`${path}${routes.jwks}`]: 'keys',
+    [`${path}${ways.revocation}`]: 'revocation',
   })
   const client = { id: `${name}-client`, secret: `secret of ${name} for these tests` }
   const double = server.double(name, client, path)
@@ -74,6 +83,7 @@ export async function startOpenIdDouble(ways: Ways): Promise<OpenIdDouble> {
     if (!url.startsWith(path)) return void response.writeHead(404).end()
     // Nobody stays signed in here: who comes next is for the test to say.
     request.headers.cookie = request.headers.cookie?.replace(/(^|;) ?_session(\.sig)?=[^;]*/g, '')
+    if (url === `${path}${ways.revocation}`) return revoke(provider, ways, state, client, request, response)
     if (url.startsWith(`${path}/interaction/`)) return decide(provider, state, request, response)
     Object.assign(request, { originalUrl: url, url: url.slice(path.length) })
     return answer(request, response)
@@ -190,6 +200,29 @@ async function decide(
   const grantId = await grant.save()
   grants.set(grantId, { authorization: params, destroy: () => grant.destroy() })
   await provider.interactionFinished(request, response, { login: { accountId }, consent: { grantId } })
+}
+
+/** As the two do it, and not as the standard has it: an unknown token is an error. */
+async function revoke(
+  provider: Provider,
+  { revokesGrant, unknownToken }: Ways,
+  { grants }: State,
+  client: { readonly id: string; readonly secret: string },
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const asked = await bodyOf(request)
+  const answer = (status: number, body: object | undefined) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(body && JSON.stringify(body))
+  if (asked.get('client_id') !== client.id || asked.get('client_secret') !== client.secret)
+    return answer(401, { error: 'invalid_client' })
+  const token = asked.get('token') ?? ''
+  const accessToken = await provider.AccessToken.find(token)
+  const found = accessToken ?? (revokesGrant ? await provider.RefreshToken.find(token) : undefined)
+  const grant = grants.get(found?.grantId ?? '')
+  if (!found || !grant || !(await provider.Grant.find(found.grantId ?? ''))) return answer(400, unknownToken)
+  await (revokesGrant ? grant : found).destroy()
+  answer(200, revokesGrant ? {} : undefined)
 }
 
 async function loadOidcProvider(): Promise<typeof import('oidc-provider')> {

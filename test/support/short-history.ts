@@ -1,14 +1,19 @@
 /** A relay session whose actor hands on to a new run early, as one does after days. */
 import { randomUUID } from 'node:crypto'
+import { newRelaySession } from '../../api/relay-session-tokens.ts'
 import { startRelay } from '../../db/relay-starts.ts'
 import { type RelaySessionInput, relaySessionWorkflow, relaySessionWorkflowId } from '../../workflows/messages.ts'
-import type { TestApi } from './api.ts'
+import type { GivenUser, TestApi } from './api.ts'
 
 /** Starts it and answers its id. Its actor hands on after 30 events instead of some ten thousand. */
-export async function startWithShortHistory({ services }: TestApi, userId: string): Promise<string> {
+export async function startWithShortHistory(
+  { services }: TestApi,
+  { userId, authSessionId }: Pick<GivenUser, 'userId' | 'authSessionId'>,
+): Promise<string> {
   const { config, sql, temporal } = services
   const outcome = await startRelay(sql, {
     userId,
+    authSessionId,
     idempotencyKey: randomUUID(),
     requestHash: Buffer.alloc(32),
     connectionId: 'default',
@@ -17,8 +22,7 @@ export async function startWithShortHistory({ services }: TestApi, userId: strin
     rateLimitKey: userId,
     rateLimit: 1000,
     timeBank: config.timeBank,
-    pairToken: 'pair',
-    relayWsToken: 'ws',
+    ...newRelaySession(services.sealing),
   })
   if (outcome.type !== 'reserved') throw new Error(`not reserved but ${outcome.type}`)
   const { session } = outcome

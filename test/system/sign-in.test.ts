@@ -215,7 +215,15 @@ const pages: Readonly<Record<string, (person: Visitor) => Promise<unknown>>> = {
     await page.getByRole('button', { name: 'Send the link' }).click()
     await page.getByRole('status').waitFor()
   },
-  reset: ({ page }) => page.goto(at('/reset-password?token=something')),
+  reset: async ({ page }) => {
+    const { userId, email } = await api.given.user()
+    await api.sql`
+      insert into user_oauth_accounts (user_id, provider, provider_user_id, vouched_email)
+      values (${userId}, 'google', ${userId}, ${email}), (${userId}, 'twitch', ${userId}, null)`
+    await api.post('/auth/password/forgot', { email })
+    await page.goto(mailsTo(api, email).at(-1)?.link ?? '')
+    await page.getByText('Twitch is unlinked').waitFor()
+  },
   'reset-over': ({ page }) => page.goto(at('/reset-password')),
   verify: ({ page }) => page.goto(at('/verify-email?token=something')),
   'verify-done': ({ page }) => page.goto(at('/verify-email?done=verified')),

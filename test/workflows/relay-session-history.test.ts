@@ -6,6 +6,7 @@ import { workflowBundlePath } from '../../activities/workflow-bundle.ts'
 import { recordCommand } from '../../db/relay-sessions.ts'
 import { createLog } from '../../platform/log.ts'
 import * as messages from '../../workflows/messages.ts'
+import { streamTokenOf } from '../support/api.ts'
 import { eventually, freeze, startService, type TestService } from '../support/relays.ts'
 import { startWithShortHistory } from '../support/short-history.ts'
 
@@ -45,8 +46,8 @@ describe('the history of a relay session', () => {
       .map(([, data = '']) => Buffer.from(data, 'base64').toString())
       .join('\n')
     expect(decoded).toContain(session.session_id)
-    const [row] = await service.api.sql`select stream_token from users where id = ${user.userId}`
-    for (const secret of [session.pair_token, session.relay_ws_token, row?.stream_token]) {
+    const streamToken = await streamTokenOf(service.api, user.userId)
+    for (const secret of [session.pair_token, session.relay_ws_token, streamToken]) {
       expect(secret).toBeTruthy()
       expect(text + decoded).not.toContain(secret)
     }
@@ -76,7 +77,7 @@ describe('the history of a relay session', () => {
 
   test('is handed on when it grows long, with the deadline that it had', async () => {
     const user = await service.user()
-    const sessionId = await startWithShortHistory(service.api, user.userId)
+    const sessionId = await startWithShortHistory(service.api, user)
     await untilState(sessionId, 'active')
     const { firstExecutionRunId } = await firstRun(sessionId)
     await user.stop({ session_id: sessionId })

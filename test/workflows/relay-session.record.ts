@@ -77,7 +77,7 @@ const paths: Record<string, () => Promise<string>> = {
     return session.session_id
   },
   'continued-as-new': async () => {
-    const sessionId = await startWithShortHistory(service.api, user.userId)
+    const sessionId = await startWithShortHistory(service.api, user)
     await untilState(sessionId, 'active')
     await user.stop({ session_id: sessionId })
     for (let index = 0; index < 4; index += 1) await handleOf(sessionId).signal(messages.healthRestored)

@@ -5,6 +5,7 @@ import { type BillingEvent, keepEvent, keepEventIn } from '../../db/billing-even
 import type { BillingFact } from '../../platform/billing-fact.ts'
 import * as messages from '../../workflows/messages.ts'
 import { createSubscriptionActors } from '../../workflows/subscription-client.ts'
+import { streamTokenOf } from '../support/api.ts'
 import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
 import {
   actorOf,
@@ -209,9 +210,9 @@ describe.concurrent('in the Temporal UI', () => {
       .map(([, data = '']) => Buffer.from(data, 'base64').toString())
       .join('\n')
     expect(decoded).toContain(subscriber.subscriptionId)
-    const [row] = await service.api.sql`select stream_token from users where id = ${subscriber.userId}`
+    const streamToken = await streamTokenOf(service.api, subscriber.userId)
     const { webhookSecrets } = service.api.services.config.billing
-    for (const secret of [subscriber.email, subscriber.bearer, row?.stream_token, ...webhookSecrets]) {
+    for (const secret of [subscriber.email, subscriber.bearer, streamToken, ...webhookSecrets]) {
       expect(secret).toBeTruthy()
       expect(text + decoded).not.toContain(secret)
     }

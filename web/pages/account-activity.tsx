@@ -2,7 +2,7 @@
 import { Ago } from '../moments.tsx'
 import { addonsInWords } from './account-billing.tsx'
 import { type ClientKind, clientInWords } from './account-sign-ins.tsx'
-import { displayNames, providerNamed } from './providers.tsx'
+import { displayNames, namesOfProvidersIn, providerNamed } from './providers.tsx'
 
 export interface Entry {
   readonly id: string
@@ -114,6 +114,8 @@ function inWords({ action, detail }: Entry): string {
   if (action === 'plan_granted' && detail.plan_tier === 'free') return 'Given plan taken back'
   if (action === 'addons_billed_without_plan') return `Plan ended, ${addonsInWords(Number(detail.addons))} still billed`
   if (action === 'usage_notice') return `${detail.percent} % of the relay time of the cycle used`
+  if (action === 'password_reset' && detail.unlinked)
+    return `Password changed, unlinked: ${namesOfProvidersIn(String(detail.unlinked))}`
   const said = actions[action] ?? action.replaceAll('_', ' ')
   const provider = providerNamed(String(detail.provider ?? detail.method))
   return provider ? `${said}: ${displayNames[provider]}` : said

@@ -6,7 +6,7 @@ import { showApproval } from './approval.tsx'
 import { unknownAttempt } from './approval-outcomes.tsx'
 import { EmailField, PasswordField, ProblemNote } from './fields.tsx'
 import { approvalPath, isAboutPlugin, isAttemptId } from './login-attempt.ts'
-import { configuredProviders, type ProviderName, SignInButtons } from './providers.tsx'
+import { configuredProviders, namesOfProvidersIn, type ProviderName, SignInButtons } from './providers.tsx'
 import { type Problem, problemOf } from './refusal-text.ts'
 
 export const show: PageRoute = {
@@ -19,7 +19,7 @@ export const show: PageRoute = {
     if (attempt !== null && !isAttemptId(attempt)) return unknownAttempt
     const next = attempt === null ? localPath(query.get('next'), '/relays') : approvalPath(attempt)
     if (isSignedIn) return attempt === null ? { goTo: next } : showApproval(visit, attempt)
-    return loginPage(visit, { next, email: '', notice: notices.get(query.get('done') ?? '') })
+    return loginPage(visit, { next, email: '', notice: noticeOf(query) })
   },
 }
 
@@ -36,14 +36,14 @@ export const submit: PageRoute = {
   },
 }
 
-/** What was done on the page that led here. The address names it, which anybody can write: a map knows no other names. */
-const notices: ReadonlyMap<string, string> = new Map([
-  [
-    'reset',
-    'Your new password is set. Whatever was signed in to the account is signed out: browsers, phones and streaming ' +
-      'software. A relay on the air goes on. Sign in with the new password.',
-  ],
-])
+/** What was done on the page that led here. The address names it, which anybody can write: no other words of it are shown. */
+function noticeOf(query: URLSearchParams): string | undefined {
+  if (query.get('done') !== 'reset') return undefined
+  const unlinked = namesOfProvidersIn(query.get('unlinked') ?? '')
+  const signedOut =
+    'Your new password is set. Browsers, phones and streaming software that were signed in to the account are signed out.'
+  return [signedOut, ...(unlinked === '' ? [] : [`Unlinked: ${unlinked}.`]), 'Sign in with the new password.'].join(' ')
+}
 
 interface Shown {
   readonly next: string

@@ -15,6 +15,15 @@ export const displayNames: Readonly<Record<ProviderName, string>> = {
 export const providerNamed = (name: string | undefined): ProviderName | undefined =>
   providerNames.find((one) => one === name)
 
+/** The providers in a list that blanks or commas separate, as people read them. Other words in it are left out. */
+export const namesOfProvidersIn = (list: string): string => {
+  const words = list.split(/[ ,]/)
+  return providerNames
+    .filter((name) => words.includes(name))
+    .map((name) => displayNames[name])
+    .join(', ')
+}
+
 /** Those that are set up. None when nobody can tell: a form that needs none of them is shown all the same. */
 export async function configuredProviders({ askAsNobody }: Visit): Promise<readonly ProviderName[]> {
   type Answer = { readonly providers?: readonly { readonly provider: string; readonly configured: boolean }[] }

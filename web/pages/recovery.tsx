@@ -1,8 +1,9 @@
 /** A forgotten password: asking for a link, and choosing another password with it. */
-import { refusalOf } from '../api.ts'
+import { ApiAway, refusalOf } from '../api.ts'
 import { signedOut } from '../cookies.ts'
-import type { PageAnswer, PageRoute } from '../page-route.ts'
+import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
 import { EmailField, NewPasswordField, ProblemNote } from './fields.tsx'
+import { displayNames, type ProviderName, providerNamed } from './providers.tsx'
 import { type Problem, problemOf } from './refusal-text.ts'
 
 export const showForgot: PageRoute = {
@@ -70,7 +71,7 @@ export const showReset: PageRoute = {
   caller: 'anyone',
   // From a mail: it needs no sign-in, and looking at it uses nothing up.
   arrival: true,
-  handle: ({ query }) => resetPage({ token: query.get('token') ?? '' }),
+  handle: async ({ query, askAsNobody }) => resetPage(await askForPreview(askAsNobody, query.get('token') ?? '')),
 }
 
 export const submitReset: PageRoute = {
@@ -80,41 +81,69 @@ export const submitReset: PageRoute = {
   arrival: true,
   handle: async ({ form, askAsNobody }) => {
     const [token, password] = [form.get('token') ?? '', form.get('password') ?? '']
+    // Before the link is used up, which ends the only way to ask what it unlinks.
+    const preview = await askForPreview(askAsNobody, token)
+    if (!preview) return linkOver
     const answer = await askAsNobody('POST', '/api/v1/auth/password/reset', { token, password })
-    if (answer.status === 204) return { goTo: '/login?done=reset', cookies: signedOut }
-    if (refusalOf(answer).code === 'token_invalid') return resetPage({ token: '' })
-    return resetPage({ token, problem: problemOf(answer), status: answer.status })
+    if (answer.status === 204) return { goTo: afterReset(preview), cookies: signedOut }
+    if (refusalOf(answer).code === 'token_invalid') return linkOver
+    return resetPage({ ...preview, problem: problemOf(answer), status: answer.status })
   },
 }
 
-interface Reset {
-  /** Empty when there is none that works. */
+interface Preview {
   readonly token: string
+  readonly linked: readonly { readonly provider: ProviderName; readonly stays: boolean }[]
+  readonly replacesStreamToken: boolean
+}
+
+/** What a link's reset changes besides the password; nothing when the link does not work. */
+async function askForPreview(ask: Visit['askAsNobody'], token: string): Promise<Preview | undefined> {
+  type Body = {
+    readonly linked_accounts: readonly { readonly provider: string; readonly stays: boolean }[]
+    readonly replaces_stream_token: boolean
+  }
+  if (token === '') return undefined
+  const answer = await ask<Body>('POST', '/api/v1/auth/password/reset/preview', { token })
+  if (refusalOf(answer).code === 'token_invalid') return undefined
+  if (answer.status !== 200) throw new ApiAway(`the api answered ${answer.status} for a preview of a reset`)
+  const linked = answer.body.linked_accounts.flatMap(({ provider: name, stays }) => {
+    const provider = providerNamed(name)
+    return provider ? [{ provider, stays }] : []
+  })
+  return { token, linked, replacesStreamToken: answer.body.replaces_stream_token }
+}
+
+/** The sign-in page, which names what was unlinked. */
+function afterReset({ linked }: Preview): string {
+  const unlinked = linked.flatMap(({ provider, stays }) => (stays ? [] : [provider]))
+  return `/login?done=reset${unlinked.length > 0 ? `&unlinked=${unlinked.join(',')}` : ''}`
+}
+
+interface Reset extends Preview {
   readonly problem?: Problem
   readonly status?: number
 }
 
-const resetPage = ({ token, problem, status = 200 }: Reset): PageAnswer =>
-  token === ''
+const resetPage = (reset: Reset | undefined): PageAnswer =>
+  reset === undefined
     ? linkOver
     : {
         title: 'Choose another password',
-        status,
+        status: reset.status ?? 200,
         page: (
           <section class="card narrow">
             <h1>Choose another password</h1>
             <p>
               Afterwards you are signed out everywhere and sign in again: in browsers, on phones and in your streaming
-              software. A relay on the air goes on.
+              software.
             </p>
-            <p class="muted">
-              If the address of your account was never confirmed before, it is now: sign-ins through Twitch, Google or
-              Discord that were linked until then are taken off, and you get new stream addresses.
-            </p>
-            <ProblemNote problem={problem} />
+            <RelayNote {...reset} />
+            <LinkedNote {...reset} />
+            <ProblemNote problem={reset.problem} />
             <form class="fields" method="post" action="/reset-password">
-              <input type="hidden" name="token" value={token} />
-              <NewPasswordField problem={problem} />
+              <input type="hidden" name="token" value={reset.token} />
+              <NewPasswordField problem={reset.problem} />
               <button class="wide" type="submit">
                 Set the password
               </button>
@@ -122,6 +151,32 @@ const resetPage = ({ token, problem, status = 200 }: Reset): PageAnswer =>
           </section>
         ),
       }
+
+const RelayNote = ({ replacesStreamToken }: Preview) =>
+  replacesStreamToken ? (
+    <p>
+      Relays that are running end, and you get new stream addresses: until now it was not certain that this account is
+      only yours.
+    </p>
+  ) : (
+    <p>A relay on the air goes on.</p>
+  )
+
+const LinkedNote = ({ linked }: Preview) =>
+  linked.length === 0 ? null : (
+    <>
+      <p>Accounts that are linked:</p>
+      <ul>
+        {linked.map(({ provider, stays }) => (
+          <li key={provider}>
+            {stays
+              ? `${displayNames[provider]} stays linked: it has your email address.`
+              : `${displayNames[provider]} is unlinked: it has not confirmed your email address. Link it again when you have signed in.`}
+          </li>
+        ))}
+      </ul>
+    </>
+  )
 
 const linkOver: PageAnswer = {
   title: 'This link does not work',

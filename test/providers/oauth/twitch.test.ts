@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { OAuthDenied } from '../../../providers/oauth/provider.ts'
 import { goAndReturn, providerAt, signInAt, someRound } from '../../support/oauth-exchanges.ts'
 import { startTwitch } from '../../support/oauth-twitch.ts'
 
@@ -23,6 +24,14 @@ test('an answer that does not say who answered is taken, since Twitch never says
   const { back, round } = await goAndReturn(twitch, double)
   expect(back).not.toHaveProperty('iss')
   await expect(twitch.exchange(round, back)).resolves.toHaveProperty('identity')
+})
+
+test('an answer that names another issuer than Twitch is refused before its code is used', async () => {
+  const { back, round } = await goAndReturn(twitch, double)
+  const asked = double.asked('token')
+  await expect(twitch.exchange(round, { ...back, iss: 'https://accounts.example.com' })).rejects.toThrow(OAuthDenied)
+  expect(double.asked('token')).toBe(asked)
+  await expect(twitch.exchange(round, { ...back, iss: double.issuerUrl })).resolves.toHaveProperty('identity')
 })
 
 test('a discovery document that does not say whose it is counts as that of the configured place', async () => {

@@ -31,6 +31,7 @@ test('the link from the mail sets another password, and everything that was sign
   const page = await browser.submit(form, '/reset-password', { password: newPassword })
   expect(page).toMatchObject({ path: '/login?done=reset', status: 200 })
   expect(page.text).toContain('Your new password is set.')
+  expect(page.text).not.toContain('Unlinked')
   expect(browser.cookies.get('svc_session')).toBeUndefined()
   expect((await api.get('/auth/session', { bearer: user.bearer })).status).toBe(401)
   const login = (password: string) => site.browser().post('/login', { email: user.email, password })
@@ -49,6 +50,51 @@ test('opening the link, even many times, uses nothing up; sending the form does'
   expect((await browser.submit(weak, '/reset-password', { password: newPassword })).path).toBe('/login?done=reset')
   const again = await browser.submit(form, '/reset-password', { password: newPassword })
   expect(again).toMatchObject({ status: 400, heading: 'This link does not work any more' })
+})
+
+test('a link that does not work is refused as soon as it is opened', async () => {
+  for (const link of ['/reset-password', '/reset-password?token=', '/reset-password?token=made-up']) {
+    const page = await site.browser().open(link)
+    expect(page).toMatchObject({ status: 400, heading: 'This link does not work any more' })
+  }
+})
+
+test('the page shows which linked accounts stay, and the next one names those that were unlinked', async () => {
+  const user = await api.given.user()
+  await api.sql`
+    insert into user_oauth_accounts (user_id, provider, provider_user_id, vouched_email)
+    values (${user.userId}, 'google', ${user.userId}, ${user.email}), (${user.userId}, 'twitch', ${user.userId}, null),
+      (${user.userId}, 'discord', ${user.userId}, 'another@example.com')`
+  const browser = site.browser()
+  const form = await browser.open(await askForLink(user.email))
+  expect(form.text).toContain('Google stays linked')
+  for (const name of ['Twitch', 'Discord']) expect(form.text).toContain(`${name} is unlinked`)
+  const weak = await browser.submit(form, '/reset-password', { password: 'password123' })
+  expect(weak.text).toContain('Twitch is unlinked')
+  const page = await browser.submit(weak, '/reset-password', { password: newPassword })
+  expect(page.text).toContain('Unlinked: Twitch, Discord.')
+  expect(page.text).not.toContain('Google is')
+  const signedIn = await browser.post('/login', { email: user.email, password: newPassword })
+  expect(signedIn.path).toBe('/relays')
+  const account = await browser.open('/account')
+  expect(account.text).toContain('Password changed, unlinked: Twitch, Discord')
+})
+
+test('the page says whether relays end and stream addresses change, and they do as it says', async () => {
+  const user = await api.given.user()
+  const first = await site.browser().open(await askForLink(user.email))
+  expect(first.text).toContain('you get new stream addresses')
+  expect(first.text).not.toContain('A relay on the air goes on')
+  await site.browser().submit(first, '/reset-password', { password: newPassword })
+  const second = await site.browser().open(await askForLink(user.email))
+  expect(second.text).toContain('A relay on the air goes on')
+  expect(second.text).not.toContain('new stream addresses')
+})
+
+test('the sign-in page names no unlinked account that there is no provider for', async () => {
+  const page = await site.browser().open('/login?done=reset&unlinked=twitch,evil,%3Cb%3E,twitch')
+  expect(page.text).toContain('Unlinked: Twitch.')
+  expect(page.html).not.toContain('evil')
 })
 
 test('the secret of the link goes nowhere: not into the title, a link, or another host', async () => {

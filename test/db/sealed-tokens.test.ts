@@ -1,0 +1,108 @@
+/** What a reader of the database finds of the tokens that let streams and phones in. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { newStreamToken } from '../../api/stream-tokens.ts'
+import { sealSessionToken, sealStreamToken } from '../../db/sealed-tokens.ts'
+import { insertUser, insertUserOfProvider } from '../../db/users.ts'
+import { createSealing } from '../../platform/sealing.ts'
+import { streamTokenOf } from '../support/api.ts'
+import { startService } from '../support/relays.ts'
+
+const { api, user: givenUser } = await startService({ worker: false })
+const { sql } = api
+const { sealing, config } = api.services
+
+/** Every row of every table, as text. */
+async function allRows(): Promise<string> {
+  const tables = await sql`select tablename from pg_tables where schemaname = 'public'`
+  const texts = await Promise.all(
+    tables.map(async ({ tablename }) =>
+      (await sql<{ text: string }[]>`select t::text as text from ${sql(tablename)} t`).map((row) => row.text),
+    ),
+  )
+  return texts.flat().join('\n')
+}
+
+test('no row holds a stream token or a token of a session in plain text, nor a hash that can be computed without a key', async () => {
+  const user = await givenUser()
+  const { session } = (await user.start()).body
+  const tokens = [await streamTokenOf(api, user.userId), session.pair_token ?? '', session.relay_ws_token ?? '']
+  const rows = await allRows()
+  expect(rows).toContain(session.session_id)
+  for (const token of tokens) {
+    expect(token).toMatch(/^[\w-]{8,32}$/)
+    expect(rows).not.toContain(token)
+    const [found] = await sql`
+      select from users, relay_sessions where sha256(convert_to(${token}, 'UTF8')) in (stream_token_hash, pair_token_hash, relay_ws_token_hash)`
+    expect(found).toBeUndefined()
+  }
+})
+
+test('a token of a session is found by its keyed hash, and by those of keys that are being replaced', async () => {
+  const user = await givenUser()
+  const { session } = (await user.start()).body
+  const added = { id: 'new', key: randomBytes(32).toString('base64') }
+  for (const by of [sealing, createSealing([added, ...config.oauthEncryptionKeys])]) {
+    const inHex = (field: 'pair_token' | 'relay_ws_token') =>
+      by.hashes(session[field] ?? '', field).map((hash) => hash.toString('hex'))
+    const rows = await sql`
+      select id from relay_sessions
+      where encode(pair_token_hash, 'hex') = any(${inHex('pair_token')}::text[])
+        and encode(relay_ws_token_hash, 'hex') = any(${inHex('relay_ws_token')}::text[])`
+    expect(rows).toEqual([{ id: session.session_id }])
+  }
+})
+
+test('a token that is moved into another row does not open there', async () => {
+  const [one, other] = [await givenUser(), await givenUser()]
+  const moved = await sql<
+    { sealed: string }[]
+  >`select stream_token_sealed as sealed from users where id = ${one.userId}`
+  const { hash } = sealStreamToken(sealing, other.userId, newStreamToken())
+  await sql`
+    update users set stream_token_sealed = ${moved[0]?.sealed ?? ''}, stream_token_hash = ${hash} where id = ${other.userId}`
+  await expect(streamTokenOf(api, other.userId)).rejects.toThrow()
+  expect((await api.get('/auth/session', { bearer: other.bearer })).status).toBe(500)
+  expect((await api.get('/auth/session?view=dock', { bearer: other.bearer })).status).toBe(200)
+})
+
+test('no two accounts get one stream token, also while a key is replaced and where one is stored in plain text', async () => {
+  const streamToken = newStreamToken()
+  const rotated = createSealing([{ id: 'new', key: randomBytes(32).toString('base64') }, ...config.oauthEncryptionKeys])
+  const add = (by = sealing) =>
+    insertUser(sql, by, { email: `${randomUUID()}@example.com`, passwordHash: 'x', streamToken })
+  expect(await add()).toBeDefined()
+  expect([
+    await add(),
+    await add(rotated),
+    await insertUserOfProvider(sql, rotated, { email: null, streamToken }),
+  ]).toEqual([undefined, undefined, undefined])
+  await sql`
+    update users set stream_token = ${streamToken}, stream_token_sealed = null, stream_token_hash = null
+    where stream_token_hash = ${sealing.hash(streamToken, 'stream_token')}`
+  expect([await add(), await add(rotated)]).toEqual([undefined, undefined])
+  const tokens = await Promise.all(Array.from({ length: 5 }, () => add(sealing)))
+  expect(tokens.filter((id) => id !== undefined)).toEqual([])
+})
+
+test('of many accounts that are added at once with one stream token one gets it', async () => {
+  const streamToken = newStreamToken()
+  const added = await Promise.all(
+    Array.from({ length: 8 }, () => insertUserOfProvider(sql, sealing, { email: null, streamToken })),
+  )
+  expect(added.filter((id) => id !== undefined)).toHaveLength(1)
+})
+
+test('a stopped session keeps no token, neither sealed nor as a hash', async () => {
+  const user = await givenUser()
+  const { session_id: id } = (await user.start()).body.session
+  const { sealed } = sealSessionToken(sealing, id, 'pair_token', 'token')
+  await sql`
+    update relay_sessions set state = 'stopped', reason = 'stop_requested', stopped_at = now(), pair_token_sealed = null,
+      pair_token_hash = null, relay_ws_token_sealed = null, relay_ws_token_hash = null
+    where id = ${id}`
+  for (const column of ['pair_token', 'pair_token_sealed', 'relay_ws_token', 'relay_ws_token_sealed']) {
+    const written = sql`update relay_sessions set ${sql({ [column]: sealed })} where id = ${id}`
+    await expect(written).rejects.toMatchObject({ code: '23514' })
+  }
+})
