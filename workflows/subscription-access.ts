@@ -6,6 +6,7 @@ import {
   type Millis,
   type Refund,
   type SubscriptionFacts,
+  selectPeriodInvoices,
 } from './subscription-facts.ts'
 
 export interface Terms {
@@ -44,16 +45,19 @@ export function accessAt(terms: Terms, now: Millis): Access {
 export const lastsUntil = ({ graceEndsAt, endsAt }: Terms): Millis | null =>
   graceEndsAt !== null && endsAt !== null ? Math.min(graceEndsAt, endsAt) : (graceEndsAt ?? endsAt)
 
-/** The status without regard to failures and time: one that somebody paid for, at all or after its end, is active. */
-function lastingStatus(facts: SubscriptionFacts): 'active' | 'cancelled' | 'ended' {
-  const paidAt = lastPaidAt(facts)
-  if (facts.status === null) return paidAt === null ? 'ended' : 'active'
-  const { status, at } = facts.status
-  return status === 'ended' && paidAt !== null && paidAt > at ? 'active' : status
-}
+/**
+ * The status without regard to failures and time. A subscription that the provider ended stays ended until a later
+ * activation: a payment does not restart it at the provider either.
+ */
+const lastingStatus = (facts: SubscriptionFacts): 'active' | 'cancelled' | 'ended' =>
+  facts.status?.status ?? (lastPaidAt(facts) === null ? 'ended' : 'active')
 
 const lastPaidAt = ({ invoices }: SubscriptionFacts): Millis | null =>
-  greatest(invoices.map((one) => one.paidAt).filter((at) => at !== null))
+  greatest(
+    selectPeriodInvoices(invoices)
+      .map((one) => one.paidAt)
+      .filter((at) => at !== null),
+  )
 
 const greatest = (times: readonly Millis[]): Millis | null =>
   times.reduce<Millis | null>((most, at) => (most === null || at > most ? at : most), null)
@@ -104,7 +108,8 @@ function monthsAfter(date: Date, months: number): Millis {
  * Whether the newest coverage was paid back. Of those that begin together one with an invoice is newer, since what comes
  * without only says again what the subscription is like; then the one that was told later.
  */
-function isPaidBack({ invoices, quantity }: SubscriptionFacts): boolean {
+function isPaidBack({ invoices: all, quantity }: SubscriptionFacts): boolean {
+  const invoices = selectPeriodInvoices(all)
   const newest = invoices
     .flatMap((invoice) => invoice.coverages.map((coverage) => ({ invoice, coverage })))
     .reduce<Covered | null>((known, one) => later(known, one, newnessOf), null)

@@ -118,6 +118,7 @@ function legible(fact: BillingFact): BillingFact | null {
     at,
     quantity: quantity === null ? null : Math.trunc(Math.min(mostAddons, Math.max(0, quantity))),
     invoiceId: fact.invoiceId ?? null,
+    invoiceReason: fact.invoiceReason ?? null,
     periodStart: finite(fact.periodStart),
     periodEnd: finite(fact.periodEnd),
   }

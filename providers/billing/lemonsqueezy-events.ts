@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
 import {
+  invoiceReasonOf,
   kindOfVariant,
   LemonSqueezyInvoice,
   LemonSqueezyOrder,
@@ -94,8 +95,8 @@ async function readPayment(type: string, data: unknown, needs: Needs): Promise<R
   const action = paymentEvents[type]
   if (!kind || !action) return 'ignored'
   const amount = action === 'refund' ? amountOf(invoice.attributes) : null
-  const provider = 'lemonsqueezy'
-  return { fact: factOf({ key: '', action, provider, subscriptionId, kind, at, invoiceId: invoice.id, amount }) }
+  const ofInvoice = { invoiceId: invoice.id, invoiceReason: invoiceReasonOf(invoice.attributes.billing_reason) }
+  return { fact: factOf({ key: '', action, provider: 'lemonsqueezy', subscriptionId, kind, at, ...ofInvoice, amount }) }
 }
 
 async function readOrder(data: unknown, needs: Needs): Promise<Reading> {

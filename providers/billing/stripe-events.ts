@@ -4,6 +4,7 @@ import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
 import { factOf, readJson, sha256, timeSeconds, typeOf, whyNot } from './payload.ts'
 import type { ParsedEvent, WebhookDelivery } from './provider.ts'
 import {
+  invoiceReasonOf,
   kindOfPrices,
   StripeCharge,
   StripeDispute,
@@ -103,9 +104,11 @@ async function readInvoice(object: unknown, action: BillingAction, needs: Needs)
   const of = await subscriptionOf(invoice, needs)
   if (!of) return 'ignored'
   const { userRef, ...subscription } = of
-  const paidFor = action === 'payment_recovery' ? periodOf(invoice) : undefined
+  const invoiceReason = invoiceReasonOf(invoice.billing_reason)
+  const paidFor = action === 'payment_recovery' && invoiceReason !== 'other' ? periodOf(invoice) : undefined
   const { start: periodStart = null, end: periodEnd = null } = paidFor ?? {}
-  return { fact: bare({ ...subscription, action, invoiceId: invoice.id, periodStart, periodEnd }), userRef }
+  const ofInvoice = { invoiceId: invoice.id, invoiceReason }
+  return { fact: bare({ ...subscription, action, ...ofInvoice, periodStart, periodEnd }), userRef }
 }
 
 interface OfSubscription {
@@ -165,7 +168,8 @@ async function refundOf(
   const of = invoice && (await subscriptionOf(invoice, needs))
   if (!of) return 'ignored'
   const { userRef, ...subscription } = of
-  return { fact: bare({ ...subscription, action: 'refund', invoiceId: invoice.id, amount }), userRef }
+  const ofInvoice = { invoiceId: invoice.id, invoiceReason: invoiceReasonOf(invoice.billing_reason) }
+  return { fact: bare({ ...subscription, action: 'refund', ...ofInvoice, amount }), userRef }
 }
 
 /**
@@ -182,7 +186,8 @@ async function readClosedDispute(object: unknown, needs: Needs): Promise<Reading
   const { userRef, ...subscription } = of
   const { status } = await needs.answers.subscription(subscription.subscriptionId)
   if (status !== 'active' && status !== 'trialing') return 'ignored'
-  return { fact: bare({ ...subscription, action: 'payment_recovery' }), userRef }
+  const invoiceReason = invoiceReasonOf(invoice.billing_reason)
+  return { fact: bare({ ...subscription, action: 'payment_recovery', invoiceReason }), userRef }
 }
 
 type Bare = Omit<BillingFact, 'key' | 'at' | 'provider'>

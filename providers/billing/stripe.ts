@@ -12,6 +12,7 @@ import {
 import { isStripeWebhook } from './signatures.ts'
 import { parseStripeEvent, type StripeAnswers } from './stripe-events.ts'
 import {
+  invoiceReasonOf,
   kindOfPrices,
   StripeInvoice,
   StripeListedSubscription,
@@ -136,6 +137,7 @@ function listedOf(
   if (!kind || !action || action === 'ignored') return []
   const told = stripeSnapshotOf({ ...subscription, latest_invoice: invoice?.id }, kind, action, prices)
   const failed = action === 'payment_failed' ? invoice : undefined
+  const named = told.invoiceId ?? (failed?.status === 'open' ? failed.id : null)
   return [
     listed(userOf(metadata), {
       ...told,
@@ -144,7 +146,7 @@ function listedOf(
       kind,
       // The grace counts from when the money was asked for, not from when we learned that it did not come.
       at: failed?.status_transitions?.finalized_at ?? failed?.created ?? now,
-      ...(failed?.status === 'open' && { invoiceId: failed.id }),
+      ...(named !== null && { invoiceId: named, invoiceReason: invoiceReasonOf(invoice?.billing_reason) }),
     }),
   ]
 }

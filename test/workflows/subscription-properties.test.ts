@@ -36,6 +36,7 @@ const anyFact: fc.Arbitrary<BillingFact> = fc.record({
   quantity: fc.option(fc.constantFrom(-1, 0, 1, 2, 5)),
   invoiceId: fc.constantFrom(null, 'i', 'j'),
   amount: fc.constantFrom('full', 'partial', null),
+  invoiceReason: fc.constantFrom('period', 'other', null),
   periodStart: anyTimeOrNone,
   periodEnd: anyTimeOrNone,
 })
@@ -149,6 +150,10 @@ describe('the rules, read from the whole history instead of from what is remembe
     { maxLength: 8 },
   )
   const latest = (times: readonly Millis[]) => Math.max(Number.NEGATIVE_INFINITY, ...times)
+  const isOfPeriod = (history: readonly BillingFact[], { invoiceId, invoiceReason }: BillingFact) =>
+    invoiceId === null
+      ? invoiceReason !== 'other'
+      : !history.some((fact) => fact.invoiceId === invoiceId && fact.invoiceReason === 'other')
 
   function firstUnsettled(history: readonly BillingFact[]): Millis {
     const told = (action: FactAction) => history.filter((fact) => fact.action === action)
@@ -158,7 +163,7 @@ describe('the rules, read from the whole history instead of from what is remembe
         !told('payment_recovery').some((payment) =>
           failure.invoiceId !== null && payment.invoiceId !== null
             ? payment.invoiceId === failure.invoiceId
-            : payment.at >= failure.at,
+            : isOfPeriod(history, payment) && payment.at >= failure.at,
         ),
     )
     return Math.min(Number.POSITIVE_INFINITY, ...open.map(({ at }) => at))
@@ -167,15 +172,10 @@ describe('the rules, read from the whole history instead of from what is remembe
   function isActiveButForFailures(history: readonly BillingFact[]): boolean {
     const at = (...actions: FactAction[]) =>
       latest(history.filter(({ action }) => actions.includes(action)).map((fact) => fact.at))
-    const [began, cancelled, ended, paid] = [
-      at('activate', 'update_addon'),
-      at('cancelled'),
-      at('downgrade'),
-      at('payment_recovery'),
-    ]
-    const worse = Math.max(cancelled, ended)
-    if (latest([began, worse]) === Number.NEGATIVE_INFINITY) return paid > Number.NEGATIVE_INFINITY
-    return began > worse || (ended >= cancelled && paid > ended)
+    const [began, worse] = [at('activate', 'update_addon'), at('cancelled', 'downgrade')]
+    if (latest([began, worse]) === Number.NEGATIVE_INFINITY)
+      return history.some((fact) => fact.action === 'payment_recovery' && isOfPeriod(history, fact))
+    return began > worse
   }
 
   test('agree on who is active, and on when a grace ends', () => {

@@ -101,6 +101,20 @@ test.each([
   expect(parsed).toMatchObject({ meaning: 'fact', type: name, userRef: null, fact: { ...bare, ...told } })
 })
 
+test.each([
+  ['initial', 'period'],
+  ['renewal', 'period'],
+  ['updated', 'other'],
+  ['a reason that is new', 'other'],
+  [null, null],
+  [undefined, null],
+])('an invoice made for %s is for: %s', async (billing_reason, invoiceReason) => {
+  for (const name of ['success', 'failed', 'refunded'])
+    expect(await parse(aDelivery(`subscription_payment_${name}`, anInvoice('901', { billing_reason })))).toMatchObject({
+      fact: { invoiceReason },
+    })
+})
+
 test('what a payment is for is asked, since it does not say so', async () => {
   const parsed = await parse(aDelivery('subscription_payment_success', anInvoice('901'), 'user-1'), 'addon')
   expect(parsed).toMatchObject({ userRef: 'user-1', fact: { kind: 'addon' } })

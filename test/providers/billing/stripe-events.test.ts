@@ -142,6 +142,24 @@ test('an invoice for a change within a period tells no period', async () => {
   expect(parsed).toMatchObject({ fact: { action: 'payment_recovery', periodStart: null, periodEnd: null } })
 })
 
+test.each([
+  ['subscription_create', 'period'],
+  ['subscription_cycle', 'period'],
+  ['subscription_update', 'other'],
+  ['manual', 'other'],
+  ['a reason that is new', 'other'],
+  [null, null],
+  [undefined, null],
+])('an invoice made for %s is for: %s', async (billing_reason, invoiceReason) => {
+  const invoice = aStripeInvoice('in_1', { billing_reason })
+  const periodEnd = invoiceReason === 'other' ? null : period.periodEnd
+  const of = async (type: string, object: object) => parse(aStripeDelivery(type, object), { invoice })
+  expect(await of('invoice.paid', invoice)).toMatchObject({ fact: { invoiceReason, periodEnd } })
+  expect(await of('invoice.payment_failed', invoice)).toMatchObject({ fact: { invoiceReason } })
+  expect(await of('charge.refunded', aCharge())).toMatchObject({ fact: { action: 'refund', invoiceReason } })
+  expect(await of('charge.dispute.created', aDispute())).toMatchObject({ fact: { action: 'refund', invoiceReason } })
+})
+
 test('an invoice that does not say whose or what it is for has its subscription asked', async () => {
   const invoice = aStripeInvoice('in_1', {}, { price: 'old', metadata: {} })
   const subscription = aStripeSubscription('sub_1', {}, { price: 'price_addon', metadata: { user_id: 'user-2' } })
