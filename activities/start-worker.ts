@@ -88,7 +88,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
   })
 
   const billing = await createBilling(config, billingRecords(sql))
-  const needs = { config, sql, log, actors, subscriptions, billing, providers: counted }
+  const needs = { config, sql, log, actors, subscriptions, billing, providers: counted, metrics }
   const jobs = startAllJobs(needs, workerId)
   life.hold('jobs', jobs, (it) => it.stop())
   life.hold('presence', startPresence({ worker, workerId, sql, log, metrics }), (it) => it.stop())
@@ -97,10 +97,11 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
 interface JobNeeds extends RelaySessionJobNeeds {
   readonly subscriptions: SubscriptionActors
   readonly billing: Billing
+  readonly metrics: WorkerMetrics
 }
 
 function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void> } {
-  const { config, sql, log, billing } = needs
+  const { config, sql, log, billing, metrics } = needs
   const stopping = new AbortController()
   const sealing = createSealing(config.oauthEncryptionKeys)
   const oauth = createOAuthProviders(config.oauth)
@@ -108,7 +109,7 @@ function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void
     [
       ...relaySessionJobs(needs),
       ...billingJobs(needs),
-      ...billingReconciliationJobs({ sql, log, provider: billing.provider }),
+      ...billingReconciliationJobs({ sql, log, metrics, provider: billing.provider }),
       ...usageJobs(needs),
       ...accountJobs(sql),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),

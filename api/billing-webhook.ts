@@ -18,8 +18,7 @@ export const webhook = route({
     if (!provider.verify({ headers, body: bytes }, Date.now())) throw new Refusal('invalid_signature')
     const parsed = await provider.parse({ headers, body: bytes }).catch(tryAgain)
     const kept = await keepEvent(sql, inboxEvent(provider.name, parsed, bytes))
-    const userId = kept?.status === 'pending' ? kept.userId : null
-    if (userId !== null) deliveries.tell(() => subscriptions.tell(userId))
+    for (const userId of kept?.accounts ?? []) deliveries.tell(() => subscriptions.tell(userId))
     return ok({ received: true })
   },
 })
@@ -42,5 +41,5 @@ export function inboxEvent(provider: BillingProviderName, parsed: ParsedEvent, b
   const told = { ...bare, userRef: parsed.userRef }
   if (parsed.meaning === 'unusable') return { ...told, problem: parsed.why }
   if (parsed.fact.at > Date.now() + aheadMillisMax) return { ...told, problem: 'is dated more than a year ahead' }
-  return { ...told, fact: parsed.fact }
+  return { ...told, ...(parsed.userRefSource && { userRefSource: parsed.userRefSource }), fact: parsed.fact }
 }

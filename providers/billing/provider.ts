@@ -3,6 +3,7 @@
  * Everything else about money is the subscription actor's (docs/billing.md).
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { UserRefSource } from '../../platform/billing-event.ts'
 import type { BillingFact } from '../../platform/billing-fact.ts'
 
 export type BillingProviderName = 'sandbox' | 'lemonsqueezy' | 'stripe'
@@ -28,6 +29,8 @@ export type ParsedEvent = ReadEvent &
         readonly fact: BillingFact
         /** Our id of the account, as far as the provider knows it; else the subscription tells whose it is. */
         readonly userRef: string | null
+        /** `subscription` unless given. */
+        readonly userRefSource?: UserRefSource
       }
     /** Known, and nothing to us. */
     | { readonly meaning: 'ignored' }

@@ -46,8 +46,12 @@ export async function parseStripeEvent({ body }: WebhookDelivery, needs: Needs):
   if (reading === 'ignored') return { ...named, meaning: 'ignored' }
   const { userRef = null } = reading
   if ('why' in reading) return { ...named, meaning: 'unusable', why: reading.why, userRef }
-  return { ...named, meaning: 'fact', fact: { ...reading.fact, key, at: event.created, provider: 'stripe' }, userRef }
+  const fact: BillingFact = { ...reading.fact, key, at: event.created, provider: 'stripe' }
+  return { ...named, meaning: 'fact', fact, userRef, ...(isOfInvoice(event.type) && { userRefSource: 'invoice' }) }
 }
+
+/** Invoices keep a copy of their subscription's metadata, and charges have none but their invoice's. */
+const isOfInvoice = (type: string): boolean => !type.startsWith('customer.subscription.')
 
 function read(type: string, object: unknown, needs: Needs): Reading | Promise<Reading> {
   switch (type) {
