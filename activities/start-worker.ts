@@ -19,6 +19,7 @@ import { createSubscriptionActors, type SubscriptionActors } from '../workflows/
 import { accountJobs } from './account-jobs.ts'
 import { billingJobs } from './billing-jobs.ts'
 import { billingReconciliationJobs } from './billing-reconciliation-jobs.ts'
+import { billingResolutionJobs } from './billing-resolution-jobs.ts'
 import { startJobs } from './jobs.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 import { providerTokenJobs } from './provider-token-jobs.ts'
@@ -101,7 +102,7 @@ interface JobNeeds extends RelaySessionJobNeeds {
 }
 
 function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void> } {
-  const { config, sql, log, billing, metrics } = needs
+  const { config, sql, log, billing, metrics, subscriptions } = needs
   const stopping = new AbortController()
   const sealing = createSealing(config.oauthEncryptionKeys)
   const oauth = createOAuthProviders(config.oauth)
@@ -109,6 +110,7 @@ function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void
     [
       ...relaySessionJobs(needs),
       ...billingJobs(needs),
+      ...billingResolutionJobs({ sql, log, subscriptions, provider: billing.provider, stopping: stopping.signal }),
       ...billingReconciliationJobs({ sql, log, metrics, provider: billing.provider }),
       ...usageJobs(needs),
       ...accountJobs(sql),

@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
 import { type BillingEvent, type BillingEventRow, listEvents } from '../db/billing-events.ts'
-import { findStoredEvent, type ReplacedEvent, replaceEvent } from '../db/billing-replays.ts'
+import { findStoredEvent, type ReplacedEvent, replaceEvent, type StoredEvent } from '../db/billing-replays.ts'
 import { billingActions } from '../platform/billing-fact.ts'
-import type { BillingProvider } from '../providers/billing/provider.ts'
-import { inboxEvent, tryAgain } from './billing-webhook.ts'
+import { rebuildBillingEvent } from '../providers/billing/inbox-event.ts'
+import { type BillingProvider, BillingProviderError } from '../providers/billing/provider.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
 import { id, timestamp } from './schemas.ts'
@@ -78,7 +78,7 @@ async function replay(eventId: string, ip: string, { sql, billing }: Services): 
   const stored = await findStoredEvent(sql, eventId)
   if (!stored) throw new Refusal('not_found')
   // Before the transaction: a provider that has to be asked may take its time.
-  const again = await readAgain(stored.event, billing.provider)
+  const again = await readAgain(stored, billing.provider)
   return sql.begin(async (tx): Promise<ReplacedEvent> => {
     const replaced = await replaceEvent(tx, eventId, again)
     if (!replaced) throw new Refusal('not_found')
@@ -94,12 +94,22 @@ async function replay(eventId: string, ip: string, { sql, billing }: Services): 
 }
 
 /**
- * The event as it is understood now, under the key that it was kept by: headers, which may have named it, are not kept. What
- * has no bytes, or those of a provider that is not in use, stays as it was understood before.
+ * The event as it is understood now. What has no bytes, or those of a provider that is not in use, stays as it was understood
+ * before. Where the provider has to be asked and does not answer, an event that has an effect stays as it is, and any other one
+ * is asked about again by the job.
  */
-async function readAgain(event: BillingEvent, provider: BillingProvider): Promise<BillingEvent> {
-  const { key, body } = event
+async function readAgain({ event, status }: StoredEvent, provider: BillingProvider): Promise<BillingEvent> {
+  const { body } = event
   if (event.provider !== provider.name || body === null || body.length === 0) return event
-  const read = inboxEvent(provider.name, await provider.parse({ headers: {}, body }).catch(tryAgain), body)
-  return { ...read, key, fact: read.fact && { ...read.fact, key } }
+  const delivery = { headers: {}, body }
+  const read = rebuildBillingEvent(event, await provider.parse(delivery), body)
+  if (!read.unresolved) return read
+  try {
+    return rebuildBillingEvent(event, await provider.resolve(delivery), body)
+  } catch (error) {
+    if (!(error instanceof BillingProviderError)) throw error
+    if (status === 'pending' || status === 'applied')
+      throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
+    return read
+  }
 }

@@ -1,9 +1,12 @@
 /** What the billing provider tells: kept before it is answered, taken by the account's actor behind the answer. */
 import { z } from 'zod'
-import { type BillingEvent, keepEvent } from '../db/billing-events.ts'
-import { BillingProviderError, type BillingProviderName, type ParsedEvent } from '../providers/billing/provider.ts'
+import { keepEvent } from '../db/billing-events.ts'
+import { createUnresolvedEvents } from '../db/billing-resolution.ts'
+import { buildBillingEvent } from '../providers/billing/inbox-event.ts'
+import { resolveEvent } from '../providers/billing/resolution.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
+import type { Services } from './services.ts'
 
 export const webhook = route({
   method: 'POST',
@@ -13,33 +16,20 @@ export const webhook = route({
   bytesMax: 256 * 1024,
   answers: { 200: z.object({ received: z.literal(true) }) },
   refuses: ['invalid_signature'],
-  handle: async ({ headers, bytes }, { billing, sql, deliveries, subscriptions }) => {
+  handle: async ({ headers, bytes }, services) => {
+    const { billing, sql, deliveries, subscriptions } = services
     const { provider } = billing
     if (!provider.verify({ headers, body: bytes }, Date.now())) throw new Refusal('invalid_signature')
-    const parsed = await provider.parse({ headers, body: bytes }).catch(tryAgain)
-    const kept = await keepEvent(sql, inboxEvent(provider.name, parsed, bytes))
+    const parsed = await provider.parse({ headers, body: bytes })
+    const kept = await keepEvent(sql, buildBillingEvent(provider.name, parsed, bytes))
     for (const userId of kept?.accounts ?? []) deliveries.tell(() => subscriptions.tell(userId))
+    if (kept?.status === 'unresolved') deliveries.ask(() => resolveAndSignal(kept.id, services))
     return ok({ received: true })
   },
 })
 
-/** The event can't be understood without asking its provider, who is away: it will send the event again. */
-export function tryAgain(error: unknown): never {
-  if (error instanceof BillingProviderError)
-    throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
-  throw error
-}
-
-/** Of two things the later one counts: what is dated beyond this would outdo everything that really comes after it. */
-const aheadMillisMax = 366 * 86_400_000
-
-/** A parsed webhook as the inbox keeps it. */
-export function inboxEvent(provider: BillingProviderName, parsed: ParsedEvent, body: Buffer): BillingEvent {
-  const { key, type } = parsed
-  const bare = { provider, key, type, body, userRef: null, fact: null, problem: null }
-  if (parsed.meaning === 'ignored') return bare
-  const told = { ...bare, userRef: parsed.userRef }
-  if (parsed.meaning === 'unusable') return { ...told, problem: parsed.why }
-  if (parsed.fact.at > Date.now() + aheadMillisMax) return { ...told, problem: 'is dated more than a year ahead' }
-  return { ...told, ...(parsed.userRefSource && { userRefSource: parsed.userRefSource }), fact: parsed.fact }
+/** Makes the first attempt to resolve a kept event, and wakes the accounts that it concerns. A job makes the others. */
+async function resolveAndSignal(id: string, { billing, sql, deliveries, subscriptions }: Services): Promise<void> {
+  const deps = { provider: billing.provider, events: createUnresolvedEvents(sql) }
+  for (const userId of await resolveEvent({ id, attempts: 0 }, deps)) deliveries.tell(() => subscriptions.tell(userId))
 }

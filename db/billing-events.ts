@@ -200,11 +200,18 @@ export const factsOf = async (sql: Sql, userId: string, afterSeq: number, limit:
     where user_id = ${userId} and seq > ${afterSeq} and status in ('pending', 'applied')
     order by seq limit ${limit}`
 
-/** Whether the account has events that its actor has neither taken nor is taking now. */
+/**
+ * Whether the account has events that its actor has neither taken nor is taking now: also unresolved payments, which hold
+ * back the end of a plan.
+ */
 export const hasOtherNews = async (sql: Sql, userId: string, taken: readonly string[]): Promise<boolean> =>
   (
     await sql`
-      select from billing_events where user_id = ${userId} and status = 'pending' and id <> all(${taken}::uuid[]) limit 1`
+      select from billing_events where user_id = ${userId} and status = 'pending' and id <> all(${taken}::uuid[])
+      union all
+      select from billing_events
+      where user_id = ${userId} and status = 'unresolved' and action = 'payment_recovery' and id <> all(${taken}::uuid[])
+      limit 1`
   ).length > 0
 
 export const markApplied = async (sql: Sql, ids: readonly string[]): Promise<void> => {
@@ -259,12 +266,19 @@ interface InboxFigures {
   readonly oldestSeconds: number
 }
 
-/** How many events there are in each state that asks for somebody's attention. Each is counted by the index of its own. */
+/**
+ * How many events there are in each state that asks for somebody's attention, each counted by the index of its own; of those
+ * that are pending also how long the inboxes wait that changed otherwise.
+ */
 export const inboxFigures = async (sql: Sql): Promise<InboxFigures[]> => {
   const figuresOf = (status: Fragment) => sql`
     select ${status} as status, count(*)::int as events,
       coalesce(extract(epoch from now() - min(received_at)), 0)::float8 as "oldestSeconds"
     from billing_events where status = ${status}`
   return sql<InboxFigures[]>`
-    ${figuresOf(sql`'pending'`)} union all ${figuresOf(sql`'parked'`)} union all ${figuresOf(sql`'dead'`)}`
+    select status, events, greatest("oldestSeconds", (
+      select extract(epoch from now() - min(inbox_changed_at)) from users where inbox_changed_at is not null))::float8
+      as "oldestSeconds" from (${figuresOf(sql`'pending'`)}) pending
+    union all ${figuresOf(sql`'parked'`)} union all ${figuresOf(sql`'dead'`)}
+    union all ${figuresOf(sql`'unresolved'`)}`
 }

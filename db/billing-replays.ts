@@ -55,6 +55,11 @@ export async function findStoredEvent(sql: Sql, id: string): Promise<StoredEvent
   return { status, event: event as BillingEvent }
 }
 
+/** One transaction at a time reads an event again: which subscription it is of may change. Before any other lock. */
+export const lockEvent = async (tx: Sql, id: string): Promise<void> => {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`billing event ${id}`}, 0))`
+}
+
 export interface ReplacedEvent {
   readonly row: BillingEventRow
   /** Accounts whose inbox changed: the one that has the event now, and one that had it before. */
@@ -66,8 +71,7 @@ export interface ReplacedEvent {
  * transaction, so that its workflow is signalled until it has judged without the former content, whatever becomes of this process.
  */
 export async function replaceEvent(tx: Sql, id: string, event: BillingEvent): Promise<ReplacedEvent | undefined> {
-  // One at a time for each event: which subscription it is of may change.
-  await tx`select pg_advisory_xact_lock(hashtextextended(${`billing event ${id}`}, 0))`
+  await lockEvent(tx, id)
   const before = first(
     await tx<{ provider: string; subscriptionId: string | null; userId: string | null }[]>`
       select provider, subscription_id as "subscriptionId", user_id as "userId" from billing_events where id = ${id}`,

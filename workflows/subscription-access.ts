@@ -23,16 +23,35 @@ export type Access =
   /** A subscription whose grace is over gives nothing, and is past due none the less. */
   | { readonly isOpen: false; readonly status: 'past_due' | 'ended' }
 
-export function termsOf(facts: SubscriptionFacts, graceSeconds: number): Terms {
+/** A payment of the account that was accepted, of which only its provider knows what it is for. */
+export interface UnresolvedPayment {
+  readonly acceptedAt: Millis
+  readonly holdsUntil: Millis
+}
+
+export function termsOf(
+  facts: SubscriptionFacts,
+  graceSeconds: number,
+  unresolved: readonly UnresolvedPayment[] = [],
+): Terms {
   const status = lastingStatus(facts)
   if (status === 'ended' || isPaidBack(facts)) return { isPaidFor: false, graceEndsAt: null, endsAt: null }
   const failedAt = firstUnsettledFailure(facts)
   return {
     isPaidFor: true,
-    graceEndsAt: failedAt === null ? null : failedAt + graceSeconds * 1000,
+    graceEndsAt: failedAt === null ? null : heldGrace(failedAt + graceSeconds * 1000, unresolved),
     endsAt: status === 'cancelled' ? cancelledUntil(facts) : null,
   }
 }
+
+/**
+ * The end of the grace, or of the latest hold: a payment that was accepted before the grace ended may turn out to settle the
+ * failure, or to pay for another subscription that gives the same.
+ */
+const heldGrace = (endsAt: Millis, unresolved: readonly UnresolvedPayment[]): Millis =>
+  unresolved
+    .filter(({ acceptedAt }) => acceptedAt < endsAt)
+    .reduce((latest, { holdsUntil }) => Math.max(latest, holdsUntil), endsAt)
 
 export function accessAt(terms: Terms, now: Millis): Access {
   const { isPaidFor, graceEndsAt, endsAt } = terms

@@ -3,7 +3,7 @@
  * time. Neither order nor repetition of what is told matters. Time is an argument and nothing here knows of Temporal.
  */
 import type { BillingFact, FactAction } from '../platform/billing-fact.ts'
-import { accessAt, lastsUntil, type Terms, termsOf } from './subscription-access.ts'
+import { accessAt, lastsUntil, type Terms, termsOf, type UnresolvedPayment } from './subscription-access.ts'
 import {
   compare,
   later,
@@ -15,6 +15,7 @@ import {
   withFact,
 } from './subscription-facts.ts'
 
+export type { UnresolvedPayment } from './subscription-access.ts'
 export type { Millis } from './subscription-facts.ts'
 
 /** All that was ever told of one account's money, in a form that no order and no repetition changes. Plain JSON. */
@@ -129,9 +130,18 @@ const mostAddons = 3
 /** JSON has no negative zero. */
 const finite = (value: number | null): number | null => (Number.isFinite(value) ? Number(value) + 0 : null)
 
-/** What the account is entitled to at a time. @param graceSeconds how long access outlasts a failed payment. */
-export function standingAt(state: SubscriptionState, now: Millis, graceSeconds: number): Standing {
-  const claims = state.subscriptions.map((facts) => ({ facts, terms: termsOf(facts, graceSeconds) }))
+/**
+ * What the account is entitled to at a time.
+ * @param graceSeconds how long access outlasts a failed payment.
+ * @param unresolved payments whose provider has still to be asked: they hold back the end of a grace.
+ */
+export function standingAt(
+  state: SubscriptionState,
+  now: Millis,
+  graceSeconds: number,
+  unresolved: readonly UnresolvedPayment[] = [],
+): Standing {
+  const claims = state.subscriptions.map((facts) => ({ facts, terms: termsOf(facts, graceSeconds, unresolved) }))
   const seen = viewAt(state, claims, now)
   const changesAt = deadlinesOf(state, claims)
     .filter((at) => at > now)

@@ -26,7 +26,8 @@ export async function createBilling({ billing, siteUrl }: Config, { store, kindO
     }
     case 'stripe': {
       const { createStripe } = await import('./stripe.ts')
-      return { provider: createStripe({ ...billing.stripe, secrets }), sandbox: undefined }
+      const ofOurs = (subscriptionId: string) => kindOf('stripe', subscriptionId)
+      return { provider: createStripe({ ...billing.stripe, secrets, kindOf: ofOurs }), sandbox: undefined }
     }
     case 'sandbox': {
       const sandbox = createSandboxBilling({ store, secrets, webhookUrl, siteUrl })

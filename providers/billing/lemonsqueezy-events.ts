@@ -1,5 +1,6 @@
 /** Lemon Squeezy's webhooks: what each event says to us. docs/billing.md has the same as a table. */
 import type { z } from 'zod'
+import type { UnresolvedPart } from '../../platform/billing-event.ts'
 import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
 import {
   invoiceReasonOf,
@@ -11,7 +12,7 @@ import {
   snapshotOf,
 } from './lemonsqueezy-shapes.ts'
 import { factOf, readJson, sha256, typeOf, userRefOf, whyNot } from './payload.ts'
-import type { ParsedEvent, WebhookDelivery } from './provider.ts'
+import type { ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
 
 /** Events with a subscription in them: what the name says, or null where its status tells. */
 const subscriptionEvents: Readonly<Record<string, BillingAction | null>> = {
@@ -41,13 +42,17 @@ const others = [
   'customer_updated',
 ]
 
-interface Needs extends LemonSqueezyVariants {
-  /** Of a payment, which does not say what it is for. Rejects when nobody can be asked. */
-  kindOf(subscriptionId: string): Promise<'plan' | 'addon' | undefined>
+/** What a subscription is of; nothing when we don't sell it. */
+type Kind = 'plan' | 'addon' | undefined
+
+interface Needs<Answer = Kind | 'unresolved'> extends LemonSqueezyVariants {
+  /** Of a payment, which does not say what it is for; `unresolved` when only Lemon Squeezy knows and is not to be asked. */
+  kindOf(subscriptionId: string): Promise<Answer>
 }
 
 type Reading =
   | { readonly fact: Omit<BillingFact, 'key'> }
+  | { readonly unresolved: UnresolvedPart }
   | { readonly why: string }
   /** Known, and nothing to us. */
   | 'ignored'
@@ -57,6 +62,8 @@ interface Envelope {
   readonly data?: unknown
 }
 
+export async function parseLemonSqueezyEvent(delivery: WebhookDelivery, needs: Needs<Kind>): Promise<ResolvedEvent>
+export async function parseLemonSqueezyEvent(delivery: WebhookDelivery, needs: Needs): Promise<ParsedEvent>
 /** Reads a verified webhook. Rejects only as `kindOf` does. */
 export async function parseLemonSqueezyEvent({ body }: WebhookDelivery, needs: Needs): Promise<ParsedEvent> {
   const json = (readJson(body) ?? null) as Envelope | null
@@ -64,6 +71,7 @@ export async function parseLemonSqueezyEvent({ body }: WebhookDelivery, needs: N
   const userRef = userRefOf(json?.meta?.custom_data?.user_id)
   const reading = await read(named.type, json?.data, userRef, needs)
   if (reading === 'ignored') return { ...named, meaning: 'ignored' }
+  if ('unresolved' in reading) return { ...named, meaning: 'unresolved', ...reading.unresolved, userRef }
   if ('why' in reading) return { ...named, meaning: 'unusable', why: reading.why, userRef }
   return { ...named, meaning: 'fact', fact: { ...reading.fact, key: named.key }, userRef }
 }
@@ -94,6 +102,7 @@ async function readPayment(type: string, data: unknown, needs: Needs): Promise<R
   const kind = await needs.kindOf(subscriptionId)
   const action = paymentEvents[type]
   if (!kind || !action) return 'ignored'
+  if (kind === 'unresolved') return { unresolved: { action, subscriptionId } }
   const amount = action === 'refund' ? amountOf(invoice.attributes) : null
   const ofInvoice = { invoiceId: invoice.id, invoiceReason: invoiceReasonOf(invoice.attributes.billing_reason) }
   return { fact: factOf({ key: '', action, provider: 'lemonsqueezy', subscriptionId, kind, at, ...ofInvoice, amount }) }
@@ -105,6 +114,7 @@ async function readOrder(data: unknown, needs: Needs): Promise<Reading> {
   const { subscription_id: subscriptionId, updated_at: at } = order.attributes
   const kind = subscriptionId ? await needs.kindOf(subscriptionId) : undefined
   if (!subscriptionId || !kind) return 'ignored'
+  if (kind === 'unresolved') return { unresolved: { action: 'refund', subscriptionId } }
   const amount = amountOf(order.attributes)
   return { fact: factOf({ key: '', action: 'refund', provider: 'lemonsqueezy', subscriptionId, kind, at, amount }) }
 }

@@ -62,6 +62,8 @@ export function createLemonSqueezy(needs: Needs): BillingProvider {
     name: 'lemonsqueezy',
     verify: (delivery) => isLemonSqueezyWebhook(delivery, needs.secrets),
     parse: (delivery) =>
+      parseLemonSqueezyEvent(delivery, { ...needs, kindOf: async (id) => (await needs.kindOf(id)) ?? 'unresolved' }),
+    resolve: (delivery) =>
       parseLemonSqueezyEvent(delivery, {
         ...needs,
         kindOf: async (id) => (await needs.kindOf(id)) ?? (await kindAtLemonSqueezy(id)),

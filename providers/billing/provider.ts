@@ -3,7 +3,7 @@
  * Everything else about money is the subscription actor's (docs/billing.md).
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { UserRefSource } from '../../platform/billing-event.ts'
+import type { UnresolvedPart, UserRefSource } from '../../platform/billing-event.ts'
 import type { BillingFact } from '../../platform/billing-fact.ts'
 
 export type BillingProviderName = 'sandbox' | 'lemonsqueezy' | 'stripe'
@@ -22,7 +22,13 @@ interface ReadEvent {
   readonly type: string
 }
 
-export type ParsedEvent = ReadEvent &
+/** An event that was read without asking the provider. */
+export type ParsedEvent =
+  | ResolvedEvent
+  /** The provider has to be asked for the rest: {@link BillingProvider.resolve}. */
+  | (ReadEvent & { readonly meaning: 'unresolved'; readonly userRef: string | null } & UnresolvedPart)
+
+export type ResolvedEvent = ReadEvent &
   (
     | {
         readonly meaning: 'fact'
@@ -61,8 +67,10 @@ export interface BillingProvider {
   readonly name: BillingProviderName
   /** Whether one of our secrets signed these very bytes, lately where the provider dates its signatures. Never throws. */
   verify(delivery: WebhookDelivery, now: number): boolean
-  /** Reads a verified webhook. Rejects only with {@link BillingProviderError}, when the provider has to be asked for the rest. */
+  /** Reads a verified webhook without asking the provider, so that it can be kept first. Rejects only when Postgres does. */
   parse(delivery: WebhookDelivery): Promise<ParsedEvent>
+  /** Reads it with the provider's answers. Rejects with {@link BillingProviderError} when the provider can't be asked now. */
+  resolve(delivery: WebhookDelivery): Promise<ResolvedEvent>
   /** The address of a page where a person pays. Rejects with {@link BillingProviderError}. */
   checkout(request: CheckoutRequest): Promise<string>
   /** All subscriptions, or none: rejects with {@link BillingProviderError} rather than answer a part of the list. */

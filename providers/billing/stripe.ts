@@ -28,6 +28,8 @@ interface Needs extends StripePrices {
   /** Stripe's own unless given. */
   readonly apiUrl?: string | undefined
   readonly secrets: readonly string[]
+  /** What we know of a subscription, before Stripe is asked. */
+  readonly kindOf: (subscriptionId: string) => Promise<'plan' | 'addon' | undefined>
   /** How long one call may take, in milliseconds. */
   readonly callMillisMax?: number
 }
@@ -70,7 +72,8 @@ export function createStripe(needs: Needs): BillingProvider {
   return {
     name: 'stripe',
     verify: (delivery, now) => isStripeWebhook(delivery, needs.secrets, now),
-    parse: (delivery) => parseStripeEvent(delivery, { ...needs, answers }),
+    parse: (delivery) => parseStripeEvent(delivery, { ...needs, answers: null }),
+    resolve: (delivery) => parseStripeEvent(delivery, { ...needs, answers }),
     checkout: async (request) => {
       const { url } = await ask(CheckoutSession, (it) => it.checkout.sessions.create(checkoutOf(needs, request)))
       return url

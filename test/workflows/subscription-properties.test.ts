@@ -126,6 +126,24 @@ describe('time alone', () => {
     )
   })
 
+  test('changes the standing as named while payments are unresolved, too', () => {
+    const anyPayment = fc.record({
+      acceptedAt: anyTime,
+      holdsUntil: anyTime,
+    })
+    fc.assert(
+      fc.property(anyFacts, fc.array(anyPayment, { maxLength: 3 }), anyTime, (facts, unresolved, now) => {
+        const state = knowing(facts)
+        const { changesAt, ...seen } = standingAt(state, now, graceSeconds, unresolved)
+        const end = changesAt ?? now + 1000 * day
+        expect(standingAt(state, end - 1, graceSeconds, unresolved)).toEqual({ ...seen, changesAt })
+        const withoutHold = standingAt(state, now, graceSeconds)
+        if (withoutHold.planTier === 'paid') expect(seen.planTier).toBe('paid')
+      }),
+      runs,
+    )
+  })
+
   test('gives nothing to an account: the plan only gets worse until news come', () => {
     const worth = { none: 0, cancelled: 1, past_due: 2, active: 3 }
     fc.assert(

@@ -173,6 +173,20 @@ test('an invoice that does not say whose or what it is for has its subscription 
   })
 })
 
+test('an invoice of a subscription that we know needs no question, and says whose it is only where it names an account', async () => {
+  const known = { ...stripeConfig, answers: null, kindOf: async () => 'addon' as const }
+  for (const [metadata, userRef] of [
+    [{}, null],
+    [{ user_id: 'user-2' }, 'user-2'],
+  ] as const) {
+    const invoice = aStripeInvoice('in_1', {}, { price: 'old', metadata })
+    expect(await parseStripeEvent(aStripeDelivery('invoice.paid', invoice), known)).toMatchObject({
+      userRef,
+      fact: { kind: 'addon', action: 'payment_recovery' },
+    })
+  }
+})
+
 test('an invoice without a subscription is nothing to us', async () => {
   for (const parent of [null, { type: 'quote_details', subscription_details: null }])
     expect(await parse(aStripeDelivery('invoice.paid', aStripeInvoice('in_1', { parent })))).toMatchObject({

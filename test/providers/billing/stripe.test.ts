@@ -4,6 +4,7 @@ import { createStripe } from '../../../providers/billing/stripe.ts'
 import { startBillingApi } from '../../support/billing-api.ts'
 import {
   aCharge,
+  aDispute,
   aStripeDelivery,
   aStripeInvoice,
   aStripeSubscription,
@@ -52,7 +53,39 @@ test('a checkout leaves our mark on the subscription', async () => {
   expect(addon.has('customer_email')).toBe(false)
 })
 
-const refunded = () => provider.parse(aStripeDelivery('charge.refunded', aCharge()))
+test.each([
+  ['charge.refunded', aCharge(), { action: 'refund', subscriptionId: null, userRef: null }],
+  ['charge.dispute.created', aDispute(), { action: 'refund', subscriptionId: null, userRef: null }],
+  [
+    'charge.dispute.closed',
+    aDispute({ status: 'won' }),
+    { action: 'payment_recovery', subscriptionId: null, userRef: null },
+  ],
+  [
+    'invoice.paid',
+    aStripeInvoice('in_1', {}, { metadata: {} }),
+    { action: 'payment_recovery', subscriptionId: 'sub_1', userRef: null },
+  ],
+  [
+    'invoice.payment_failed',
+    aStripeInvoice('in_1', {}, { price: 'old', metadata: { user_id: 'user-1' } }),
+    { action: 'payment_failed', subscriptionId: 'sub_1', userRef: 'user-1' },
+  ],
+] as const)(
+  '%s of which Stripe has to be asked is unresolved at first, and nobody is asked',
+  async (type, object, known) => {
+    const from = api.requests.length
+    expect(await provider.parse(aStripeDelivery(type, object))).toEqual({
+      key: 'evt_1',
+      type,
+      meaning: 'unresolved',
+      ...known,
+    })
+    expect(api.requests.length).toBe(from)
+  },
+)
+
+const refunded = () => provider.resolve(aStripeDelivery('charge.refunded', aCharge()))
 
 test('the invoice of a refunded charge is found by its payment', async () => {
   api.answer = ({ path }) =>
@@ -79,7 +112,7 @@ test.each([
 ] as const)('when it answers with %s, each question fails within its time, in a few words', async (how, words) => {
   api.break(how)
   const asked = how === 'nothing' ? impatient : provider
-  const parse = () => asked.parse(aStripeDelivery('charge.refunded', aCharge()))
+  const parse = () => asked.resolve(aStripeDelivery('charge.refunded', aCharge()))
   for (const ask of [() => asked.checkout(request), () => asked.list(), parse]) {
     const failure = await ask().catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(BillingProviderError)
