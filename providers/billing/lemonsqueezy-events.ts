@@ -11,7 +11,7 @@ import {
   type LemonSqueezyVariants,
   snapshotOf,
 } from './lemonsqueezy-shapes.ts'
-import { factOf, readJson, sha256, typeOf, userRefOf, whyNot } from './payload.ts'
+import { factOf, readJson, refuseTestMode, sha256, typeOf, userRefOf, whyNot } from './payload.ts'
 import type { ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
 
 /** Events with a subscription in them: what the name says, or null where its status tells. */
@@ -46,6 +46,7 @@ const others = [
 type Kind = 'plan' | 'addon' | undefined
 
 interface Needs<Answer = Kind | 'unresolved'> extends LemonSqueezyVariants {
+  readonly acceptsTestMode: boolean
   /** Of a payment, which does not say what it is for; `unresolved` when only Lemon Squeezy knows and is not to be asked. */
   kindOf(subscriptionId: string): Promise<Answer>
 }
@@ -58,7 +59,11 @@ type Reading =
   | 'ignored'
 
 interface Envelope {
-  readonly meta?: { readonly event_name?: unknown; readonly custom_data?: { readonly user_id?: unknown } | null } | null
+  readonly meta?: {
+    readonly event_name?: unknown
+    readonly test_mode?: unknown
+    readonly custom_data?: { readonly user_id?: unknown } | null
+  } | null
   readonly data?: unknown
 }
 
@@ -69,7 +74,15 @@ export async function parseLemonSqueezyEvent({ body }: WebhookDelivery, needs: N
   const json = (readJson(body) ?? null) as Envelope | null
   const named = { key: sha256(body), type: typeOf(json?.meta?.event_name) }
   const userRef = userRefOf(json?.meta?.custom_data?.user_id)
-  const reading = await read(named.type, json?.data, userRef, needs)
+  const parsed = parsedAs(named, userRef, await read(named.type, json?.data, userRef, needs))
+  return json?.meta?.test_mode === true && !needs.acceptsTestMode ? refuseTestMode(parsed, 'meta.test_mode') : parsed
+}
+
+function parsedAs(
+  named: { readonly key: string; readonly type: string },
+  userRef: string | null,
+  reading: Reading,
+): ParsedEvent {
   if (reading === 'ignored') return { ...named, meaning: 'ignored' }
   if ('unresolved' in reading) return { ...named, meaning: 'unresolved', ...reading.unresolved, userRef }
   if ('why' in reading) return { ...named, meaning: 'unusable', why: reading.why, userRef }

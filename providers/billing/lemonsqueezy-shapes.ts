@@ -26,6 +26,7 @@ export const LemonSqueezySubscription = z.object({
     ends_at: timeText.nullish(),
     created_at: timeText,
     updated_at: timeText,
+    test_mode: z.boolean().nullish(),
   }),
 })
 

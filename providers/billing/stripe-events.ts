@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { UnresolvedPart } from '../../platform/billing-event.ts'
 import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
-import { factOf, readJson, sha256, timeSeconds, typeOf, whyNot } from './payload.ts'
+import { factOf, readJson, refuseTestMode, sha256, timeSeconds, typeOf, whyNot } from './payload.ts'
 import type { ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
 import {
   invoiceReasonOf,
@@ -25,6 +25,7 @@ export interface StripeAnswers {
 }
 
 interface Needs extends StripePrices {
+  readonly acceptsTestMode: boolean
   /** What we know of a subscription, before Stripe is asked. */
   readonly kindOf: (subscriptionId: string) => Promise<'plan' | 'addon' | undefined>
   /** Null when Stripe is not to be asked: what it would have to be asked for is unresolved. */
@@ -40,7 +41,12 @@ type Reading =
   /** Known, and nothing to us. */
   | 'ignored'
 
-const Event = z.object({ type: z.string(), created: timeSeconds, data: z.object({ object: z.unknown() }) })
+const Event = z.object({
+  type: z.string(),
+  created: timeSeconds,
+  livemode: z.boolean().nullish(),
+  data: z.object({ object: z.unknown() }),
+})
 
 export async function parseStripeEvent(
   delivery: WebhookDelivery,
@@ -54,12 +60,20 @@ export async function parseStripeEvent({ body }: WebhookDelivery, needs: Needs):
   const named = { key, type: typeOf(json?.type) }
   const { data: event, error } = Event.safeParse(json)
   if (error) return { ...named, meaning: 'unusable', why: whyNot(error), userRef: null }
-  const reading = await read(event.type, event.data.object, needs)
+  const parsed = parsedAs(named, event, await read(event.type, event.data.object, needs))
+  return event.livemode === false && !needs.acceptsTestMode ? refuseTestMode(parsed, 'livemode') : parsed
+}
+
+function parsedAs(
+  named: { readonly key: string; readonly type: string },
+  event: z.infer<typeof Event>,
+  reading: Reading,
+): ParsedEvent {
   if (reading === 'ignored') return { ...named, meaning: 'ignored' }
   if ('unresolved' in reading) return { ...named, meaning: 'unresolved', ...reading.unresolved }
   const { userRef = null } = reading
   if ('why' in reading) return { ...named, meaning: 'unusable', why: reading.why, userRef }
-  const fact: BillingFact = { ...reading.fact, key, at: event.created, provider: 'stripe' }
+  const fact: BillingFact = { ...reading.fact, key: named.key, at: event.created, provider: 'stripe' }
   return { ...named, meaning: 'fact', fact, userRef, ...(isOfInvoice(event.type) && { userRefSource: 'invoice' }) }
 }
 

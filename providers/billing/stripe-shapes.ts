@@ -36,6 +36,7 @@ export const StripeSubscription = z.object({
 
 /** The same as it is in their list, where we ask for its invoice too. */
 export const StripeListedSubscription = StripeSubscription.extend({
+  livemode: z.boolean().nullish(),
   latest_invoice: z
     .object({
       id,

@@ -28,6 +28,7 @@ interface Needs extends StripePrices {
   /** Stripe's own unless given. */
   readonly apiUrl?: string | undefined
   readonly secrets: readonly string[]
+  readonly acceptsTestMode: boolean
   /** What we know of a subscription, before Stripe is asked. */
   readonly kindOf: (subscriptionId: string) => Promise<'plan' | 'addon' | undefined>
   /** How long one call may take, in milliseconds. */
@@ -107,7 +108,7 @@ const checkoutOf = (
 })
 
 /** All pages of one list. They don't number them, so only a page that brings nothing new says that something is wrong. */
-async function listAll(prices: StripePrices, ask: Ask): Promise<ListedSubscription[]> {
+async function listAll(needs: Needs, ask: Ask): Promise<ListedSubscription[]> {
   // Their subscriptions don't tell when they last changed. This is how they stand now, in whole seconds as all their times.
   const at = Math.floor(Date.now() / 1000) * 1000
   const found = new Map<string, ListedSubscription[]>()
@@ -117,7 +118,7 @@ async function listAll(prices: StripePrices, ask: Ask): Promise<ListedSubscripti
       it.subscriptions.list({ ...params, expand: [...params.expand], ...(after && { starting_after: after }) }),
     )
     const known = found.size
-    for (const one of data) found.set(one.id, listedOf(one, prices, at))
+    for (const one of data) found.set(one.id, listedOf(one, needs, at))
     if (found.size !== known + data.length || (has_more && data.length === 0)) break
     if (!has_more) return [...found.values()].flat()
     after = data.at(-1)?.id
@@ -127,10 +128,11 @@ async function listAll(prices: StripePrices, ask: Ask): Promise<ListedSubscripti
 
 function listedOf(
   { latest_invoice: invoice, ...subscription }: z.infer<typeof StripeListedSubscription>,
-  prices: StripePrices,
+  { acceptsTestMode, ...prices }: Needs,
   now: number,
 ): ListedSubscription[] {
-  const { id: subscriptionId, items, metadata } = subscription
+  const { id: subscriptionId, items, metadata, livemode } = subscription
+  if (livemode === false && !acceptsTestMode) return []
   const kind = kindOfPrices(
     items.data.map(({ price }) => price.id),
     metadata,

@@ -7,6 +7,7 @@ export const stripeConfig = {
   planPriceId: 'price_plan',
   addonPriceId: 'price_addon',
   secrets: ['whsec_of_stripe_tests_1'],
+  acceptsTestMode: true,
   /** Nothing is known of any subscription. */
   kindOf: async (): Promise<'plan' | 'addon' | undefined> => undefined,
 }

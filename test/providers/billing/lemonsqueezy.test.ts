@@ -158,6 +158,13 @@ test.each([
   expect(await provider.list()).toEqual([seen])
 })
 
+test('subscriptions of test mode are listed only where test mode is accepted', async () => {
+  api.answer = lists([aSubscription('1', { test_mode: true }), aSubscription('2')], 100)
+  const idsOf = async (acceptsTestMode: boolean) =>
+    (await createLemonSqueezy({ ...needs, acceptsTestMode }).list()).map(({ fact }) => fact.subscriptionId)
+  expect([await idsOf(true), await idsOf(false)]).toEqual([['1', '2'], ['2']])
+})
+
 test('an empty store lists nothing', async () => {
   api.answer = lists([], 100)
   expect(await provider.list()).toEqual([])

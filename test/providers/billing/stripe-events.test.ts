@@ -239,6 +239,23 @@ test('a dispute that was won gives the money back while the subscription goes on
   expect(await parse(won, { invoice, subscription: over })).toMatchObject({ meaning: 'ignored' })
 })
 
+test('an event of test mode is unusable where test mode is not accepted, and what is nothing to us stays that', async () => {
+  const subscription = aStripeSubscription('sub_1')
+  const of = (delivery: WebhookDelivery, acceptsTestMode: boolean) =>
+    parseStripeEvent(delivery, { ...stripeConfig, acceptsTestMode, answers: null })
+  const event = (type: string, object: object, livemode?: boolean) => aStripeDelivery(type, object, { livemode })
+  const created = event('customer.subscription.created', subscription, false)
+  expect(await of(created, true)).toMatchObject({ meaning: 'fact' })
+  const refused = { meaning: 'unusable', why: expect.stringMatching(/^livemode: /) }
+  expect(await of(created, false)).toMatchObject({ ...refused, userRef: 'user-1' })
+  expect(await of(event('charge.refunded', aCharge(), false), false)).toMatchObject(refused)
+  expect(await of(event('customer.created', {}, false), false)).toMatchObject({ meaning: 'ignored' })
+  for (const livemode of [true, undefined])
+    expect(await of(event('customer.subscription.created', subscription, livemode), false)).toMatchObject({
+      meaning: 'fact',
+    })
+})
+
 test('when Stripe can not be asked, the event is to come again', async () => {
   for (const delivery of [
     aStripeDelivery('charge.refunded', aCharge()),

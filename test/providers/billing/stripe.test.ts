@@ -195,3 +195,12 @@ test('a page that fails makes the whole list fail', async () => {
   await expect(provider.list()).rejects.toThrow('stripe answered 500')
   api.break()
 })
+
+test('subscriptions of test mode are listed only where test mode is accepted', async () => {
+  api.answer = listsOfStripe([inList('sub_1'), inList('sub_2', { livemode: true })])
+  const idsOf = async (acceptsTestMode: boolean) => {
+    const one = createStripe({ ...stripeConfig, apiUrl: api.url, acceptsTestMode })
+    return (await one.list()).map(({ fact }) => fact.subscriptionId)
+  }
+  expect([await idsOf(true), await idsOf(false)]).toEqual([['sub_1', 'sub_2'], ['sub_2']])
+})
