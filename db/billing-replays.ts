@@ -1,6 +1,6 @@
 /** Events of the inbox that are read again: by an operator, or once their provider has answered. */
 import type { BillingEvent, UserRefSource } from '../platform/billing-event.ts'
-import type { BillingFact, BillingSource } from '../platform/billing-fact.ts'
+import type { BillingAction, BillingFact, BillingSource, FactAction } from '../platform/billing-fact.ts'
 import {
   type BillingEventRow,
   type BillingEventStatus,
@@ -23,7 +23,7 @@ interface StoredEventRow {
   readonly provider: BillingSource
   readonly key: string
   readonly type: string
-  readonly action: BillingFact['action'] | null
+  readonly action: FactAction | null
   readonly userRef: string | null
   readonly userRefSource: UserRefSource
   readonly subscriptionId: string | null
@@ -50,9 +50,10 @@ export async function findStoredEvent(sql: Sql, id: string): Promise<StoredEvent
   if (!row) return undefined
   const { status, error, action, subscriptionId, ...read } = row
   const isProblem = row.fact === null && (status === 'parked' || status === 'dead')
-  const unresolved = status === 'unresolved' && action !== null ? { action, subscriptionId } : undefined
-  const event = { ...read, problem: isProblem ? (error ?? 'is not as documented') : null, unresolved }
-  return { status, event: event as BillingEvent }
+  const problem = isProblem ? (error ?? 'is not as documented') : null
+  // Only providers' events are unresolved, never an operator's.
+  const unresolved = status === 'unresolved' ? { action: action as BillingAction, subscriptionId } : undefined
+  return { status, event: { ...read, problem, unresolved } }
 }
 
 /** One transaction at a time reads an event again: which subscription it is of may change. Before any other lock. */

@@ -141,7 +141,10 @@ export function standingAt(
   graceSeconds: number,
   unresolved: readonly UnresolvedPayment[] = [],
 ): Standing {
-  const claims = state.subscriptions.map((facts) => ({ facts, terms: termsOf(facts, graceSeconds, unresolved) }))
+  const claims = state.subscriptions.map((facts) => ({
+    facts,
+    terms: isReplaced(facts, state) ? notPaidFor : termsOf(facts, graceSeconds, unresolved),
+  }))
   const seen = viewAt(state, claims, now)
   const changesAt = deadlinesOf(state, claims)
     .filter((at) => at > now)
@@ -150,6 +153,23 @@ export function standingAt(
   const isPlainlyFree = seen.planTier === 'free' && seen.addons === 0 && changesAt === undefined
   return { ...seen, changesAt: changesAt ?? null, isPlainlyFree }
 }
+
+const notPaidFor: Terms = { isPaidFor: false, graceEndsAt: null, endsAt: null }
+
+/**
+ * Whether the subscription is of the other kind now: at a vendor it is for one product at a time, the one of its latest snapshot,
+ * and of two in the same moment for the lesser one. In the sandbox plan and add-ons may have the same id.
+ */
+const isReplaced = (facts: SubscriptionFacts, { subscriptions }: SubscriptionState): boolean =>
+  facts.provider !== 'sandbox' &&
+  subscriptions.some(
+    (other) =>
+      other.provider === facts.provider &&
+      other.subscriptionId === facts.subscriptionId &&
+      compare(kindRankOf(other), kindRankOf(facts)) > 0,
+  )
+
+const kindRankOf = ({ status, kind }: SubscriptionFacts) => [status?.at ?? null, kind === 'addon' ? 1 : 0]
 
 interface Claim {
   readonly facts: SubscriptionFacts

@@ -101,6 +101,15 @@ describe('Lemon Squeezy', () => {
     expect(await standingAfter([...change, ...refunded('901', '03-12')])).toEqual(['free', 'none', 0])
   })
 
+  test('a plan that was changed into add-ons is no plan any more, and comes back when it is changed back', async () => {
+    const changed = (variant_id: number, day: string) =>
+      subscription('subscription_plan_changed', { ...march, variant_id, updated_at: time(day, '10:00:00') })
+    const toAddons = [...bought(), changed(1002, '03-05')]
+    expect(shortly(standingOf(await Promise.all(toAddons), at('03-06')))).toEqual(['free', 'none', 1])
+    const back = [...toAddons, changed(1001, '03-07')]
+    expect(shortly(standingOf(await Promise.all(back), at('03-08')))).toEqual(['paid', 'active', 0])
+  })
+
   test('a payment told after the expiry does not bring an expired one back', async () => {
     const expired = { ...march, status: 'expired', ends_at: time('04-01', '10:00:00') }
     const events = await Promise.all([
