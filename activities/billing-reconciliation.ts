@@ -25,9 +25,9 @@ export interface Change {
   readonly ours: string
   readonly theirs: string
   /**
-   * `told` to its actor; `held` for the next round; `repeated`: its actor was told just this before, and has still to judge
-   * with it; `unsettled`: its actor has judged with it and concluded otherwise, as with a subscription that goes on at the
-   * provider though its payment was refunded. An operator has to look at what stays unsettled.
+   * `told`: became an event; `held` for the next round; `repeated`: an earlier event says just this, and its account's
+   * workflow has still to judge with it; `unsettled`: the workflow has judged with it and concluded otherwise, as with a
+   * subscription that goes on at the provider though its payment was refunded. An operator has to look at that.
    */
   readonly became: 'told' | 'held' | 'repeated' | 'unsettled'
 }

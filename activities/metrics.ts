@@ -2,6 +2,14 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { MoveRequest } from '../db/relay-moves.ts'
 import type { RelayState } from '../db/relay-sessions.ts'
+import type { Change } from './billing-reconciliation.ts'
+
+const reconciliationOutcomes: Readonly<Record<Change['became'], string>> = {
+  told: 'corrected',
+  held: 'held',
+  repeated: 'repeated',
+  unsettled: 'unsettled',
+}
 
 /** A request for moves with what they are counted by. */
 export interface CountedMoveRequest extends MoveRequest {
@@ -15,7 +23,7 @@ export interface WorkerMetrics {
   /** Counts the moves of a request that was carried out, and how provisioning went when they ended it. */
   countMoves(request: CountedMoveRequest, now: number): void
   /** Counts subscriptions that differed from the billing provider's list, by what reconciliation did about them. */
-  countDifferences(differences: readonly { readonly became: string }[]): void
+  countDifferences(differences: readonly Pick<Change, 'became'>[]): void
   countOperation(operation: { provider: string; operation: string; outcome: 'ok' | 'failed'; seconds: number }): void
 }
 
@@ -46,7 +54,7 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
     labelNames: ['outcome'],
     registers,
   })
-  for (const outcome of ['told', 'held', 'repeated', 'unsettled']) differences.inc({ outcome }, 0)
+  for (const outcome of Object.values(reconciliationOutcomes)) differences.inc({ outcome }, 0)
   const operations = new Counter({
     name: 'svc_provider_operations_total',
     help: 'Calls to relay providers, by outcome.',
@@ -73,7 +81,7 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
       }
     },
     countDifferences: (found) => {
-      for (const { became } of found) differences.inc({ outcome: became })
+      for (const { became } of found) differences.inc({ outcome: reconciliationOutcomes[became] })
     },
     countOperation: ({ provider, operation, outcome, seconds }) => {
       operations.inc({ provider, operation, outcome })

@@ -12,7 +12,7 @@ export interface InboxPage {
   /** Of the account when the page was read; a judgement is written for this version and no other. */
   readonly version: number
   readonly facts: readonly BillingFact[]
-  /** Events among them that nobody took before, and those that are unresolved, by their ids. */
+  /** Events among them that are not applied yet, and unresolved payments, by their ids. */
   readonly taken: readonly string[]
   /** Payments whose provider has still to be asked; on the first page. Absent in histories of earlier releases. */
   readonly unresolved?: readonly UnresolvedPayment[]

@@ -2,7 +2,7 @@
  * The inbox of everything that providers and operators say about money. An event is kept before it is answered, and kept for
  * good: the subscription actor makes its state of nothing else. Moves through `status`:
  * unresolved (the provider has to be asked first) → pending (its actor is to take it) → applied · ignored (nothing to us) ·
- * parked (nobody's yet, or unreadable) → dead.
+ * parked (without an account, or unreadable) → dead.
  */
 import { randomUUID } from 'node:crypto'
 import type { Fragment } from 'postgres'
@@ -267,8 +267,8 @@ interface InboxFigures {
 }
 
 /**
- * How many events there are in each state that asks for somebody's attention, each counted by the index of its own; of those
- * that are pending also how long the inboxes wait that changed otherwise.
+ * How many events there are of each status that may need attention, each counted by an index of its own. The age of pending
+ * ones includes that of inboxes that changed by other means.
  */
 export const inboxFigures = async (sql: Sql): Promise<InboxFigures[]> => {
   const figuresOf = (status: Fragment) => sql`

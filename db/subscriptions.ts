@@ -165,7 +165,7 @@ async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest
   }))
   await tx`
     with judged as materialized (
-      select * from jsonb_to_recordset(${tx.json(rows)}) as told (provider text, "subscriptionId" text, kind text,
+      select * from jsonb_to_recordset(${tx.json(rows)}) as written (provider text, "subscriptionId" text, kind text,
         status text, quantity integer, "periodStart" timestamptz, "periodEnd" timestamptz)),
     gone as (
       delete from subscriptions s where user_id = ${userId} and not exists (

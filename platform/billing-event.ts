@@ -6,7 +6,7 @@ export interface BillingEvent {
   readonly key: string
   /** The source's own name for what happened. */
   readonly type: string
-  /** Our id of the account as the provider said it; null when only the subscription tells. */
+  /** Our id of the account as the provider names it; null when the event names none, and goes with its subscription. */
   readonly userRef: string | null
   /** Where `userRef` comes from; see {@link UserRefSource}. `subscription` unless given. */
   readonly userRefSource?: UserRefSource

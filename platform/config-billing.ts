@@ -32,7 +32,7 @@ function stripeKeyMode({ SVC_BILLING_PROVIDER: provider, SVC_STRIPE_API_KEY: key
   return provider === 'stripe' ? /^[sr]k_(test|live)_/.exec(key ?? '')?.[1] : undefined
 }
 
-/** Whether events and subscriptions of a provider's test mode, where nobody pays, count. */
+/** Whether events and subscriptions of a provider's test mode, in which no money moves, count. */
 function acceptsTestMode(v: Values): boolean {
   const keyMode = stripeKeyMode(v)
   return keyMode === undefined ? (v.SVC_BILLING_TEST_MODE ?? v.NODE_ENV !== 'production') : keyMode === 'test'

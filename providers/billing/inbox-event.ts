@@ -2,21 +2,21 @@
 import type { BillingEvent } from '../../platform/billing-event.ts'
 import type { BillingProviderName, ParsedEvent } from './provider.ts'
 
-/** Of two things the later one counts: what is dated beyond this would outdo everything that really comes after it. */
+/** Of two events the later one counts: one that is dated beyond this would outweigh all that really come after it. */
 const aheadMillisMax = 366 * 86_400_000
 
 export function buildBillingEvent(provider: BillingProviderName, parsed: ParsedEvent, body: Buffer): BillingEvent {
   const { key, type } = parsed
   const bare = { provider, key, type, body, userRef: null, fact: null, problem: null }
   if (parsed.meaning === 'ignored') return bare
-  const told = { ...bare, userRef: parsed.userRef }
-  if (parsed.meaning === 'unusable') return { ...told, problem: parsed.why }
+  const named = { ...bare, userRef: parsed.userRef }
+  if (parsed.meaning === 'unusable') return { ...named, problem: parsed.why }
   if (parsed.meaning === 'unresolved') {
     const { action, subscriptionId } = parsed
-    return { ...told, unresolved: { action, subscriptionId } }
+    return { ...named, unresolved: { action, subscriptionId } }
   }
-  if (parsed.fact.at > Date.now() + aheadMillisMax) return { ...told, problem: 'is dated more than a year ahead' }
-  return { ...told, ...(parsed.userRefSource && { userRefSource: parsed.userRefSource }), fact: parsed.fact }
+  if (parsed.fact.at > Date.now() + aheadMillisMax) return { ...named, problem: 'is dated more than a year ahead' }
+  return { ...named, ...(parsed.userRefSource && { userRefSource: parsed.userRefSource }), fact: parsed.fact }
 }
 
 /**

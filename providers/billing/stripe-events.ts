@@ -160,7 +160,7 @@ async function subscriptionOf(
   const userRef = userOf(metadata)
   const told = kindOfPrices(invoice.lines.data.map(priceOf), metadata, prices)
   if (told && userRef !== null) return { subscriptionId, kind: told, userRef }
-  // Whose it is, its subscription's own events tell.
+  // The subscription's own events say whose it is.
   const known = await knownKindOf(subscriptionId)
   if (known) return { subscriptionId, kind: told ?? known, userRef }
   if (!answers) return 'unresolved'

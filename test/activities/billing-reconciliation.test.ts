@@ -168,7 +168,7 @@ test('what the actor was told and sees otherwise is not told again and again, un
   expect((await round([again()])).changes).toMatchObject([{ became: 'told' }])
 })
 
-test('what its account was judged with and still differs is counted and logged in every round, and not told again', async () => {
+test('a difference that remains after its account was judged is counted and logged in every round, and makes no further event', async () => {
   const userId = await newAccount(sql)
   const one = inList(userId)
   const registry = new Registry()
@@ -180,10 +180,10 @@ test('what its account was judged with and still differs is counted and logged i
     )?.value
   await believe(userId, one, { status: 'ended' })
   await job?.run()
-  expect([await counted('told'), await counted('unsettled')]).toEqual([1, 0])
+  expect([await counted('corrected'), await counted('unsettled')]).toEqual([1, 0])
   await sql`update billing_events set status = 'applied' where user_id = ${userId}`
   await job?.run()
-  expect([await counted('told'), await counted('unsettled')]).toEqual([1, 1])
+  expect([await counted('corrected'), await counted('unsettled')]).toEqual([1, 1])
   expect(await eventsOf(userId)).toHaveLength(1)
   expect(logged.at(-1)).toContain(one.fact.subscriptionId)
   const done = await round([one])
@@ -191,7 +191,7 @@ test('what its account was judged with and still differs is counted and logged i
   expect(reportOf(done, { provider: 'stripe', dryRun: false })).toContain('Not to be settled by reconciliation: 1.')
 })
 
-test('an event that is kept already does not count as told again, whatever came after it', async () => {
+test('an event that is kept already is not counted as a new one, whatever came after it', async () => {
   const userId = await newAccount(sql)
   const one = inList(userId)
   await round([one])
@@ -207,8 +207,8 @@ test('a subscription that the list gives to another account moves there, and the
   const first = inList(holder)
   expect(await round([first])).toMatchObject({ applied: 1 })
   await believe(holder, first, { status: 'active' })
-  const { key: _, ...told } = first.fact
-  const moved = listed(named, { ...told, at: told.at + 1000 })
+  const { key: _, ...content } = first.fact
+  const moved = listed(named, { ...content, at: content.at + 1000 })
   const done = await round([moved])
   expect(done.changes).toEqual([
     {
@@ -227,14 +227,14 @@ test('a subscription that the list gives to another account moves there, and the
   expect(await accountsWithNews(sql, -1, 1000, [])).toEqual(expect.arrayContaining([holder, named]))
 })
 
-test('of a subscription whose list names no account of ours, the account that has it is told, and keeps it', async () => {
+test('a listed subscription that names no account of ours is compared with the account that has it, and stays there', async () => {
   const userId = await newAccount(sql)
   const first = inList(userId)
   await round([first])
   await believe(userId, first, { status: 'active' })
-  const { key: _, ...told } = first.fact
+  const { key: _, ...content } = first.fact
   for (const [index, userRef] of [null, randomUUID()].entries()) {
-    const over = listed(userRef, { ...told, action: 'downgrade', at: told.at + 1000 + index, quantity: index })
+    const over = listed(userRef, { ...content, action: 'downgrade', at: content.at + 1000 + index, quantity: index })
     expect(await round([over])).toMatchObject({ unknown: [], changes: [{ userId, became: 'told' }] })
     expect(await eventsOf(userId)).toHaveLength(2 + index)
   }

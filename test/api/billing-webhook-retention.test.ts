@@ -26,7 +26,7 @@ const hour = 3600
 const send = async (delivery: Parameters<typeof sendDelivery>[1]) =>
   expect(await sendDelivery(api, delivery)).toEqual(accepted)
 
-/** A past-due plan with add-ons, told by several events. */
+/** A past-due plan with add-ons, which several events make up. */
 async function debtor(): Promise<{ user: GivenUser; subscriptionId: string }> {
   const user = await api.given.user()
   const subscriptionId = `sub_${randomUUID().replaceAll('-', '')}`

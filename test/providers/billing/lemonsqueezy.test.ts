@@ -85,7 +85,7 @@ test('an answer without an address is no checkout', async () => {
   }
 })
 
-test('a payment of which we do not know the kind is unresolved at first, and nobody is asked', async () => {
+test('a payment of an unknown kind is unresolved at first, and Lemon Squeezy is not asked', async () => {
   const count = api.requests.length
   const delivery = aDelivery('subscription_payment_recovered', anInvoice('901', { subscription_id: 70 }), 'user-1')
   expect(await provider.parse(delivery)).toMatchObject({
@@ -115,7 +115,7 @@ test('whether a payment is for the plan we know ourselves, or else ask its subsc
   expect(await payment(73)).toMatchObject({ meaning: 'ignored' })
 })
 
-test('a payment whose kind nobody can tell is not guessed at: the question fails', async () => {
+test('a payment whose kind can not be found out is not guessed at: the question fails', async () => {
   api.break('status 500')
   const delivery = aDelivery('subscription_payment_success', anInvoice('901', { subscription_id: 79 }))
   await expect(provider.resolve(delivery)).rejects.toThrow(BillingProviderError)

@@ -72,7 +72,7 @@ test.each([
     { action: 'payment_failed', subscriptionId: 'sub_1', userRef: 'user-1' },
   ],
 ] as const)(
-  '%s of which Stripe has to be asked is unresolved at first, and nobody is asked',
+  '%s of which Stripe has to be asked is unresolved at first, and it is not asked',
   async (type, object, known) => {
     const from = api.requests.length
     expect(await provider.parse(aStripeDelivery(type, object))).toEqual({

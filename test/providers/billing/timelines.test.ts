@@ -110,7 +110,7 @@ describe('Lemon Squeezy', () => {
     expect(shortly(standingOf(await Promise.all(back), at('03-08')))).toEqual(['paid', 'active', 0])
   })
 
-  test('a payment told after the expiry does not bring an expired one back', async () => {
+  test('a payment that is dated after the expiry does not bring an expired one back', async () => {
     const expired = { ...march, status: 'expired', ends_at: time('04-01', '10:00:00') }
     const events = await Promise.all([
       ...bought(),
