@@ -100,7 +100,7 @@ const claimedOwner = async (sql: Sql, subscription: SubscriptionRef): Promise<st
   first(
     await sql<{ id: string }[]>`
       select u.id from billing_events e join users u on u.id = ${accountNamed(sql, sql`e.user_ref`)}
-      where ${ofSubscription(sql, subscription)} and e.fact is not null and e.status <> 'dead'
+      where ${ofSubscription(sql, subscription)} and e.fact is not null and e.status in ('pending', 'applied', 'parked')
       order by e.user_ref_source = 'subscription' desc, e.occurred_at desc, e.seq desc limit 1`,
   )?.id ?? null
 

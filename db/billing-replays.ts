@@ -49,7 +49,7 @@ export async function findStoredEvent(sql: Sql, id: string): Promise<StoredEvent
   )
   if (!row) return undefined
   const { status, error, action, subscriptionId, ...read } = row
-  const isProblem = row.fact === null && (status === 'parked' || status === 'dead')
+  const isProblem = row.fact === null && status !== 'ignored' && status !== 'unresolved'
   const problem = isProblem ? (error ?? 'is not as documented') : null
   // Only providers' events are unresolved, never an operator's.
   const unresolved = status === 'unresolved' ? { action: action as BillingAction, subscriptionId } : undefined

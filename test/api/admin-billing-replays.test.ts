@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type GivenUser, startApi, type TestApi } from '../support/api.ts'
 import { type EventView, eventOf } from '../support/billing.ts'
-import { aStripeSubscription } from '../support/billing-stripe.ts'
 import {
   accepted,
   sendDelivery,
   stripeVariables,
   subscriptionOfAccount,
   untilPlan,
-} from '../support/billing-vendors.ts'
+} from '../support/billing-deliveries.ts'
+import { aStripeSubscription } from '../support/billing-stripe.ts'
 import { eventually, freePort, operator, operatorPassword, paperRelays, startService } from '../support/relays.ts'
 
 let api: TestApi

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { WebhookDelivery } from '../../providers/billing/provider.ts'
 import type { GivenUser } from '../support/api.ts'
-import { aStripeDelivery, aStripeInvoice } from '../support/billing-stripe.ts'
 import {
   accepted,
   sendDelivery,
@@ -11,7 +10,8 @@ import {
   subscriptionBody,
   subscriptionOfAccount,
   untilPlan,
-} from '../support/billing-vendors.ts'
+} from '../support/billing-deliveries.ts'
+import { aStripeDelivery, aStripeInvoice } from '../support/billing-stripe.ts'
 import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
 
 let service: TestService

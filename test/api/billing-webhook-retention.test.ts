@@ -4,7 +4,6 @@ import { beforeAll, expect, test } from 'vitest'
 import { forgetExpired } from '../../activities/account-jobs.ts'
 import type { GivenUser, TestApi } from '../support/api.ts'
 import { type EventView, eventPage } from '../support/billing.ts'
-import { aStripeDelivery, aStripeInvoice, aStripeSubscription } from '../support/billing-stripe.ts'
 import {
   accepted,
   sendDelivery,
@@ -12,7 +11,8 @@ import {
   subscriptionBody,
   subscriptionOfAccount,
   untilPlan,
-} from '../support/billing-vendors.ts'
+} from '../support/billing-deliveries.ts'
+import { aStripeDelivery, aStripeInvoice, aStripeSubscription } from '../support/billing-stripe.ts'
 import { eventually, operator, paperRelays, startService } from '../support/relays.ts'
 
 let api: TestApi

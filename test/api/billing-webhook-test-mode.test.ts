@@ -2,9 +2,9 @@
 import { beforeAll, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../support/api.ts'
 import { eventPage } from '../support/billing.ts'
+import { accepted, lemonSqueezyVariables, sendDelivery, stripeVariables } from '../support/billing-deliveries.ts'
 import { aDelivery, aSubscription } from '../support/billing-lemonsqueezy.ts'
 import { aStripeDelivery, aStripeSubscription } from '../support/billing-stripe.ts'
-import { accepted, lemonSqueezyVariables, sendDelivery, stripeVariables } from '../support/billing-vendors.ts'
 import { operatorPassword } from '../support/relays.ts'
 
 let stripe: TestApi

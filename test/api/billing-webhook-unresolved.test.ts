@@ -5,8 +5,6 @@ import type { WebhookDelivery } from '../../providers/billing/provider.ts'
 import type { Answer, GivenUser, TestApi } from '../support/api.ts'
 import { type EventView, eventOf } from '../support/billing.ts'
 import { type BillingApi, startBillingApi } from '../support/billing-api.ts'
-import { aDelivery, anInvoice, aSubscription, startLemonSqueezy } from '../support/billing-lemonsqueezy.ts'
-import { aCharge, aStripeDelivery, aStripeInvoice, aStripeSubscription } from '../support/billing-stripe.ts'
 import {
   accepted,
   lemonSqueezyVariables,
@@ -15,7 +13,9 @@ import {
   subscriptionBody,
   subscriptionOfAccount,
   untilPlan,
-} from '../support/billing-vendors.ts'
+} from '../support/billing-deliveries.ts'
+import { aDelivery, anInvoice, aSubscription, startLemonSqueezy } from '../support/billing-lemonsqueezy.ts'
+import { aCharge, aStripeDelivery, aStripeInvoice, aStripeSubscription } from '../support/billing-stripe.ts'
 import { eventually, operator, paperRelays, startService } from '../support/relays.ts'
 
 let stripe: BillingApi
