@@ -2,7 +2,7 @@
 import type { Database } from '../db/connection.ts'
 import { forgetEndedWindows } from '../db/rate-limits.ts'
 import { forgetOldKeys } from '../db/relay-starts.ts'
-import { forgetSome, retentionRules } from '../db/retention.ts'
+import { deleteBillingBodies, forgetSome, retentionRules } from '../db/retention.ts'
 import { forgetDeadWorkers } from '../db/workers.ts'
 import type { Job } from './jobs.ts'
 
@@ -20,8 +20,12 @@ export async function forgetExpired(sql: Database, rows: number): Promise<void> 
   await forgetEndedWindows(sql)
   await forgetOldKeys(sql)
   await forgetDeadWorkers(sql)
-  for (const rule of retentionRules) {
-    let batches = 1
-    while ((await forgetSome(sql, rule, rows)) === rows && batches < batchesMax) batches += 1
-  }
+  for (const rule of retentionRules) await inBatches(rows, () => forgetSome(sql, rule, rows))
+  await inBatches(rows, () => deleteBillingBodies(sql, rows))
+}
+
+/** Repeats what takes `rows` rows at most until it takes fewer. */
+async function inBatches(rows: number, take: () => Promise<number>): Promise<void> {
+  let batches = 1
+  while ((await take()) === rows && batches < batchesMax) batches += 1
 }

@@ -4,11 +4,13 @@ import type { Logger } from '../platform/log.ts'
 import type { BillingProvider } from '../providers/billing/provider.ts'
 import { reconcile } from './billing-reconciliation.ts'
 import type { Job } from './jobs.ts'
+import type { WorkerMetrics } from './metrics.ts'
 
 interface Needs {
   readonly sql: Database
   readonly provider: BillingProvider
   readonly log: Logger
+  readonly metrics: Pick<WorkerMetrics, 'countDifferences'>
 }
 
 export const billingReconciliationJobs = (needs: Needs): readonly Job[] => [
@@ -17,7 +19,8 @@ export const billingReconciliationJobs = (needs: Needs): readonly Job[] => [
     everySeconds: 3600,
     roundSecondsMax: 3600,
     run: async () => {
-      await reconcile(needs)
+      const { changes } = await reconcile(needs)
+      needs.metrics.countDifferences(changes)
     },
   },
 ]

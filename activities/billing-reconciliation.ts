@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { recordCustomers } from '../db/billing-customers.ts'
 import { keepEvent } from '../db/billing-events.ts'
 import type { Database } from '../db/connection.ts'
-import { newestFact, type OwnSubscription, ownSubscriptions } from '../db/subscriptions-listed.ts'
+import { findKeptEvent, newestFact, type OwnSubscription, ownSubscriptions } from '../db/subscriptions-listed.ts'
 import type { BillingFact } from '../platform/billing-fact.ts'
 import type { Logger } from '../platform/log.ts'
 import type { BillingProvider, ListedSubscription } from '../providers/billing/provider.ts'
@@ -26,10 +26,11 @@ export interface Change {
   readonly ours: string
   readonly theirs: string
   /**
-   * `told` to its actor; `held` for the next round; `repeated`: its actor was told just this before and saw it otherwise,
-   * as with a subscription that goes on at the provider though its payment was refunded.
+   * `told`: became an event; `held` for the next round; `repeated`: an earlier event says just this, and its account's
+   * workflow has still to judge with it; `unsettled`: the workflow has judged with it and concluded otherwise, as with a
+   * subscription that goes on at the provider though its payment was refunded. An operator has to look at that.
    */
-  readonly became: 'told' | 'held' | 'repeated'
+  readonly became: 'told' | 'held' | 'repeated' | 'unsettled'
 }
 
 export interface Reconciliation {
@@ -39,6 +40,8 @@ export interface Reconciliation {
   /** Changes that became events; none in a dry run. */
   readonly applied: number
   readonly held: number
+  /** Changes that reconciliation can't settle. */
+  readonly unsettled: number
   /** Subscriptions that go on and that nobody is known to have, by their ids. */
   readonly unknown: readonly string[]
 }
@@ -57,22 +60,34 @@ export async function reconcile({ sql, provider, log, dryRun = false }: Needs): 
   const { differences, unknown } = await compare(sql, provider.name, listed)
   const changes: Change[] = []
   let told = 0
-  for (const { userId, fact, ...difference } of differences) {
-    const became = (await wasTold(sql, userId, fact)) ? 'repeated' : told < toldMax ? 'told' : 'held'
+  for (const { userId, isNamed, fact, ...difference } of differences) {
+    const before = await findRepetition(sql, userId, fact)
+    const became = before ? (before.isApplied ? 'unsettled' : 'repeated') : told < toldMax ? 'told' : 'held'
     if (became === 'told') {
       told += 1
-      if (!dryRun) await tell(sql, provider.name, userId, fact)
+      if (!dryRun) await tell(sql, provider.name, isNamed ? userId : null, fact)
     }
     changes.push({ ...difference, subscriptionId: fact.subscriptionId, kind: fact.kind, userId, became })
   }
   const held = changes.filter(({ became }) => became === 'held').length
+  const unsettled = changes.filter(({ became }) => became === 'unsettled')
   const applied = dryRun ? 0 : told
   const figures = { provider: provider.name, listed: listed.length, differ: changes.length, applied, held }
   if (held > 0) log.error(figures, 'too many subscriptions differ from the list of the billing provider: some wait')
   else if (told > 0) log.warn(figures, 'subscriptions differ from the list of the billing provider')
   if (unknown.length > 0)
     log.warn({ provider: provider.name, subscriptions: unknown.slice(0, 20) }, 'nobody is known to have them')
-  return { listed: listed.length, changes, applied, held, unknown }
+  if (unsettled.length > 0) {
+    const subscriptions = unsettled
+      .slice(0, 20)
+      .map(({ subscriptionId, ours, theirs }) => ({ subscriptionId, ours, theirs }))
+    const count = unsettled.length
+    log.warn(
+      { provider: provider.name, count, subscriptions },
+      'reconciliation can not settle how these subscriptions differ',
+    )
+  }
+  return { listed: listed.length, changes, applied, held, unsettled: unsettled.length, unknown }
 }
 
 const customerOf = ({ fact: { subscriptionId }, customerId }: ListedSubscription) =>
@@ -80,6 +95,8 @@ const customerOf = ({ fact: { subscriptionId }, customerId }: ListedSubscription
 
 interface Difference {
   readonly userId: string
+  /** Whether the provider names this account; else only our own rows do. */
+  readonly isNamed: boolean
   readonly fact: BillingFact
   readonly ours: string
   readonly theirs: string
@@ -104,14 +121,17 @@ async function compare(
       const ours = own[index]
       if (!ours || isSame(fact, ours, Date.now())) continue
       if (ours.userId === null) unknown.push(fact.subscriptionId)
-      else differences.push({ userId: ours.userId, fact, ours: ownInWords(ours), theirs: inWords(fact) })
+      else {
+        const isNamed = ours.userId === asked[index]?.userId
+        differences.push({ userId: ours.userId, isNamed, fact, ours: ownInWords(ours), theirs: inWords(fact) })
+      }
     }
   }
   return { differences, unknown }
 }
 
 const uuidIn = (text: string | null): string | null =>
-  text !== null && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text : null
+  text !== null && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text.toLowerCase() : null
 
 const statuses: Readonly<Partial<Record<BillingFact['action'], OwnSubscription['status']>>> = {
   activate: 'active',
@@ -128,26 +148,35 @@ function isSame(fact: BillingFact, ours: OwnSubscription, now: number): boolean 
   const status = statusOf(fact, now)
   // What ended before we heard of it is nothing to us.
   if (ours.status === null) return status === 'ended'
-  if (status !== ours.status) return false
+  if (status !== ours.status || (status !== 'ended' && ours.holderId !== ours.userId)) return false
   if (status === 'ended' || status === 'past_due') return true
   const isSameQuantity = fact.kind === 'plan' || fact.quantity === null || fact.quantity === ours.quantity
   return isSameQuantity && (fact.periodEnd === null || fact.periodEnd === ours.periodEnd?.getTime())
 }
 
-/** Whether its last word to the actor was just this. Telling it again and again would change nothing. */
-async function wasTold(sql: Database, userId: string, fact: BillingFact): Promise<boolean> {
+/**
+ * The event that says the same already: kept under this very key, or the last one of the subscription in the account's inbox.
+ * Keeping it again and again would change nothing.
+ */
+async function findRepetition(sql: Database, userId: string, fact: BillingFact) {
+  const kept = await findKeptEvent(sql, fact.provider, fact.key)
+  if (kept) return kept
   const newest = await newestFact(sql, fact.provider, fact.subscriptionId, userId)
-  if (!newest?.key.startsWith('reconciled:')) return false
-  return isDeepStrictEqual({ ...newest, key: '', at: 0 }, { ...fact, key: '', at: 0 })
+  if (!newest?.fact.key.startsWith('reconciled:')) return undefined
+  return isDeepStrictEqual({ ...newest.fact, key: '', at: 0 }, { ...fact, key: '', at: 0 }) ? newest : undefined
 }
 
-/** Into the inbox, as if the provider had sent it: what happens with it is the same. */
-const tell = (sql: Database, provider: BillingProvider['name'], userId: string, fact: BillingFact) =>
+/**
+ * Into the inbox, as if the provider had sent it: what happens with it is the same.
+ * @param userRef the account that the provider names; null when it names none that exists, and the event goes to the
+ * subscription's owner.
+ */
+const tell = (sql: Database, provider: BillingProvider['name'], userRef: string | null, fact: BillingFact) =>
   keepEvent(sql, {
     provider,
     key: fact.key,
     type: 'reconciliation',
-    userRef: userId,
+    userRef,
     fact,
     problem: null,
     body: Buffer.alloc(0),
@@ -155,8 +184,10 @@ const tell = (sql: Database, provider: BillingProvider['name'], userId: string, 
 
 const until = (date: number | null | undefined) => (date == null ? '' : ` until ${new Date(date).toISOString()}`)
 
-const ownInWords = ({ status, quantity, periodEnd }: OwnSubscription): string =>
-  status === null ? 'nothing' : `${status} × ${quantity}${until(periodEnd?.getTime())}`
+const ownInWords = ({ status, quantity, periodEnd, userId, holderId }: OwnSubscription): string =>
+  status === null
+    ? 'nothing'
+    : `${status} × ${quantity}${until(periodEnd?.getTime())}${holderId === userId ? '' : ` of account ${holderId}`}`
 
 const inWords = (fact: BillingFact): string =>
   `${statuses[fact.action]} × ${fact.quantity ?? 1}${until(fact.periodEnd)}`

@@ -2,6 +2,14 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { MoveRequest } from '../db/relay-moves.ts'
 import type { RelayState } from '../db/relay-sessions.ts'
+import type { Change } from './billing-reconciliation.ts'
+
+const reconciliationOutcomes: Readonly<Record<Change['became'], string>> = {
+  told: 'corrected',
+  held: 'held',
+  repeated: 'repeated',
+  unsettled: 'unsettled',
+}
 
 /** A request for moves with what they are counted by. */
 export interface CountedMoveRequest extends MoveRequest {
@@ -14,6 +22,8 @@ export interface WorkerMetrics {
   readonly registry: Registry
   /** Counts the moves of a request that was carried out, and how provisioning went when they ended it. */
   countMoves(request: CountedMoveRequest, now: number): void
+  /** Counts subscriptions that differed from the billing provider's list, by what reconciliation did about them. */
+  countDifferences(differences: readonly Pick<Change, 'became'>[]): void
   countOperation(operation: { provider: string; operation: string; outcome: 'ok' | 'failed'; seconds: number }): void
 }
 
@@ -38,6 +48,13 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
     buckets: [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300],
     registers,
   })
+  const differences = new Counter({
+    name: 'svc_billing_reconciliation_differences_total',
+    help: 'Subscriptions that differed from the list of the billing provider, in each round, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  for (const outcome of Object.values(reconciliationOutcomes)) differences.inc({ outcome }, 0)
   const operations = new Counter({
     name: 'svc_provider_operations_total',
     help: 'Calls to relay providers, by outcome.',
@@ -62,6 +79,9 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
         if (reason === 'relay_ready') provisioningSeconds.observe({ region }, (now - createdAt) / 1000)
         state = to
       }
+    },
+    countDifferences: (found) => {
+      for (const { became } of found) differences.inc({ outcome: reconciliationOutcomes[became] })
     },
     countOperation: ({ provider, operation, outcome, seconds }) => {
       operations.inc({ provider, operation, outcome })

@@ -9,13 +9,14 @@ interface Run {
 const columns = ['subscription', 'kind', 'account', 'ours', 'theirs', 'what happens'] as const
 
 export function reportOf(
-  { listed, changes, applied, held, unknown }: Reconciliation,
+  { listed, changes, applied, held, unsettled, unknown }: Reconciliation,
   { provider, dryRun }: Run,
 ): string {
   const happens: Readonly<Record<Change['became'], string>> = {
     told: dryRun ? 'would be told' : 'is told',
     held: 'waits for the next round',
     repeated: 'was told before',
+    unsettled: 'can not be settled',
   }
   const rows = changes.map((one) => [
     one.subscriptionId,
@@ -32,6 +33,9 @@ export function reportOf(
     ...(unknown.length > 0 ? [`Nobody is known to have: ${unknown.join(', ')}.`] : []),
     ...(held > 0
       ? [`Waiting for the next round: ${held}. So many at once are rather a mistake than lost webhooks.`]
+      : []),
+    ...(unsettled > 0
+      ? [`Not to be settled by reconciliation: ${unsettled}. Compare them with the provider's dashboard.`]
       : []),
     told,
     '',

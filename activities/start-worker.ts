@@ -20,6 +20,7 @@ import { createSubscriptionActors, type SubscriptionActors } from '../workflows/
 import { accountJobs } from './account-jobs.ts'
 import { billingJobs } from './billing-jobs.ts'
 import { billingReconciliationJobs } from './billing-reconciliation-jobs.ts'
+import { billingResolutionJobs } from './billing-resolution-jobs.ts'
 import { type ClockSkew, createClockSkew } from './clock-skew.ts'
 import { instanceJobs } from './instance-jobs.ts'
 import { startJobs } from './jobs.ts'
@@ -96,7 +97,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
   })
 
   const billing = await createBilling(config, billingRecords(sql))
-  const needs = { config, sql, log, sealing, actors, subscriptions, billing, providers: counted }
+  const needs = { config, sql, log, sealing, actors, subscriptions, billing, providers: counted, metrics }
   const jobs = startAllJobs(needs, workerId)
   life.hold('jobs', jobs, (it) => it.stop())
   life.hold('heartbeat', startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }), (it) => it.stop())
@@ -110,10 +111,11 @@ interface JobNeeds extends RelaySessionJobNeeds {
   readonly sealing: Sealing
   readonly subscriptions: SubscriptionActors
   readonly billing: Billing
+  readonly metrics: WorkerMetrics
 }
 
 function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void> } {
-  const { config, sql, log, sealing, billing } = needs
+  const { config, sql, log, sealing, billing, metrics, subscriptions } = needs
   const stopping = new AbortController()
   const oauth = createOAuthProviders(config.oauth)
   const running = startJobs(
@@ -122,7 +124,8 @@ function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void
       ...workflowRestartJobs(needs),
       ...instanceJobs(needs),
       ...billingJobs(needs),
-      ...billingReconciliationJobs({ sql, log, provider: billing.provider }),
+      ...billingResolutionJobs({ sql, log, subscriptions, provider: billing.provider, stopping: stopping.signal }),
+      ...billingReconciliationJobs({ sql, log, metrics, provider: billing.provider }),
       ...usageJobs(needs),
       ...accountJobs(sql),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),

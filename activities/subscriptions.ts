@@ -1,5 +1,6 @@
 /** What a subscription's actor does to the world: reads its inbox, writes the entitlement, tells relays that they end. */
 import { factsOf, type InboxFact } from '../db/billing-events.ts'
+import { findUnresolvedPayments, type UnresolvedPayment } from '../db/billing-resolution.ts'
 import type { Database } from '../db/connection.ts'
 import { liveRelaySessions, markCommandDelivered } from '../db/relay-sessions.ts'
 import { entitlementVersion, type WriteOutcome, type WriteRequest, writeEntitlement } from '../db/subscriptions.ts'
@@ -11,8 +12,10 @@ export interface InboxPage {
   /** Of the account when the page was read; a judgement is written for this version and no other. */
   readonly version: number
   readonly facts: readonly BillingFact[]
-  /** Events among them that nobody took before, by their ids. */
+  /** Events among them that are not applied yet, and unresolved payments, by their ids. */
   readonly taken: readonly string[]
+  /** Payments whose provider has still to be asked; on the first page. Absent in histories of earlier releases. */
+  readonly unresolved?: readonly UnresolvedPayment[]
   /** Where the next page begins; null after the last. */
   readonly nextSeq: number | null
   /** As configured now: an actor lives for years. */
@@ -46,11 +49,13 @@ export function createSubscriptionActivities({ config, sql, actors }: Needs): Su
       const version = await entitlementVersion(sql, userId)
       if (version === undefined) return null
       const found = await factsOf(sql, userId, afterSeq, pageMax)
+      const unresolved = afterSeq === 0 ? await findUnresolvedPayments(sql, userId) : []
       const page = withinBytes(found, pageBytesMax)
       return {
         version,
         facts: page.map((one) => one.fact),
-        taken: page.filter((one) => !one.isTaken).map((one) => one.id),
+        taken: [...page.filter((one) => !one.isTaken), ...unresolved].map((one) => one.id),
+        unresolved,
         nextSeq: found.length < pageMax && page.length === found.length ? null : (page.at(-1)?.seq ?? null),
         paymentGraceSeconds,
       }

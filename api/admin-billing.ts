@@ -1,25 +1,18 @@
 /** The billing inbox as operators see it: what came, what became of it, and once more from the beginning. */
 import { z } from 'zod'
 import { audit } from '../db/audit.ts'
-import {
-  type BillingEvent,
-  type BillingEventRow,
-  type EventAsItCame,
-  eventAsItCame,
-  listEvents,
-  replaceEvent,
-  takeEventAgain,
-} from '../db/billing-events.ts'
+import { type BillingEvent, type BillingEventRow, listEvents } from '../db/billing-events.ts'
+import { findStoredEvent, type ReplacedEvent, replaceEvent, type StoredEvent } from '../db/billing-replays.ts'
 import { dismissEvent } from '../db/dismissed-events.ts'
 import { billingActions } from '../platform/billing-fact.ts'
-import type { BillingProvider } from '../providers/billing/provider.ts'
-import { inboxEvent, tryAgain } from './billing-webhook.ts'
+import { rebuildBillingEvent } from '../providers/billing/inbox-event.ts'
+import { type BillingProvider, BillingProviderError } from '../providers/billing/provider.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
 import { id, Nothing, storable, timestamp } from './schemas.ts'
 import type { Services } from './services.ts'
 
-const Status = z.enum(['pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])
+const Status = z.enum(['unresolved', 'pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])
 
 const EventView = z.object({
   id,
@@ -111,42 +104,48 @@ export const replayBillingEvent = route({
   answers: { 200: z.object({ event: EventView }) },
   refuses: ['not_found', 'temporarily_unavailable'],
   handle: async ({ params, ip }, services) => {
-    const { row, owners } = await replay(params.id, ip, services)
-    for (const userId of owners) services.deliveries.tell(() => services.subscriptions.tell(userId))
+    const { row, accounts } = await replay(params.id, ip, services)
+    for (const userId of accounts) services.deliveries.tell(() => services.subscriptions.tell(userId))
     return ok({ event: presentEvent(row) })
   },
 })
 
-interface Replayed {
-  readonly row: BillingEventRow
-  /** Whose judgement may change by it: whose it is, and whose it was. */
-  readonly owners: ReadonlySet<string>
-}
-
-async function replay(eventId: string, ip: string, { sql, billing }: Services): Promise<Replayed> {
-  const came = await eventAsItCame(sql, eventId)
-  if (!came) throw new Refusal('not_found')
-  // Only the adapter that is in use can read its own provider's events; others, and those that never had bytes, stay as they are.
-  const isReadable = came.provider === billing.provider.name && came.body.length > 0
+async function replay(eventId: string, ip: string, { sql, billing }: Services): Promise<ReplacedEvent> {
+  const stored = await findStoredEvent(sql, eventId)
+  if (!stored) throw new Refusal('not_found')
   // Before the transaction: a provider that has to be asked may take its time.
-  const again = isReadable ? await readAgain(came, billing.provider) : undefined
-  return sql.begin(async (tx): Promise<Replayed> => {
-    const row = again ? await replaceEvent(tx, eventId, again) : await takeEventAgain(tx, eventId)
-    if (!row) throw new Refusal('not_found')
+  const again = await readAgain(stored, billing.provider)
+  return sql.begin(async (tx): Promise<ReplacedEvent> => {
+    const replaced = await replaceEvent(tx, eventId, again)
+    if (!replaced) throw new Refusal('not_found')
     await audit(tx, {
       actor: 'operator',
       action: 'billing_event_replayed',
-      userId: row.user_id ?? undefined,
+      userId: replaced.row.user_id ?? undefined,
       ip,
       detail: { event_id: eventId },
     })
-    const owners = [came.userId, row.status === 'pending' ? row.user_id : null].filter((one) => one !== null)
-    return { row, owners: new Set(owners) }
-  }) as Promise<Replayed>
+    return replaced
+  }) as Promise<ReplacedEvent>
 }
 
-/** The event under the key that it was kept by: headers, which may have named it, are not kept. */
-async function readAgain({ key, body }: EventAsItCame, provider: BillingProvider): Promise<BillingEvent> {
-  const event = inboxEvent(provider.name, await provider.parse({ headers: {}, body }).catch(tryAgain), body)
-  return { ...event, key, fact: event.fact && { ...event.fact, key } }
+/**
+ * The event as it is understood now. What has no bytes, or those of a provider that is not in use, stays as it was understood
+ * before. Where the provider has to be asked and does not answer, an event that has an effect stays as it is, and any other one
+ * is asked about again by the job.
+ */
+async function readAgain({ event, status }: StoredEvent, provider: BillingProvider): Promise<BillingEvent> {
+  const { body } = event
+  if (event.provider !== provider.name || body === null || body.length === 0) return event
+  const delivery = { headers: {}, body }
+  const read = rebuildBillingEvent(event, await provider.parse(delivery), body)
+  if (!read.unresolved) return read
+  try {
+    return rebuildBillingEvent(event, await provider.resolve(delivery), body)
+  } catch (error) {
+    if (!(error instanceof BillingProviderError)) throw error
+    if (status === 'pending' || status === 'applied')
+      throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
+    return read
+  }
 }

@@ -1,10 +1,13 @@
 /** What the billing provider tells: kept before it is answered, taken by the account's actor behind the answer. */
 import { z } from 'zod'
 import { recordCustomers } from '../db/billing-customers.ts'
-import { type BillingEvent, keepEvent } from '../db/billing-events.ts'
-import { BillingProviderError, type BillingProviderName, type ParsedEvent } from '../providers/billing/provider.ts'
+import { keepEvent } from '../db/billing-events.ts'
+import { createUnresolvedEvents } from '../db/billing-resolution.ts'
+import { buildBillingEvent } from '../providers/billing/inbox-event.ts'
+import { resolveEvent } from '../providers/billing/resolution.ts'
 import { Refusal } from './refusals.ts'
 import { ok, route } from './route.ts'
+import type { Services } from './services.ts'
 
 export const webhook = route({
   method: 'POST',
@@ -14,42 +17,28 @@ export const webhook = route({
   bytesMax: 256 * 1024,
   answers: { 200: z.object({ received: z.literal(true) }) },
   refuses: ['invalid_signature'],
-  handle: async ({ headers, bytes }, { billing, billingMetrics, sql, deliveries, subscriptions }) => {
+  handle: async ({ headers, bytes }, services) => {
+    const { billing, billingMetrics, sql, deliveries, subscriptions } = services
     const { provider } = billing
     if (!provider.verify({ headers, body: bytes }, Date.now())) {
       billingMetrics.countEvent({ provider: provider.name, action: 'none', outcome: 'invalid_signature' })
       throw new Refusal('invalid_signature')
     }
-    const parsed = await provider.parse({ headers, body: bytes }).catch(tryAgain)
-    const event = inboxEvent(provider.name, parsed, bytes)
+    const parsed = await provider.parse({ headers, body: bytes })
+    const event = buildBillingEvent(provider.name, parsed, bytes)
     const kept = await keepEvent(sql, event)
-    const [action, outcome] = [event.fact?.action ?? 'none', kept?.status ?? 'repeated'] as const
-    billingMetrics.countEvent({ provider: provider.name, action, outcome })
+    const action = event.fact?.action ?? event.unresolved?.action ?? 'none'
+    billingMetrics.countEvent({ provider: provider.name, action, outcome: kept?.status ?? 'repeated' })
     const customer = provider.customerIn({ headers, body: bytes })
     if (customer && parsed.meaning === 'fact') await recordCustomers(sql, provider.name, [customer])
-    const userId = kept?.status === 'pending' ? kept.userId : null
-    if (userId !== null) deliveries.tell(() => subscriptions.tell(userId))
+    for (const userId of kept?.accounts ?? []) deliveries.tell(() => subscriptions.tell(userId))
+    if (kept?.status === 'unresolved') deliveries.ask(() => resolveAndSignal(kept.id, services))
     return ok({ received: true })
   },
 })
 
-/** The event can't be understood without asking its provider, who is away: it will send the event again. */
-export function tryAgain(error: unknown): never {
-  if (error instanceof BillingProviderError)
-    throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
-  throw error
-}
-
-/** Of two things the later one counts: what is dated beyond this would outdo everything that really comes after it. */
-const aheadMillisMax = 366 * 86_400_000
-
-/** A parsed webhook as the inbox keeps it. */
-export function inboxEvent(provider: BillingProviderName, parsed: ParsedEvent, body: Buffer): BillingEvent {
-  const { key, type } = parsed
-  const bare = { provider, key, type, body, userRef: null, fact: null, problem: null }
-  if (parsed.meaning === 'ignored') return bare
-  const told = { ...bare, userRef: parsed.userRef }
-  if (parsed.meaning === 'unusable') return { ...told, problem: parsed.why }
-  if (parsed.fact.at > Date.now() + aheadMillisMax) return { ...told, problem: 'is dated more than a year ahead' }
-  return { ...told, fact: parsed.fact }
+/** Makes the first attempt to resolve a kept event, and wakes the accounts that it concerns. A job makes the others. */
+async function resolveAndSignal(id: string, { billing, sql, deliveries, subscriptions }: Services): Promise<void> {
+  const deps = { provider: billing.provider, events: createUnresolvedEvents(sql) }
+  for (const userId of await resolveEvent({ id, attempts: 0 }, deps)) deliveries.tell(() => subscriptions.tell(userId))
 }

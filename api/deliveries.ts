@@ -10,6 +10,8 @@ import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 const underWayMax = 16
 /** Starts nobody waits for: a few at a time are about as fast in all, and leave the machine to those who want an answer. */
 const behindMax = 2
+/** Questions to others under way at once: each may take half a minute when they hang. */
+const questionsMax = 4
 /** Waiting at most: beyond that the job has them, a few seconds later. */
 const waitingMax = 1000
 
@@ -20,6 +22,11 @@ export interface Deliveries {
   sendAndWait(session: RelaySessionRow, millis: number): Promise<void>
   /** Tells an actor something that a later report or a job would tell it again. */
   tell(what: () => Promise<unknown>): void
+  /**
+   * Asks another service what an accepted event leaves out, which a job would do again. It holds up neither the others nor the
+   * end of the process.
+   */
+  ask(what: () => Promise<unknown>): void
   /** Resolves when nothing is under way. */
   settled(): Promise<void>
 }
@@ -33,6 +40,7 @@ interface Needs {
 export function createDeliveries({ sql, actors, log }: Needs): Deliveries {
   const promptly = pLimit(underWayMax)
   const behind = pLimit(behindMax)
+  const questions = pLimit(questionsMax)
   const underWay = new Set<Promise<void>>()
 
   const run = (limit: typeof behind, work: () => Promise<unknown>): Promise<void> => {
@@ -68,6 +76,10 @@ export function createDeliveries({ sql, actors, log }: Needs): Deliveries {
       clearTimeout(timer)
     },
     tell: (what) => void run(promptly, what),
+    ask: (what) => {
+      if (questions.pendingCount >= waitingMax) return
+      questions(what).catch((error: unknown) => log.warn({ err: error }, 'not answered yet'))
+    },
     settled: async () => {
       // What is delivered is still to be noted.
       while (underWay.size > 0) await Promise.all(underWay)

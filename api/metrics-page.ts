@@ -91,6 +91,9 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
   gauge('svc_billing_oldest_pending_seconds', 'Age of the oldest event that its actor has not taken.').set(
     inbox.find((one) => one.status === 'pending')?.oldestSeconds ?? 0,
   )
+  gauge('svc_billing_oldest_unresolved_seconds', 'Age of the oldest event whose provider has still to be asked.').set(
+    inbox.find((one) => one.status === 'unresolved')?.oldestSeconds ?? 0,
+  )
   gauge('svc_subscriptions_overdue', 'Accounts whose actor should have acted over a minute ago.').set(overdue)
   setAccountGauges(page)
   countJobs(page, jobs)

@@ -1,61 +1,97 @@
 /**
  * The inbox of everything that providers and operators say about money. An event is kept before it is answered, and kept for
  * good: the subscription actor makes its state of nothing else. Moves through `status`:
- * pending (its actor is to take it) → applied · ignored (nothing to us) · parked (nobody's yet, or unreadable) → dead.
- * An operator may dismiss parked and dead ones (dismissed-events.ts).
+ * unresolved (the provider has to be asked first) → pending (its actor is to take it) → applied · ignored (nothing to us) ·
+ * parked (without an account, or unreadable) → dead. An operator may dismiss parked and dead ones (dismissed-events.ts).
  */
 import { randomUUID } from 'node:crypto'
 import type { Fragment } from 'postgres'
+import type { BillingEvent } from '../platform/billing-event.ts'
 import type { BillingFact, BillingSource, FactAction } from '../platform/billing-fact.ts'
+import {
+  assignOwner,
+  findClaimedSubscriptions,
+  findNamedAccount,
+  lockAccounts,
+  lockSubscriptions,
+  type SubscriptionRef,
+} from './billing-owners.ts'
 import { type Database, first, type Sql } from './connection.ts'
 
-export type BillingEventStatus = 'pending' | 'applied' | 'ignored' | 'parked' | 'dead' | 'dismissed'
+export type { BillingEvent } from '../platform/billing-event.ts'
+
+export type BillingEventStatus = 'unresolved' | 'pending' | 'applied' | 'ignored' | 'parked' | 'dead' | 'dismissed'
 
 /** How long an event may wait for its account to appear before it counts as dead. */
 const parkedDaysMax = 30
-
-export interface BillingEvent {
-  readonly provider: BillingSource
-  readonly key: string
-  /** The source's own name for what happened. */
-  readonly type: string
-  /** Our id of the account as the provider said it; null when only the subscription tells. */
-  readonly userRef: string | null
-  /** What the actor takes from it; null when it takes nothing. */
-  readonly fact: BillingFact | null
-  /** Why an event that should say something can't be taken. */
-  readonly problem: string | null
-  readonly body: Buffer
-}
 
 export interface KeptEvent {
   readonly id: string
   readonly status: BillingEventStatus
   readonly userId: string | null
+  /** Accounts whose inbox it changed: its own, and one that has lost the subscription to it. */
+  readonly accounts: readonly string[]
 }
 
 /**
  * Keeps the event unless its key is known, which answers nothing. It holds the account against its actor's next write, so
  * that of a deadline and an event each sees the other, or comes after it.
  */
-export const keepEvent = (sql: Database, event: BillingEvent): Promise<KeptEvent | undefined> =>
-  sql.begin(async (tx) => keepEventIn(tx, event)) as Promise<KeptEvent | undefined>
+export async function keepEvent(sql: Database, event: BillingEvent): Promise<KeptEvent | undefined> {
+  // Repetitions come in numbers, and need neither a transaction nor a lock.
+  if (await isKept(sql, event)) return undefined
+  return sql.begin(async (tx) => keepEventIn(tx, event)) as Promise<KeptEvent | undefined>
+}
 
 /** The same within a transaction of the caller's. */
 export async function keepEventIn(tx: Sql, event: BillingEvent): Promise<KeptEvent | undefined> {
-  const userId = await ownerOf(tx, event)
+  const subscription = subscriptionOf(event)
+  const subscriptions = subscription ? [subscription] : []
+  await lockSubscriptions(tx, subscriptions)
+  // A repetition that came at the same time: the locks of the accounts are for others.
+  if (subscription && (await isKept(tx, event))) return undefined
+  await lockAccounts(tx, subscriptions, [event.userRef])
+  const namedId = subscription ? null : await findNamedAccount(tx, event.userRef)
+  const kept = await insertEvent(tx, event, namedId)
+  if (!kept) return undefined
+  if (!subscription) return { ...kept, accounts: kept.status === 'pending' && kept.userId ? [kept.userId] : [] }
+  const accounts = await assignOwner(tx, subscription)
+  const [placed = kept] = await tx<Omit<KeptEvent, 'accounts'>[]>`
+    select id, status, user_id as "userId" from billing_events where id = ${kept.id}`
+  return { ...placed, accounts }
+}
+
+async function insertEvent(
+  tx: Sql,
+  event: BillingEvent,
+  userId: string | null,
+): Promise<Omit<KeptEvent, 'accounts'> | undefined> {
+  const { provider, key, type, userRef, userRefSource, fact, unresolved, body } = event
   const { status, error } = placeOf(event, userId)
-  const { fact } = event
   return first(
-    await tx<KeptEvent[]>`
+    await tx<Omit<KeptEvent, 'accounts'>[]>`
       insert into billing_events
-        (provider, event_key, type, action, user_ref, subscription_id, user_id, fact, body, status, error, occurred_at)
-      values (${event.provider}, ${event.key}, ${event.type}, ${fact?.action ?? null}, ${event.userRef},
-        ${fact?.subscriptionId ?? null}, ${userId}, ${fact && tx.json({ ...fact })}, ${event.body}, ${status}, ${error},
-        ${fact && new Date(fact.at)})
+        (provider, event_key, type, action, user_ref, user_ref_source, subscription_id, user_id, fact, body, status, error,
+          occurred_at, settled_at, next_attempt_at)
+      values (${provider}, ${key}, ${type}, ${(fact ?? unresolved)?.action ?? null}, ${userRef},
+        ${userRefSource ?? 'subscription'}, ${(fact ?? unresolved)?.subscriptionId ?? null}, ${userId},
+        ${fact && tx.json({ ...fact })}, ${body}, ${status}, ${error}, ${fact && new Date(fact.at)},
+        ${status === 'ignored' ? tx`clock_timestamp()` : null}, ${unresolved ? firstAttemptAt(tx) : null})
       on conflict (provider, event_key) do nothing
       returning id, status, user_id as "userId"`,
   )
+}
+
+/** The process that keeps an unresolved event makes the first attempt itself, and has this long for it. */
+export const firstAttemptAt = (sql: Sql) => sql`clock_timestamp() + interval '45 seconds'`
+
+const isKept = async (sql: Sql, { provider, key }: BillingEvent): Promise<boolean> =>
+  (await sql`select from billing_events where provider = ${provider} and event_key = ${key}`).length > 0
+
+/** The subscription whose owner the event goes to. Operators' grants all have the same name, and go to the account they name. */
+export const subscriptionOf = ({ provider, fact, unresolved }: BillingEvent): SubscriptionRef | undefined => {
+  const subscriptionId = fact?.subscriptionId ?? unresolved?.subscriptionId
+  return provider === 'operator' || subscriptionId == null ? undefined : { provider, subscriptionId }
 }
 
 export interface Grant {
@@ -92,52 +128,44 @@ export async function keepGrant(tx: Sql, { userId, planTier, addons, until }: Gr
   return kept.id
 }
 
-/** Where an event goes by what is known of it. */
-function placeOf(
-  { fact, problem, userRef }: BillingEvent,
+/** Where an event goes by what is known of it. @param userId the account that it goes to, as far as that is known. */
+export function placeOf(
+  { fact, problem, userRef, unresolved }: BillingEvent,
   userId: string | null,
 ): { status: BillingEventStatus; error: string | null } {
   if (problem !== null) return { status: 'parked', error: problem }
+  if (unresolved) return { status: 'unresolved', error: null }
   if (fact === null) return { status: 'ignored', error: null }
   if (userId !== null) return { status: 'pending', error: null }
   return { status: 'parked', error: userRef === null ? 'nobody is known to have this subscription' : 'no such account' }
 }
 
-/** Whose it is, by the id that it names, or else by what was told of its subscription before. Holds the account. */
-async function ownerOf(tx: Sql, { provider, userRef, fact }: BillingEvent): Promise<string | null> {
-  if (userRef === null && fact === null) return null
-  const owner =
-    userRef !== null
-      ? accountNamed(tx, tx`${userRef}::text`)
-      : tx`(${ownerOfSubscription(tx, provider, fact?.subscriptionId ?? '')})`
-  return first(await tx<{ id: string }[]>`select id from users where id = ${owner} for share`)?.id ?? null
-}
+/** Subscriptions that one round gives an owner at most. */
+const assignedMax = 500
 
-/** The account's id that a provider's text is; nothing when it is none. Not compared as text: no index would find it. */
-const accountNamed = (sql: Sql, ref: Fragment) =>
-  sql`case when ${ref} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then (${ref})::uuid end`
-
-const ownerOfSubscription = (sql: Sql, provider: string, subscriptionId: string) => sql`
-  select e.user_id from billing_events e
-  where e.provider = ${provider} and e.subscription_id = ${subscriptionId} and e.user_id is not null order by e.seq limit 1`
-
-/** Hands parked events on whose account is there by now, and gives those up that waited too long. Answers both numbers. */
-export async function sortParked(sql: Sql): Promise<{ found: number; buried: number }> {
-  const found = await sql`
-    update billing_events e set status = 'pending', error = null, user_id = u.id
-    from users u
-    where e.status = 'parked' and e.fact is not null and u.id = case
-      when e.user_ref is not null then ${accountNamed(sql, sql`e.user_ref`)}
-      else (select o.user_id from billing_events o where o.provider = e.provider and o.subscription_id = e.subscription_id
-        and o.user_id is not null order by o.seq limit 1) end`
+/**
+ * Moves parked events into the inbox of their account where it exists by now, and gives those up that waited too long. Answers
+ * the number of subscriptions whose events moved, and of events that were given up.
+ */
+export async function sortParked(sql: Database): Promise<{ found: number; buried: number }> {
+  let found = 0
+  for (const subscription of await findClaimedSubscriptions(sql, assignedMax)) {
+    const changed = await sql.begin(async (tx) => {
+      await lockSubscriptions(tx, [subscription])
+      await lockAccounts(tx, [subscription], [])
+      return assignOwner(tx, subscription)
+    })
+    if (changed.length > 0) found += 1
+  }
   const buried = await sql`
     update billing_events set status = 'dead'
     where status = 'parked' and received_at < now() - make_interval(days => ${parkedDaysMax})`
-  return { found: found.count, buried: buried.count }
+  return { found, buried: buried.count }
 }
 
 /**
- * Accounts with an event that their actor has not taken for longer than `afterSeconds`, those who wait longest first.
+ * Accounts with an event that their actor has not taken for longer than `afterSeconds`, or with an inbox that changed
+ * otherwise, those who wait longest first.
  * @param without who is not asked about.
  */
 export const accountsWithNews = async (
@@ -148,10 +176,14 @@ export const accountsWithNews = async (
 ): Promise<string[]> =>
   (
     await sql<{ user_id: string }[]>`
-      select user_id from billing_events
-      where status = 'pending' and user_id is not null and received_at < now() - make_interval(secs => ${afterSeconds})
-        and user_id <> all(${without}::uuid[])
-      group by user_id order by min(seq) limit ${limit}`
+      with waiting as (
+        select user_id, min(received_at) as since from billing_events
+        where status = 'pending' and user_id is not null and received_at < now() - make_interval(secs => ${afterSeconds})
+        group by user_id
+        union all
+        select id, inbox_changed_at from users where inbox_changed_at < now() - make_interval(secs => ${afterSeconds}))
+      select user_id from waiting where user_id <> all(${without}::uuid[])
+      group by user_id order by min(since) limit ${limit}`
   ).map((row) => row.user_id)
 
 export interface InboxFact {
@@ -168,17 +200,25 @@ export const factsOf = async (sql: Sql, userId: string, afterSeq: number, limit:
     where user_id = ${userId} and seq > ${afterSeq} and status in ('pending', 'applied')
     order by seq limit ${limit}`
 
-/** Whether the account has events that its actor has neither taken nor is taking now. */
+/**
+ * Whether the account has events that its actor has neither taken nor is taking now: also unresolved payments, which hold
+ * back the end of a plan.
+ */
 export const hasOtherNews = async (sql: Sql, userId: string, taken: readonly string[]): Promise<boolean> =>
   (
     await sql`
-      select from billing_events where user_id = ${userId} and status = 'pending' and id <> all(${taken}::uuid[]) limit 1`
+      select from billing_events where user_id = ${userId} and status = 'pending' and id <> all(${taken}::uuid[])
+      union all
+      select from billing_events
+      where user_id = ${userId} and status = 'unresolved' and action = 'payment_recovery' and id <> all(${taken}::uuid[])
+      limit 1`
   ).length > 0
 
 export const markApplied = async (sql: Sql, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return
   await sql`
-    update billing_events set status = 'applied', error = null, applied_at = coalesce(applied_at, clock_timestamp())
+    update billing_events set status = 'applied', error = null, applied_at = coalesce(applied_at, clock_timestamp()),
+      settled_at = clock_timestamp()
     where id = any(${ids}::uuid[]) and status = 'pending'`
 }
 
@@ -220,43 +260,6 @@ export const listEvents = async (
       ${before ? sql`and seq < (select seq from billing_events where id = ${before})` : sql``}
     order by seq desc limit ${limit}`
 
-/** An event as it came, to be read again. */
-export const eventAsItCame = async (sql: Sql, id: string): Promise<EventAsItCame | undefined> =>
-  first(
-    await sql<EventAsItCame[]>`
-      select provider, event_key as key, body, user_id as "userId" from billing_events where id = ${id}`,
-  )
-
-export interface EventAsItCame {
-  readonly provider: BillingSource
-  readonly key: string
-  readonly body: Buffer
-  /** Who is known to have it by now. */
-  readonly userId: string | null
-}
-
-/** Puts what was read anew in the place of what was understood before, for the actor to take. Holds the account first, as it does. */
-export async function replaceEvent(tx: Sql, id: string, event: BillingEvent): Promise<BillingEventRow | undefined> {
-  const userId = await ownerOf(tx, event)
-  const { status, error } = placeOf(event, userId)
-  const { fact } = event
-  return first(
-    await tx<BillingEventRow[]>`
-      update billing_events set type = ${event.type}, action = ${fact?.action ?? null}, user_ref = ${event.userRef},
-        subscription_id = ${fact?.subscriptionId ?? null}, user_id = ${userId}, fact = ${fact && tx.json({ ...fact })},
-        status = ${status}, error = ${error}, occurred_at = ${fact && new Date(fact.at)}
-      where id = ${id} returning ${eventColumns(tx)}`,
-  )
-}
-
-/** Lets the actor take an event once more that has no bytes to be read again. */
-export const takeEventAgain = async (tx: Sql, id: string): Promise<BillingEventRow | undefined> =>
-  first(
-    await tx<BillingEventRow[]>`
-      update billing_events set status = case when fact is not null and user_id is not null then 'pending' else status end
-      where id = ${id} returning ${eventColumns(tx)}`,
-  )
-
 interface InboxFigures {
   readonly status: BillingEventStatus
   readonly events: number
@@ -264,12 +267,19 @@ interface InboxFigures {
   readonly oldestSeconds: number
 }
 
-/** How many events there are in each state that asks for somebody's attention. Each is counted by the index of its own. */
+/**
+ * How many events there are of each status that may need attention, each counted by an index of its own. The age of pending
+ * ones includes that of inboxes that changed by other means.
+ */
 export const inboxFigures = async (sql: Sql): Promise<InboxFigures[]> => {
   const figuresOf = (status: Fragment) => sql`
     select ${status} as status, count(*)::int as events,
       coalesce(extract(epoch from now() - min(received_at)), 0)::float8 as "oldestSeconds"
     from billing_events where status = ${status}`
   return sql<InboxFigures[]>`
-    ${figuresOf(sql`'pending'`)} union all ${figuresOf(sql`'parked'`)} union all ${figuresOf(sql`'dead'`)}`
+    select status, events, greatest("oldestSeconds", (
+      select extract(epoch from now() - min(inbox_changed_at)) from users where inbox_changed_at is not null))::float8
+      as "oldestSeconds" from (${figuresOf(sql`'pending'`)}) pending
+    union all ${figuresOf(sql`'parked'`)} union all ${figuresOf(sql`'dead'`)}
+    union all ${figuresOf(sql`'unresolved'`)}`
 }

@@ -19,6 +19,26 @@ interface Rule {
 /** A day later than they are over, so that whoever asks what happened a moment ago still finds them. */
 const overForADay: Rule['over'] = (sql) => sql`expires_at < now() - interval '1 day'`
 
+/**
+ * Bodies of webhooks hold names, addresses and what people pay. Until then an operator can read an event again from its bytes;
+ * what judging needs of it is kept in normalised form.
+ */
+const billingBodyDays = 90
+
+/**
+ * Deletes the bodies of billing events that were applied or ignored long ago, `limit` at most. Others keep theirs until they are
+ * settled. Answers how many.
+ */
+export const deleteBillingBodies = async (sql: Sql, limit: number): Promise<number> =>
+  (
+    await sql`
+      update billing_events set body = null where id = any (array(
+        select id from billing_events
+        where body is not null and status in ('applied', 'ignored')
+          and settled_at < now() - make_interval(days => ${billingBodyDays})
+        limit ${limit}))`
+  ).count
+
 /** In an order in which rows that others point to come after those. */
 export const retentionRules: readonly Rule[] = [
   { table: 'mail_tokens', over: overForADay },

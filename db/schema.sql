@@ -69,30 +69,40 @@ create table billing_events (
   subscription_id text,
   user_id         uuid,
   fact            jsonb,
-  body            bytea       not null,
+  body            bytea,
   status          text        not null,
   error           text,
   occurred_at     timestamptz,
   received_at     timestamptz not null default clock_timestamp(),
   applied_at      timestamptz,
+  user_ref_source text        not null default 'subscription',
+  attempts        integer     not null default 0,
+  next_attempt_at timestamptz,
+  settled_at      timestamptz,
   constraint billing_events_pkey primary key (id),
   constraint billing_events_provider_event_key_key unique (provider, event_key),
   constraint billing_events_seq_key unique (seq),
   constraint billing_events_user_id_fkey foreign key (user_id) references users(id) on delete set null,
   constraint billing_events_action_check check (action = any (array['activate', 'update_addon', 'payment_recovery', 'payment_failed', 'cancelled', 'downgrade', 'refund', 'grant', 'withdraw'])),
+  constraint billing_events_attempts_check check (attempts >= 0),
   constraint billing_events_check check ((status <> all (array['pending', 'applied'])) or fact is not null and action is not null),
   constraint billing_events_event_key_check check (length(event_key) >= 1 and length(event_key) <= 300),
   constraint billing_events_provider_check check (provider = any (array['sandbox', 'lemonsqueezy', 'stripe', 'operator'])),
-  constraint billing_events_status_check check (status = any (array['pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])),
-  constraint billing_events_type_check check (length(type) <= 200)
+  constraint billing_events_status_check check (status = any (array['unresolved', 'pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])),
+  constraint billing_events_type_check check (length(type) <= 200),
+  constraint billing_events_unresolved_check check (status <> 'unresolved' or next_attempt_at is not null),
+  constraint billing_events_user_ref_source_check check (user_ref_source = any (array['subscription', 'invoice']))
 );
 
+create index billing_events_bodies on billing_events (settled_at) where body is not null and (status = any (array['applied', 'ignored']));
 create index billing_events_dead on billing_events (seq) where status = 'dead';
 create index billing_events_dismissed on billing_events (seq) where status = 'dismissed';
 create index billing_events_newest on billing_events (seq desc);
 create index billing_events_parked on billing_events (received_at) where status = 'parked';
 create index billing_events_pending on billing_events (user_id, seq) where status = 'pending';
-create index billing_events_subscription on billing_events (provider, subscription_id) where user_id is not null;
+create index billing_events_subscription on billing_events (provider, subscription_id) where subscription_id is not null;
+create index billing_events_unresolved on billing_events (next_attempt_at) where status = 'unresolved';
+create index billing_events_unresolved_user on billing_events (user_id) where status = 'unresolved' and user_id is not null;
 create index billing_events_user on billing_events (user_id, seq);
 
 create table idempotency_keys (
@@ -415,7 +425,7 @@ create table subscriptions (
   period_start    timestamptz,
   period_end      timestamptz,
   updated_at      timestamptz not null default now(),
-  constraint subscriptions_pkey primary key (provider, subscription_id, kind, user_id),
+  constraint subscriptions_pkey primary key (provider, subscription_id, kind),
   constraint subscriptions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint subscriptions_kind_check check (kind = any (array['plan', 'addon'])),
   constraint subscriptions_quantity_check check (quantity >= 0 and quantity <= 3),
@@ -498,6 +508,7 @@ create table users (
   owner_proved_at       timestamptz,
   stream_token_sealed   text,
   stream_token_hash     bytea,
+  inbox_changed_at      timestamptz,
   addons_without_plan   integer     not null default 0,
   billed_plans          integer     not null default 0,
   constraint users_pkey primary key (id),
@@ -515,6 +526,7 @@ create table users (
 create index users_addons_without_plan on users (id) include (addons_without_plan) where addons_without_plan > 0;
 create unique index users_email on users (lower(email));
 create index users_entitlement_due on users (entitlement_due_at) where entitlement_due_at is not null;
+create index users_inbox_changed on users (inbox_changed_at) where inbox_changed_at is not null;
 create index users_plan on users (plan_tier, plan_status);
 create unique index users_stream_token_hash on users (stream_token_hash) where stream_token_hash is not null;
 create index users_two_plans on users (id) where billed_plans > 1;

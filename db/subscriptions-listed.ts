@@ -10,8 +10,10 @@ export interface Asked {
 }
 
 export interface OwnSubscription {
-  /** Null when nobody is known to have it. */
+  /** The account that the provider names, or else the one that has it here; null when neither exists. */
   readonly userId: string | null
+  /** The account that has it here; null when none has. */
+  readonly holderId: string | null
   /** Null when we know nothing of it. */
   readonly status: 'active' | 'past_due' | 'cancelled' | 'ended' | null
   readonly quantity: number | null
@@ -25,16 +27,25 @@ export const ownSubscriptions = async (
   asked: readonly Asked[],
 ): Promise<OwnSubscription[]> =>
   sql<OwnSubscription[]>`
-    select u.id as "userId", s.status, s.quantity, s.period_end as "periodEnd"
+    select coalesce(u.id, s.user_id, other.user_id) as "userId", s.user_id as "holderId", s.status, s.quantity,
+      s.period_end as "periodEnd"
     from unnest(
         ${asked.map((one) => one.subscriptionId)}::text[], ${asked.map((one) => one.kind)}::text[],
         ${asked.map((one) => one.userId)}::uuid[]
       ) with ordinality as l (subscription_id, kind, user_id, place)
-      left join users u on u.id = coalesce(l.user_id, (
-        select user_id from subscriptions where provider = ${provider} and subscription_id = l.subscription_id limit 1))
+      left join users u on u.id = l.user_id
       left join subscriptions s
-        on s.provider = ${provider} and s.subscription_id = l.subscription_id and s.kind = l.kind and s.user_id = u.id
+        on s.provider = ${provider} and s.subscription_id = l.subscription_id and s.kind = l.kind
+      -- The same subscription of the other kind: its owner is the same.
+      left join subscriptions other
+        on other.provider = ${provider} and other.subscription_id = l.subscription_id and other.kind <> l.kind
     order by l.place`
+
+export interface NewestFact {
+  readonly fact: BillingFact
+  /** Whether the account's workflow has judged with it. */
+  readonly isApplied: boolean
+}
 
 /** What was told last of an account's subscription, whether it was taken yet or not. */
 export const newestFact = async (
@@ -42,10 +53,21 @@ export const newestFact = async (
   provider: string,
   subscriptionId: string,
   userId: string,
-): Promise<BillingFact | undefined> =>
+): Promise<NewestFact | undefined> =>
   first(
-    await sql<{ fact: BillingFact }[]>`
-      select fact from billing_events
+    await sql<NewestFact[]>`
+      select fact, status = 'applied' as "isApplied" from billing_events
       where user_id = ${userId} and provider = ${provider} and subscription_id = ${subscriptionId} and fact is not null
       order by seq desc limit 1`,
-  )?.fact
+  )
+
+/** Whether the workflow of the event's account has judged with it; nothing for an unknown key. */
+export const findKeptEvent = async (
+  sql: Sql,
+  provider: string,
+  key: string,
+): Promise<Pick<NewestFact, 'isApplied'> | undefined> =>
+  first(
+    await sql<Pick<NewestFact, 'isApplied'>[]>`
+      select status = 'applied' as "isApplied" from billing_events where provider = ${provider} and event_key = ${key}`,
+  )

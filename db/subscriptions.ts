@@ -142,7 +142,7 @@ async function storeEntitlement(
       payment_grace_ends_at = ${dateOf(now.graceEndsAt)}, period_start = ${dateOf(now.periodStart)},
       period_end = ${dateOf(now.periodEnd)}, surplus_ends_at = ${surplusEndsAt}, entitlement_due_at = ${dueAt},
       addons_without_plan = ${billed.addonsWithoutPlan}, billed_plans = ${billed.billedPlans},
-      entitlement_version = entitlement_version + 1
+      entitlement_version = entitlement_version + 1, inbox_changed_at = null
     where id = ${userId}`
   await auditBilledForNothing(tx, userId, before, now, billed)
   const hasChanged =
@@ -177,7 +177,10 @@ async function auditBilledForNothing(
     await audit(tx, { ...entry, action: 'plan_billed_twice', detail: { plans: billedPlans } })
 }
 
-/** In one statement, however many an account has come to have. */
+/**
+ * In one statement, however many subscriptions an account has come to have. One that was another account's before becomes this
+ * one's; one that has gone to another account is forgotten here, unless that account's workflow has written it already.
+ */
 async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest): Promise<void> {
   const rows = entitlement.subscriptions.map((one) => ({
     ...one,
@@ -185,15 +188,21 @@ async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest
     periodEnd: dateOf(one.periodEnd)?.toISOString() ?? null,
   }))
   await tx`
+    with judged as materialized (
+      select * from jsonb_to_recordset(${tx.json(rows)}) as written (provider text, "subscriptionId" text, kind text,
+        status text, quantity integer, "periodStart" timestamptz, "periodEnd" timestamptz)),
+    gone as (
+      delete from subscriptions s where user_id = ${userId} and not exists (
+        select from judged j where j.provider = s.provider and j."subscriptionId" = s.subscription_id and j.kind = s.kind))
     insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, period_start, period_end)
     select provider, "subscriptionId", kind, ${userId}, status, quantity, "periodStart", "periodEnd"
-    from jsonb_to_recordset(${tx.json(rows)}) as told (provider text, "subscriptionId" text, kind text, status text,
-      quantity integer, "periodStart" timestamptz, "periodEnd" timestamptz)
-    on conflict (provider, subscription_id, kind, user_id) do update set
-      status = excluded.status, quantity = excluded.quantity, period_start = excluded.period_start,
-      period_end = excluded.period_end, updated_at = now()
-    where (subscriptions.status, subscriptions.quantity, subscriptions.period_start, subscriptions.period_end)
-      is distinct from (excluded.status, excluded.quantity, excluded.period_start, excluded.period_end)`
+    from judged order by provider, "subscriptionId", kind
+    on conflict (provider, subscription_id, kind) do update set
+      user_id = excluded.user_id, status = excluded.status, quantity = excluded.quantity,
+      period_start = excluded.period_start, period_end = excluded.period_end, updated_at = now()
+    where (subscriptions.user_id, subscriptions.status, subscriptions.quantity, subscriptions.period_start,
+        subscriptions.period_end)
+      is distinct from (excluded.user_id, excluded.status, excluded.quantity, excluded.period_start, excluded.period_end)`
 }
 
 /**
@@ -251,7 +260,7 @@ export const billingRecords = (sql: Database) => ({
   kindOf: (provider: string, subscriptionId: string) => kindOfSubscription(sql, provider, subscriptionId),
 })
 
-/** Whether a subscription is of the plan or of add-ons, as far as anything was told of it. */
+/** Whether a subscription is of the plan or of add-ons, by the latest event of it that was kept. */
 const kindOfSubscription = async (
   sql: Sql,
   provider: string,
@@ -259,5 +268,7 @@ const kindOfSubscription = async (
 ): Promise<'plan' | 'addon' | undefined> =>
   first(
     await sql<{ kind: 'plan' | 'addon' }[]>`
-      select kind from subscriptions where provider = ${provider} and subscription_id = ${subscriptionId} limit 1`,
+      select fact ->> 'kind' as kind from billing_events
+      where provider = ${provider} and subscription_id = ${subscriptionId} and fact is not null
+      order by occurred_at desc, seq desc limit 1`,
   )?.kind

@@ -36,6 +36,11 @@ export interface BillingFact {
   readonly invoiceId: string | null
   /** Of a refund. */
   readonly amount: 'full' | 'partial' | null
+  /**
+   * What the invoice was made for: a `period` of the subscription, or anything `other`, such as a proration or a manual fee;
+   * null, or absent, when the provider does not say.
+   */
+  readonly invoiceReason?: 'period' | 'other' | null
   readonly periodStart: number | null
   /** For a grant: when it ends; null for never. */
   readonly periodEnd: number | null

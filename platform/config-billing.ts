@@ -20,12 +20,27 @@ export function* billingContradictions(v: Values): Iterable<string> {
     yield 'SVC_BILLING_PROVIDER is not set: in production say which, since at the sandbox everybody buys for nothing'
   for (const name of billingNeeds[provider])
     if (v[name] === undefined) yield `${name} is not set: SVC_BILLING_PROVIDER=${provider} needs it`
+  const keyMode = stripeKeyMode(v)
+  if (keyMode !== undefined && v.SVC_BILLING_TEST_MODE === (keyMode === 'live'))
+    yield `SVC_BILLING_TEST_MODE=${v.SVC_BILLING_TEST_MODE} contradicts SVC_STRIPE_API_KEY, which is a key of ${keyMode} mode: leave the variable out`
   if (provider === 'sandbox' && !v.SVC_BILLING_WEBHOOK_SECRET.every(isStandardWebhookSecret))
     yield 'SVC_BILLING_WEBHOOK_SECRET is not whsec_ with 24 to 64 bytes in base64: make one with `echo whsec_$(openssl rand -base64 32)`'
 }
 
+/** Stripe's keys say which mode they are of; undefined for another provider, or another kind of key. */
+function stripeKeyMode({ SVC_BILLING_PROVIDER: provider, SVC_STRIPE_API_KEY: key }: Values): string | undefined {
+  return provider === 'stripe' ? /^[sr]k_(test|live)_/.exec(key ?? '')?.[1] : undefined
+}
+
+/** Whether events and subscriptions of a provider's test mode, in which no money moves, count. */
+function acceptsTestMode(v: Values): boolean {
+  const keyMode = stripeKeyMode(v)
+  return keyMode === undefined ? (v.SVC_BILLING_TEST_MODE ?? v.NODE_ENV !== 'production') : keyMode === 'test'
+}
+
 export const billingOf = (v: Values) => ({
   provider: v.SVC_BILLING_PROVIDER ?? 'sandbox',
+  acceptsTestMode: acceptsTestMode(v),
   /** All are believed, the first signs what the sandbox sends: two while the secret is being rotated. */
   webhookSecrets: v.SVC_BILLING_WEBHOOK_SECRET,
   /** Where people manage what they pay for; the sandbox has a page of its own. */

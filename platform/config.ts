@@ -70,6 +70,7 @@ const Variables = z.object({
   SVC_BILLING_PROVIDER: z.enum(['sandbox', 'lemonsqueezy', 'stripe']).optional(),
   SVC_BILLING_WEBHOOK_SECRET: webhookSecrets,
   SVC_BILLING_PORTAL_URL: httpsUrl.optional(),
+  SVC_BILLING_TEST_MODE: flag.optional(),
   SVC_LEMONSQUEEZY_API_KEY: z.string().min(1).optional(),
   SVC_LEMONSQUEEZY_STORE_ID: z.string().regex(/^\d+$/, 'is no number').optional(),
   SVC_LEMONSQUEEZY_PLAN_VARIANT_ID: z.string().regex(/^\d+$/, 'is no number').optional(),

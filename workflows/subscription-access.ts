@@ -6,6 +6,7 @@ import {
   type Millis,
   type Refund,
   type SubscriptionFacts,
+  selectPeriodInvoices,
 } from './subscription-facts.ts'
 
 export interface Terms {
@@ -22,16 +23,35 @@ export type Access =
   /** A subscription whose grace is over gives nothing, and is past due none the less. */
   | { readonly isOpen: false; readonly status: 'past_due' | 'ended' }
 
-export function termsOf(facts: SubscriptionFacts, graceSeconds: number): Terms {
+/** A payment of the account that was accepted, of which only its provider knows what it is for. */
+export interface UnresolvedPayment {
+  readonly acceptedAt: Millis
+  readonly holdsUntil: Millis
+}
+
+export function termsOf(
+  facts: SubscriptionFacts,
+  graceSeconds: number,
+  unresolved: readonly UnresolvedPayment[] = [],
+): Terms {
   const status = lastingStatus(facts)
   if (status === 'ended' || isPaidBack(facts)) return { isPaidFor: false, graceEndsAt: null, endsAt: null }
   const failedAt = firstUnsettledFailure(facts)
   return {
     isPaidFor: true,
-    graceEndsAt: failedAt === null ? null : failedAt + graceSeconds * 1000,
+    graceEndsAt: failedAt === null ? null : heldGrace(failedAt + graceSeconds * 1000, unresolved),
     endsAt: status === 'cancelled' ? cancelledUntil(facts) : null,
   }
 }
+
+/**
+ * The end of the grace, or of the latest hold: a payment that was accepted before the grace ended may turn out to settle the
+ * failure, or to pay for another subscription that gives the same.
+ */
+const heldGrace = (endsAt: Millis, unresolved: readonly UnresolvedPayment[]): Millis =>
+  unresolved
+    .filter(({ acceptedAt }) => acceptedAt < endsAt)
+    .reduce((latest, { holdsUntil }) => Math.max(latest, holdsUntil), endsAt)
 
 export function accessAt(terms: Terms, now: Millis): Access {
   const { isPaidFor, graceEndsAt, endsAt } = terms
@@ -44,16 +64,19 @@ export function accessAt(terms: Terms, now: Millis): Access {
 export const lastsUntil = ({ graceEndsAt, endsAt }: Terms): Millis | null =>
   graceEndsAt !== null && endsAt !== null ? Math.min(graceEndsAt, endsAt) : (graceEndsAt ?? endsAt)
 
-/** The status without regard to failures and time: one that somebody paid for, at all or after its end, is active. */
-function lastingStatus(facts: SubscriptionFacts): 'active' | 'cancelled' | 'ended' {
-  const paidAt = lastPaidAt(facts)
-  if (facts.status === null) return paidAt === null ? 'ended' : 'active'
-  const { status, at } = facts.status
-  return status === 'ended' && paidAt !== null && paidAt > at ? 'active' : status
-}
+/**
+ * The status without regard to failures and time. A subscription that the provider ended stays ended until a later
+ * activation: a payment does not restart it at the provider either.
+ */
+const lastingStatus = (facts: SubscriptionFacts): 'active' | 'cancelled' | 'ended' =>
+  facts.status?.status ?? (lastPaidAt(facts) === null ? 'ended' : 'active')
 
 const lastPaidAt = ({ invoices }: SubscriptionFacts): Millis | null =>
-  greatest(invoices.map((one) => one.paidAt).filter((at) => at !== null))
+  greatest(
+    selectPeriodInvoices(invoices)
+      .map((one) => one.paidAt)
+      .filter((at) => at !== null),
+  )
 
 const greatest = (times: readonly Millis[]): Millis | null =>
   times.reduce<Millis | null>((most, at) => (most === null || at > most ? at : most), null)
@@ -104,7 +127,8 @@ function monthsAfter(date: Date, months: number): Millis {
  * Whether the newest coverage was paid back. Of those that begin together one with an invoice is newer, since what comes
  * without only says again what the subscription is like; then the one that was told later.
  */
-function isPaidBack({ invoices, quantity }: SubscriptionFacts): boolean {
+function isPaidBack({ invoices: all, quantity }: SubscriptionFacts): boolean {
+  const invoices = selectPeriodInvoices(all)
   const newest = invoices
     .flatMap((invoice) => invoice.coverages.map((coverage) => ({ invoice, coverage })))
     .reduce<Covered | null>((known, one) => later(known, one, newnessOf), null)

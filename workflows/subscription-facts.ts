@@ -23,6 +23,8 @@ export interface SubscriptionFacts {
 
 export interface InvoiceFacts {
   readonly invoiceId: string | null
+  /** `other` as soon as one fact says so. */
+  readonly reason: 'period' | 'other' | null
   /** The latest payment. */
   readonly paidAt: Millis | null
   /** Failures that its own payments have not settled, in order. */
@@ -61,6 +63,15 @@ export const nothingOf = ({ provider, subscriptionId, kind }: BillingFact): Subs
   invoices: [],
 })
 
+const createInvoice = (invoiceId: string | null): InvoiceFacts => ({
+  invoiceId,
+  reason: null,
+  paidAt: null,
+  failedAt: [],
+  coverages: [],
+  refunds: [],
+})
+
 /** The subscription with the fact in it; the very same value when it adds nothing. */
 export function withFact(known: SubscriptionFacts, fact: BillingFact): SubscriptionFacts {
   return sameOr(known, {
@@ -94,8 +105,9 @@ const quantityTold = ({ action, kind, at, quantity }: BillingFact): Subscription
   kind === 'addon' && quantity !== null && action !== 'refund' ? { at, quantity } : null
 
 /** A refund tells of the period that is paid back, and a late payment may tell of one that is over: neither is the present one. */
-function periodTold({ action, at, periodStart: start, periodEnd: end }: BillingFact): SubscriptionFacts['period'] {
-  if (end === null || action === 'refund') return null
+function periodTold(fact: BillingFact): SubscriptionFacts['period'] {
+  const { action, at, periodStart: start, periodEnd: end } = fact
+  if (end === null || action === 'refund' || fact.invoiceReason === 'other') return null
   const isOfInvoice = action === 'payment_recovery' || action === 'payment_failed'
   return isOfInvoice && end <= at ? null : { at, start, end }
 }
@@ -105,12 +117,22 @@ const activationTold = ({ action, at, periodStart }: BillingFact): SubscriptionF
 
 function withInvoice(known: readonly InvoiceFacts[], fact: BillingFact): readonly InvoiceFacts[] {
   const before = known.find((one) => one.invoiceId === fact.invoiceId)
-  const unknown = { invoiceId: fact.invoiceId, paidAt: null, failedAt: [], coverages: [], refunds: [] }
-  const after = invoiceWith(before ?? unknown, fact)
+  const unknown = createInvoice(fact.invoiceId)
+  const after = invoiceWith(mergeReason(before ?? unknown, fact), fact)
   return after === (before ?? unknown) ? known : placed(known, after, ({ invoiceId }) => [invoiceId])
 }
 
+const reasonRank = { period: 0, other: 1 } as const
+
+/** The facts without an invoice id may belong to several invoices, which have no reason in common. */
+const mergeReason = (known: InvoiceFacts, { invoiceId, invoiceReason }: BillingFact): InvoiceFacts =>
+  invoiceId === null
+    ? known
+    : sameOr(known, { ...known, reason: later(known.reason, invoiceReason ?? null, (one) => [reasonRank[one]]) })
+
 function invoiceWith(known: InvoiceFacts, fact: BillingFact): InvoiceFacts {
+  const isOther = fact.invoiceReason === 'other'
+  if (isOther && fact.invoiceId === null && fact.action !== 'payment_failed') return known
   switch (fact.action) {
     case 'activate':
       return sameOr(known, { ...known, coverages: covered(known, fact) })
@@ -118,7 +140,7 @@ function invoiceWith(known: InvoiceFacts, fact: BillingFact): InvoiceFacts {
       const paidAt = Math.max(known.paidAt ?? fact.at, fact.at)
       const open = known.failedAt.filter((at) => !isSettled({ ...known, paidAt }, at))
       const failedAt = open.length === known.failedAt.length ? known.failedAt : open
-      return sameOr(known, { ...known, paidAt, failedAt, coverages: covered(known, fact) })
+      return sameOr(known, { ...known, paidAt, failedAt, coverages: isOther ? known.coverages : covered(known, fact) })
     }
     case 'payment_failed':
       if (isSettled(known, fact.at) || known.failedAt.includes(fact.at)) return known
@@ -134,14 +156,30 @@ function invoiceWith(known: InvoiceFacts, fact: BillingFact): InvoiceFacts {
 const isSettled = ({ invoiceId, paidAt }: InvoiceFacts, failedAt: Millis): boolean =>
   paidAt !== null && (invoiceId !== null || failedAt <= paidAt)
 
-function covered({ invoiceId, coverages }: InvoiceFacts, fact: BillingFact): readonly Coverage[] {
-  const end = fact.periodEnd
-  const start = fact.periodStart ?? fact.at
+const covered = (known: InvoiceFacts, { periodStart, periodEnd: end, at }: BillingFact): readonly Coverage[] =>
+  mergeCoverage(known, { end, start: periodStart ?? at, at })
+
+function mergeCoverage({ invoiceId, coverages }: InvoiceFacts, { end, start, at }: Coverage): readonly Coverage[] {
   const known = coverages.find((one) => one.end === end)
-  if (!known) return placed(coverages, { end, start, at: fact.at }, (one) => [one.end])
+  if (!known) return placed(coverages, { end, start, at }, (one) => [one.end])
   const begins = invoiceId === null && end === null ? Math.max : Math.min
-  const merged = sameOr(known, { end, start: begins(known.start, start), at: Math.max(known.at, fact.at) })
+  const merged = sameOr(known, { end, start: begins(known.start, start), at: Math.max(known.at, at) })
   return merged === known ? coverages : placed(coverages, merged, (one) => [one.end])
+}
+
+/**
+ * The invoices that pay for periods. An activation names the latest invoice, which may be one that pays for no period: its
+ * coverage then counts as one without an invoice.
+ */
+export function selectPeriodInvoices(invoices: readonly InvoiceFacts[]): readonly InvoiceFacts[] {
+  const others = invoices.filter(({ reason }) => reason === 'other')
+  if (others.length === 0) return invoices
+  const nameless = invoices.find(({ invoiceId }) => invoiceId === null) ?? createInvoice(null)
+  const coverages = others
+    .flatMap((one) => one.coverages)
+    .reduce((known, coverage) => mergeCoverage({ ...nameless, coverages: known }, coverage), nameless.coverages)
+  const ofPeriods = invoices.filter(({ reason, invoiceId }) => reason !== 'other' && invoiceId !== null)
+  return [{ ...nameless, coverages }, ...ofPeriods]
 }
 
 function withRefund(known: InvoiceFacts, { amount, at, periodEnd }: BillingFact): InvoiceFacts {

@@ -3,7 +3,7 @@
  * time. Neither order nor repetition of what is told matters. Time is an argument and nothing here knows of Temporal.
  */
 import type { BillingFact, FactAction } from '../platform/billing-fact.ts'
-import { accessAt, lastsUntil, type Terms, termsOf } from './subscription-access.ts'
+import { accessAt, lastsUntil, type Terms, termsOf, type UnresolvedPayment } from './subscription-access.ts'
 import {
   compare,
   later,
@@ -15,6 +15,7 @@ import {
   withFact,
 } from './subscription-facts.ts'
 
+export type { UnresolvedPayment } from './subscription-access.ts'
 export type { Millis } from './subscription-facts.ts'
 
 /** All that was ever told of one account's money, in a form that no order and no repetition changes. Plain JSON. */
@@ -118,6 +119,7 @@ function legible(fact: BillingFact): BillingFact | null {
     at,
     quantity: quantity === null ? null : Math.trunc(Math.min(mostAddons, Math.max(0, quantity))),
     invoiceId: fact.invoiceId ?? null,
+    invoiceReason: fact.invoiceReason ?? null,
     periodStart: finite(fact.periodStart),
     periodEnd: finite(fact.periodEnd),
   }
@@ -128,9 +130,21 @@ const mostAddons = 3
 /** JSON has no negative zero. */
 const finite = (value: number | null): number | null => (Number.isFinite(value) ? Number(value) + 0 : null)
 
-/** What the account is entitled to at a time. @param graceSeconds how long access outlasts a failed payment. */
-export function standingAt(state: SubscriptionState, now: Millis, graceSeconds: number): Standing {
-  const claims = state.subscriptions.map((facts) => ({ facts, terms: termsOf(facts, graceSeconds) }))
+/**
+ * What the account is entitled to at a time.
+ * @param graceSeconds how long access outlasts a failed payment.
+ * @param unresolved payments whose provider has still to be asked: they hold back the end of a grace.
+ */
+export function standingAt(
+  state: SubscriptionState,
+  now: Millis,
+  graceSeconds: number,
+  unresolved: readonly UnresolvedPayment[] = [],
+): Standing {
+  const claims = state.subscriptions.map((facts) => ({
+    facts,
+    terms: isReplaced(facts, state) ? notPaidFor : termsOf(facts, graceSeconds, unresolved),
+  }))
   const seen = viewAt(state, claims, now)
   const changesAt = deadlinesOf(state, claims)
     .filter((at) => at > now)
@@ -139,6 +153,23 @@ export function standingAt(state: SubscriptionState, now: Millis, graceSeconds: 
   const isPlainlyFree = seen.planTier === 'free' && seen.addons === 0 && changesAt === undefined
   return { ...seen, changesAt: changesAt ?? null, isPlainlyFree }
 }
+
+const notPaidFor: Terms = { isPaidFor: false, graceEndsAt: null, endsAt: null }
+
+/**
+ * Whether the subscription is of the other kind now: at a vendor it is for one product at a time, the one of its latest snapshot,
+ * and of two in the same moment for the lesser one. In the sandbox plan and add-ons may have the same id.
+ */
+const isReplaced = (facts: SubscriptionFacts, { subscriptions }: SubscriptionState): boolean =>
+  facts.provider !== 'sandbox' &&
+  subscriptions.some(
+    (other) =>
+      other.provider === facts.provider &&
+      other.subscriptionId === facts.subscriptionId &&
+      compare(kindRankOf(other), kindRankOf(facts)) > 0,
+  )
+
+const kindRankOf = ({ status, kind }: SubscriptionFacts) => [status?.at ?? null, kind === 'addon' ? 1 : 0]
 
 interface Claim {
   readonly facts: SubscriptionFacts

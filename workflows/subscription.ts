@@ -25,6 +25,7 @@ import {
   type Standing,
   type SubscriptionState,
   standingAt,
+  type UnresolvedPayment,
 } from './subscription-state.ts'
 
 const PlanTier = defineSearchAttributeKey('PlanTier', 'KEYWORD')
@@ -86,7 +87,7 @@ async function settle(input: messages.SubscriptionInput): Promise<Account | 'gon
     const inbox = await readWholeInbox(userId)
     if (inbox === 'gone') return 'gone'
     const at = Date.now()
-    const standing = standingAt(inbox.state, at, inbox.paymentGraceSeconds)
+    const standing = standingAt(inbox.state, at, inbox.paymentGraceSeconds, inbox.unresolved)
     const outcome = await writeEntitlement.executeWithOptions({ summary: inWords(standing) }, [
       { userId, version: inbox.version, taken: inbox.taken, entitlement: standing, at },
     ])
@@ -105,6 +106,7 @@ async function settle(input: messages.SubscriptionInput): Promise<Account | 'gon
 interface WholeInbox {
   readonly state: SubscriptionState
   readonly taken: readonly string[]
+  readonly unresolved: readonly UnresolvedPayment[]
   /** The account's when the reading began: whatever is written meanwhile makes our own write look again. */
   readonly version: number
   readonly paymentGraceSeconds: number
@@ -117,7 +119,9 @@ async function readWholeInbox(userId: string): Promise<WholeInbox | 'gone'> {
     if (page === null) return 'gone'
     const { version, paymentGraceSeconds } = whole ?? page
     const state = page.facts.reduce(learn, whole?.state ?? nothingKnown)
-    whole = { state, taken: [...(whole?.taken ?? []), ...page.taken], version, paymentGraceSeconds }
+    const taken = [...(whole?.taken ?? []), ...page.taken]
+    const unresolved = [...(whole?.unresolved ?? []), ...(page.unresolved ?? [])]
+    whole = { state, taken, unresolved, version, paymentGraceSeconds }
     if (page.nextSeq === null) return whole
     afterSeq = page.nextSeq
     // What one task has read goes to Temporal in one message, and a message has a greatest size: each page has a task of its own.

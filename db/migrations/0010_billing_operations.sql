@@ -35,6 +35,6 @@ create index if not exists users_plan on users (plan_tier, plan_status);
 alter table billing_events
   drop constraint if exists billing_events_status_check,
   add constraint billing_events_status_check
-    check (status in ('pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'));
+    check (status in ('unresolved', 'pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'));
 
 create index if not exists billing_events_dismissed on billing_events (seq) where status = 'dismissed';

@@ -17,16 +17,19 @@ interface Needs {
 
 /** Loads the one adapter, and the library that comes with it: they are large, and the others are not needed. */
 export async function createBilling({ billing, siteUrl }: Config, { store, kindOf }: Needs): Promise<Billing> {
-  const { webhookSecrets: secrets, sandboxWebhookUrl: webhookUrl } = billing
+  const { webhookSecrets: secrets, sandboxWebhookUrl: webhookUrl, acceptsTestMode } = billing
   switch (billing.provider) {
     case 'lemonsqueezy': {
       const { createLemonSqueezy } = await import('./lemonsqueezy.ts')
       const ofOurs = (subscriptionId: string) => kindOf('lemonsqueezy', subscriptionId)
-      return { provider: createLemonSqueezy({ ...billing.lemonSqueezy, secrets, kindOf: ofOurs }), sandbox: undefined }
+      const needs = { ...billing.lemonSqueezy, secrets, acceptsTestMode, kindOf: ofOurs }
+      return { provider: createLemonSqueezy(needs), sandbox: undefined }
     }
     case 'stripe': {
       const { createStripe } = await import('./stripe.ts')
-      return { provider: createStripe({ ...billing.stripe, secrets }), sandbox: undefined }
+      const ofOurs = (subscriptionId: string) => kindOf('stripe', subscriptionId)
+      const needs = { ...billing.stripe, secrets, acceptsTestMode, kindOf: ofOurs }
+      return { provider: createStripe(needs), sandbox: undefined }
     }
     case 'sandbox': {
       const sandbox = createSandboxBilling({ store, secrets, webhookUrl, siteUrl })

@@ -1,7 +1,9 @@
 /** Lemon Squeezy's webhooks: what each event says to us. docs/billing.md has the same as a table. */
 import type { z } from 'zod'
+import type { UnresolvedPart } from '../../platform/billing-event.ts'
 import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
 import {
+  invoiceReasonOf,
   kindOfVariant,
   LemonSqueezyInvoice,
   LemonSqueezyOrder,
@@ -9,8 +11,8 @@ import {
   type LemonSqueezyVariants,
   snapshotOf,
 } from './lemonsqueezy-shapes.ts'
-import { factOf, readJson, sha256, typeOf, userRefOf, whyNot } from './payload.ts'
-import type { ParsedEvent, WebhookDelivery } from './provider.ts'
+import { factOf, readJson, refuseTestMode, sha256, typeOf, userRefOf, whyNot } from './payload.ts'
+import type { ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
 
 /** Events with a subscription in them: what the name says, or null where its status tells. */
 const subscriptionEvents: Readonly<Record<string, BillingAction | null>> = {
@@ -40,29 +42,49 @@ const others = [
   'customer_updated',
 ]
 
-interface Needs extends LemonSqueezyVariants {
-  /** Of a payment, which does not say what it is for. Rejects when nobody can be asked. */
-  kindOf(subscriptionId: string): Promise<'plan' | 'addon' | undefined>
+/** What a subscription is of; nothing when we don't sell it. */
+type Kind = 'plan' | 'addon' | undefined
+
+interface Needs<Answer = Kind | 'unresolved'> extends LemonSqueezyVariants {
+  readonly acceptsTestMode: boolean
+  /** Of a payment, which does not say what it is for; `unresolved` when only Lemon Squeezy knows and is not to be asked. */
+  kindOf(subscriptionId: string): Promise<Answer>
 }
 
 type Reading =
   | { readonly fact: Omit<BillingFact, 'key'> }
+  | { readonly unresolved: UnresolvedPart }
   | { readonly why: string }
   /** Known, and nothing to us. */
   | 'ignored'
 
 interface Envelope {
-  readonly meta?: { readonly event_name?: unknown; readonly custom_data?: { readonly user_id?: unknown } | null } | null
+  readonly meta?: {
+    readonly event_name?: unknown
+    readonly test_mode?: unknown
+    readonly custom_data?: { readonly user_id?: unknown } | null
+  } | null
   readonly data?: unknown
 }
 
+export async function parseLemonSqueezyEvent(delivery: WebhookDelivery, needs: Needs<Kind>): Promise<ResolvedEvent>
+export async function parseLemonSqueezyEvent(delivery: WebhookDelivery, needs: Needs): Promise<ParsedEvent>
 /** Reads a verified webhook. Rejects only as `kindOf` does. */
 export async function parseLemonSqueezyEvent({ body }: WebhookDelivery, needs: Needs): Promise<ParsedEvent> {
   const json = (readJson(body) ?? null) as Envelope | null
   const named = { key: sha256(body), type: typeOf(json?.meta?.event_name) }
   const userRef = userRefOf(json?.meta?.custom_data?.user_id)
-  const reading = await read(named.type, json?.data, userRef, needs)
+  const parsed = parsedAs(named, userRef, await read(named.type, json?.data, userRef, needs))
+  return json?.meta?.test_mode === true && !needs.acceptsTestMode ? refuseTestMode(parsed, 'meta.test_mode') : parsed
+}
+
+function parsedAs(
+  named: { readonly key: string; readonly type: string },
+  userRef: string | null,
+  reading: Reading,
+): ParsedEvent {
   if (reading === 'ignored') return { ...named, meaning: 'ignored' }
+  if ('unresolved' in reading) return { ...named, meaning: 'unresolved', ...reading.unresolved, userRef }
   if ('why' in reading) return { ...named, meaning: 'unusable', why: reading.why, userRef }
   return { ...named, meaning: 'fact', fact: { ...reading.fact, key: named.key }, userRef }
 }
@@ -93,9 +115,10 @@ async function readPayment(type: string, data: unknown, needs: Needs): Promise<R
   const kind = await needs.kindOf(subscriptionId)
   const action = paymentEvents[type]
   if (!kind || !action) return 'ignored'
+  if (kind === 'unresolved') return { unresolved: { action, subscriptionId } }
   const amount = action === 'refund' ? amountOf(invoice.attributes) : null
-  const provider = 'lemonsqueezy'
-  return { fact: factOf({ key: '', action, provider, subscriptionId, kind, at, invoiceId: invoice.id, amount }) }
+  const ofInvoice = { invoiceId: invoice.id, invoiceReason: invoiceReasonOf(invoice.attributes.billing_reason) }
+  return { fact: factOf({ key: '', action, provider: 'lemonsqueezy', subscriptionId, kind, at, ...ofInvoice, amount }) }
 }
 
 async function readOrder(data: unknown, needs: Needs): Promise<Reading> {
@@ -104,6 +127,7 @@ async function readOrder(data: unknown, needs: Needs): Promise<Reading> {
   const { subscription_id: subscriptionId, updated_at: at } = order.attributes
   const kind = subscriptionId ? await needs.kindOf(subscriptionId) : undefined
   if (!subscriptionId || !kind) return 'ignored'
+  if (kind === 'unresolved') return { unresolved: { action: 'refund', subscriptionId } }
   const amount = amountOf(order.attributes)
   return { fact: factOf({ key: '', action: 'refund', provider: 'lemonsqueezy', subscriptionId, kind, at, amount }) }
 }

@@ -27,6 +27,7 @@ export const LemonSqueezySubscription = z.object({
     ends_at: timeText.nullish(),
     created_at: timeText,
     updated_at: timeText,
+    test_mode: z.boolean().nullish(),
   }),
 })
 
@@ -40,11 +41,17 @@ export const LemonSqueezyCustomer = z.object({
     attributes: z.object({ email: z.string().nullish(), urls: z.object({ customer_portal: z.url().nullish() }) }),
   }),
 })
+/** Reasons of invoices that pay for a period; any other is for a change within one. */
+const reasonsOfPeriods = ['initial', 'renewal']
+
+export const invoiceReasonOf = (reason: string | null | undefined): 'period' | 'other' | null =>
+  reason == null ? null : reasonsOfPeriods.includes(reason) ? 'period' : 'other'
 
 export const LemonSqueezyInvoice = z.object({
   id: number,
   attributes: z.object({
     subscription_id: number,
+    billing_reason: z.string().nullish(),
     status: z.string().nullish(),
     total: z.number().nullish(),
     refunded_amount: z.number().nullish(),
@@ -54,7 +61,7 @@ export const LemonSqueezyInvoice = z.object({
 
 /** Only an order that names a subscription says anything to us. */
 export const LemonSqueezyOrder = z.object({
-  attributes: LemonSqueezyInvoice.shape.attributes.omit({ subscription_id: true }).extend({
+  attributes: LemonSqueezyInvoice.shape.attributes.omit({ subscription_id: true, billing_reason: true }).extend({
     subscription_id: number.nullish(),
   }),
 })

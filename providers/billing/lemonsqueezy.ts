@@ -34,6 +34,7 @@ interface Needs extends LemonSqueezyVariants {
   readonly apiKey: string
   readonly storeId: string
   readonly secrets: readonly string[]
+  readonly acceptsTestMode: boolean
   /** What we know of a subscription, before Lemon Squeezy is asked. */
   readonly kindOf: (subscriptionId: string) => Promise<'plan' | 'addon' | undefined>
   /** How long one call may take, in milliseconds. */
@@ -74,6 +75,8 @@ export function createLemonSqueezy(needs: Needs): BillingProvider {
     name: 'lemonsqueezy',
     verify: (delivery) => isLemonSqueezyWebhook(delivery, needs.secrets),
     parse: (delivery) =>
+      parseLemonSqueezyEvent(delivery, { ...needs, kindOf: async (id) => (await needs.kindOf(id)) ?? 'unresolved' }),
+    resolve: (delivery) =>
       parseLemonSqueezyEvent(delivery, {
         ...needs,
         kindOf: async (id) => (await needs.kindOf(id)) ?? (await kindAtLemonSqueezy(id)),
@@ -153,8 +156,9 @@ async function listAll(needs: Needs, ask: Ask): Promise<ListedSubscription[]> {
 
 function listedOf(
   subscription: z.infer<typeof LemonSqueezySubscription>,
-  variants: LemonSqueezyVariants,
+  { acceptsTestMode, ...variants }: Needs,
 ): ListedSubscription[] {
+  if (subscription.attributes.test_mode === true && !acceptsTestMode) return []
   const kind = kindOfVariant(subscription.attributes.variant_id, variants)
   if (!kind) return []
   const told = snapshotOf(subscription, kind)

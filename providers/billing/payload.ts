@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { BillingFact } from '../../platform/billing-fact.ts'
-import type { ListedSubscription } from './provider.ts'
+import type { ListedSubscription, ParsedEvent, ResolvedEvent } from './provider.ts'
 
 /** As {@link JSON.parse}; undefined for what is no JSON in UTF-8. A byte order mark is no JSON. */
 export function readJson(body: Buffer): unknown {
@@ -52,6 +52,18 @@ export const whyNot = ({ issues }: z.ZodError): string => {
 
 /** Add-ons as we sell them: whoever buys more has the most that there are. */
 export const clampQuantity = (count: number): number => Math.max(0, Math.min(3, count))
+
+/** An event of the provider's test mode where that does not count: parked, unless it is ignored or unusable anyway. */
+export const refuseTestMode = (parsed: ParsedEvent, field: string): ResolvedEvent =>
+  parsed.meaning === 'ignored' || parsed.meaning === 'unusable'
+    ? parsed
+    : {
+        key: parsed.key,
+        type: parsed.type,
+        meaning: 'unusable',
+        why: `${field}: is of test mode, which is not accepted here`,
+        userRef: parsed.userRef,
+      }
 
 type Told = Pick<BillingFact, 'key' | 'action' | 'provider' | 'subscriptionId' | 'kind' | 'at'> & Partial<BillingFact>
 

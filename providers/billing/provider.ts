@@ -3,6 +3,7 @@
  * itself believe. Everything else about money is the subscription actor's (docs/billing.md).
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { UnresolvedPart, UserRefSource } from '../../platform/billing-event.ts'
 import type { BillingFact } from '../../platform/billing-fact.ts'
 
 export type BillingProviderName = 'sandbox' | 'lemonsqueezy' | 'stripe'
@@ -21,13 +22,21 @@ interface ReadEvent {
   readonly type: string
 }
 
-export type ParsedEvent = ReadEvent &
+/** An event that was read without asking the provider. */
+export type ParsedEvent =
+  | ResolvedEvent
+  /** The provider has to be asked for the rest: {@link BillingProvider.resolve}. */
+  | (ReadEvent & { readonly meaning: 'unresolved'; readonly userRef: string | null } & UnresolvedPart)
+
+export type ResolvedEvent = ReadEvent &
   (
     | {
         readonly meaning: 'fact'
         readonly fact: BillingFact
         /** Our id of the account, as far as the provider knows it; else the subscription tells whose it is. */
         readonly userRef: string | null
+        /** `subscription` unless given. */
+        readonly userRefSource?: UserRefSource
       }
     /** Known, and nothing to us. */
     | { readonly meaning: 'ignored' }
@@ -76,10 +85,12 @@ export interface BillingProvider {
   readonly name: BillingProviderName
   /** Whether one of our secrets signed these very bytes, lately where the provider dates its signatures. Never throws. */
   verify(delivery: WebhookDelivery, now: number): boolean
-  /** Reads a verified webhook. Rejects only with {@link BillingProviderError}, when the provider has to be asked for the rest. */
+  /** Reads a verified webhook without asking the provider, so that it can be kept first. Rejects only when Postgres does. */
   parse(delivery: WebhookDelivery): Promise<ParsedEvent>
   /** The customer whom a verified webhook about a subscription names. Never throws. */
   customerIn(delivery: WebhookDelivery): SubscriptionCustomer | undefined
+  /** Reads it with the provider's answers. Rejects with {@link BillingProviderError} when the provider can't be asked now. */
+  resolve(delivery: WebhookDelivery): Promise<ResolvedEvent>
   /** The address of a page where a person pays. Rejects with {@link BillingProviderError}. */
   checkout(request: CheckoutRequest): Promise<string>
   /**

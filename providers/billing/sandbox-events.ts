@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { BillingAction } from '../../platform/billing-fact.ts'
 import { clampQuantity, factOf, readJson, storable, timeText, typeOf, userRefOf, whyNot } from './payload.ts'
-import type { ParsedEvent, WebhookDelivery } from './provider.ts'
+import type { ResolvedEvent, WebhookDelivery } from './provider.ts'
 
 const sandboxActions = {
   'subscription.activated': 'activate',
@@ -39,10 +39,10 @@ const Body = z.object({
 })
 
 /** Reads a verified webhook of the sandbox. Never throws. */
-export function parseSandboxEvent({ headers, body }: WebhookDelivery): ParsedEvent {
+export function parseSandboxEvent({ headers, body }: WebhookDelivery): ResolvedEvent {
   const json = readJson(body) as { type?: unknown; data?: { user_id?: unknown } | null } | null | undefined
   const named = { key: String(headers['webhook-id']), type: typeOf(json?.type) }
-  const unusable = (why: string): ParsedEvent => ({
+  const unusable = (why: string): ResolvedEvent => ({
     ...named,
     meaning: 'unusable',
     why,

@@ -63,6 +63,7 @@ export function createSandboxBilling(needs: Needs): SandboxBilling {
     name: 'sandbox',
     verify: (delivery, now) => isStandardWebhook(delivery, secrets, now),
     parse: async (delivery) => parseSandboxEvent(delivery),
+    resolve: async (delivery) => parseSandboxEvent(delivery),
     checkout: async ({ userId, kind, quantity }) => {
       const [id, at] = [`sub_${randomUUID()}`, new Date()]
       const bare = { status: 'open', invoiceId: null, periodStart: null, periodEnd: null } as const

@@ -1,9 +1,11 @@
 /** Stripe's webhooks: what each event says to us. docs/billing.md has the same as a table. */
 import { z } from 'zod'
+import type { UnresolvedPart } from '../../platform/billing-event.ts'
 import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
-import { factOf, readJson, sha256, timeSeconds, typeOf, whyNot } from './payload.ts'
-import type { ParsedEvent, WebhookDelivery } from './provider.ts'
+import { factOf, readJson, refuseTestMode, sha256, timeSeconds, typeOf, whyNot } from './payload.ts'
+import type { ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
 import {
+  invoiceReasonOf,
   kindOfPrices,
   StripeCharge,
   StripeDispute,
@@ -23,17 +25,34 @@ export interface StripeAnswers {
 }
 
 interface Needs extends StripePrices {
-  readonly answers: StripeAnswers
+  readonly acceptsTestMode: boolean
+  /** What we know of a subscription, before Stripe is asked. */
+  readonly kindOf: (subscriptionId: string) => Promise<'plan' | 'addon' | undefined>
+  /** Null when Stripe is not to be asked: what it would have to be asked for is unresolved. */
+  readonly answers: StripeAnswers | null
 }
+
+type Unresolved = UnresolvedPart & { readonly userRef: string | null }
 
 type Reading =
   | { readonly fact: Omit<BillingFact, 'key' | 'at' | 'provider'>; readonly userRef: string | null }
   | { readonly why: string; readonly userRef?: string | null }
+  | { readonly unresolved: Unresolved }
   /** Known, and nothing to us. */
   | 'ignored'
 
-const Event = z.object({ type: z.string(), created: timeSeconds, data: z.object({ object: z.unknown() }) })
+const Event = z.object({
+  type: z.string(),
+  created: timeSeconds,
+  livemode: z.boolean().nullish(),
+  data: z.object({ object: z.unknown() }),
+})
 
+export async function parseStripeEvent(
+  delivery: WebhookDelivery,
+  needs: Needs & { readonly answers: StripeAnswers },
+): Promise<ResolvedEvent>
+export async function parseStripeEvent(delivery: WebhookDelivery, needs: Needs): Promise<ParsedEvent>
 /** Reads a verified webhook. Rejects only as the answers of `needs` do. */
 export async function parseStripeEvent({ body }: WebhookDelivery, needs: Needs): Promise<ParsedEvent> {
   const json = readJson(body) as { id?: unknown; type?: unknown } | null | undefined
@@ -41,12 +60,25 @@ export async function parseStripeEvent({ body }: WebhookDelivery, needs: Needs):
   const named = { key, type: typeOf(json?.type) }
   const { data: event, error } = Event.safeParse(json)
   if (error) return { ...named, meaning: 'unusable', why: whyNot(error), userRef: null }
-  const reading = await read(event.type, event.data.object, needs)
+  const parsed = parsedAs(named, event, await read(event.type, event.data.object, needs))
+  return event.livemode === false && !needs.acceptsTestMode ? refuseTestMode(parsed, 'livemode') : parsed
+}
+
+function parsedAs(
+  named: { readonly key: string; readonly type: string },
+  event: z.infer<typeof Event>,
+  reading: Reading,
+): ParsedEvent {
   if (reading === 'ignored') return { ...named, meaning: 'ignored' }
+  if ('unresolved' in reading) return { ...named, meaning: 'unresolved', ...reading.unresolved }
   const { userRef = null } = reading
   if ('why' in reading) return { ...named, meaning: 'unusable', why: reading.why, userRef }
-  return { ...named, meaning: 'fact', fact: { ...reading.fact, key, at: event.created, provider: 'stripe' }, userRef }
+  const fact: BillingFact = { ...reading.fact, key: named.key, at: event.created, provider: 'stripe' }
+  return { ...named, meaning: 'fact', fact, userRef, ...(isOfInvoice(event.type) && { userRefSource: 'invoice' }) }
 }
+
+/** Invoices keep a copy of their subscription's metadata, and charges have none but their invoice's. */
+const isOfInvoice = (type: string): boolean => !type.startsWith('customer.subscription.')
 
 function read(type: string, object: unknown, needs: Needs): Reading | Promise<Reading> {
   switch (type) {
@@ -102,10 +134,13 @@ async function readInvoice(object: unknown, action: BillingAction, needs: Needs)
   if (error) return { why: `data.object.${whyNot(error)}` }
   const of = await subscriptionOf(invoice, needs)
   if (!of) return 'ignored'
+  if (of === 'unresolved') return { unresolved: unresolvedOf(invoice, action) }
   const { userRef, ...subscription } = of
-  const paidFor = action === 'payment_recovery' ? periodOf(invoice) : undefined
+  const invoiceReason = invoiceReasonOf(invoice.billing_reason)
+  const paidFor = action === 'payment_recovery' && invoiceReason !== 'other' ? periodOf(invoice) : undefined
   const { start: periodStart = null, end: periodEnd = null } = paidFor ?? {}
-  return { fact: bare({ ...subscription, action, invoiceId: invoice.id, periodStart, periodEnd }), userRef }
+  const ofInvoice = { invoiceId: invoice.id, invoiceReason }
+  return { fact: bare({ ...subscription, action, ...ofInvoice, periodStart, periodEnd }), userRef }
 }
 
 interface OfSubscription {
@@ -117,18 +152,28 @@ interface OfSubscription {
 /** What an invoice is for. Nothing when it is for something that we don't sell. */
 async function subscriptionOf(
   invoice: z.infer<typeof StripeInvoice>,
-  { answers, ...prices }: Needs,
-): Promise<OfSubscription | undefined> {
+  { answers, kindOf: knownKindOf, ...prices }: Needs,
+): Promise<OfSubscription | 'unresolved' | undefined> {
   const details = invoice.parent?.subscription_details
   if (!details) return undefined
   const { subscription: subscriptionId, metadata } = details
   const userRef = userOf(metadata)
   const told = kindOfPrices(invoice.lines.data.map(priceOf), metadata, prices)
   if (told && userRef !== null) return { subscriptionId, kind: told, userRef }
+  // The subscription's own events say whose it is.
+  const known = await knownKindOf(subscriptionId)
+  if (known) return { subscriptionId, kind: told ?? known, userRef }
+  if (!answers) return 'unresolved'
   const asked = await answers.subscription(subscriptionId)
   const kind = told ?? kindOf(asked, prices)
   return kind && { subscriptionId, kind, userRef: userRef ?? userOf(asked.metadata) }
 }
+
+const unresolvedOf = ({ parent }: z.infer<typeof StripeInvoice>, action: BillingAction): Unresolved => ({
+  action,
+  subscriptionId: parent?.subscription_details?.subscription ?? null,
+  userRef: userOf(parent?.subscription_details?.metadata),
+})
 
 type Line = z.infer<typeof StripeInvoice>['lines']['data'][number]
 
@@ -161,11 +206,14 @@ async function refundOf(
   amount: 'full' | 'partial',
   needs: Needs,
 ): Promise<Reading> {
-  const invoice = payment ? await needs.answers.invoiceOf(payment) : undefined
+  if (!payment) return 'ignored'
+  if (!needs.answers) return { unresolved: { action: 'refund', subscriptionId: null, userRef: null } }
+  const invoice = await needs.answers.invoiceOf(payment)
   const of = invoice && (await subscriptionOf(invoice, needs))
-  if (!of) return 'ignored'
+  if (!of || of === 'unresolved') return 'ignored'
   const { userRef, ...subscription } = of
-  return { fact: bare({ ...subscription, action: 'refund', invoiceId: invoice.id, amount }), userRef }
+  const ofInvoice = { invoiceId: invoice.id, invoiceReason: invoiceReasonOf(invoice.billing_reason) }
+  return { fact: bare({ ...subscription, action: 'refund', ...ofInvoice, amount }), userRef }
 }
 
 /**
@@ -176,13 +224,16 @@ async function readClosedDispute(object: unknown, needs: Needs): Promise<Reading
   const { data: dispute, error } = StripeDispute.safeParse(object)
   if (error) return { why: `data.object.${whyNot(error)}` }
   if (dispute.status !== 'won' || !dispute.payment_intent) return 'ignored'
-  const invoice = await needs.answers.invoiceOf(dispute.payment_intent)
+  const { answers } = needs
+  if (!answers) return { unresolved: { action: 'payment_recovery', subscriptionId: null, userRef: null } }
+  const invoice = await answers.invoiceOf(dispute.payment_intent)
   const of = invoice && (await subscriptionOf(invoice, needs))
-  if (!of) return 'ignored'
+  if (!of || of === 'unresolved') return 'ignored'
   const { userRef, ...subscription } = of
-  const { status } = await needs.answers.subscription(subscription.subscriptionId)
+  const { status } = await answers.subscription(subscription.subscriptionId)
   if (status !== 'active' && status !== 'trialing') return 'ignored'
-  return { fact: bare({ ...subscription, action: 'payment_recovery' }), userRef }
+  const invoiceReason = invoiceReasonOf(invoice.billing_reason)
+  return { fact: bare({ ...subscription, action: 'payment_recovery', invoiceReason }), userRef }
 }
 
 type Bare = Omit<BillingFact, 'key' | 'at' | 'provider'>

@@ -43,18 +43,27 @@ export const StripeSubscriptionEvent = z.object({
 
 /** The same as it is in their list, where we ask for its invoice too. */
 export const StripeListedSubscription = StripeSubscription.extend({
+  livemode: z.boolean().nullish(),
   latest_invoice: z
     .object({
       id,
       status: z.string().nullish(),
+      billing_reason: z.string().nullish(),
       created: timeSeconds,
       status_transitions: z.object({ finalized_at: timeSeconds.nullish() }).nullish(),
     })
     .nullish(),
 })
 
+/** Reasons of invoices that pay for a period; of any other reason there are prorations, fees by hand and the like. */
+const reasonsOfPeriods = ['subscription_create', 'subscription_cycle']
+
+export const invoiceReasonOf = (reason: string | null | undefined): 'period' | 'other' | null =>
+  reason == null ? null : reasonsOfPeriods.includes(reason) ? 'period' : 'other'
+
 export const StripeInvoice = z.object({
   id,
+  billing_reason: z.string().nullish(),
   parent: z.object({ subscription_details: z.object({ subscription: reference, metadata }).nullish() }).nullable(),
   lines: z.object({
     data: z.array(

@@ -12,6 +12,7 @@ import {
 import { isStripeWebhook } from './signatures.ts'
 import { parseStripeEvent, type StripeAnswers } from './stripe-events.ts'
 import {
+  invoiceReasonOf,
   kindOfPrices,
   StripeInvoice,
   StripeListedSubscription,
@@ -28,6 +29,9 @@ interface Needs extends StripePrices {
   /** Stripe's own unless given. */
   readonly apiUrl?: string | undefined
   readonly secrets: readonly string[]
+  readonly acceptsTestMode: boolean
+  /** What we know of a subscription, before Stripe is asked. */
+  readonly kindOf: (subscriptionId: string) => Promise<'plan' | 'addon' | undefined>
   /** How long one call may take, in milliseconds. */
   readonly callMillisMax?: number
 }
@@ -70,7 +74,8 @@ export function createStripe(needs: Needs): BillingProvider {
   return {
     name: 'stripe',
     verify: (delivery, now) => isStripeWebhook(delivery, needs.secrets, now),
-    parse: (delivery) => parseStripeEvent(delivery, { ...needs, answers }),
+    parse: (delivery) => parseStripeEvent(delivery, { ...needs, answers: null }),
+    resolve: (delivery) => parseStripeEvent(delivery, { ...needs, answers }),
     customerIn: ({ body }) => {
       const { data: event } = StripeSubscriptionEvent.safeParse(readJson(body))
       return event && { subscriptionId: event.data.object.id, customerId: event.data.object.customer }
@@ -142,7 +147,7 @@ const checkoutOf = (
 })
 
 /** All pages of one list. They don't number them, so only a page that brings nothing new says that something is wrong. */
-async function listAll(prices: StripePrices, ask: Ask): Promise<ListedSubscription[]> {
+async function listAll(needs: Needs, ask: Ask): Promise<ListedSubscription[]> {
   // Their subscriptions don't tell when they last changed. This is how they stand now, in whole seconds as all their times.
   const at = Math.floor(Date.now() / 1000) * 1000
   const found = new Map<string, ListedSubscription[]>()
@@ -152,7 +157,7 @@ async function listAll(prices: StripePrices, ask: Ask): Promise<ListedSubscripti
       it.subscriptions.list({ ...params, expand: [...params.expand], ...(after && { starting_after: after }) }),
     )
     const known = found.size
-    for (const one of data) found.set(one.id, listedOf(one, prices, at))
+    for (const one of data) found.set(one.id, listedOf(one, needs, at))
     if (found.size !== known + data.length || (has_more && data.length === 0)) break
     if (!has_more) return [...found.values()].flat()
     after = data.at(-1)?.id
@@ -162,10 +167,11 @@ async function listAll(prices: StripePrices, ask: Ask): Promise<ListedSubscripti
 
 function listedOf(
   { latest_invoice: invoice, ...subscription }: z.infer<typeof StripeListedSubscription>,
-  prices: StripePrices,
+  { acceptsTestMode, ...prices }: Needs,
   now: number,
 ): ListedSubscription[] {
-  const { id: subscriptionId, items, metadata } = subscription
+  const { id: subscriptionId, items, metadata, livemode } = subscription
+  if (livemode === false && !acceptsTestMode) return []
   const kind = kindOfPrices(
     items.data.map(({ price }) => price.id),
     metadata,
@@ -175,6 +181,7 @@ function listedOf(
   if (!kind || !action || action === 'ignored') return []
   const told = stripeSnapshotOf({ ...subscription, latest_invoice: invoice?.id }, kind, action, prices)
   const failed = action === 'payment_failed' ? invoice : undefined
+  const named = told.invoiceId ?? (failed?.status === 'open' ? failed.id : null)
   const entry = listed(userOf(metadata), {
     ...told,
     provider: 'stripe',
@@ -182,7 +189,7 @@ function listedOf(
     kind,
     // The grace counts from when the money was asked for, not from when we learned that it did not come.
     at: failed?.status_transitions?.finalized_at ?? failed?.created ?? now,
-    ...(failed?.status === 'open' && { invoiceId: failed.id }),
+    ...(named !== null && { invoiceId: named, invoiceReason: invoiceReasonOf(invoice?.billing_reason) }),
   })
   return [{ ...entry, customerId: subscription.customer ?? undefined }]
 }

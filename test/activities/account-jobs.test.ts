@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { accountJobs, forgetExpired } from '../../activities/account-jobs.ts'
-import { forgetSome, retentionRules } from '../../db/retention.ts'
+import { deleteBillingBodies, forgetSome, retentionRules } from '../../db/retention.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 
 const api = await startApi()
@@ -120,6 +120,49 @@ test.each([
   const account = await leftBehind(api, secondsAgo)
   await forgetExpired(api.sql, 10_000)
   expect(await keptOf(api, account)).toEqual(kept)
+})
+
+test.each([
+  ['applied', 90 * day - 60, true],
+  ['applied', 90 * day + 60, false],
+  ['ignored', 90 * day + 60, false],
+  ['pending', 400 * day, true],
+  ['parked', 400 * day, true],
+  ['dead', 400 * day, true],
+  ['unresolved', 400 * day, true],
+])(
+  'the body of a billing event that is %s since %i seconds is kept: %s; what was read of it always is',
+  async (status, secondsAgo, isKept) => {
+    const { userId } = await api.given.user()
+    const then = api.sql`now() - make_interval(secs => ${secondsAgo})`
+    const fact = { key: status, at: 1 }
+    await api.sql`
+    insert into billing_events (provider, event_key, type, action, user_id, fact, body, status, received_at, settled_at,
+      next_attempt_at)
+    values ('stripe', gen_random_uuid()::text, 'x', 'refund', ${userId}, ${api.sql.json(fact)}, 'jane@example.com', ${status},
+      ${then}, ${then}, ${then})`
+    await forgetExpired(api.sql, 10_000)
+    const rows =
+      await api.sql`select status, fact, body is not null as "isKept" from billing_events where user_id = ${userId}`
+    expect(rows).toEqual([{ status, fact, isKept }])
+  },
+)
+
+test('bodies of billing events are found by an index, and a statement takes no more than it may', async () => {
+  const own = await startApi()
+  const { userId } = await own.given.user()
+  await own.sql`
+    insert into billing_events (provider, event_key, type, user_id, body, status, settled_at)
+    select 'stripe', n::text, 'x', ${userId}, 'x', 'ignored', now() - interval '91 days' from generate_series(1, 15) n`
+  await own.sql.begin(async (tx) => {
+    await tx`set local enable_seqscan = off`
+    const wholeReads = () => tx`select seq_scan from pg_stat_xact_user_tables where relname = 'billing_events'`
+    const before = await wholeReads()
+    expect(await deleteBillingBodies(tx, 10)).toBe(10)
+    expect(await wholeReads()).toEqual(before)
+  })
+  await forgetExpired(own.sql, 2)
+  expect(await own.sql`select from billing_events where body is not null`).toHaveLength(0)
 })
 
 test('a sign-in that is in use is kept, however long ago it began', async () => {

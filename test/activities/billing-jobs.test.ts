@@ -132,9 +132,9 @@ describe('the metrics page', () => {
             ?.slice(name.length),
         )
     }
-    const names = ['pending', 'parked', 'dead'].map((status) => `svc_billing_events{status="${status}"}`)
-    const others = ['svc_billing_oldest_pending_seconds', 'svc_subscriptions_overdue']
-    expect([...names, ...others].map(await metrics())).toEqual([0, 0, 0, 0, 0])
+    const names = ['pending', 'parked', 'dead', 'unresolved'].map((status) => `svc_billing_events{status="${status}"}`)
+    const ages = ['svc_billing_oldest_pending_seconds', 'svc_billing_oldest_unresolved_seconds']
+    expect([...names, ...ages, 'svc_subscriptions_overdue'].map(await metrics())).toEqual([0, 0, 0, 0, 0, 0, 0])
 
     const { userId } = await apart.given.user()
     const fact = sql.json({ key: 'x' })
@@ -143,17 +143,22 @@ describe('the metrics page', () => {
       ['pending', 10],
       ['parked', 4000],
       ['dead', 5000],
+      ['unresolved', 700],
       ['applied', 6000],
     ] as const)
       await sql`
-        insert into billing_events (provider, event_key, type, action, fact, body, status, user_id, received_at)
+        insert into billing_events (provider, event_key, type, action, fact, body, status, user_id, received_at, next_attempt_at)
         values ('sandbox', gen_random_uuid()::text, 'x', 'refund', ${fact}, '', ${status}, ${userId},
-          now() - make_interval(secs => ${secondsAgo}))`
+          now() - make_interval(secs => ${secondsAgo}), now())`
     await sql`update users set entitlement_due_at = now() - interval '70 seconds' where id = ${userId}`
     const after = await metrics()
-    expect([...names, 'svc_subscriptions_overdue'].map(after)).toEqual([2, 1, 1, 1])
-    expect(Math.round(after('svc_billing_oldest_pending_seconds') / 10)).toBe(9)
-    await sql`update users set entitlement_due_at = now() - interval '50 seconds' where id = ${userId}`
-    expect((await metrics())('svc_subscriptions_overdue')).toBe(0)
+    expect([...names, 'svc_subscriptions_overdue'].map(after)).toEqual([2, 1, 1, 1, 1])
+    expect(ages.map((name) => Math.round(after(name) / 10))).toEqual([9, 70])
+    await sql`
+      update users set entitlement_due_at = now() - interval '50 seconds', inbox_changed_at = now() - interval '200 seconds'
+      where id = ${userId}`
+    const later = await metrics()
+    expect(later('svc_subscriptions_overdue')).toBe(0)
+    expect(Math.round(later('svc_billing_oldest_pending_seconds') / 10)).toBe(20)
   })
 })

@@ -2,11 +2,14 @@ import { execFile } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { reconcile } from '../../activities/billing-reconciliation.ts'
 import { billingReconciliationJobs } from '../../activities/billing-reconciliation-jobs.ts'
+import { createWorkerMetrics } from '../../activities/metrics.ts'
 import { reportOf } from '../../activities/reconciliation-report.ts'
 import { customerOf } from '../../db/billing-customers.ts'
+import { accountsWithNews } from '../../db/billing-events.ts'
 import type { BillingFact } from '../../platform/billing-fact.ts'
 import { createLog } from '../../platform/log.ts'
 import { listed } from '../../providers/billing/payload.ts'
@@ -180,6 +183,78 @@ test('what the actor was told and sees otherwise is not told again and again, un
   expect((await round([again()])).changes).toMatchObject([{ became: 'told' }])
 })
 
+test('a difference that remains after its account was judged is counted and logged in every round, and makes no further event', async () => {
+  const userId = await newAccount(sql)
+  const one = inList(userId)
+  const registry = new Registry()
+  const provider = { name: 'stripe', list: async () => [one] } as unknown as BillingProvider
+  const [job] = billingReconciliationJobs({ sql, log, metrics: createWorkerMetrics(registry), provider })
+  const counted = async (outcome: string) =>
+    (await registry.getSingleMetric('svc_billing_reconciliation_differences_total')?.get())?.values.find(
+      ({ labels }) => labels.outcome === outcome,
+    )?.value
+  await believe(userId, one, { status: 'ended' })
+  await job?.run()
+  expect([await counted('corrected'), await counted('unsettled')]).toEqual([1, 0])
+  await sql`update billing_events set status = 'applied' where user_id = ${userId}`
+  await job?.run()
+  expect([await counted('corrected'), await counted('unsettled')]).toEqual([1, 1])
+  expect(await eventsOf(userId)).toHaveLength(1)
+  expect(logged.at(-1)).toContain(one.fact.subscriptionId)
+  const done = await round([one])
+  expect(done).toMatchObject({ applied: 0, unsettled: 1, changes: [{ became: 'unsettled' }] })
+  expect(reportOf(done, { provider: 'stripe', dryRun: false })).toContain('Not to be settled by reconciliation: 1.')
+})
+
+test('an event that is kept already is not counted as a new one, whatever came after it', async () => {
+  const userId = await newAccount(sql)
+  const one = inList(userId)
+  await round([one])
+  await sql`
+    insert into billing_events (provider, event_key, type, action, user_ref, user_id, subscription_id, fact, body, status)
+    select provider, ${randomUUID()}, 'x', 'downgrade', user_ref, user_id, subscription_id,
+      fact || '{"key": "evt_1", "action": "downgrade"}', '', 'pending' from billing_events where user_id = ${userId}`
+  expect(await round([one])).toMatchObject({ applied: 0, changes: [{ became: 'repeated' }] })
+})
+
+test('a subscription that the list gives to another account moves there, and the account that had it is judged again', async () => {
+  const [holder, named] = [await newAccount(sql), await newAccount(sql)]
+  const first = inList(holder)
+  expect(await round([first])).toMatchObject({ applied: 1 })
+  await believe(holder, first, { status: 'active' })
+  const { key: _, ...content } = first.fact
+  const moved = listed(named, { ...content, at: content.at + 1000 })
+  const done = await round([moved])
+  expect(done.changes).toEqual([
+    {
+      subscriptionId: first.fact.subscriptionId,
+      kind: 'plan',
+      userId: named,
+      ours: `active × 1 until 2126-04-01T10:00:00.000Z of account ${holder}`,
+      theirs: 'active × 1 until 2126-04-01T10:00:00.000Z',
+      became: 'told',
+    },
+  ])
+  expect([await eventsOf(holder), await eventsOf(named)]).toMatchObject([
+    [],
+    [{ fact: first.fact }, { fact: moved.fact }],
+  ])
+  expect(await accountsWithNews(sql, -1, 1000, [])).toEqual(expect.arrayContaining([holder, named]))
+})
+
+test('a listed subscription that names no account of ours is compared with the account that has it, and stays there', async () => {
+  const userId = await newAccount(sql)
+  const first = inList(userId)
+  await round([first])
+  await believe(userId, first, { status: 'active' })
+  const { key: _, ...content } = first.fact
+  for (const [index, userRef] of [null, randomUUID()].entries()) {
+    const over = listed(userRef, { ...content, action: 'downgrade', at: content.at + 1000 + index, quantity: index })
+    expect(await round([over])).toMatchObject({ unknown: [], changes: [{ userId, became: 'told' }] })
+    expect(await eventsOf(userId)).toHaveLength(2 + index)
+  }
+})
+
 test('an empty list changes nothing, and neither does what is missing from a list', async () => {
   const userId = await newAccount(sql)
   const [missing, other] = [inList(userId), inList(await newAccount(sql), { action: 'downgrade' })]
@@ -198,7 +273,8 @@ test('a list that fails changes nothing, and the job says so', async () => {
     },
   } as unknown as BillingProvider
   await expect(reconcile({ sql, log, provider: failing })).rejects.toThrow(BillingProviderError)
-  const [job] = billingReconciliationJobs({ sql, log, provider: failing })
+  const metrics = createWorkerMetrics(new Registry())
+  const [job] = billingReconciliationJobs({ sql, log, metrics, provider: failing })
   await expect(job?.run()).rejects.toThrow('stripe answered 500')
   expect(await everything()).toEqual(seen)
 })

@@ -81,14 +81,14 @@ describe('the list of events', () => {
     expect(seen).toEqual([...keys, ...before])
   })
 
-  test.each(['pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])(
+  test.each(['unresolved', 'pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])(
     'has only those that are %s when they are asked for',
     async (status) => {
       const { sql } = service.api
       const fact = sql.json({ key: status })
       await sql`
-      insert into billing_events (provider, event_key, type, action, fact, body, status)
-      values ('stripe', ${`one that is ${status}`}, 'x', 'refund', ${fact}, '', ${status})`
+      insert into billing_events (provider, event_key, type, action, fact, body, status, next_attempt_at)
+      values ('stripe', ${`one that is ${status}`}, 'x', 'refund', ${fact}, '', ${status}, now() + interval '1 day')`
       const { events } = (await list(`?status=${status}`)).body
       expect(new Set(events.map((event) => event.status))).toEqual(new Set([status]))
       expect(events.some((event) => event.event_key === `one that is ${status}`)).toBe(true)

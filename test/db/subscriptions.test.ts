@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { type BillingEvent, factsOf, keepEvent, keepEventIn, replaceEvent } from '../../db/billing-events.ts'
+import { accountsWithNews, type BillingEvent, factsOf, keepEvent, keepEventIn } from '../../db/billing-events.ts'
+import { replaceEvent } from '../../db/billing-replays.ts'
 import {
   type EntitlementWrite,
   entitlementVersion,
@@ -24,7 +25,7 @@ const eventFor = (userId: string): BillingEvent => {
       key,
       action: 'payment_recovery',
       provider: 'sandbox',
-      subscriptionId: 'sub_1',
+      subscriptionId: `sub_${key}`,
       kind: 'plan',
       at: Date.now(),
       quantity: null,
@@ -66,6 +67,15 @@ const tierOf = async (userId: string) => (await sql`select plan_tier from users 
 const eventsOf = async (userId: string) =>
   sql<{ id: string; status: string; received_at: Date }[]>`
     select id, status, received_at from billing_events where user_id = ${userId} order by seq`
+
+const replay = (id: string, event: BillingEvent) => sql.begin((tx) => replaceEvent(tx, id, event))
+
+/** Reads the account's inbox as its workflow does, and writes that it is free. */
+async function judge(userId: string): Promise<WriteOutcome> {
+  const version = (await entitlementVersion(sql, userId)) ?? -1
+  const taken = (await factsOf(sql, userId, 0, 10)).map((one) => one.id)
+  return writeEntitlement(sql, { userId, version, taken, entitlement: free, at: Date.now(), addonNoticeSeconds: 1800 })
+}
 
 /** Until this many statements of this file's api wait for somebody's lock. */
 const untilWaiting = (count: number) =>
@@ -192,10 +202,46 @@ describe('an event that comes while a judgement is being written', () => {
   test('again, as a replay, waits as well, and neither stands in the way of the other', async () => {
     const event = eventFor('')
     const { userId, ids, write } = await aboutToDowngrade([event])
-    const replay = (id: string) => sql.begin((tx) => replaceEvent(tx, id, { ...event, userRef: userId }))
-    const all = Array.from({ length: 20 }, (_, index) => (index === 7 ? write() : replay(ids[0] ?? '')))
+    const all = Array.from({ length: 20 }, (_, index) =>
+      index === 7 ? write() : replay(ids[0] ?? '', { ...event, userRef: userId }),
+    )
     const [outcome] = (await Promise.all(all)).splice(7, 1)
-    expect(outcome).toMatchObject({ type: 'written' })
-    expect(await tierOf(userId)).toBe('free')
+    const isWritten = (outcome as WriteOutcome).type === 'written'
+    expect(await tierOf(userId)).toBe(isWritten ? 'free' : 'paid')
+    expect(await eventsOf(userId)).toMatchObject([{ status: 'pending' }])
+  })
+})
+
+describe('an event that is replaced after its account was read', () => {
+  const replaced = (event: BillingEvent, userId: string) => ({
+    'as the same event with other content': { ...event, userRef: userId, fact: event.fact && { ...event.fact, at: 1 } },
+    'as parked': { ...event, userRef: userId, fact: null, problem: 'type: Invalid option' },
+    'as ignored': { ...event, userRef: null, fact: null },
+  })
+
+  test.each(['as the same event with other content', 'as parked', 'as ignored'] as const)(
+    '%s: the judgement that knows the former content is not written, and the account waits for another one',
+    async (what) => {
+      const event = eventFor('')
+      const { userId, ids, write } = await aboutToDowngrade([event])
+      await replay(ids[0] ?? '', replaced(event, userId)[what])
+      expect(await write()).toEqual({ type: 'look_again' })
+      expect(await tierOf(userId)).toBe('paid')
+      expect(await accountsWithNews(sql, -1, 100, [])).toContain(userId)
+      expect(await judge(userId)).toMatchObject({ type: 'written' })
+      expect(await accountsWithNews(sql, -1, 100, [])).not.toContain(userId)
+    },
+  )
+
+  test("as another account's: both accounts wait until they are judged again", async () => {
+    const event = eventFor('')
+    const { userId, ids, write } = await aboutToDowngrade([event])
+    expect(await write()).toMatchObject({ type: 'written' })
+    const other = await given.user()
+    await replay(ids[0] ?? '', { ...event, userRef: other.userId })
+    const waiting = async () => (await accountsWithNews(sql, -1, 100, [])).toSorted()
+    expect(await waiting()).toEqual(expect.arrayContaining([userId, other.userId]))
+    for (const one of [userId, other.userId]) expect(await judge(one)).toMatchObject({ type: 'written' })
+    for (const one of [userId, other.userId]) expect(await waiting()).not.toContain(one)
   })
 })

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   ConfigError,
   type Environment,
@@ -247,6 +247,50 @@ test('links of mails stand in the log unless that is switched off', () => {
   expect(readConfig(complete).logLinks).toBe(true)
   expect(readConfig({ ...complete, SVC_LOG_LINKS: 'false' }).logLinks).toBe(false)
   expect(problemsOf({ ...complete, SVC_LOG_LINKS: 'no' })).toEqual([expect.stringMatching(/^SVC_LOG_LINKS /)])
+})
+
+describe('test mode of a billing provider', () => {
+  const stripe = (key: string) => ({
+    ...complete,
+    SVC_BILLING_PROVIDER: 'stripe',
+    SVC_STRIPE_API_KEY: key,
+    SVC_STRIPE_PLAN_PRICE_ID: 'price_1',
+    SVC_STRIPE_ADDON_PRICE_ID: 'price_2',
+  })
+  const lemonSqueezy = {
+    ...complete,
+    SVC_BILLING_PROVIDER: 'lemonsqueezy',
+    SVC_LEMONSQUEEZY_API_KEY: 'key',
+    SVC_LEMONSQUEEZY_STORE_ID: '1',
+    SVC_LEMONSQUEEZY_PLAN_VARIANT_ID: '2',
+    SVC_LEMONSQUEEZY_ADDON_VARIANT_ID: '3',
+  }
+  const production = { NODE_ENV: 'production' }
+  const testMode = { SVC_BILLING_TEST_MODE: 'true' }
+
+  test.each([
+    ['with a test key of Stripe, in production too', { ...stripe('sk_test_1'), ...production }, true],
+    ['with a restricted test key of Stripe', stripe('rk_test_1'), true],
+    ['not with a live key of Stripe', stripe('sk_live_1'), false],
+    ['not with a restricted live key of Stripe', stripe('rk_live_1'), false],
+    ['not with a key of Stripe that does not say its mode, in production', { ...stripe('key'), ...production }, false],
+    ['at Lemon Squeezy outside of production', lemonSqueezy, true],
+    ['not at Lemon Squeezy in production', { ...lemonSqueezy, ...production }, false],
+    ['at Lemon Squeezy in production when it is said', { ...lemonSqueezy, ...production, ...testMode }, true],
+    ['not at Lemon Squeezy when it is said', { ...lemonSqueezy, SVC_BILLING_TEST_MODE: 'false' }, false],
+  ])('is accepted %s', (_what, env, isAccepted) => {
+    expect(readConfig(env).billing.acceptsTestMode).toBe(isAccepted)
+  })
+
+  test('can not be said otherwise than the key of Stripe says', () => {
+    for (const [key, said] of [
+      ['sk_live_1', 'true'],
+      ['sk_test_1', 'false'],
+    ] as const)
+      expect(problemsOf({ ...stripe(key), SVC_BILLING_TEST_MODE: said })).toEqual([
+        expect.stringMatching(/^SVC_BILLING_TEST_MODE=\w+ contradicts SVC_STRIPE_API_KEY/),
+      ])
+  })
 })
 
 test('a billing provider needs all that is paid with, and the sandbox a secret of its own kind', () => {

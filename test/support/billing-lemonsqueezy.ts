@@ -10,6 +10,7 @@ export const lemonSqueezyConfig = {
   planVariantId: '1001',
   addonVariantId: '1002',
   secrets: ['a secret of lemon squeezy'],
+  acceptsTestMode: true,
 }
 
 type Attributes = Readonly<Record<string, unknown>>
@@ -78,10 +79,10 @@ export const anInvoice = (id: string, attributes: Attributes = {}) => ({
 })
 
 /** As it comes: signed, with our mark unless there is none. */
-export function aDelivery(eventName: unknown, data: unknown, userId?: unknown): WebhookDelivery {
+export function aDelivery(eventName: unknown, data: unknown, userId?: unknown, meta: Attributes = {}): WebhookDelivery {
   const custom = userId === undefined ? {} : { custom_data: { user_id: userId } }
   return signedBytes(
-    Buffer.from(JSON.stringify({ meta: { event_name: eventName, test_mode: false, ...custom }, data })),
+    Buffer.from(JSON.stringify({ meta: { event_name: eventName, test_mode: false, ...custom, ...meta }, data })),
   )
 }
 

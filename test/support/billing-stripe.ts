@@ -7,6 +7,9 @@ export const stripeConfig = {
   planPriceId: 'price_plan',
   addonPriceId: 'price_addon',
   secrets: ['whsec_of_stripe_tests_1'],
+  acceptsTestMode: true,
+  /** Nothing is known of any subscription. */
+  kindOf: async (): Promise<'plan' | 'addon' | undefined> => undefined,
 }
 
 /** 1 March to 1 April 2026, 10:00 UTC, in seconds as all of Stripe's times. */

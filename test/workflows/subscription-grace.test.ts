@@ -84,12 +84,16 @@ describe('48 hours of grace after a failed payment', () => {
     expect(plan(graceEndsAt, firstMonth, failed, anew)).toBe('paid active 0')
   })
 
-  test('are over after the provider ended the subscription, until somebody pays', () => {
+  test('are over after the provider ended the subscription, whatever is paid later, until it is activated again', () => {
     const ended = fact('downgrade', failedAt + 10 * day)
-    const paid = fact('payment_recovery', failedAt + 12 * day, { invoiceId: 'i2' })
-    expect(plan(failedAt + 11 * day, firstMonth, failed, ended)).toBe('free none 0')
-    expect(plan(failedAt + 12 * day, firstMonth, failed, ended, paid)).toBe('paid active 0')
-    const paidBefore = fact('payment_recovery', failedAt + 10 * day, { invoiceId: 'i2' })
-    expect(plan(failedAt + 12 * day, firstMonth, failed, ended, paidBefore)).toBe('free none 0')
+    const payments = [failedAt + 10 * day, failedAt + 12 * day].flatMap((at) => [
+      fact('payment_recovery', at, { invoiceId: 'i2' }),
+      fact('payment_recovery', at),
+    ])
+    for (const paid of payments) {
+      expect(plan(failedAt + 400 * day, firstMonth, failed, ended, paid)).toBe('free none 0')
+      const activated = fact('activate', failedAt + 13 * day)
+      expect(plan(failedAt + 13 * day, firstMonth, failed, ended, paid, activated)).toBe('paid active 0')
+    }
   })
 })

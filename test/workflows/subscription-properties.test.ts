@@ -29,13 +29,14 @@ const anyFact: fc.Arbitrary<BillingFact> = fc.record({
     'grant',
     'withdraw',
   ),
-  provider: fc.constant('sandbox'),
+  provider: fc.constantFrom('sandbox', 'sandbox', 'stripe'),
   subscriptionId: fc.constantFrom('a', 'a', 'a', 'b'),
   kind: fc.constantFrom('plan', 'plan', 'addon'),
   at: anyTime,
   quantity: fc.option(fc.constantFrom(-1, 0, 1, 2, 5)),
   invoiceId: fc.constantFrom(null, 'i', 'j'),
   amount: fc.constantFrom('full', 'partial', null),
+  invoiceReason: fc.constantFrom('period', 'other', null),
   periodStart: anyTimeOrNone,
   periodEnd: anyTimeOrNone,
 })
@@ -125,6 +126,24 @@ describe('time alone', () => {
     )
   })
 
+  test('changes the standing as named while payments are unresolved, too', () => {
+    const anyPayment = fc.record({
+      acceptedAt: anyTime,
+      holdsUntil: anyTime,
+    })
+    fc.assert(
+      fc.property(anyFacts, fc.array(anyPayment, { maxLength: 3 }), anyTime, (facts, unresolved, now) => {
+        const state = knowing(facts)
+        const { changesAt, ...seen } = standingAt(state, now, graceSeconds, unresolved)
+        const end = changesAt ?? now + 1000 * day
+        expect(standingAt(state, end - 1, graceSeconds, unresolved)).toEqual({ ...seen, changesAt })
+        const withoutHold = standingAt(state, now, graceSeconds)
+        if (withoutHold.planTier === 'paid') expect(seen.planTier).toBe('paid')
+      }),
+      runs,
+    )
+  })
+
   test('gives nothing to an account: the plan only gets worse until news come', () => {
     const worth = { none: 0, cancelled: 1, past_due: 2, active: 3 }
     fc.assert(
@@ -145,10 +164,14 @@ describe('the rules, read from the whole history instead of from what is remembe
   const anyHistory = fc.array(
     anyFact
       .filter(({ action }) => !['refund', 'grant', 'withdraw'].includes(action))
-      .map((fact): BillingFact => ({ ...fact, subscriptionId: 'a', kind: 'plan' })),
+      .map((fact): BillingFact => ({ ...fact, provider: 'sandbox', subscriptionId: 'a', kind: 'plan' })),
     { maxLength: 8 },
   )
   const latest = (times: readonly Millis[]) => Math.max(Number.NEGATIVE_INFINITY, ...times)
+  const isOfPeriod = (history: readonly BillingFact[], { invoiceId, invoiceReason }: BillingFact) =>
+    invoiceId === null
+      ? invoiceReason !== 'other'
+      : !history.some((fact) => fact.invoiceId === invoiceId && fact.invoiceReason === 'other')
 
   function firstUnsettled(history: readonly BillingFact[]): Millis {
     const told = (action: FactAction) => history.filter((fact) => fact.action === action)
@@ -158,7 +181,7 @@ describe('the rules, read from the whole history instead of from what is remembe
         !told('payment_recovery').some((payment) =>
           failure.invoiceId !== null && payment.invoiceId !== null
             ? payment.invoiceId === failure.invoiceId
-            : payment.at >= failure.at,
+            : isOfPeriod(history, payment) && payment.at >= failure.at,
         ),
     )
     return Math.min(Number.POSITIVE_INFINITY, ...open.map(({ at }) => at))
@@ -167,15 +190,10 @@ describe('the rules, read from the whole history instead of from what is remembe
   function isActiveButForFailures(history: readonly BillingFact[]): boolean {
     const at = (...actions: FactAction[]) =>
       latest(history.filter(({ action }) => actions.includes(action)).map((fact) => fact.at))
-    const [began, cancelled, ended, paid] = [
-      at('activate', 'update_addon'),
-      at('cancelled'),
-      at('downgrade'),
-      at('payment_recovery'),
-    ]
-    const worse = Math.max(cancelled, ended)
-    if (latest([began, worse]) === Number.NEGATIVE_INFINITY) return paid > Number.NEGATIVE_INFINITY
-    return began > worse || (ended >= cancelled && paid > ended)
+    const [began, worse] = [at('activate', 'update_addon'), at('cancelled', 'downgrade')]
+    if (latest([began, worse]) === Number.NEGATIVE_INFINITY)
+      return history.some((fact) => fact.action === 'payment_recovery' && isOfPeriod(history, fact))
+    return began > worse
   }
 
   test('agree on who is active, and on when a grace ends', () => {

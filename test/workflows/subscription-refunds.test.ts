@@ -180,3 +180,56 @@ describe('a full refund where no payment was told of', () => {
     expect(plan(begin + day, firstMonth, two, refunded)).toBe('paid active 2')
   })
 })
+
+describe('an invoice that is not for a period, such as a proration or a manual fee', () => {
+  const side = { invoiceId: 'side', invoiceReason: 'other' } as const
+  const fee = (at: number) => fact('payment_recovery', at, side)
+  const addons = [addon('update_addon', begin, { quantity: 2 }), addon('payment_recovery', begin, { invoiceId: 'a1' })]
+
+  test('is refunded in full without an effect on the plan', () => {
+    const month = fact('payment_recovery', begin, { invoiceId: 'i1', invoiceReason: 'period', periodEnd: monthLater })
+    const refunded = fact('refund', begin + 2 * day, side)
+    for (const known of [[firstMonth], [month], [firstMonth, month]])
+      for (const facts of [
+        [...known, fee(begin + day), refunded],
+        [refunded, fee(begin + day), ...known],
+        [...known, refunded],
+      ])
+        expect(plan(begin + 3 * day, ...facts)).toBe('paid active 0')
+  })
+
+  test('is refunded in full without an effect on the add-ons whose change it paid for', () => {
+    const prorated = [addon('payment_recovery', begin + day, side), addon('refund', begin + 2 * day, side)]
+    expect(plan(begin + 3 * day, firstMonth, ...addons, ...prorated)).toBe('paid active 2')
+    const refunded = addon('refund', begin + 2 * day, { invoiceId: 'a1', invoiceReason: 'period' })
+    expect(plan(begin + 3 * day, firstMonth, ...addons, ...prorated, refunded)).toBe('paid active 0')
+  })
+
+  test('does not protect the period from a refund when the subscription names it as its latest invoice', () => {
+    const named = fact('activate', begin + day, { invoiceId: 'side', periodStart: begin, periodEnd: monthLater })
+    const known = [firstMonth, fact('payment_recovery', begin, { invoiceId: 'i1' }), named, fee(begin + day)]
+    expect(plan(begin + 3 * day, ...known)).toBe('paid active 0')
+    expect(plan(begin + 3 * day, ...known, fact('refund', begin + 2 * day, side))).toBe('paid active 0')
+    expect(plan(begin + 3 * day, ...known, refund(begin + 2 * day, 'i1'))).toBe('free none 0')
+  })
+
+  test('gives no plan and settles no failure but its own', () => {
+    expect(plan(begin + day, fee(begin))).toBe('free none 0')
+    const unpaid = fact('payment_failed', begin + day, { invoiceId: 'i2' })
+    const pastDue = fact('payment_failed', begin + day)
+    for (const failure of [unpaid, pastDue])
+      expect(plan(begin + 2 * day, firstMonth, failure, fee(begin + 2 * day))).toBe('paid past_due 0')
+    const ownFailure = fact('payment_failed', begin + day, side)
+    expect(plan(begin + 2 * day, firstMonth, ownFailure)).toBe('paid past_due 0')
+    expect(plan(begin + 2 * day, firstMonth, ownFailure, fee(begin + 2 * day))).toBe('paid active 0')
+  })
+
+  test('changes nothing when it is paid or refunded without being named', () => {
+    const nameless = { invoiceReason: 'other' } as const
+    const refunded = fact('refund', begin + day, nameless)
+    expect(plan(begin + 2 * day, firstMonth, refunded, fact('payment_recovery', begin + day, nameless))).toBe(
+      'paid active 0',
+    )
+    expect(plan(begin + 2 * day, fact('payment_recovery', begin + day, nameless))).toBe('free none 0')
+  })
+})

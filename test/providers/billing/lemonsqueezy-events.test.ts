@@ -101,6 +101,20 @@ test.each([
   expect(parsed).toMatchObject({ meaning: 'fact', type: name, userRef: null, fact: { ...bare, ...told } })
 })
 
+test.each([
+  ['initial', 'period'],
+  ['renewal', 'period'],
+  ['updated', 'other'],
+  ['a reason that is new', 'other'],
+  [null, null],
+  [undefined, null],
+])('an invoice made for %s is for: %s', async (billing_reason, invoiceReason) => {
+  for (const name of ['success', 'failed', 'refunded'])
+    expect(await parse(aDelivery(`subscription_payment_${name}`, anInvoice('901', { billing_reason })))).toMatchObject({
+      fact: { invoiceReason },
+    })
+})
+
 test('what a payment is for is asked, since it does not say so', async () => {
   const parsed = await parse(aDelivery('subscription_payment_success', anInvoice('901'), 'user-1'), 'addon')
   expect(parsed).toMatchObject({ userRef: 'user-1', fact: { kind: 'addon' } })
@@ -111,6 +125,24 @@ test('a payment for something else that the store sells is nothing to us', async
   const delivery = aDelivery('subscription_payment_success', anInvoice('901'))
   const needs = { ...lemonSqueezyConfig, kindOf: async () => undefined }
   expect(await parseLemonSqueezyEvent(delivery, needs)).toMatchObject({ meaning: 'ignored' })
+})
+
+test('an event of test mode is unusable where test mode is not accepted, and what is nothing to us stays that', async () => {
+  const of = (name: string, test_mode: unknown, acceptsTestMode: boolean) => {
+    const { body } = aDelivery(name, aSubscription('7'), 'user-1')
+    const { meta, data } = JSON.parse(body.toString()) as { meta: object; data: object }
+    const delivery = signedBytes(Buffer.from(JSON.stringify({ meta: { ...meta, test_mode }, data })))
+    return parseLemonSqueezyEvent(delivery, { ...lemonSqueezyConfig, acceptsTestMode, kindOf: async () => 'plan' })
+  }
+  expect(await of('subscription_created', true, true)).toMatchObject({ meaning: 'fact' })
+  expect(await of('subscription_created', true, false)).toMatchObject({
+    meaning: 'unusable',
+    userRef: 'user-1',
+    why: expect.stringMatching(/^meta.test_mode: /),
+  })
+  expect(await of('order_created', true, false)).toMatchObject({ meaning: 'ignored' })
+  for (const isTest of [false, undefined])
+    expect(await of('subscription_created', isTest, false)).toMatchObject({ meaning: 'fact' })
 })
 
 test('the refund of an order counts when it names a subscription', async () => {

@@ -153,9 +153,23 @@ test('an answer without an address is no checkout', async () => {
   }
 })
 
+test('a payment of an unknown kind is unresolved at first, and Lemon Squeezy is not asked', async () => {
+  const count = api.requests.length
+  const delivery = aDelivery('subscription_payment_recovered', anInvoice('901', { subscription_id: 70 }), 'user-1')
+  expect(await provider.parse(delivery)).toMatchObject({
+    meaning: 'unresolved',
+    action: 'payment_recovery',
+    subscriptionId: '70',
+    userRef: 'user-1',
+  })
+  known.set('70', 'plan')
+  expect(await provider.parse(delivery)).toMatchObject({ meaning: 'fact', fact: { kind: 'plan' } })
+  expect(api.requests.length).toBe(count)
+})
+
 test('whether a payment is for the plan we know ourselves, or else ask its subscription', async () => {
   const payment = (subscription_id: number) =>
-    provider.parse(aDelivery('subscription_payment_success', anInvoice('901', { subscription_id })))
+    provider.resolve(aDelivery('subscription_payment_success', anInvoice('901', { subscription_id })))
   api.answer = ({ path }) => {
     const id = path.split('/').at(-1) ?? ''
     return { json: { data: aSubscription(id, { variant_id: id === '72' ? 1002 : 555 }) } }
@@ -169,10 +183,10 @@ test('whether a payment is for the plan we know ourselves, or else ask its subsc
   expect(await payment(73)).toMatchObject({ meaning: 'ignored' })
 })
 
-test('a payment that nobody can tell the kind of is not guessed at: it is to come again', async () => {
+test('a payment whose kind can not be found out is not guessed at: the question fails', async () => {
   api.break('status 500')
   const delivery = aDelivery('subscription_payment_success', anInvoice('901', { subscription_id: 79 }))
-  await expect(provider.parse(delivery)).rejects.toThrow(BillingProviderError)
+  await expect(provider.resolve(delivery)).rejects.toThrow(BillingProviderError)
   api.break()
 })
 
@@ -210,6 +224,13 @@ test.each([
   const [seen] = await provider.list()
   expect(seen?.fact).toMatchObject({ action, kind: 'addon', quantity: 2 })
   expect(await provider.list()).toEqual([seen])
+})
+
+test('subscriptions of test mode are listed only where test mode is accepted', async () => {
+  api.answer = lists([aSubscription('1', { test_mode: true }), aSubscription('2')], 100)
+  const idsOf = async (acceptsTestMode: boolean) =>
+    (await createLemonSqueezy({ ...needs, acceptsTestMode }).list()).map(({ fact }) => fact.subscriptionId)
+  expect([await idsOf(true), await idsOf(false)]).toEqual([['1', '2'], ['2']])
 })
 
 test('an empty store lists nothing', async () => {

@@ -142,6 +142,24 @@ test('an invoice for a change within a period tells no period', async () => {
   expect(parsed).toMatchObject({ fact: { action: 'payment_recovery', periodStart: null, periodEnd: null } })
 })
 
+test.each([
+  ['subscription_create', 'period'],
+  ['subscription_cycle', 'period'],
+  ['subscription_update', 'other'],
+  ['manual', 'other'],
+  ['a reason that is new', 'other'],
+  [null, null],
+  [undefined, null],
+])('an invoice made for %s is for: %s', async (billing_reason, invoiceReason) => {
+  const invoice = aStripeInvoice('in_1', { billing_reason })
+  const periodEnd = invoiceReason === 'other' ? null : period.periodEnd
+  const of = async (type: string, object: object) => parse(aStripeDelivery(type, object), { invoice })
+  expect(await of('invoice.paid', invoice)).toMatchObject({ fact: { invoiceReason, periodEnd } })
+  expect(await of('invoice.payment_failed', invoice)).toMatchObject({ fact: { invoiceReason } })
+  expect(await of('charge.refunded', aCharge())).toMatchObject({ fact: { action: 'refund', invoiceReason } })
+  expect(await of('charge.dispute.created', aDispute())).toMatchObject({ fact: { action: 'refund', invoiceReason } })
+})
+
 test('an invoice that does not say whose or what it is for has its subscription asked', async () => {
   const invoice = aStripeInvoice('in_1', {}, { price: 'old', metadata: {} })
   const subscription = aStripeSubscription('sub_1', {}, { price: 'price_addon', metadata: { user_id: 'user-2' } })
@@ -153,6 +171,20 @@ test('an invoice that does not say whose or what it is for has its subscription 
   expect(await parse(aStripeDelivery('invoice.paid', invoice), { subscription: other })).toMatchObject({
     meaning: 'ignored',
   })
+})
+
+test('an invoice of a subscription that we know needs no question, and says whose it is only where it names an account', async () => {
+  const known = { ...stripeConfig, answers: null, kindOf: async () => 'addon' as const }
+  for (const [metadata, userRef] of [
+    [{}, null],
+    [{ user_id: 'user-2' }, 'user-2'],
+  ] as const) {
+    const invoice = aStripeInvoice('in_1', {}, { price: 'old', metadata })
+    expect(await parseStripeEvent(aStripeDelivery('invoice.paid', invoice), known)).toMatchObject({
+      userRef,
+      fact: { kind: 'addon', action: 'payment_recovery' },
+    })
+  }
 })
 
 test('an invoice without a subscription is nothing to us', async () => {
@@ -205,6 +237,23 @@ test('a dispute that was won gives the money back while the subscription goes on
   })
   const over = aStripeSubscription('sub_1', { status: 'canceled' })
   expect(await parse(won, { invoice, subscription: over })).toMatchObject({ meaning: 'ignored' })
+})
+
+test('an event of test mode is unusable where test mode is not accepted, and what is nothing to us stays that', async () => {
+  const subscription = aStripeSubscription('sub_1')
+  const of = (delivery: WebhookDelivery, acceptsTestMode: boolean) =>
+    parseStripeEvent(delivery, { ...stripeConfig, acceptsTestMode, answers: null })
+  const event = (type: string, object: object, livemode?: boolean) => aStripeDelivery(type, object, { livemode })
+  const created = event('customer.subscription.created', subscription, false)
+  expect(await of(created, true)).toMatchObject({ meaning: 'fact' })
+  const refused = { meaning: 'unusable', why: expect.stringMatching(/^livemode: /) }
+  expect(await of(created, false)).toMatchObject({ ...refused, userRef: 'user-1' })
+  expect(await of(event('charge.refunded', aCharge(), false), false)).toMatchObject(refused)
+  expect(await of(event('customer.created', {}, false), false)).toMatchObject({ meaning: 'ignored' })
+  for (const livemode of [true, undefined])
+    expect(await of(event('customer.subscription.created', subscription, livemode), false)).toMatchObject({
+      meaning: 'fact',
+    })
 })
 
 test('when Stripe can not be asked, the event is to come again', async () => {

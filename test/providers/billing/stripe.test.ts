@@ -4,6 +4,7 @@ import { createStripe } from '../../../providers/billing/stripe.ts'
 import { startBillingApi } from '../../support/billing-api.ts'
 import {
   aCharge,
+  aDispute,
   aStripeDelivery,
   aStripeInvoice,
   aStripeSubscription,
@@ -178,7 +179,39 @@ describe('cancelling', () => {
   })
 })
 
-const refunded = () => provider.parse(aStripeDelivery('charge.refunded', aCharge()))
+test.each([
+  ['charge.refunded', aCharge(), { action: 'refund', subscriptionId: null, userRef: null }],
+  ['charge.dispute.created', aDispute(), { action: 'refund', subscriptionId: null, userRef: null }],
+  [
+    'charge.dispute.closed',
+    aDispute({ status: 'won' }),
+    { action: 'payment_recovery', subscriptionId: null, userRef: null },
+  ],
+  [
+    'invoice.paid',
+    aStripeInvoice('in_1', {}, { metadata: {} }),
+    { action: 'payment_recovery', subscriptionId: 'sub_1', userRef: null },
+  ],
+  [
+    'invoice.payment_failed',
+    aStripeInvoice('in_1', {}, { price: 'old', metadata: { user_id: 'user-1' } }),
+    { action: 'payment_failed', subscriptionId: 'sub_1', userRef: 'user-1' },
+  ],
+] as const)(
+  '%s of which Stripe has to be asked is unresolved at first, and it is not asked',
+  async (type, object, known) => {
+    const from = api.requests.length
+    expect(await provider.parse(aStripeDelivery(type, object))).toEqual({
+      key: 'evt_1',
+      type,
+      meaning: 'unresolved',
+      ...known,
+    })
+    expect(api.requests.length).toBe(from)
+  },
+)
+
+const refunded = () => provider.resolve(aStripeDelivery('charge.refunded', aCharge()))
 
 test('the invoice of a refunded charge is found by its payment', async () => {
   api.answer = ({ path }) =>
@@ -205,7 +238,7 @@ test.each([
 ] as const)('when it answers with %s, each question fails within its time, in a few words', async (how, words) => {
   api.break(how)
   const asked = how === 'nothing' ? impatient : provider
-  const parse = () => asked.parse(aStripeDelivery('charge.refunded', aCharge()))
+  const parse = () => asked.resolve(aStripeDelivery('charge.refunded', aCharge()))
   const portal = () => asked.portal({ customerId: 'cus_1', verifiedEmail: undefined, returnUrl: request.returnUrl })
   const cancel = () => asked.cancel('sub_1')
   for (const ask of [() => asked.checkout(request), () => asked.list(), parse, portal, cancel]) {
@@ -290,4 +323,13 @@ test('a page that fails makes the whole list fail', async () => {
   api.break('status 500', ({ query }) => query.has('starting_after'))
   await expect(provider.list()).rejects.toThrow('stripe answered 500')
   api.break()
+})
+
+test('subscriptions of test mode are listed only where test mode is accepted', async () => {
+  api.answer = listsOfStripe([inList('sub_1'), inList('sub_2', { livemode: true })])
+  const idsOf = async (acceptsTestMode: boolean) => {
+    const one = createStripe({ ...stripeConfig, apiUrl: api.url, acceptsTestMode })
+    return (await one.list()).map(({ fact }) => fact.subscriptionId)
+  }
+  expect([await idsOf(true), await idsOf(false)]).toEqual([['sub_1', 'sub_2'], ['sub_2']])
 })

@@ -88,6 +88,38 @@ describe('Lemon Squeezy', () => {
     }
   })
 
+  test('the refund of what a change within the period cost leaves the plan', async () => {
+    const changed = { billing_reason: 'updated', updated_at: time('03-10', '10:00:00') }
+    const paidBack = { ...changed, status: 'refunded', updated_at: time('03-11', '10:00:00') }
+    const change = [
+      payment('subscription_payment_success', '950', changed),
+      payment('subscription_payment_refunded', '950', paidBack),
+    ]
+    const standingAfter = async (parts: typeof change) =>
+      shortly(standingOf(await Promise.all([...bought(), ...parts]), at('03-12')))
+    expect(await standingAfter(change)).toEqual(['paid', 'active', 0])
+    expect(await standingAfter([...change, ...refunded('901', '03-12')])).toEqual(['free', 'none', 0])
+  })
+
+  test('a plan that was changed into add-ons is no plan any more, and comes back when it is changed back', async () => {
+    const changed = (variant_id: number, day: string) =>
+      subscription('subscription_plan_changed', { ...march, variant_id, updated_at: time(day, '10:00:00') })
+    const toAddons = [...bought(), changed(1002, '03-05')]
+    expect(shortly(standingOf(await Promise.all(toAddons), at('03-06')))).toEqual(['free', 'none', 1])
+    const back = [...toAddons, changed(1001, '03-07')]
+    expect(shortly(standingOf(await Promise.all(back), at('03-08')))).toEqual(['paid', 'active', 0])
+  })
+
+  test('a payment that is dated after the expiry does not bring an expired one back', async () => {
+    const expired = { ...march, status: 'expired', ends_at: time('04-01', '10:00:00') }
+    const events = await Promise.all([
+      ...bought(),
+      subscription('subscription_expired', { ...expired, updated_at: time('04-01', '10:00:10') }),
+      payment('subscription_payment_success', '902', { updated_at: time('04-01', '10:00:20') }),
+    ])
+    expect(shortly(standingOf(events, at('04-02')))).toEqual(['free', 'none', 0])
+  })
+
   test('a cancelled one lasts until its period ends', async () => {
     const ends = { status: 'cancelled', ends_at: time('04-01', '10:00:00'), updated_at: time('03-10', '10:00:00') }
     const events = await Promise.all([...bought(), subscription('subscription_cancelled', { ...march, ...ends })])
@@ -111,12 +143,12 @@ describe('Stripe', () => {
       ],
     },
   }
-  const parse = (type: string, object: object, date: string, invoice = 'in_1') =>
+  const parse = (type: string, object: object, date: string, invoice: object = aStripeInvoice('in_1')) =>
     parseStripeEvent(aStripeDelivery(type, object, { id: `evt_${type}_${date}`, created: seconds(date) }), {
       ...stripeConfig,
       answers: {
         subscription: async () => StripeSubscription.parse(aStripeSubscription('sub_1')),
-        invoiceOf: async () => StripeInvoice.parse(aStripeInvoice(invoice)),
+        invoiceOf: async () => StripeInvoice.parse(invoice),
       },
     })
   const subscription = (name: string, attributes: object, date: string) =>
@@ -140,7 +172,13 @@ describe('Stripe', () => {
     parse('invoice.payment_failed', secondInvoice(), '2026-04-01T11:00:02Z'),
     subscription('updated', { ...inApril, status: 'past_due' }, '2026-04-01T11:00:02Z'),
   ]
-  const refunded = (invoice: string, date: string) => [parse('charge.refunded', aCharge(), date, invoice)]
+  const refundOf = (invoice: object, date: string) => [parse('charge.refunded', aCharge(), date, invoice)]
+  const refunded = (invoice: string, date: string) => refundOf(aStripeInvoice(invoice), date)
+  const fee = aStripeInvoice('in_fee', { billing_reason: 'manual' })
+  const feePaid = () => [
+    parse('invoice.paid', fee, '2026-03-05T10:00:00Z'),
+    subscription('updated', { latest_invoice: 'in_fee' }, '2026-03-05T10:00:01Z'),
+  ]
   const disputed = () => [parse('charge.dispute.created', aDispute(), '2026-03-10T10:00:00Z')]
   const won = () => [parse('charge.dispute.closed', aDispute({ status: 'won' }), '2026-03-20T10:00:00Z')]
   const paidLate = () => [
@@ -167,11 +205,41 @@ describe('Stripe', () => {
     ['failing', [bought, failed], '2026-04-03T11:00:01Z', 'past_due'],
     ['failing for 48 hours', [bought, failed], '2026-04-03T11:00:02Z', 'none'],
     ['paid after the downgrade', [bought, failed, paidLate], '2026-04-08T10:00:01Z', 'active'],
+    [
+      'with a fee by hand that is paid back',
+      [bought, feePaid, () => refundOf(fee, '2026-03-06T00:00:00Z')],
+      '2026-03-06T00:00:01Z',
+      'active',
+    ],
+    [
+      'with a fee by hand, the month paid back',
+      [bought, feePaid, () => refunded('in_1', '2026-03-06T00:00:00Z')],
+      '2026-03-06T00:00:01Z',
+      'none',
+    ],
     ['disputed', [bought, disputed], '2026-03-10T10:00:01Z', 'none'],
     ['disputed, and won', [bought, disputed, won], '2026-03-20T10:00:01Z', 'active'],
     ['disputed, won, and renewed', [bought, disputed, won, renewed], '2026-04-02T00:00:00Z', 'active'],
   ] as const)('%s', async (_what, parts, date, planStatus) => {
     const events = await Promise.all(parts.flatMap((part) => part()))
     expect(standingOf(events, Date.parse(date)).planStatus).toBe(planStatus)
+  })
+  test('add-ons whose prorated change is paid back stay as many', async () => {
+    const ofAddons = { price: 'price_addon', quantity: 2, metadata: { user_id: 'user-1', kind: 'addon' } }
+    const addons = (quantity: number, date: string) =>
+      parse('customer.subscription.updated', aStripeSubscription('sub_1', {}, { ...ofAddons, quantity }), date)
+    const prorated = aStripeInvoice('in_2', { billing_reason: 'subscription_update' }, ofAddons)
+    const first = aStripeInvoice('in_1', { billing_reason: 'subscription_create' }, ofAddons)
+    const events = await Promise.all([
+      addons(1, '2026-03-01T10:00:03Z'),
+      parse('invoice.paid', first, '2026-03-01T10:00:03Z'),
+      addons(2, '2026-03-05T10:00:00Z'),
+      parse('invoice.paid', prorated, '2026-03-05T10:00:01Z'),
+      ...refundOf(prorated, '2026-03-06T10:00:00Z'),
+    ])
+    const at = Date.parse('2026-03-07T00:00:00Z')
+    expect(standingOf(events, at).addons).toBe(2)
+    const periodRefund = await Promise.all(refundOf(first, '2026-03-06T11:00:00Z'))
+    expect(standingOf([...events, ...periodRefund], at).addons).toBe(0)
   })
 })

@@ -1,0 +1,110 @@
+/** Events of the inbox that are read again: by an operator, or once their provider has answered. */
+import type { BillingEvent, UserRefSource } from '../platform/billing-event.ts'
+import type { BillingAction, BillingFact, BillingSource, FactAction } from '../platform/billing-fact.ts'
+import {
+  type BillingEventRow,
+  type BillingEventStatus,
+  eventColumns,
+  firstAttemptAt,
+  placeOf,
+  subscriptionOf,
+} from './billing-events.ts'
+import {
+  assignOwner,
+  findNamedAccount,
+  lockAccounts,
+  lockSubscriptions,
+  markInboxChanged,
+  type SubscriptionRef,
+} from './billing-owners.ts'
+import { first, type Sql } from './connection.ts'
+
+interface StoredEventRow {
+  readonly provider: BillingSource
+  readonly key: string
+  readonly type: string
+  readonly action: FactAction | null
+  readonly userRef: string | null
+  readonly userRefSource: UserRefSource
+  readonly subscriptionId: string | null
+  readonly fact: BillingFact | null
+  readonly status: BillingEventStatus
+  readonly error: string | null
+  readonly body: Buffer | null
+}
+
+export interface StoredEvent {
+  readonly status: BillingEventStatus
+  /** The event as it was understood when it was last read. */
+  readonly event: BillingEvent
+}
+
+/** An event of the inbox; nothing for an unknown id. */
+export async function findStoredEvent(sql: Sql, id: string): Promise<StoredEvent | undefined> {
+  const row = first(
+    await sql<StoredEventRow[]>`
+      select provider, event_key as key, type, action, user_ref as "userRef", user_ref_source as "userRefSource",
+        subscription_id as "subscriptionId", fact, status, error, body
+      from billing_events where id = ${id}`,
+  )
+  if (!row) return undefined
+  const { status, error, action, subscriptionId, ...read } = row
+  const isProblem = row.fact === null && status !== 'ignored' && status !== 'unresolved'
+  const problem = isProblem ? (error ?? 'is not as documented') : null
+  // Only providers' events are unresolved, never an operator's.
+  const unresolved = status === 'unresolved' ? { action: action as BillingAction, subscriptionId } : undefined
+  return { status, event: { ...read, problem, unresolved } }
+}
+
+/** One transaction at a time reads an event again: which subscription it is of may change. Before any other lock. */
+export const lockEvent = async (tx: Sql, id: string): Promise<void> => {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`billing event ${id}`}, 0))`
+}
+
+export interface ReplacedEvent {
+  readonly row: BillingEventRow
+  /** Accounts whose inbox changed: the one that has the event now, and one that had it before. */
+  readonly accounts: readonly string[]
+}
+
+/**
+ * Puts what was read again in the place of what was understood before. Every account concerned is noted in the same
+ * transaction, so that its workflow is signalled until it has judged without the former content, whatever becomes of this process.
+ */
+export async function replaceEvent(tx: Sql, id: string, event: BillingEvent): Promise<ReplacedEvent | undefined> {
+  await lockEvent(tx, id)
+  const before = first(
+    await tx<{ provider: string; subscriptionId: string | null; userId: string | null }[]>`
+      select provider, subscription_id as "subscriptionId", user_id as "userId" from billing_events where id = ${id}`,
+  )
+  if (!before) return undefined
+  const { provider, subscriptionId } = before
+  const former = provider === 'operator' || subscriptionId === null ? undefined : { provider, subscriptionId }
+  const next = subscriptionOf(event)
+  const isSame = former?.subscriptionId === next?.subscriptionId
+  const subscriptions = [next, isSame ? undefined : former].filter((one): one is SubscriptionRef => one !== undefined)
+  await lockSubscriptions(tx, subscriptions)
+  await lockAccounts(tx, subscriptions, [event.userRef, before.userId], true)
+  await updateReading(tx, id, event, next ? null : await findNamedAccount(tx, event.userRef))
+  const changed: string[] = []
+  for (const one of subscriptions) changed.push(...(await assignOwner(tx, one)))
+  const row = first(await tx<BillingEventRow[]>`select ${eventColumns(tx)} from billing_events where id = ${id}`)
+  if (!row) return undefined
+  const own = [before.userId, row.user_id].filter((one) => one !== null)
+  await markInboxChanged(tx, own)
+  return { row, accounts: [...new Set([...own, ...changed])] }
+}
+
+async function updateReading(tx: Sql, id: string, event: BillingEvent, userId: string | null): Promise<void> {
+  const { type, userRef, userRefSource, fact, unresolved } = event
+  const { status, error } = placeOf(event, userId)
+  await tx`
+    update billing_events set type = ${type}, action = ${(fact ?? unresolved)?.action ?? null}, user_ref = ${userRef},
+      user_ref_source = ${userRefSource ?? 'subscription'},
+      subscription_id = ${(fact ?? unresolved)?.subscriptionId ?? null}, user_id = ${userId},
+      fact = ${fact && tx.json({ ...fact })}, status = ${status}, error = ${error},
+      occurred_at = ${fact && new Date(fact.at)}, attempts = 0,
+      settled_at = ${status === 'ignored' ? tx`clock_timestamp()` : null},
+      next_attempt_at = ${unresolved ? firstAttemptAt(tx) : null}
+    where id = ${id}`
+}
