@@ -1,6 +1,8 @@
 /** The whole surface on one page. Everything under `/api/v1` stands here and nowhere else. */
 import * as accounts from './accounts.ts'
 import * as adminBilling from './admin-billing.ts'
+import * as adminInstances from './admin-instances.ts'
+import * as adminJobs from './admin-jobs.ts'
 import * as adminSessions from './admin-sessions.ts'
 import * as adminUsers from './admin-users.ts'
 import * as audit from './audit.ts'
@@ -73,4 +75,6 @@ export const routes: readonly Route[] = [
   adminSessions.transition,
   adminBilling.listBillingEvents,
   adminBilling.replayBillingEvent,
+  adminJobs.listJobs,
+  adminInstances.listInstances,
 ]

@@ -98,6 +98,7 @@ create table instances (
 );
 
 create index instances_existing on instances (region) where gone_at is null;
+create index instances_newest on instances (created_at desc, instance_id desc);
 
 create table jobs (
   name                   text             not null,
