@@ -75,7 +75,7 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
   server.on('clientError', refuseUnreadable)
   const port = await listen(server, config.port, life)
 
-  const ready = migrateWhenThere(sql, log).then(() => {
+  const ready = migrateWhenThere(config.database.url, log).then(() => {
     isUpToDate = true
     life.hold('presence', startPresence(config, sql, log), (it) => it.stop())
   })

@@ -4,7 +4,7 @@ import { inject } from 'vitest'
 import { openAuthSession, tokenSet } from '../../api/auth-sessions.ts'
 import type { Services } from '../../api/services.ts'
 import { startApi as startListening } from '../../api/start-api.ts'
-import { connectPostgres, type Database } from '../../db/connection.ts'
+import { connectPostgres, type Database, requestLimits } from '../../db/connection.ts'
 import { insertUser } from '../../db/users.ts'
 import { readConfig } from '../../platform/config.ts'
 import { rateLimitDefaults } from '../../platform/config-values.ts'
@@ -115,7 +115,7 @@ export async function startApi(variables: Readonly<Record<string, string>> = {})
     SVC_RATE_LIMITS: highLimits(),
     ...variables,
   })
-  const sql = connectPostgres(config.database.url, config.database.connectionsMax)
+  const sql = connectPostgres(config.database.url, config.database.connectionsMax, requestLimits)
   const logged: string[] = []
   const log = createLog('api', 'debug', { write: (line) => void logged.push(line) })
   const life = new Lifecycle(log)
