@@ -14,9 +14,9 @@ export interface QueryLimits {
   readonly statementMillisMax: number
   readonly lockMillisMax: number
   /**
-   * Enforced by the client, for a server that does not answer at all: from the call of the query on, the wait for a
-   * connection included. The query fails as an outage, its connection is destroyed, and idle connections with it. Null for
-   * no limit.
+   * Enforced by the client, for a server that does not answer at all: the connection is destroyed, what waits for it fails
+   * as an outage, and so does what waits for a connection while none receives anything (docs/decisions/0020). Null for no
+   * limit.
    */
   readonly answerMillisMax: number | null
 }
