@@ -61,7 +61,7 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
     identify: createIdentify(services),
     httpMetrics: createHttpMetrics(registry),
     routes,
-    pages: createPages({ services, registry, routes, isReady }),
+    pages: createPages({ services, registry, routes, isReady, isDraining: () => life.isStopping }),
     isReady,
   })
   const answer = app.callback()
@@ -74,6 +74,7 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
   server.on('checkExpectation', answer)
   server.on('clientError', refuseUnreadable)
   const port = await listen(server, config.port, life)
+  life.drainFor(config.drainSeconds * 1000)
 
   const ready = migrateWhenThere(config.database.url, log).then(() => {
     isUpToDate = true

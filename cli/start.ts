@@ -62,6 +62,8 @@ async function bringUp(stack: StackConfig): Promise<void> {
     ...temporal.variables,
     ...portsOf(stack, ports),
     SVC_DATA_DIR: dataDir,
+    // No load balancer is in front of it, and Ctrl-C is to be quick.
+    SVC_DRAIN_SECONDS: '0',
   })
   const config = readConfig(env)
 
