@@ -78,18 +78,21 @@ export class DataFolder {
     return join(this.path, `lock-${this.#generation}.json`)
   }
 
-  /** Remembers a process, so that the next start can end it if this one is killed. Replaces one of the same name. */
+  /**
+   * Remembers a process, so that the next start can end it if this one is killed. Replaces one of the same name. Rejects when
+   * it can't be written, as on a full disk; the next call writes all of them.
+   */
   async record(name: string, pid: number): Promise<void> {
     const identity = await identityOf(pid)
     if (identity === undefined) return
     this.#children.set(name, { name, pid, identity })
-    this.#written = this.#written.then(() => this.#replace())
+    this.#written = this.#written.catch(() => {}).then(() => this.#replace())
     await this.#written
   }
 
   /** Gives the folder back. */
   async release(): Promise<void> {
-    await this.#written
+    await this.#written.catch(() => {})
     await rm(this.#file, { force: true })
   }
 
@@ -100,15 +103,20 @@ export class DataFolder {
 
   async #replace(): Promise<void> {
     const half = `${this.#file}.${randomUUID()}`
-    await writeFile(half, this.#text())
-    await rename(half, this.#file)
+    try {
+      await writeFile(half, this.#text())
+      await rename(half, this.#file)
+    } catch (error) {
+      await rm(half, { force: true })
+      throw error
+    }
   }
 
   /** Linking fails where a file stands already, and never shows half a file. */
   async #create(): Promise<boolean> {
     const half = `${this.#file}.${randomUUID()}`
-    await writeFile(half, this.#text())
     try {
+      await writeFile(half, this.#text())
       await link(half, this.#file)
       return true
     } catch (error) {

@@ -24,7 +24,11 @@ export interface ServerProgram {
   runAs?: { uid: number; gid: number } | undefined
   /** A channel to it, by whose end it learns that its supervisor is gone. Node programs only. */
   ipc?: boolean
+  spawned?: Spawned | undefined
 }
+
+/** Called with the pid as soon as there is a process, long before it is ready, so that a killed supervisor leaves a record. */
+export type Spawned = (pid: number) => Promise<void>
 
 export class ServerProcess {
   readonly pid: number
@@ -47,7 +51,7 @@ export class ServerProcess {
   }
 
   /** Rejects when the program can't be run at all. */
-  static async start({ executable, args, env, logFile, runAs, ipc }: ServerProgram): Promise<ServerProcess> {
+  static async start({ executable, args, env, logFile, runAs, ipc, spawned }: ServerProgram): Promise<ServerProcess> {
     const output = logFile === null ? 'ignore' : openLogFile(logFile)
     const bytesBefore = logFile === null ? 0 : statSync(logFile).size
     try {
@@ -59,6 +63,7 @@ export class ServerProcess {
       })
       const server = new ServerProcess(child, logFile, bytesBefore)
       await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject))
+      await spawned?.(server.pid)
       return server
     } finally {
       if (typeof output === 'number') closeSync(output)

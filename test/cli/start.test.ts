@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeFolder, removeFolder, temporaryFolder } from '../support/folders.ts'
+import { eventually, freePort } from '../support/relays.ts'
 import { Browser } from '../support/site-browser.ts'
 import { endAll, endAllAfterwards, processesOf, Stack } from '../support/stack.ts'
 
@@ -176,6 +177,39 @@ test('what a killed start leaves behind is ended by the next one, which goes on 
   expect(found.session?.session_id).toBe(begun.session?.session_id)
   expect(await second.end('SIGINT')).toBe(0)
   expect(await names(dataDir)).toEqual([])
+})
+
+test('a first start that was killed at any step is no obstacle to the next one, on the same ports', {
+  timeout: startMillisMax,
+}, async () => {
+  const dataDir = await temporaryFolder()
+  endAllAfterwards(dataDir)
+  const ports = await Promise.all(Array.from({ length: 5 }, freePort))
+  const names = [
+    'SVC_EMBEDDED_PG_PORT',
+    'SVC_EMBEDDED_TEMPORAL_PORT',
+    'SVC_EMBEDDED_TEMPORAL_UI_PORT',
+    'PORT',
+    'SVC_SITE_PORT',
+  ]
+  const variables = Object.fromEntries(names.map((name, index) => [name, String(ports[index])]))
+  const isRunning = async (command: string) =>
+    (await processesOf(dataDir)).some((entry) => entry.command.includes(command))
+  // As soon as each is there: none of them is ready yet.
+  for (const command of [
+    'bin/initdb -D',
+    'bin/postgres -D',
+    ' start-dev ',
+    '/activities/worker.ts',
+    '/web/server.ts',
+  ]) {
+    const killed = new Stack(dataDir, variables)
+    await eventually(() => isRunning(command), Boolean, 60)
+    await killed.end('SIGKILL')
+  }
+  const stack = await new Stack(dataDir, variables).ready()
+  expect(stack.api).toBe(`http://localhost:${variables.PORT}`)
+  expect(await stack.end('SIGINT')).toBe(0)
 })
 
 test('a stop in the middle of a start leaves nothing either', { timeout: startMillisMax }, async () => {

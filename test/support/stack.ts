@@ -31,11 +31,14 @@ export class Stack {
   output = ''
   readonly #process: ChildProcess
 
-  constructor(readonly dataDir: string) {
+  constructor(
+    readonly dataDir: string,
+    variables: Readonly<Record<string, string>> = {},
+  ) {
     const { environment } = readStackConfig()
     this.#process = spawn(process.execPath, ['--import', 'tsx', 'cli/start.ts'], {
       cwd: project,
-      env: { ...environment, ...unset, SVC_DATA_DIR: dataDir },
+      env: { ...environment, ...unset, SVC_DATA_DIR: dataDir, ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     for (const stream of [this.#process.stdout, this.#process.stderr]) {

@@ -45,7 +45,7 @@ beforeAll(async () => {
     startEmbeddedTemporal({
       executable,
       dir: join(dataDir, 'temporal'),
-      port: temporalPort,
+      port: async () => temporalPort,
       log: createLog('test', 'fatal'),
     })
   temporal = await startTemporal()
