@@ -77,6 +77,10 @@ const outage = new Set([
   '55P03',
   // Two transactions in each other's way: one of them may simply try again.
   '40P01',
+  // Its disk or its memory is full, or its disk fails.
+  '53100',
+  '53200',
+  '58030',
   '40001',
   '08006',
   '08001',

@@ -4,14 +4,28 @@
  */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { copyFile, rm, stat, truncate } from 'node:fs/promises'
 import type { Signals } from './processes.ts'
 
 const logBytesMax = 10 * 1024 * 1024
+const logCheckMillis = 5000
 
 /** The file descriptor of a log file to append to. One that has grown past 10 MiB is put aside as `<file>.1`. */
 export function openLogFile(file: string): number {
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > logBytesMax) renameSync(file, `${file}.1`)
   return openSync(file, 'a', 0o600)
+}
+
+/**
+ * Empties a log file that has grown past 10 MiB, with a copy in `<file>.1` where there is room for one: the program holds
+ * the file open and would go on in a renamed one. @returns whether it did. What is written during the copy may be lost.
+ */
+async function shortenLogFile(file: string): Promise<boolean> {
+  const { size } = await stat(file)
+  if (size <= logBytesMax) return false
+  await copyFile(file, `${file}.1`).catch(() => rm(`${file}.1`, { force: true }))
+  await truncate(file)
+  return true
 }
 
 export interface ServerProgram {
@@ -39,12 +53,14 @@ export class ServerProcess {
   private constructor(
     private readonly child: ReturnType<typeof spawn>,
     private readonly logFile: string | null,
-    private readonly logBytesBefore: number,
+    private logBytesBefore: number,
   ) {
     this.pid = child.pid ?? 0
+    const shortening = setInterval(() => void this.#shortenLog(), logCheckMillis).unref()
     this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
         this.#running = false
+        clearInterval(shortening)
         resolve(signal ? `ended by ${signal}` : `ended with code ${code}`)
       })
     })
@@ -68,6 +84,11 @@ export class ServerProcess {
     } finally {
       if (typeof output === 'number') closeSync(output)
     }
+  }
+
+  async #shortenLog(): Promise<void> {
+    const isShort = this.logFile !== null && (await shortenLogFile(this.logFile).catch(() => false))
+    if (isShort) this.logBytesBefore = 0
   }
 
   get running(): boolean {
