@@ -1,8 +1,9 @@
 /** `npm start`: the whole service with one command, on an embedded Postgres and Temporal unless others are named. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ConfigError, readConfig, readStackConfig, type StackConfig } from '../platform/config.ts'
+import { readConfig, readStackConfig, type StackConfig } from '../platform/config.ts'
 import { DataFolder } from '../platform/embedded/data-folder.ts'
+import { explainFolderProblem } from '../platform/embedded/folder-problems.ts'
 import { choosePort, type PortWish } from '../platform/embedded/ports.ts'
 import { startEmbeddedPostgres } from '../platform/embedded/postgres.ts'
 import { endLocalRelays, localRelaysAreGone } from '../platform/embedded/processes.ts'
@@ -293,7 +294,8 @@ try {
   progress.note('\nStopping …')
 } catch (error) {
   progress.end()
-  console.error(`\n✖ ${error instanceof ConfigError ? error.message : (error as Error).message}`)
+  const explained = lockedFolder ? await explainFolderProblem(error, lockedFolder) : (error as Error)
+  console.error(`\n✖ ${explained.message}`)
   process.exitCode = 1
   asked.abort()
 }

@@ -9,6 +9,7 @@ import { freePort } from './ports.ts'
 import { findPostgresPlace, type PostgresPlace } from './postgres-place.ts'
 import { endProcess, folderOf, listProcesses, type ProcessEntry, type Signals } from './processes.ts'
 import { ServerProcess, type Spawned } from './server-process.ts'
+import { writeWhole } from './whole-file.ts'
 
 const user = 'postgres'
 const database = 'svc'
@@ -103,18 +104,19 @@ const exists = (path: string): Promise<boolean> =>
 
 async function keptPassword(dir: string, data: string): Promise<string> {
   const file = join(dir, 'password')
-  try {
-    return (await readFile(file, 'utf8')).trim()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
+  const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return ''
+    throw error
+  })
+  // An empty one is what a full disk left of it.
+  if (kept.trim() !== '') return kept.trim()
   if (await exists(join(data, 'PG_VERSION'))) {
     throw new Error(
       `${file} is gone, and the database can't be opened without it. Put it back, or remove ${dir} to begin anew.`,
     )
   }
   const password = randomBytes(24).toString('base64url')
-  await writeFile(file, `${password}\n`, { mode: 0o600, flag: 'wx' })
+  await writeWhole(file, `${password}\n`)
   return password
 }
 

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { migrate, readMigrations } from '../../db/migrations.ts'
@@ -57,6 +59,22 @@ test('a migration that fails leaves nothing of itself, and the next run begins w
   expect(await sql`select from pg_class where relname = 'workers'`).toHaveLength(0)
   await sql`drop view reporting`
   expect(await migrate(sql)).toEqual(names.slice(names.indexOf('0003_processes.sql')))
+})
+
+test('the command ends at once when a migration fails, and says which', async () => {
+  const database = await createEmptyDatabase()
+  onTestFinished(() => database.drop())
+  const sql = connectPostgres(database.url, 1)
+  await sql`create view reporting as select 1 as only_row`
+  await sql.end({ timeout: 5 })
+  const startedAt = Date.now()
+  const command = promisify(execFile)(process.execPath, ['--import', 'tsx', 'db/migrate.ts'], {
+    env: { PATH: '/usr/bin:/bin', DATABASE_URL: database.url },
+  })
+  await expect(command).rejects.toMatchObject({
+    ...{ code: 1, stderr: expect.stringContaining('migration 0003_processes.sql failed') },
+  })
+  expect(Date.now() - startedAt).toBeLessThan(20_000)
 })
 
 test('a migration that was changed after it was applied is refused by its name', async () => {
