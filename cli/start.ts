@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { readConfig, readStackConfig, type StackConfig } from '../platform/config.ts'
 import { DataFolder } from '../platform/embedded/data-folder.ts'
 import { explainFolderProblem } from '../platform/embedded/folder-problems.ts'
-import { choosePort, type PortWish } from '../platform/embedded/ports.ts'
+import { choosePortOnce } from '../platform/embedded/ports.ts'
 import { startEmbeddedPostgres } from '../platform/embedded/postgres.ts'
 import { endLocalRelays, localRelaysAreGone } from '../platform/embedded/processes.ts'
 import { provideSecrets, secretsFile } from '../platform/embedded/secrets.ts'
@@ -121,7 +121,7 @@ interface Provided {
 
 async function providePostgres(stack: StackConfig, folder: DataFolder): Promise<Provided> {
   if (stack.databaseUrl) return { isEmbedded: false, variables: {}, shown: 'the one of DATABASE_URL' }
-  const port = chosenOnce({
+  const port = choosePortOnce({
     what: 'the embedded Postgres',
     variable: 'SVC_EMBEDDED_PG_PORT',
     explicit: stack.embedded.postgresPort,
@@ -147,13 +147,13 @@ async function provideTemporal(stack: StackConfig, folder: DataFolder): Promise<
     (say) => findTemporalCli({ ...search, progress: say }),
     (path) => `Temporal CLI: ${path}`,
   )
-  const port = chosenOnce({
+  const port = choosePortOnce({
     what: 'the embedded Temporal',
     variable: 'SVC_EMBEDDED_TEMPORAL_PORT',
     explicit: embedded.temporalPort,
     preferred: [7233],
   })
-  const uiPort = chosenOnce({
+  const uiPort = choosePortOnce({
     what: 'the web UI of the embedded Temporal',
     variable: 'SVC_EMBEDDED_TEMPORAL_UI_PORT',
     explicit: embedded.temporalUiPort,
@@ -168,15 +168,6 @@ async function provideTemporal(stack: StackConfig, folder: DataFolder): Promise<
   )
   const variables = { TEMPORAL_ADDRESS: address, SVC_TEMPORAL_UI_URL: stack.temporalUiUrl ?? uiUrl ?? '' }
   return { isEmbedded: true, variables, shown: address }
-}
-
-/** A server that is started again has to keep the port that the others know. */
-function chosenOnce(wish: PortWish): () => Promise<number> {
-  let chosen: number | undefined
-  return async () => {
-    chosen ??= await choosePort(wish)
-    return chosen
-  }
 }
 
 /** What ends last is held first: requests in flight may still need the worker, and the site's the api. */

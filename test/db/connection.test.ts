@@ -171,6 +171,28 @@ test('a transaction whose connection was lost reaches no later connection', asyn
   expect(await direct`select n from lost_writes`).toEqual([])
 })
 
+test('a transaction whose connection was lost leaves none of its queries unanswered', async () => {
+  const passage = await passageTo(url)
+  const sql = connectPostgres(passage.url, 1)
+  onTestFinished(() => sql.end({ timeout: 1 }))
+  let settled: PromiseSettledResult<unknown>[] = []
+  const lost = sql.begin(async (tx) => {
+    // The first is under way, and the others wait for it.
+    settled = await Promise.allSettled([tx`select pg_sleep(${10}::int)`, tx`select 1`, tx`select 2`])
+  })
+  await eventually(
+    () => direct`select 1 from pg_stat_activity where query like '%pg_sleep($1::int)%' and pid <> pg_backend_pid()`,
+    (rows) => rows.length === 1,
+  )
+  await passage.block()
+  await expect(lost).rejects.toSatisfy(isOutage)
+  await eventually(
+    () => settled.map((query) => query.status),
+    (statuses) => statuses.join() === 'rejected,rejected,rejected',
+    3,
+  )
+})
+
 test('a connection can be reserved again after attempts that failed while the server was away', async () => {
   const passage = await passageTo(url)
   await passage.block()
