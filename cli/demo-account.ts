@@ -26,7 +26,7 @@ export async function ensureDemoAccount(
   if (known === undefined) {
     const request = { method: 'POST', body: account, patienceMillis } as const
     const answer = await ask(`${api}/api/v1/auth/signup`, request)
-    // Nobody had the address a moment ago: an earlier attempt made the account, and its reply got lost.
+    // No account had the address a moment ago: an earlier attempt made this one, and its reply got lost.
     if (answer.status !== 409) expecting('the sign-up of the demo account', answer, 201, 202)
   }
   const id = known ?? (await operator.userIdOf(account.email))

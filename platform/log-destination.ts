@@ -1,6 +1,6 @@
 /**
  * Where the lines of a process's log go. Writing never blocks and never ends the process: lines wait in memory while they
- * can't be written, as on a full disk or into a pipe that nobody empties. Beyond a limit they are dropped and counted, and a
+ * can't be written, as on a full disk or into a pipe that is not read. Beyond a limit they are dropped and counted, and a
  * line says how many once there is room again.
  */
 import { write, writeSync } from 'node:fs'

@@ -43,7 +43,7 @@ export interface Denials {
 
 export const noDenials: Denials = { count: 0, firstAt: 0, lastAt: 0 }
 
-/** A report that failed says nothing about the session, so it neither counts nor begins anew. */
+/** A report that failed says nothing about the session, so it neither counts nor starts the count again. */
 export function withOutcome(denials: Denials, outcome: Outcome['is'], now: number): Denials {
   if (outcome === 'accepted') return noDenials
   if (outcome !== 'denied') return denials

@@ -10,7 +10,7 @@ const anotherFolder = 'or set SVC_DATA_DIR to another folder'
 
 /**
  * The same error, or one with an explanation when the folder itself is the cause: it is a file, may not be written, belongs to
- * somebody else, or its disk is full.
+ * another user, or its disk is full.
  */
 export async function explainFolderProblem(error: unknown, folder: string): Promise<Error> {
   const { message } = error as Error

@@ -81,7 +81,7 @@ describe.each(denials)('a relay whose control plane %s', (_, denial) => {
     expect(relay.isRunning()).toBe(true)
   })
 
-  test('ends when it is told so for the whole time', async () => {
+  test('ends when it answers so for the whole time', async () => {
     const plane = await givenControlPlane()
     plane.answers(denial)
     const startedAt = performance.now()
