@@ -17,15 +17,25 @@ interface Needs {
   readonly routes: readonly Route[]
   /** Whether requests are answered: the database may be there before its tables are. */
   readonly isReady: () => boolean
+  /** Whether the process was asked to end, and still answers so that load balancers notice. */
+  readonly isDraining: () => boolean
 }
 
-export function createPages({ services, registry, routes, isReady }: Needs): Router {
+export function createPages({ services, registry, routes, isReady, isDraining }: Needs): Router {
   const openapi = openapiDocument(routes, services.config.apiUrl)
   const docs = docsPage(openapi)
   const pages = new Router()
 
   pages.get('/livez', (ctx) => {
     ctx.body = { status: 'ok' }
+  })
+
+  // For load balancers. Independent of Temporal and of Postgres after the start: no replica would serve better.
+  pages.get('/readyz', (ctx) => {
+    const status = isDraining() ? 'draining' : isReady() ? 'ready' : 'starting'
+    ctx.status = status === 'ready' ? 200 : 503
+    ctx.set('Cache-Control', 'no-store')
+    ctx.body = { status }
   })
 
   pages.get('/health', async (ctx) => {

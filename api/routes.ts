@@ -1,6 +1,8 @@
 /** The whole surface on one page. Everything under `/api/v1` stands here and nowhere else. */
 import * as accounts from './accounts.ts'
 import * as adminBilling from './admin-billing.ts'
+import * as adminInstances from './admin-instances.ts'
+import * as adminJobs from './admin-jobs.ts'
 import * as adminSessions from './admin-sessions.ts'
 import * as adminSubscriptions from './admin-subscriptions.ts'
 import * as adminUsers from './admin-users.ts'
@@ -82,4 +84,6 @@ export const routes: readonly Route[] = [
   adminBilling.replayBillingEvent,
   adminSubscriptions.listBilledForNothing,
   adminSubscriptions.listOfAccount,
+  adminJobs.listJobs,
+  adminInstances.listInstances,
 ]

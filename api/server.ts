@@ -1,13 +1,12 @@
 /** `npm run api`: the HTTP process. */
-import { connectPostgres } from '../db/connection.ts'
+import { connectPostgres, requestLimits } from '../db/connection.ts'
 import { readConfig } from '../platform/config.ts'
 import { runProgram } from '../platform/program.ts'
 import { startApi } from './start-api.ts'
 
 await runProgram('api', readConfig, async ({ config, log, life }) => {
-  const sql = life.hold('database', connectPostgres(config.database.url, config.database.connectionsMax), (it) =>
-    it.end({ timeout: 5 }),
-  )
+  const { url, connectionsMax } = config.database
+  const sql = life.hold('database', connectPostgres(url, connectionsMax, requestLimits), (it) => it.end({ timeout: 5 }))
   const { port, ready } = await startApi({ config, log, sql, life })
   log.info({ port }, 'the api listens')
   ready.then(

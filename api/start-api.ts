@@ -63,7 +63,7 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
     identify: createIdentify(services),
     httpMetrics: createHttpMetrics(registry),
     routes,
-    pages: createPages({ services, registry, routes, isReady }),
+    pages: createPages({ services, registry, routes, isReady, isDraining: () => life.isStopping }),
     isReady,
   })
   const answer = app.callback()
@@ -76,8 +76,9 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
   server.on('checkExpectation', answer)
   server.on('clientError', refuseUnreadable)
   const port = await listen(server, config.port, life)
+  life.drainFor(config.drainSeconds * 1000)
 
-  const ready = migrateWhenThere(sql, log).then(() => {
+  const ready = migrateWhenThere(config.database.url, log).then(() => {
     isUpToDate = true
     // Relays can report from now on: silence before is not theirs.
     const limitSeconds = config.relay.healthTimeoutSeconds

@@ -45,6 +45,7 @@ const siteVariables = new Set([
   'SVC_SITE_PORT',
   'SVC_SITE_URL',
   'SVC_TRUSTED_PROXY_HOPS',
+  'SVC_DRAIN_SECONDS',
   // Not read by it: tells whose process it is.
   'SVC_DATA_DIR',
   // What Node and the loader read.

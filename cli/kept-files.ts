@@ -1,6 +1,8 @@
 /** Small JSON files in the data folder: what is running now, and what one start remembers for the next. */
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { z } from 'zod'
+import { writeWhole } from '../platform/embedded/whole-file.ts'
 
 /** There only while the stack runs; other programs find it by this. */
 export interface RunningStack {
@@ -12,14 +14,17 @@ export interface RunningStack {
   servers: Readonly<Record<string, string>>
 }
 
-export interface RememberedState {
+const port = z.int().min(1).max(65535).optional()
+
+const RememberedState = z.object({
   /** Running relays report to it: the next start prefers it. */
-  apiPort?: number
+  apiPort: port,
   /** Links in mails and plugins lead to it. */
-  sitePort?: number
+  sitePort: port,
   /** Whether the demo account has had its plan. */
-  demoAccountReady?: boolean
-}
+  demoAccountReady: z.boolean().optional(),
+})
+export type RememberedState = z.infer<typeof RememberedState>
 
 const runningFile = (dataDir: string): string => join(dataDir, 'running.json')
 const stateFile = (dataDir: string): string => join(dataDir, 'state.json')
@@ -30,8 +35,9 @@ export const writeRunning = (dataDir: string, running: RunningStack): Promise<vo
   writeJson(runningFile(dataDir), running)
 export const removeRunning = (dataDir: string): Promise<void> => rm(runningFile(dataDir), { force: true })
 
+/** Nothing of a file that can't be understood: then the usual ports are tried, and the demo account is looked at again. */
 export const readState = async (dataDir: string): Promise<RememberedState> =>
-  (await readJson<RememberedState>(stateFile(dataDir))) ?? {}
+  RememberedState.safeParse(await readJson(stateFile(dataDir))).data ?? {}
 
 /** Adds to what is remembered already. */
 export const remember = async (dataDir: string, news: RememberedState): Promise<void> =>
@@ -46,8 +52,5 @@ async function readJson<T>(file: string): Promise<T | undefined> {
   }
 }
 
-async function writeJson(file: string, value: unknown): Promise<void> {
-  const half = `${file}.${process.pid}`
-  await writeFile(half, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 })
-  await rename(half, file)
-}
+const writeJson = (file: string, value: unknown): Promise<void> =>
+  writeWhole(file, `${JSON.stringify(value, null, 2)}\n`)

@@ -18,8 +18,6 @@ export interface Running {
 export interface KeptProgram<T extends Running> {
   name: string
   start: () => Promise<T>
-  /** Told before anything else happens to the process. */
-  started: (name: string, pid: number) => Promise<void>
   notice: (text: string) => void
 }
 
@@ -61,9 +59,7 @@ export class Kept<T extends Running = Running> {
 
   async #launch(): Promise<T> {
     this.#stopping.signal.throwIfAborted()
-    const running = await this.program.start()
-    await this.program.started(this.program.name, running.pid)
-    return running
+    return this.program.start()
   }
 
   async #watch(first: T): Promise<void> {

@@ -14,12 +14,13 @@ interface Entry {
 
 /** A warning or worse as `name │ 10:33:14 error  what happened: why`; nothing for other lines and what is no JSON. */
 export function readableLine(name: string, line: string): string | undefined {
-  let entry: Entry
+  let entry: Entry | null
   try {
-    entry = JSON.parse(line) as Entry
+    entry = JSON.parse(line) as Entry | null
   } catch {
     return undefined
   }
+  if (entry === null) return undefined
   if (!worthShowing.has(entry.level ?? '')) return undefined
   const time = new Date(entry.time ?? Date.now()).toTimeString().slice(0, 8)
   const text = [entry.msg, entry.err?.message?.split('\n')[0]].filter((part) => part).join(': ')

@@ -1,6 +1,6 @@
 /** The service's own programs as children of the supervisor. */
 import { fileURLToPath } from 'node:url'
-import { ServerProcess } from '../platform/embedded/server-process.ts'
+import { ServerProcess, type Spawned } from '../platform/embedded/server-process.ts'
 import type { Running } from './kept.ts'
 
 const projectFile = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
@@ -11,16 +11,18 @@ export interface Program {
   file: string
   env: Readonly<Record<string, string>>
   logFile: string
+  spawned?: Spawned
 }
 
 /** What Node is told to run one of our programs. @param file below the project's folder. */
 export const nodeArguments = (file: string): string[] => ['--import', loader, projectFile(file)]
 
-const nodeProgram = ({ file, env, logFile }: Program) => ({
+const nodeProgram = ({ file, env, logFile, spawned }: Program) => ({
   executable: process.execPath,
   args: nodeArguments(file),
   env,
   logFile,
+  spawned,
 })
 
 /** A program that runs until it is stopped, and ends by itself when this process does. */

@@ -1,9 +1,10 @@
 /** `npm start`: the whole service with one command, on an embedded Postgres and Temporal unless others are named. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ConfigError, readConfig, readStackConfig, type StackConfig } from '../platform/config.ts'
+import { readConfig, readStackConfig, type StackConfig } from '../platform/config.ts'
 import { DataFolder } from '../platform/embedded/data-folder.ts'
-import { choosePort } from '../platform/embedded/ports.ts'
+import { explainFolderProblem } from '../platform/embedded/folder-problems.ts'
+import { choosePortOnce } from '../platform/embedded/ports.ts'
 import { startEmbeddedPostgres } from '../platform/embedded/postgres.ts'
 import { endLocalRelays, localRelaysAreGone } from '../platform/embedded/processes.ts'
 import { provideSecrets, secretsFile } from '../platform/embedded/secrets.ts'
@@ -62,10 +63,13 @@ async function bringUp(stack: StackConfig): Promise<void> {
     ...temporal.variables,
     ...portsOf(stack, ports),
     SVC_DATA_DIR: dataDir,
+    // No load balancer is in front of it, and Ctrl-C is to be quick.
+    SVC_DRAIN_SECONDS: '0',
   })
   const config = readConfig(env)
 
-  const migrate = { file: 'db/migrate.ts', env, logFile: join(logs, 'migrate.log') }
+  const spawned = recordingIn(folder, 'migrate')
+  const migrate = { file: 'db/migrate.ts', env, logFile: join(logs, 'migrate.log'), spawned }
   await progress.step(
     'Bringing the database up to date',
     () => runProgram(migrate),
@@ -117,19 +121,20 @@ interface Provided {
 
 async function providePostgres(stack: StackConfig, folder: DataFolder): Promise<Provided> {
   if (stack.databaseUrl) return { isEmbedded: false, variables: {}, shown: 'the one of DATABASE_URL' }
-  const port = await choosePort({
+  const port = choosePortOnce({
     what: 'the embedded Postgres',
     variable: 'SVC_EMBEDDED_PG_PORT',
     explicit: stack.embedded.postgresPort,
     preferred: [],
   })
   const dir = join(folder.path, 'postgres')
-  const { url } = await progress.step(
+  const spawned = recordingIn(folder, 'postgres')
+  const { url, port: chosen } = await progress.step(
     'Starting Postgres',
-    () => keep('postgres', folder, () => startEmbeddedPostgres({ dir, port, log })),
-    () => `Postgres is ready on 127.0.0.1:${port}`,
+    () => keep('postgres', () => startEmbeddedPostgres({ dir, port, spawned, log })),
+    (postgres) => `Postgres is ready on 127.0.0.1:${postgres.port}`,
   )
-  const shown = `127.0.0.1:${port}, database svc, user postgres, password in ${join(dir, 'password')}`
+  const shown = `127.0.0.1:${chosen}, database svc, user postgres, password in ${join(dir, 'password')}`
   return { isEmbedded: true, variables: { DATABASE_URL: url }, shown }
 }
 
@@ -142,26 +147,27 @@ async function provideTemporal(stack: StackConfig, folder: DataFolder): Promise<
     (say) => findTemporalCli({ ...search, progress: say }),
     (path) => `Temporal CLI: ${path}`,
   )
-  const port = await choosePort({
+  const port = choosePortOnce({
     what: 'the embedded Temporal',
     variable: 'SVC_EMBEDDED_TEMPORAL_PORT',
     explicit: embedded.temporalPort,
     preferred: [7233],
   })
-  const uiPort = await choosePort({
+  const uiPort = choosePortOnce({
     what: 'the web UI of the embedded Temporal',
     variable: 'SVC_EMBEDDED_TEMPORAL_UI_PORT',
     explicit: embedded.temporalUiPort,
     preferred: [8233],
   })
   const dir = join(folder.path, 'temporal')
-  const { address } = await progress.step(
+  const options = { executable, dir, port, uiPort, namespace, log, spawned: recordingIn(folder, 'temporal') }
+  const { address, uiUrl } = await progress.step(
     'Starting Temporal',
-    () => keep('temporal', folder, () => startEmbeddedTemporal({ executable, dir, port, uiPort, namespace, log })),
-    () => `Temporal is ready on 127.0.0.1:${port}`,
+    () => keep('temporal', () => startEmbeddedTemporal(options)),
+    (temporal) => `Temporal is ready on ${temporal.address}`,
   )
-  const uiUrl = stack.temporalUiUrl ?? `http://localhost:${uiPort}`
-  return { isEmbedded: true, variables: { TEMPORAL_ADDRESS: address, SVC_TEMPORAL_UI_URL: uiUrl }, shown: address }
+  const variables = { TEMPORAL_ADDRESS: address, SVC_TEMPORAL_UI_URL: stack.temporalUiUrl ?? uiUrl ?? '' }
+  return { isEmbedded: true, variables, shown: address }
 }
 
 /** What ends last is held first: requests in flight may still need the worker, and the site's the api. */
@@ -177,8 +183,8 @@ async function startService(folder: DataFolder, logs: string, env: Variables, po
     const logFile = join(logs, `${name}.log`)
     const unwatch = await watchLog(name, logFile, (text) => progress.note(text))
     life.hold(`${name} log`, unwatch, (stop) => stop())
-    await keep(name, folder, async () => {
-      const running = await startProgram({ ...program, logFile })
+    await keep(name, async () => {
+      const running = await startProgram({ ...program, logFile, spawned: recordingIn(folder, name) })
       void running.exited.then(() => {
         lastWords = running.lastWords
       })
@@ -211,11 +217,16 @@ const demoAccount = ({ demo }: StackConfig, made: DemoAccount): DemoAccount => (
   password: demo.password ?? made.password,
 })
 
+/** Writes down the process for the next start. Without a record, as on a full disk, it runs all the same. */
+const recordingIn = (folder: DataFolder, name: string) => (pid: number) =>
+  folder
+    .record(name, pid)
+    .catch((error: Error) => progress.note(`! ${name} (process ${pid}) could not be recorded: ${error.message}`))
+
 /** Holds it before it is started, so that a stop in the middle of its start finds it too. */
-async function keep<T extends Running>(name: string, folder: DataFolder, start: () => Promise<T>): Promise<T> {
+async function keep<T extends Running>(name: string, start: () => Promise<T>): Promise<T> {
   asked.signal.throwIfAborted()
-  const started = (what: string, pid: number) => folder.record(what, pid)
-  const program = new Kept<T>({ name, start, started, notice: (text) => progress.note(`! ${text}`) })
+  const program = new Kept<T>({ name, start, notice: (text) => progress.note(`! ${text}`) })
   kept.push(program as unknown as Kept)
   life.hold(
     name,
@@ -274,7 +285,8 @@ try {
   progress.note('\nStopping …')
 } catch (error) {
   progress.end()
-  console.error(`\n✖ ${error instanceof ConfigError ? error.message : (error as Error).message}`)
+  const explained = lockedFolder ? await explainFolderProblem(error, lockedFolder) : (error as Error)
+  console.error(`\n✖ ${explained.message}`)
   process.exitCode = 1
   asked.abort()
 }

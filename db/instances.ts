@@ -49,6 +49,39 @@ export const noteInstanceGone = async (sql: Sql, instanceId: string): Promise<vo
   await sql`update instances set gone_at = now() where instance_id = ${instanceId}`
 }
 
+export interface InstanceRow {
+  instance_id: string
+  session_id: string | null
+  region: string
+  created_at: Date
+  gone_at: Date | null
+  unowned_since: Date | null
+  /** Whether a live session owns it, by the same rule as {@link orphansAmong}. */
+  owned: boolean
+}
+
+export interface InstanceFilter {
+  readonly region?: string | undefined
+  readonly isGone?: boolean | undefined
+  /** The last instance of the page before, by its id. */
+  readonly after?: string | undefined
+}
+
+/** Instances, newest first, one page. */
+export const listInstances = async (sql: Sql, filter: InstanceFilter, limit: number): Promise<InstanceRow[]> =>
+  sql<InstanceRow[]>`
+    select i.instance_id, i.session_id, i.region, i.created_at, i.gone_at, i.unowned_since,
+      i.gone_at is null and exists (
+        select from relay_sessions s where s.id = i.session_id and s.state <> 'stopped'
+          and (s.instance_id is null or s.instance_id = i.instance_id)
+      ) as owned
+    from instances i
+    where true
+      ${filter.region ? sql`and region = ${filter.region}` : sql``}
+      ${filter.isGone === undefined ? sql`` : filter.isGone ? sql`and gone_at is not null` : sql`and gone_at is null`}
+      ${filter.after ? sql`and (created_at, instance_id) < (select created_at, instance_id from instances where instance_id = ${filter.after})` : sql``}
+    order by created_at desc, instance_id desc limit ${limit}`
+
 /** Instances known to exist, by region. */
 export const existingInstances = async (sql: Sql): Promise<{ region: string; count: number }[]> =>
   sql<{ region: string; count: number }[]>`

@@ -7,8 +7,13 @@ export interface JobRow {
   failures: number
   duration_seconds_total: number
   last_duration_seconds: number | null
+  last_started_at: Date | null
   last_success_at: Date | null
   last_error: string | null
+  due_at: Date
+  /** The worker whose lease has not ended, with the end of the lease; null when no worker holds one. */
+  leased_by: string | null
+  leased_until: Date | null
 }
 
 /** Makes sure that the jobs have a row; what is known of them is kept. */
@@ -63,7 +68,18 @@ export const hurryJob = async (sql: Sql, name: string): Promise<void> => {
   await sql`update jobs set due_at = now() where name = ${name} and due_at > now()`
 }
 
-export const listJobs = async (sql: Sql): Promise<JobRow[]> =>
+interface JobFilter {
+  /** The last job of the page before, by its name. */
+  readonly after?: string | undefined
+  readonly limit?: number
+}
+
+/** Jobs by name; all of them unless the filter asks for a page. */
+export const listJobs = async (sql: Sql, { after, limit }: JobFilter = {}): Promise<JobRow[]> =>
   sql<JobRow[]>`
     select name, runs::float8 as runs, failures::float8 as failures, duration_seconds_total, last_duration_seconds,
-      last_success_at, last_error from jobs order by name`
+      last_started_at, last_success_at, last_error, due_at,
+      case when leased_until > now() then leased_by end as leased_by,
+      case when leased_until > now() then leased_until end as leased_until
+    from jobs where true ${after === undefined ? sql`` : sql`and name > ${after}`}
+    order by name ${limit === undefined ? sql`` : sql`limit ${limit}`}`

@@ -1,16 +1,19 @@
 /** `npm run migrate`: brings the database of `DATABASE_URL` up to date and says what it did. */
 import { ConfigError, readDatabaseUrl } from '../platform/config.ts'
-import { connectPostgres } from './connection.ts'
+import { connectPostgres, type Database } from './connection.ts'
 import { migrate } from './migrations.ts'
 
+let sql: Database | undefined
 try {
-  const sql = connectPostgres(readDatabaseUrl(), 1)
+  sql = connectPostgres(readDatabaseUrl(), 1)
   const applied = await migrate(sql)
   process.stdout.write(applied.length === 0 ? 'The database is up to date.\n' : `Applied ${applied.join(', ')}.\n`)
-  await sql.end({ timeout: 5 })
 } catch (error) {
   const text =
     error instanceof ConfigError ? error.message : `The database could not be migrated: ${(error as Error).message}`
   process.stderr.write(`${text}\n`)
   process.exitCode = 1
+} finally {
+  // An open connection would keep the process for a minute.
+  await sql?.end({ timeout: 5 })
 }

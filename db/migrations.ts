@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../platform/log.ts'
-import { type Database, isOutage } from './connection.ts'
+import { connectPostgres, type Database, isOutage } from './connection.ts'
 
 const directory = new URL('./migrations/', import.meta.url)
 /** Any number, the same in every process: only one migrates at a time. */
@@ -64,9 +64,13 @@ export async function migrate(sql: Database): Promise<string[]> {
   }
 }
 
-/** The same, waiting for a database that is away for as long as it takes, and saying so. */
-export async function migrateWhenThere(sql: Database, log: Logger): Promise<void> {
+/**
+ * The same, waiting for a database that is away for as long as it takes, and saying so. On a connection of its own, since a
+ * migration may take longer than any query of the process's pool.
+ */
+export async function migrateWhenThere(url: string, log: Logger): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
+    const sql = connectPostgres(url, 1)
     try {
       const applied = await migrate(sql)
       if (applied.length > 0) log.info({ applied }, 'migrated the database')
@@ -75,6 +79,8 @@ export async function migrateWhenThere(sql: Database, log: Logger): Promise<void
       if (!isOutage(error)) throw error
       if (attempt % 10 === 0) log.warn({ err: error }, 'the database is not there yet, trying again')
       await sleep(Math.min(250 * 2 ** attempt, 2000))
+    } finally {
+      await sql.end({ timeout: 1 })
     }
   }
 }

@@ -117,6 +117,7 @@ create table idempotency_keys (
 );
 
 create index idempotency_keys_age on idempotency_keys (accepted_at);
+create index idempotency_keys_session on idempotency_keys (session_id);
 
 create table instances (
   instance_id   text        not null,
@@ -129,6 +130,7 @@ create table instances (
 );
 
 create index instances_existing on instances (region) where gone_at is null;
+create index instances_newest on instances (created_at desc, instance_id desc);
 
 create table jobs (
   name                   text             not null,
@@ -168,6 +170,7 @@ create table login_attempts (
 
 create index login_attempts_approved on login_attempts (user_id) where status = 'approved';
 create index login_attempts_expiry on login_attempts (expires_at);
+create index login_attempts_user on login_attempts (user_id) where user_id is not null;
 
 create table mail_tokens (
   token_hash bytea       not null,
@@ -386,6 +389,8 @@ create table relay_transitions (
   constraint relay_transitions_session_id_fkey foreign key (session_id) references relay_sessions(id) on delete cascade
 );
 
+create index relay_transitions_move on relay_transitions (from_state, to_state, reason);
+
 create table sandbox_subscriptions (
   id            text        not null,
   user_id       uuid        not null,
@@ -448,6 +453,7 @@ create table usage_intervals (
 
 create index usage_intervals_ended on usage_intervals (ended_at);
 create unique index usage_intervals_open on usage_intervals (session_id) where ended_at is null;
+create index usage_intervals_session on usage_intervals (session_id);
 create index usage_intervals_user on usage_intervals (user_id, started_at);
 
 create table usage_notices (

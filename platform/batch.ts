@@ -4,6 +4,8 @@
  */
 interface Waiting<Question, Answer> {
   question: Question
+  /** When it was asked, in milliseconds of the process's clock. */
+  since: number
   resolve: (answer: Answer) => void
   reject: (error: unknown) => void
 }
@@ -13,6 +15,19 @@ export interface BatchLimits {
   readonly sizeMax: number
   /** Rounds under way at once at most. */
   readonly roundsMax: number
+  /**
+   * A question that has waited longer than this behind a round that failed is rejected instead of asked: while nothing is
+   * answered, a caller waits this long and for one round at most.
+   */
+  readonly waitMillisMax?: number
+}
+
+const usualWaitMillisMax = 1000
+
+/** The round before it failed, after a long wait. The code is that of a query which is not answered in time. */
+export class BatchTimeoutError extends Error {
+  override name = 'BatchTimeoutError'
+  readonly code = 'QUERY_TIMEOUT'
 }
 
 /**
@@ -32,6 +47,13 @@ export function batch<Question, Answer>(
     while (waiting.length > 0 && rounds < limits.roundsMax) void runRound(waiting.splice(0, limits.sizeMax))
   }
 
+  const rejectLate = (cause: unknown) => {
+    const waitMillisMax = limits.waitMillisMax ?? usualWaitMillisMax
+    const inTime = waiting.findIndex(({ since }) => performance.now() - since <= waitMillisMax)
+    for (const one of waiting.splice(0, inTime < 0 ? waiting.length : inTime))
+      one.reject(new BatchTimeoutError(`not asked within ${waitMillisMax} ms`, { cause }))
+  }
+
   const runRound = async (round: Waiting<Question, Answer>[]) => {
     rounds += 1
     try {
@@ -41,6 +63,7 @@ export function batch<Question, Answer>(
       })
     } catch (error) {
       for (const one of round) one.reject(error)
+      rejectLate(error)
     } finally {
       rounds -= 1
       startRounds()
@@ -49,7 +72,7 @@ export function batch<Question, Answer>(
 
   return (question) =>
     new Promise((resolve, reject) => {
-      waiting.push({ question, resolve, reject })
+      waiting.push({ question, since: performance.now(), resolve, reject })
       if (scheduled) return
       scheduled = true
       setImmediate(startRounds)

@@ -31,6 +31,7 @@ const Variables = z.object({
   SVC_SITE_PORT: port(8081),
   SVC_API_URL: url.optional(),
   SVC_SITE_URL: url.optional(),
+  SVC_DRAIN_SECONDS: seconds(0, 300, 0),
   SVC_DATA_DIR: z.string().min(1).default('.svc'),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'is no postgres:// URL' }),
   SVC_DATABASE_POOL: z.coerce.number().int().min(2).max(200).default(10),
@@ -170,6 +171,7 @@ const shape = (v: Values) => ({
   port: v.PORT,
   apiUrl: v.SVC_API_URL ?? `http://localhost:${v.PORT}`,
   siteUrl: v.SVC_SITE_URL ?? `http://localhost:${v.SVC_SITE_PORT}`,
+  drainSeconds: v.SVC_DRAIN_SECONDS,
   dataDir: resolve(v.SVC_DATA_DIR),
   database: { url: v.DATABASE_URL, connectionsMax: v.SVC_DATABASE_POOL },
   temporal: {
@@ -240,6 +242,7 @@ const SiteVariables = Variables.pick({
   LOG_LEVEL: true,
   SVC_SITE_PORT: true,
   SVC_SITE_URL: true,
+  SVC_DRAIN_SECONDS: true,
   SVC_TRUSTED_PROXY_HOPS: true,
 }).extend({ SVC_API_URL: url.default('http://localhost:8080') })
 
@@ -257,6 +260,7 @@ export function readSiteConfig(env: Environment = process.env) {
     siteUrl: v.SVC_SITE_URL ?? `http://localhost:${v.SVC_SITE_PORT}`,
     /** Where the site reaches the api. */
     apiUrl: v.SVC_API_URL,
+    drainSeconds: v.SVC_DRAIN_SECONDS,
     trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
   })
 }

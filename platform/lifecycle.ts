@@ -1,4 +1,5 @@
 /** What a process holds open, let go of in reverse order, each within a limit, when it is asked to stop. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from './log.ts'
 
 interface Held {
@@ -9,6 +10,7 @@ interface Held {
 export class Lifecycle {
   readonly #held: Held[] = []
   #stopping: Promise<void> | undefined
+  #drainMillis = 0
 
   constructor(
     private readonly log: Logger,
@@ -23,9 +25,19 @@ export class Lifecycle {
     return value
   }
 
-  /** Stops everything in reverse; a second call waits for the first. Never throws: what fails to stop is logged. */
+  /** True from the call of {@link stop} on, also while everything still works because the process drains. */
+  get isStopping(): boolean {
+    return this.#stopping !== undefined
+  }
+
+  /** Lets everything work for that long after {@link stop} was called, so that load balancers see that it is not ready. */
+  drainFor(millis: number): void {
+    this.#drainMillis = millis
+  }
+
+  /** Drains, then stops everything in reverse; a second call waits for the first. Never throws: failures are logged. */
   stop(): Promise<void> {
-    this.#stopping ??= this.#stopAll()
+    this.#stopping ??= this.#drainMillis > 0 ? sleep(this.#drainMillis).then(() => this.#stopAll()) : this.#stopAll()
     return this.#stopping
   }
 

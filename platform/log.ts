@@ -1,5 +1,6 @@
 /** Structured logs, one JSON object a line. Secrets are cut out by name, down to the third level of what is logged. */
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
+import { LogDestination } from './log-destination.ts'
 
 export type { Logger } from 'pino'
 
@@ -30,7 +31,15 @@ const redact = {
   censor: '[redacted]',
 }
 
-/** @param name which process speaks: `api`, `worker`, `migrate`. */
+const standardOutput = (name: string): DestinationStream =>
+  new LogDestination(1, (lines) => {
+    const time = new Date().toISOString()
+    return `${JSON.stringify({ level: 'warn', time, name, pid: process.pid, lines, msg: dropped })}\n`
+  })
+
+const dropped = 'log lines were dropped because they could not be written'
+
+/** @param name which process speaks: `api`, `worker`, `migrate`. Standard output unless another destination is given. */
 export const createLog = (name: string, level: string, destination?: DestinationStream): Logger =>
   pino(
     {
@@ -41,5 +50,5 @@ export const createLog = (name: string, level: string, destination?: Destination
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    ...(destination ? [destination] : []),
+    destination ?? standardOutput(name),
   )

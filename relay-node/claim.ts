@@ -71,7 +71,8 @@ const lockPath = (stateFile: string, generation: number) => `${stateFile}.lock.$
 
 function locks(stateFile: string): Lock[] {
   const prefix = `${basename(stateFile)}.lock.`
-  const names = readdirSync(dirname(stateFile)).filter((name) => name.startsWith(prefix))
+  const isLock = (name: string) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length))
+  const names = readdirSync(dirname(stateFile)).filter(isLock)
   return names.flatMap((name) => {
     const path = join(dirname(stateFile), name)
     const text = unlessGone(() => readFileSync(path, 'utf8'))

@@ -1,6 +1,8 @@
 /**
  * Tells the control plane again and again that the relay is there, and hears from it whether it should still be. Only a clear
  * answer of the control plane itself ends a relay: whatever looks like its absence is waited out, since a stream runs here.
+ * That it does not know the session, or knows it on another instance, is what an api on a wrong database says to all relays
+ * at once: it has to be repeated for a minute. That the session is stopped, only the right database can say.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from './log.ts'
@@ -15,6 +17,8 @@ export interface HealthOptions {
   readonly intervalSeconds: number
   readonly showStats: () => StatsReply
   readonly log: Log
+  /** For how long the control plane has to deny the session before the relay ends; a minute unless given. */
+  readonly denialMillisMin?: number
   /** Aborted when the relay ends for another reason. */
   readonly signal: AbortSignal
 }
@@ -22,14 +26,38 @@ export interface HealthOptions {
 type Outcome =
   | { readonly is: 'accepted'; readonly nextSeconds: number }
   | { readonly is: 'ended'; readonly why: string }
+  /** The control plane has no such session, or has it on another instance. */
+  | { readonly is: 'denied'; readonly why: string }
   | { readonly is: 'failed'; readonly why: string }
 
 const requestMillisMax = 5_000
+const usualDenialMillisMin = 60_000
+const denialsMin = 5
+
+/** The denials since the last accepted report. */
+export interface Denials {
+  readonly count: number
+  readonly firstAt: number
+  readonly lastAt: number
+}
+
+export const noDenials: Denials = { count: 0, firstAt: 0, lastAt: 0 }
+
+/** A report that failed says nothing about the session, so it neither counts nor starts the count again. */
+export function withOutcome(denials: Denials, outcome: Outcome['is'], now: number): Denials {
+  if (outcome === 'accepted') return noDenials
+  if (outcome !== 'denied') return denials
+  return { count: denials.count + 1, firstAt: denials.count === 0 ? now : denials.firstAt, lastAt: now }
+}
+
+export const isConvincing = ({ count, firstAt, lastAt }: Denials, millisMin: number): boolean =>
+  count >= denialsMin && lastAt - firstAt >= millisMin
 
 /** Resolves with the reason when the control plane wants the relay to end, or once the signal is aborted. Never rejects. */
 export async function reportUntilEnded(options: HealthOptions): Promise<string> {
-  const { log, signal } = options
+  const { log, signal, denialMillisMin = usualDenialMillisMin } = options
   let accepted = false
+  let denials = noDenials
   let failures = 0
   let intervalSeconds = options.intervalSeconds
   let before = ''
@@ -37,9 +65,13 @@ export async function reportUntilEnded(options: HealthOptions): Promise<string> 
     const outcome = await report(options)
     if (signal.aborted) break
     if (outcome.is === 'ended') return outcome.why
-    const now = outcome.is === 'failed' ? outcome.why : outcome.is
+    denials = withOutcome(denials, outcome.is, performance.now())
+    if (outcome.is === 'denied' && isConvincing(denials, denialMillisMin))
+      return `${outcome.why} in ${denials.count} answers over ${Math.round((denials.lastAt - denials.firstAt) / 1000)} s`
+    const now = outcome.is === 'accepted' ? outcome.is : outcome.why
     // Only changes are logged: a control plane that is away for a day must not fill the disk.
-    if (now !== before) log(outcome.is === 'failed' ? 'warn' : 'info', `health report ${outcome.is}`, { outcome: now })
+    if (now !== before)
+      log(outcome.is === 'accepted' ? 'info' : 'warn', `health report ${outcome.is}`, { outcome: now })
     before = now
     if (outcome.is === 'accepted') {
       accepted = true
@@ -105,9 +137,11 @@ export function judge(status: number, body: unknown, intervalSeconds: number): O
     const asked = typeof report_in_seconds === 'number' ? report_in_seconds : intervalSeconds
     return { is: 'accepted', nextSeconds: Math.min(Math.max(asked, 0.1), 300) }
   }
-  const code = error?.code
-  if ((status === 404 || status === 409) && typeof code === 'string') return { is: 'ended', why: `${status} ${code}` }
-  return { is: 'failed', why: `status ${status}${typeof code === 'string' ? ` ${code}` : ''}` }
+  const code = typeof error?.code === 'string' ? error.code : undefined
+  const why = `${status} ${code}`
+  if (status === 409 && code === 'invalid_transition') return { is: 'ended', why }
+  if ((status === 404 || status === 409) && code !== undefined) return { is: 'denied', why }
+  return { is: 'failed', why: `status ${status}${code === undefined ? '' : ` ${code}`}` }
 }
 
 function parse(text: string): unknown {

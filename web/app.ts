@@ -26,6 +26,8 @@ export interface Site {
   readonly api: Api
   readonly assets: Assets
   readonly refreshing: Refreshing
+  /** Whether the process was asked to end, and still answers so that load balancers notice. */
+  readonly isDraining: () => boolean
 }
 
 export function createApp(site: Site): Koa {
@@ -40,6 +42,12 @@ export function createApp(site: Site): Koa {
   const router = new Router({ sensitive: true, strict: true })
   router.get('/livez', (ctx) => {
     ctx.body = { status: 'ok' }
+  })
+  // Ready without the api too: then the site's own page says what is the matter, which no other process would do better.
+  router.get('/readyz', (ctx) => {
+    ctx.status = site.isDraining() ? 503 : 200
+    ctx.set('Cache-Control', 'no-store')
+    ctx.body = { status: site.isDraining() ? 'draining' : 'ready' }
   })
   router.register(returnPath, ['GET', 'POST'], (ctx) => renew(ctx, site))
   for (const page of pages) mount(router, page, site)

@@ -20,13 +20,16 @@ interface Needs {
 export async function startSite({ config, log, life }: Needs): Promise<{ port: number }> {
   const api = createApi(config.apiUrl)
   const assets = await readAssets()
-  const app = createApp({ config, log, api, assets, refreshing: createRefreshing(api) })
+  const isDraining = () => life.isStopping
+  const app = createApp({ config, log, api, assets, refreshing: createRefreshing(api), isDraining })
   const server = createServer(
     { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000 },
     app.callback(),
   )
   server.on('clientError', refuseUnreadable)
-  return { port: await listen(server, config.port, life) }
+  const port = await listen(server, config.port, life)
+  life.drainFor(config.drainSeconds * 1000)
+  return { port }
 }
 
 /** What is no HTTP request, or has too much of a head: a browser full of cookies, for one. */

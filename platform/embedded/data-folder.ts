@@ -2,22 +2,24 @@
  * The data folder belongs to one `npm start` at a time. Its lock names the owner and what the owner runs; a lock whose owner
  * is dead is taken over, and what the dead one left running is ended first.
  */
-import { randomUUID } from 'node:crypto'
-import { link, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, readdir, readFile, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { explainFolderProblem } from './folder-problems.ts'
 import { endProcess, identityOf, type Signals } from './processes.ts'
+import { writeDraft, writeWhole } from './whole-file.ts'
 
-interface RunningProcess {
-  name: string
-  pid: number
+const RunningProcess = z.object({
+  name: z.string(),
+  pid: z.int(),
   /** See {@link identityOf}: pids alone are used again, in containers from the first boot on. */
-  identity: string
-}
+  identity: z.string(),
+})
+type RunningProcess = z.infer<typeof RunningProcess>
 
-interface LockRecord extends RunningProcess {
-  children: RunningProcess[]
-}
+const LockRecord = RunningProcess.extend({ children: z.array(RunningProcess) })
+type LockRecord = z.infer<typeof LockRecord>
 
 /** Servers, Postgres among them, take SIGINT as "end now, in good order". */
 const leftoverSignals: Signals = [
@@ -38,8 +40,16 @@ export class DataFolder {
     private readonly owner: RunningProcess,
   ) {}
 
-  /** Makes the folder if it is missing and locks it. Rejects when a live process holds it. */
+  /** Makes the folder if it is missing and locks it. Rejects when a live process holds it, or when it can't be used. */
   static async lock(wanted: string): Promise<DataFolder> {
+    try {
+      return await DataFolder.#lock(wanted)
+    } catch (error) {
+      throw await explainFolderProblem(error, wanted)
+    }
+  }
+
+  static async #lock(wanted: string): Promise<DataFolder> {
     await mkdir(wanted, { recursive: true })
     const path = await realpath(wanted)
     const owner = { name: 'start', pid: process.pid, identity: (await identityOf(process.pid)) ?? '' }
@@ -78,18 +88,21 @@ export class DataFolder {
     return join(this.path, `lock-${this.#generation}.json`)
   }
 
-  /** Remembers a process, so that the next start can end it if this one is killed. Replaces one of the same name. */
+  /**
+   * Remembers a process, so that the next start can end it if this one is killed. Replaces one of the same name. Rejects when
+   * it can't be written, as on a full disk; the next call writes all of them.
+   */
   async record(name: string, pid: number): Promise<void> {
     const identity = await identityOf(pid)
     if (identity === undefined) return
     this.#children.set(name, { name, pid, identity })
-    this.#written = this.#written.then(() => this.#replace())
+    this.#written = this.#written.catch(() => {}).then(() => this.#replace())
     await this.#written
   }
 
   /** Gives the folder back. */
   async release(): Promise<void> {
-    await this.#written
+    await this.#written.catch(() => {})
     await rm(this.#file, { force: true })
   }
 
@@ -99,15 +112,12 @@ export class DataFolder {
   }
 
   async #replace(): Promise<void> {
-    const half = `${this.#file}.${randomUUID()}`
-    await writeFile(half, this.#text())
-    await rename(half, this.#file)
+    await writeWhole(this.#file, this.#text())
   }
 
   /** Linking fails where a file stands already, and never shows half a file. */
   async #create(): Promise<boolean> {
-    const half = `${this.#file}.${randomUUID()}`
-    await writeFile(half, this.#text())
+    const half = await writeDraft(this.#file, this.#text())
     try {
       await link(half, this.#file)
       return true
@@ -152,13 +162,12 @@ async function readLocks(path: string): Promise<Lock[]> {
   return (await Promise.all(locks)).filter((lock) => lock !== undefined)
 }
 
-/** Nothing when there is none; a record of nobody when it can't be understood, as after a full disk. */
+/** Nothing when there is none; a record of no process when it can't be understood, as after a full disk. */
 async function readLock(file: string): Promise<LockRecord | undefined> {
   const text = await readFile(file, 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
   try {
-    const read = JSON.parse(text) as LockRecord
-    return { ...read, children: Array.isArray(read.children) ? read.children : [] }
+    return LockRecord.parse(JSON.parse(text))
   } catch {
     return { name: 'unknown', pid: 0, identity: 'unknown', children: [] }
   }

@@ -48,3 +48,12 @@ export async function choosePort({ what, variable, explicit, preferred }: PortWi
   for (const port of preferred) if (await isFreePort(port)) return port
   return freePort()
 }
+
+/** Chooses at the first call, and answers the same port ever after: a server that is started again keeps it. */
+export function choosePortOnce(wish: PortWish): () => Promise<number> {
+  let chosen: number | undefined
+  return async () => {
+    chosen ??= await choosePort(wish)
+    return chosen
+  }
+}

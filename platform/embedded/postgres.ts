@@ -7,8 +7,9 @@ import postgres from 'postgres'
 import type { Logger } from '../log.ts'
 import { freePort } from './ports.ts'
 import { findPostgresPlace, type PostgresPlace } from './postgres-place.ts'
-import { endProcess, folderOf, type ProcessEntry, type Signals } from './processes.ts'
-import { ServerProcess } from './server-process.ts'
+import { endProcess, folderOf, listProcesses, type ProcessEntry, type Signals } from './processes.ts'
+import { ServerProcess, type Spawned } from './server-process.ts'
+import { writeWhole } from './whole-file.ts'
 
 const user = 'postgres'
 const database = 'svc'
@@ -49,8 +50,10 @@ export interface EmbeddedPostgres {
 export interface EmbeddedPostgresOptions {
   /** Everything is kept below it: cluster, password, log. */
   dir: string
-  /** A free one when left out. */
-  port?: number
+  /** Asked once a server that was left over has freed its port. Any free one when left out. */
+  port?: () => Promise<number>
+  /** Called for initdb too. */
+  spawned?: Spawned
   log: Logger
   /** Over {@link smallServer}. */
   settings?: Readonly<Record<string, string>>
@@ -61,15 +64,15 @@ export interface EmbeddedPostgresOptions {
  * supervisor left behind is shut down first. Rejects with the server's last words when it doesn't get ready in 60 s.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const { dir, log } = options
+  const { dir, log, spawned } = options
   const place = await findPostgresPlace(dir)
   const password = await keptPassword(dir, place.data)
   const logFile = join(dir, 'postgres.log')
   await endLeftover(place.data, log)
   const more = options.settings?.fsync === 'off' ? ['--no-sync'] : []
-  if (!(await exists(join(place.data, 'PG_VERSION')))) await makeCluster(place, password, logFile, more)
+  if (!(await exists(join(place.data, 'PG_VERSION')))) await makeCluster(place, password, logFile, more, spawned)
 
-  const port = options.port ?? (await freePort())
+  const port = await (options.port ?? freePort)()
   const settings = { ...smallServer, ...options.settings, port: String(port) }
   const args = ['-D', place.data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
   const server = await ServerProcess.start({
@@ -78,6 +81,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     env: plainEnv,
     logFile,
     runAs: place.runAs,
+    spawned,
   })
   const urlOf = (name: string) => `postgres://${user}:${password}@127.0.0.1:${port}/${name}`
   try {
@@ -100,18 +104,19 @@ const exists = (path: string): Promise<boolean> =>
 
 async function keptPassword(dir: string, data: string): Promise<string> {
   const file = join(dir, 'password')
-  try {
-    return (await readFile(file, 'utf8')).trim()
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
+  const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return ''
+    throw error
+  })
+  // An empty one is what a full disk left of it.
+  if (kept.trim() !== '') return kept.trim()
   if (await exists(join(data, 'PG_VERSION'))) {
     throw new Error(
       `${file} is gone, and the database can't be opened without it. Put it back, or remove ${dir} to begin anew.`,
     )
   }
   const password = randomBytes(24).toString('base64url')
-  await writeFile(file, `${password}\n`, { mode: 0o600, flag: 'wx' })
+  await writeWhole(file, `${password}\n`)
   return password
 }
 
@@ -121,6 +126,7 @@ async function makeCluster(
   password: string,
   logFile: string,
   more: readonly string[],
+  spawned: Spawned | undefined,
 ): Promise<void> {
   const half = `${data}.half`
   const passwordFile = `${data}.initdb`
@@ -137,6 +143,7 @@ async function makeCluster(
       env: plainEnv,
       logFile,
       runAs,
+      spawned,
     })
     const end = await making.exited
     if (end !== 'ended with code 0') throw new Error(`initdb ${end}:\n${making.lastWords()}`)
@@ -147,8 +154,15 @@ async function makeCluster(
   }
 }
 
-/** Shuts down a live server of this folder and removes the pid file of a dead one. */
+/** Shuts down a live server of this folder, or an initdb, and removes the pid file of a dead one. */
 async function endLeftover(data: string, log: Logger): Promise<void> {
+  // By the command line too: a server that was only just started has no pid file yet, and initdb never has one.
+  const isOnData = ({ command }: ProcessEntry) =>
+    command.includes(` -D ${data} `) || command.includes(` -D ${data}.half `)
+  for (const leftover of (await listProcesses()).filter(isOnData)) {
+    if (await endProcess(leftover.pid, isOnData, shutdown))
+      log.warn({ leftover: leftover.pid }, 'ended a Postgres that a killed start had left behind')
+  }
   const pidFile = join(data, 'postmaster.pid')
   const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0])
   if (!Number.isInteger(pid) || pid <= 0) return

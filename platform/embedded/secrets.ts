@@ -1,8 +1,9 @@
 /** Secrets that nobody gave: made once, kept in the data folder for the owner's eyes only. */
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { writeWhole } from './whole-file.ts'
 
 const Kept = z.object({
   SVC_JWT_SECRET: z.string().min(1),
@@ -41,9 +42,7 @@ export async function provideSecrets(dataDir: string, given: GivenSecrets): Prom
   }
   if (Object.keys(kept).length < Object.keys(whole).length) {
     await mkdir(dataDir, { recursive: true })
-    const half = `${secretsFile(dataDir)}.${process.pid}`
-    await writeFile(half, `${JSON.stringify(whole, null, 2)}\n`, { mode: 0o600 })
-    await rename(half, secretsFile(dataDir))
+    await writeWhole(secretsFile(dataDir), `${JSON.stringify(whole, null, 2)}\n`)
   }
   const said = Object.entries(given).filter(([, value]) => value !== undefined)
   return { ...whole, ...(Object.fromEntries(said) as Partial<StackSecrets>) }

@@ -4,14 +4,28 @@
  */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { copyFile, rm, stat, truncate } from 'node:fs/promises'
 import type { Signals } from './processes.ts'
 
 const logBytesMax = 10 * 1024 * 1024
+const logCheckMillis = 5000
 
 /** The file descriptor of a log file to append to. One that has grown past 10 MiB is put aside as `<file>.1`. */
 export function openLogFile(file: string): number {
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > logBytesMax) renameSync(file, `${file}.1`)
   return openSync(file, 'a', 0o600)
+}
+
+/**
+ * Empties a log file that has grown past 10 MiB, with a copy in `<file>.1` where there is room for one: the program holds
+ * the file open and would go on in a renamed one. @returns whether it did. What is written during the copy may be lost.
+ */
+async function shortenLogFile(file: string): Promise<boolean> {
+  const { size } = await stat(file)
+  if (size <= logBytesMax) return false
+  await copyFile(file, `${file}.1`).catch(() => rm(`${file}.1`, { force: true }))
+  await truncate(file)
+  return true
 }
 
 export interface ServerProgram {
@@ -24,7 +38,11 @@ export interface ServerProgram {
   runAs?: { uid: number; gid: number } | undefined
   /** A channel to it, by whose end it learns that its supervisor is gone. Node programs only. */
   ipc?: boolean
+  spawned?: Spawned | undefined
 }
+
+/** Called with the pid as soon as there is a process, long before it is ready, so that a killed supervisor leaves a record. */
+export type Spawned = (pid: number) => Promise<void>
 
 export class ServerProcess {
   readonly pid: number
@@ -35,19 +53,21 @@ export class ServerProcess {
   private constructor(
     private readonly child: ReturnType<typeof spawn>,
     private readonly logFile: string | null,
-    private readonly logBytesBefore: number,
+    private logBytesBefore: number,
   ) {
     this.pid = child.pid ?? 0
+    const shortening = setInterval(() => void this.#shortenLog(), logCheckMillis).unref()
     this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
         this.#running = false
+        clearInterval(shortening)
         resolve(signal ? `ended by ${signal}` : `ended with code ${code}`)
       })
     })
   }
 
   /** Rejects when the program can't be run at all. */
-  static async start({ executable, args, env, logFile, runAs, ipc }: ServerProgram): Promise<ServerProcess> {
+  static async start({ executable, args, env, logFile, runAs, ipc, spawned }: ServerProgram): Promise<ServerProcess> {
     const output = logFile === null ? 'ignore' : openLogFile(logFile)
     const bytesBefore = logFile === null ? 0 : statSync(logFile).size
     try {
@@ -59,10 +79,16 @@ export class ServerProcess {
       })
       const server = new ServerProcess(child, logFile, bytesBefore)
       await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject))
+      await spawned?.(server.pid)
       return server
     } finally {
       if (typeof output === 'number') closeSync(output)
     }
+  }
+
+  async #shortenLog(): Promise<void> {
+    const isShort = this.logFile !== null && (await shortenLogFile(this.logFile).catch(() => false))
+    if (isShort) this.logBytesBefore = 0
   }
 
   get running(): boolean {

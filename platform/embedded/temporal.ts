@@ -9,7 +9,7 @@ import type { Logger } from '../log.ts'
 import { searchAttributes } from '../temporal.ts'
 import { freePort } from './ports.ts'
 import { endProcess, listProcesses, type ProcessEntry, type Signals } from './processes.ts'
-import { ServerProcess } from './server-process.ts'
+import { ServerProcess, type Spawned } from './server-process.ts'
 
 const readyMillisMax = 60_000
 
@@ -41,21 +41,23 @@ export interface EmbeddedTemporalOptions {
   executable: string
   /** The folder of its store and log; null keeps everything in memory and no log. */
   dir: string | null
-  /** A free one when left out. */
-  port?: number
+  /** Asked once a server that was left over has freed its port. Any free one when left out. */
+  port?: () => Promise<number>
   /** Left out: no web UI. */
-  uiPort?: number
+  uiPort?: () => Promise<number>
+  spawned?: Spawned
   namespace?: string
   log: Logger
 }
 
 /** Starts it and waits until it serves the namespace with its search attributes. Rejects after 60 s. */
 export async function startEmbeddedTemporal(options: EmbeddedTemporalOptions): Promise<EmbeddedTemporal> {
-  const { executable, uiPort, namespace = 'default', log } = options
+  const { executable, namespace = 'default', log } = options
   if (options.dir !== null) await mkdir(options.dir, { recursive: true })
   const dir = options.dir === null ? null : await realpath(options.dir)
   if (dir !== null) await endLeftovers(join(dir, 'temporal.db'), log)
-  const port = options.port ?? (await freePort())
+  const port = await (options.port ?? freePort)()
+  const uiPort = await options.uiPort?.()
   const args = [
     ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'error'],
     ...['--namespace', namespace],
@@ -69,6 +71,7 @@ export async function startEmbeddedTemporal(options: EmbeddedTemporalOptions): P
     // A home of its own: the caller's CLI configuration and TEMPORAL_* variables point at other servers.
     env: { HOME: dir ?? tmpdir() },
     logFile: dir === null ? null : join(dir, 'temporal.log'),
+    spawned: options.spawned,
   })
   const address = `127.0.0.1:${port}`
   try {

@@ -7,10 +7,11 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
 import type { Logger } from '../../platform/log.ts'
 import { type Attempt, type Launch, launch, removeOldLogs } from './local-launch.ts'
 import { endRelay, isRunning, type RelayProcess, relayProcessAt, relayProcesses, startedAt } from './local-processes.ts'
-import { type RelayEndpoint, type RelayInstance, type RelayProvider, RelayProviderError } from './provider.ts'
+import { type RelayInstance, type RelayProvider, RelayProviderError } from './provider.ts'
 
 export interface LocalRelayOptions {
   readonly dataDir: string
@@ -21,6 +22,8 @@ export interface LocalRelayOptions {
 
 const pollMillis = 25
 const createMillisMax = 20_000
+/** Far longer than a start takes on a busy machine: a process of that age without a state file has lost it. */
+const upMillisMax = 15_000
 const describeMillisMax = 1_000
 const localHost = '127.0.0.1'
 
@@ -29,11 +32,18 @@ const instanceIdOf = (sessionId: string) => `local-${createHash('sha256').update
 const isInstanceId = (text: string) => /^local-[0-9a-f]{16}$/.test(text)
 const stateFileOf = (folder: string, instanceId: string) => join(folder, `${instanceId}.json`)
 
+const port = z.int().min(1).max(65_535)
+
 /** What a relay writes once all its ports are bound. */
-interface State extends RelayEndpoint {
-  readonly pid: number
-  readonly startedAt: string
-}
+const State = z.object({
+  pid: z.int().positive(),
+  startedAt: z.iso.datetime(),
+  host: z.string().min(1),
+  srtlaPort: port,
+  publishPort: port,
+  playPort: port,
+  statsPort: port,
+})
 
 /** The relays of one data folder. Objects of any number of processes may share it: none holds a state of its own. */
 export function createLocalRelayProvider({ dataDir, log, hostOf }: LocalRelayOptions): RelayProvider {
@@ -99,7 +109,12 @@ async function createRelay(plan: Launch, signal: AbortSignal): Promise<RelayInst
         await attempt.leave()
         attempt = undefined
       }
-      if (!attempt && (await relaysOf(plan.folder, plan.instanceId)).length === 0) attempt = await launch(plan)
+      if (!attempt) {
+        const others = await relaysOf(plan.folder, plan.instanceId)
+        if (others.length === 0) attempt = await launch(plan)
+        // Its ports can't be found any more, so another process takes its place.
+        else if (others.every(isOverdue)) await endAll(() => relaysOf(plan.folder, plan.instanceId))
+      }
       if (Date.now() >= until)
         throw new RelayProviderError(`${plan.instanceId} was not up within ${createMillisMax} ms`)
       await sleep(pollMillis, undefined, { signal })
@@ -117,6 +132,8 @@ async function createRelay(plan: Launch, signal: AbortSignal): Promise<RelayInst
     await attempt?.leave()
   }
 }
+
+const isOverdue = (relay: RelayProcess): boolean => Date.now() - startedAt(relay).getTime() > upMillisMax
 
 /** Ends all relays of a data folder and resolves, with their number, once none is left. */
 export async function endAllLocalRelays(dataDir: string): Promise<number> {
@@ -161,11 +178,14 @@ async function present(first: RelayProcess, more: readonly RelayProcess[]): Prom
   return { instanceId, sessionId, region, endpoint, createdAt: startedAt(first) }
 }
 
-/** The instance of a state file whose process runs. A file without it is what a killed relay left. */
+/**
+ * The instance of a state file whose process runs. A file without it is what a killed relay left. One that can't be
+ * understood, as after a power failure, counts as none: the next relay of the instance replaces it.
+ */
 async function boundInstance(stateFile: string): Promise<{ pid: number; relay: RelayInstance } | null> {
-  const text = await readIfThere(stateFile)
-  if (text === undefined) return null
-  const { pid, startedAt, host, srtlaPort, publishPort, playPort, statsPort } = JSON.parse(text) as State
+  const { data: state } = State.safeParse(await readJson(stateFile))
+  if (!state) return null
+  const { pid, startedAt, host, srtlaPort, publishPort, playPort, statsPort } = state
   const process = await relayProcessAt(pid)
   if (process?.stateFile !== stateFile) return null
   const { instanceId, sessionId, region } = process
@@ -183,19 +203,21 @@ async function removeTraces(folder: string, instanceId: string): Promise<void> {
   }
 }
 
-/** The pid in a lock, a state file, or the name of a draft, which may not be whole yet; 0, which is nobody's, without one. */
+/** The pid in a lock, a state file, or the name of a draft, which may not be whole yet; 0, which no process has, without one. */
 async function writerOf(path: string): Promise<number> {
   const draftOf = /\.(\d+)\.tmp$/.exec(path)?.[1]
-  if (draftOf) return Number(draftOf)
-  const written = JSON.parse((await readIfThere(path)) ?? '0') as number | State
-  return typeof written === 'number' ? written : written.pid
+  return draftOf ? Number(draftOf) : (Writer.safeParse(await readJson(path)).data ?? 0)
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+const pid = z.int().positive()
+const Writer = z.union([pid, z.object({ pid }).transform((state) => state.pid)])
+
+/** What a file holds; undefined when there is none, or no JSON in it. */
+async function readJson(path: string): Promise<unknown> {
   try {
-    return await readFile(path, 'utf8')
+    return JSON.parse(await readFile(path, 'utf8'))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
 }

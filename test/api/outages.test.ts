@@ -42,6 +42,12 @@ describe('while Temporal is away', () => {
     expect((await user.active()).sessions).toHaveLength(1)
   })
 
+  test('the api is ready all the same', async () => {
+    const answer = await page(alone.api, '/readyz')
+    expect([answer.status, await answer.json()]).toEqual([200, { status: 'ready' }])
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+  })
+
   test('operators can look and disconnect, but not move by hand', async () => {
     const user = await alone.user()
     const { session_id } = (await user.start()).body.session
@@ -163,8 +169,17 @@ describe('while Postgres is away', () => {
     expect([early.status, early.headers.get('retry-after')]).toEqual([503, '2'])
     expect((await page(api, '/livez')).status).toBe(200)
     expect((await page(api, '/docs')).status).toBe(200)
+    const readiness = async () => {
+      const answer = await page(api, '/readyz')
+      return [answer.status, await answer.json()]
+    }
+    expect(await readiness()).toEqual([503, { status: 'starting' }])
     await passage.open()
     await ready
+    expect(await readiness()).toEqual([200, { status: 'ready' }])
+    await passage.block()
+    expect(await readiness()).toEqual([200, { status: 'ready' }])
+    await passage.open()
     expect((await page(api, '/api/v1/capacity/status')).status).toBe(200)
     await life.stop()
   })

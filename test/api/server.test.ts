@@ -3,10 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, inject, test } from 'vitest'
 import { Client, createDatabase, type TokenSet } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
-import { startProgram } from '../support/programs.ts'
+import { type Program, startProgram } from '../support/programs.ts'
 import { eventually, freePort } from '../support/relays.ts'
 
-test('an api that is asked to end answers what is under way, takes nothing new, and is gone within seconds', async () => {
+interface RunningApi {
+  readonly api: Client
+  readonly program: Program
+}
+
+async function startApiProgram(variables: Readonly<Record<string, string>> = {}): Promise<RunningApi> {
   const database = await createDatabase()
   atEnd(() => database.drop())
   const port = await freePort()
@@ -18,12 +23,18 @@ test('an api that is asked to end answers what is under way, takes nothing new, 
     SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
     OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
     SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+    ...variables,
   })
   const api = new Client(`http://127.0.0.1:${port}`)
   await eventually(
     () => api.get('/capacity/status').catch(() => undefined),
     (answer) => answer?.status === 200,
   )
+  return { api, program }
+}
+
+test('an api that is asked to end answers what is under way, takes nothing new, and is gone within seconds', async () => {
+  const { api, program } = await startApiProgram()
   // Hashing the password takes a quarter of a second, in which the api is asked to end.
   const underWay = api.post<TokenSet>('/auth/signup', { email: 'a@example.com', password: 'correct horse battery' })
   await sleep(100)
@@ -33,4 +44,24 @@ test('an api that is asked to end answers what is under way, takes nothing new, 
   await ended
   expect(Date.now() - began).toBeLessThan(5000)
   await expect(api.get('/capacity/status')).rejects.toThrow()
+})
+
+test('an api that drains is not ready and answers every request until its time is over', async () => {
+  const { api, program } = await startApiProgram({ SVC_DRAIN_SECONDS: '3' })
+  const readiness = async () => {
+    const answer = await fetch(`${api.url}/readyz`)
+    return [answer.status, await answer.json()]
+  }
+  expect(await readiness()).toEqual([200, { status: 'ready' }])
+  const began = Date.now()
+  const ended = program.stop()
+  await eventually(readiness, ([status]) => status === 503, 2)
+  expect(await readiness()).toEqual([503, { status: 'draining' }])
+  while (Date.now() - began < 2000) {
+    expect((await api.get('/capacity/status')).status).toBe(200)
+    await sleep(50)
+  }
+  await ended
+  expect(Date.now() - began).toBeGreaterThan(2900)
+  await expect(fetch(`${api.url}/readyz`)).rejects.toThrow()
 })

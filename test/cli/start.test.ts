@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeFolder, removeFolder, temporaryFolder } from '../support/folders.ts'
+import { eventually, freePort } from '../support/relays.ts'
 import { Browser } from '../support/site-browser.ts'
 import { endAll, endAllAfterwards, processesOf, Stack } from '../support/stack.ts'
 
@@ -176,6 +178,74 @@ test('what a killed start leaves behind is ended by the next one, which goes on 
   expect(found.session?.session_id).toBe(begun.session?.session_id)
   expect(await second.end('SIGINT')).toBe(0)
   expect(await names(dataDir)).toEqual([])
+})
+
+test('a first start that was killed at any step is no obstacle to the next one, on the same ports', {
+  timeout: startMillisMax,
+}, async () => {
+  const dataDir = await temporaryFolder()
+  endAllAfterwards(dataDir)
+  const ports = await Promise.all(Array.from({ length: 5 }, freePort))
+  const names = [
+    'SVC_EMBEDDED_PG_PORT',
+    'SVC_EMBEDDED_TEMPORAL_PORT',
+    'SVC_EMBEDDED_TEMPORAL_UI_PORT',
+    'PORT',
+    'SVC_SITE_PORT',
+  ]
+  const variables = Object.fromEntries(names.map((name, index) => [name, String(ports[index])]))
+  const isRunning = async (command: string) =>
+    (await processesOf(dataDir)).some((entry) => entry.command.includes(command))
+  // As soon as each is there: none of them is ready yet.
+  for (const command of [
+    'bin/initdb -D',
+    'bin/postgres -D',
+    ' start-dev ',
+    '/activities/worker.ts',
+    '/web/server.ts',
+  ]) {
+    const killed = new Stack(dataDir, { variables })
+    await eventually(() => isRunning(command), Boolean, 60)
+    await killed.end('SIGKILL')
+  }
+  const stack = await new Stack(dataDir, { variables }).ready()
+  expect(stack.api).toBe(`http://localhost:${variables.PORT}`)
+  expect(await stack.end('SIGINT')).toBe(0)
+})
+
+test('a first start without room says so, and the next one with room goes well', {
+  timeout: startMillisMax,
+}, async () => {
+  const dataDir = await temporaryFolder()
+  endAllAfterwards(dataDir)
+  // Room for 1 KiB a file, for initdb's first files, and for all but its log of changes.
+  for (const fileBlocksMax of [2, 100, 20_000]) {
+    const full = new Stack(dataDir, { fileBlocksMax })
+    expect([fileBlocksMax, await full.ended()]).toEqual([fileBlocksMax, 1])
+    expect(full.output).toMatch(
+      /There is not enough room .* Free some space there, or set SVC_DATA_DIR to another folder/,
+    )
+    expect(await names(dataDir)).toEqual([])
+  }
+  const stack = await new Stack(dataDir).ready()
+  expect(await stack.end('SIGINT')).toBe(0)
+})
+
+test('a data folder that is a file is refused with a way out', async () => {
+  const file = join(await temporaryFolder(), 'file')
+  await writeFile(file, 'something')
+  for (const dataDir of [file, join(file, 'below', 'it')]) {
+    const stack = new Stack(dataDir)
+    expect(await stack.ended()).toBe(1)
+    expect(stack.output).toContain(`${file} is not a folder, so the data folder ${dataDir} can't be made. Move it away`)
+  }
+  expect(await readFile(file, 'utf8')).toBe('something')
+})
+
+test('a data folder where no user can write is refused with a way out', async () => {
+  const stack = new Stack('/sys/relay-control-plane')
+  expect(await stack.ended()).toBe(1)
+  expect(stack.output).toMatch(/(can't be written|read-only).*or set SVC_DATA_DIR to another folder/)
 })
 
 test('a stop in the middle of a start leaves nothing either', { timeout: startMillisMax }, async () => {

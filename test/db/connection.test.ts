@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, expect, test } from 'vitest'
-import { connectPostgres, type Database, isOutage } from '../../db/connection.ts'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { commandLimits, connectPostgres, type Database, isOutage } from '../../db/connection.ts'
 import { createEmptyDatabase } from '../support/api.ts'
-import { passageTo } from '../support/relays.ts'
+import { eventually, passageTo } from '../support/relays.ts'
 
 // Its own, since other tests' connections must not be the ones that are broken.
 const database = await createEmptyDatabase()
@@ -71,3 +71,153 @@ test.each(cases)(
     await sql.end({ timeout: 1 })
   },
 )
+
+/** Answered within a second, so that the tests are short. */
+const shortLimits = { ...commandLimits, answerMillisMax: 1000 }
+
+async function silentDatabase(connectionsMax: number) {
+  const passage = await passageTo(url)
+  const sql = connectPostgres(passage.url, connectionsMax, shortLimits)
+  onTestFinished(() => sql.end({ timeout: 1 }))
+  return { passage, sql }
+}
+
+/** How long the work took to fail as an outage. */
+async function millisToOutage(work: Promise<unknown>): Promise<number> {
+  const startedAt = performance.now()
+  const error = await work.then(
+    () => undefined,
+    (failure: unknown) => failure,
+  )
+  expect(error).toMatchObject({ code: 'QUERY_TIMEOUT' })
+  expect(isOutage(error)).toBe(true)
+  return performance.now() - startedAt
+}
+
+describe('a server that does not answer', () => {
+  test.each(Object.entries(questions))(
+    'fails %s in time on connections that were open, and is asked again on new ones',
+    async (_, ask) => {
+      const { passage, sql } = await silentDatabase(2)
+      await Promise.all([ask(sql), ask(sql)])
+      passage.silence()
+      // More than there are connections: some wait behind others on a connection, some for a connection.
+      const waits = await Promise.all(Array.from({ length: 8 }, () => millisToOutage(ask(sql))))
+      expect(Math.max(...waits)).toBeLessThan(2000)
+      passage.answer()
+      // No connection of before is left, also none that was idle.
+      await Promise.all(Array.from({ length: 4 }, () => ask(sql)))
+    },
+  )
+
+  test('fails queries in time that come while there is no connection at all', async () => {
+    const { passage, sql } = await silentDatabase(2)
+    passage.silence()
+    const waits = await Promise.all(Array.from({ length: 6 }, () => millisToOutage(sql`select 1`)))
+    expect(Math.max(...waits)).toBeLessThan(2000)
+    // The driver waits before it connects again, and these wait with it.
+    expect(await millisToOutage(sql`select 1`)).toBeLessThan(2000)
+    passage.answer()
+    expect(await sql`select ${[1]}::int[] as numbers`).toEqual([{ numbers: [1] }])
+  })
+
+  test('costs the queries after it nothing, since idle connections that it may have lost are replaced', async () => {
+    const { passage, sql } = await silentDatabase(4)
+    await Promise.all(Array.from({ length: 4 }, () => sql`select pg_sleep(0.05)`))
+    passage.silence()
+    await millisToOutage(sql`select 1`)
+    passage.answer()
+    for (let query = 0; query < 8; query += 1) expect(await sql`select 1 as one`).toEqual([{ one: 1 }])
+  })
+
+  test('leaves a query alone that is answered in time, while the event loop is held up for longer', async () => {
+    const { sql } = await silentDatabase(1)
+    await sql`select 1`
+    const answer = sql`select 1 as one, pg_sleep(0.05)`.execute()
+    // Sent first: the answer then waits for this process and not the process for the answer.
+    await sleep(20)
+    const until = Date.now() + 2000
+    while (Date.now() < until);
+    expect(await answer).toMatchObject([{ one: 1 }])
+  })
+})
+
+test('a transaction whose connection was lost reaches no later connection', async () => {
+  const passage = await passageTo(url)
+  const sql = connectPostgres(passage.url, 1)
+  onTestFinished(() => sql.end({ timeout: 1 }))
+  await direct`create table if not exists lost_writes (n int)`
+  let resume = () => {}
+  const resumed = new Promise<void>((resolve) => {
+    resume = resolve
+  })
+  let rest: Promise<unknown> = Promise.resolve()
+  const lost = sql.begin(async (tx) => {
+    await tx`insert into lost_writes values (1)`
+    rest = resumed.then(() => tx`insert into lost_writes values (2)`)
+    await rest
+  })
+  await eventually(
+    () => direct`select 1 from pg_stat_activity where state = 'idle in transaction' and datname = current_database()`,
+    (rows) => rows.length === 1,
+  )
+  await passage.block()
+  await passage.open()
+  await expect(lost).rejects.toSatisfy(isOutage)
+  // The pool's only connection is a new one by now.
+  await sql`select 1`
+  resume()
+  await expect(rest).rejects.toSatisfy(isOutage)
+  expect(await direct`select n from lost_writes`).toEqual([])
+})
+
+test('a transaction whose connection was lost leaves none of its queries unanswered', async () => {
+  const passage = await passageTo(url)
+  const sql = connectPostgres(passage.url, 1)
+  onTestFinished(() => sql.end({ timeout: 1 }))
+  let settled: PromiseSettledResult<unknown>[] = []
+  const lost = sql.begin(async (tx) => {
+    // The first is under way, and the others wait for it.
+    settled = await Promise.allSettled([tx`select pg_sleep(${10}::int)`, tx`select 1`, tx`select 2`])
+  })
+  await eventually(
+    () => direct`select 1 from pg_stat_activity where query like '%pg_sleep($1::int)%' and pid <> pg_backend_pid()`,
+    (rows) => rows.length === 1,
+  )
+  await passage.block()
+  await expect(lost).rejects.toSatisfy(isOutage)
+  await eventually(
+    () => settled.map((query) => query.status),
+    (statuses) => statuses.join() === 'rejected,rejected,rejected',
+    3,
+  )
+})
+
+test('a connection can be reserved again after attempts that failed while the server was away', async () => {
+  const passage = await passageTo(url)
+  await passage.block()
+  const sql = connectPostgres(passage.url, 1)
+  onTestFinished(() => sql.end({ timeout: 1 }))
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    await expect(sql.reserve()).rejects.toSatisfy(isOutage)
+    await sleep(20)
+  }
+  await passage.open()
+  const reserve = async (): Promise<Awaited<ReturnType<Database['reserve']>>> =>
+    sql.reserve().catch((error: unknown) => {
+      if (isOutage(error)) return reserve()
+      throw error
+    })
+  const reserved = await reserve()
+  expect(await reserved`select 1 as one`).toEqual([{ one: 1 }])
+  await passage.block()
+  await passage.open()
+  await expect(reserved`select 1`).rejects.toSatisfy(isOutage)
+  // Given back after it was lost, it does not stand in the way of the next query.
+  reserved.release()
+  const rows = await eventually(
+    () => sql`select 2 as two`.catch(() => []),
+    (found) => found.length === 1,
+  )
+  expect([...rows]).toEqual([{ two: 2 }])
+})

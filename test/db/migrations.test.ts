@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { migrate, readMigrations } from '../../db/migrations.ts'
@@ -21,8 +23,8 @@ async function emptyDatabase(): Promise<{ sql: Database; connect(): Database }> 
 
 const names = (await readMigrations()).map((one) => one.name)
 
-test('migrations are numbered from one on without a gap', () => {
-  expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1))
+test('each migration has a number of its own', () => {
+  expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length)
 })
 
 test('an empty database gets all migrations in their order, and nothing the second time', async () => {
@@ -59,6 +61,22 @@ test('a migration that fails leaves nothing of itself, and the next run begins w
   expect(await migrate(sql)).toEqual(names.slice(names.indexOf('0003_processes.sql')))
 })
 
+test('the command ends at once when a migration fails, and says which', async () => {
+  const database = await createEmptyDatabase()
+  onTestFinished(() => database.drop())
+  const sql = connectPostgres(database.url, 1)
+  await sql`create view reporting as select 1 as only_row`
+  await sql.end({ timeout: 5 })
+  const startedAt = Date.now()
+  const command = promisify(execFile)(process.execPath, ['--import', 'tsx', 'db/migrate.ts'], {
+    env: { PATH: '/usr/bin:/bin', DATABASE_URL: database.url },
+  })
+  await expect(command).rejects.toMatchObject({
+    ...{ code: 1, stderr: expect.stringContaining('migration 0003_processes.sql failed') },
+  })
+  expect(Date.now() - startedAt).toBeLessThan(20_000)
+})
+
 test('a migration that was changed after it was applied is refused by its name', async () => {
   const { sql } = await emptyDatabase()
   await migrate(sql)
@@ -83,4 +101,24 @@ test('a refused migration lets go of the lock, so that others are refused too in
   await sql`insert into schema_migrations (name, checksum) values ('9999_the_future.sql', 'unknown')`
   await expect(migrate(sql)).rejects.toThrow('9999_the_future.sql')
   await expect(migrate(connect())).rejects.toThrow('9999_the_future.sql')
+})
+
+test('every foreign key has an index that leads with its columns and covers every row that may reference', async () => {
+  const { sql } = await emptyDatabase()
+  await migrate(sql)
+  const unindexed = await sql<{ key: string; columns: string }[]>`
+    select c.conrelid::regclass::text as key,
+      (select string_agg(a.attname, ', ' order by a.attnum) from pg_attribute a
+        where a.attrelid = c.conrelid and a.attnum = any (c.conkey)) as columns
+    from pg_constraint c
+    where c.contype = 'f' and c.connamespace = 'public'::regnamespace and not exists (
+      select from pg_index i where i.indrelid = c.conrelid and i.indisvalid
+        -- As a set: an equality on each of the leading columns finds the rows, whatever their order.
+        and (select array_agg(column_number order by column_number)
+             from unnest((i.indkey::int2[])[0:cardinality(c.conkey) - 1]) as column_number)
+          = (select array_agg(column_number order by column_number) from unnest(c.conkey) as column_number)
+        and (i.indpred is null or exists (
+          select from pg_attribute a where a.attrelid = c.conrelid and a.attnum = any (c.conkey)
+            and pg_get_expr(i.indpred, i.indrelid) = format('(%I IS NOT NULL)', a.attname))))`
+  expect([...unindexed]).toEqual([])
 })

@@ -59,6 +59,24 @@ test('a round that fails refuses its own questions only, and the next ones are a
   expect(await one(5)).toBe(10)
 })
 
+test('a question that waited long behind a round that failed is rejected, and one that has just come is asked', async () => {
+  const { ask, rounds } = doubling(600)
+  const one = batch(ask, { sizeMax: 1, roundsMax: 1, waitMillisMax: 400 })
+  const [failing, early] = [one(-1), one(1)]
+  await sleep(500)
+  const [failed, late, inTime] = await Promise.allSettled([failing, early, one(2)])
+  expect(failed.status).toBe('rejected')
+  expect(late).toMatchObject({ status: 'rejected', reason: { code: 'QUERY_TIMEOUT', cause: new Error('a bad round') } })
+  expect(inTime).toEqual({ status: 'fulfilled', value: 4 })
+  expect(rounds).toEqual([[-1], [2]])
+})
+
+test('a question that waited long behind a round that went well is asked', async () => {
+  const { ask } = doubling(60)
+  const one = batch(ask, { sizeMax: 1, roundsMax: 1, waitMillisMax: 30 })
+  expect(await Promise.all([one(1), one(2), one(3)])).toEqual([2, 4, 6])
+})
+
 test('an asker that throws at once is one that failed', async () => {
   const one = batch((): Promise<number[]> => {
     throw new Error('not even asked')

@@ -24,7 +24,7 @@ test('the api and the worker wait for a Postgres and a Temporal that come later,
     progress: () => {},
   })
   const [port, temporalPort, databasePort] = await Promise.all([freePort(), freePort(), freePort()])
-  const startPostgres = () => startEmbeddedPostgres({ dir: join(dir, 'postgres'), port: databasePort, log })
+  const startPostgres = () => startEmbeddedPostgres({ dir: join(dir, 'postgres'), port: async () => databasePort, log })
   // Only to have a cluster whose address is known; it is away when the programs start.
   const first = await startPostgres()
   await first.stop()
@@ -54,7 +54,7 @@ test('the api and the worker wait for a Postgres and a Temporal that come later,
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])
 
   const postgres = await startPostgres()
-  const temporal = await startEmbeddedTemporal({ executable, dir: null, port: temporalPort, log })
+  const temporal = await startEmbeddedTemporal({ executable, dir: null, port: async () => temporalPort, log })
   atEnd(async () => {
     await temporal.stop()
     await postgres.stop()

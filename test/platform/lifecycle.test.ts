@@ -57,3 +57,16 @@ test('stopping twice is stopping once, and both wait for the end', async () => {
   await both[0]
   expect(stopped).toEqual(['only'])
 })
+
+test('what drains is stopping at once, and works until its time is over', async () => {
+  const { life, hold, stopped } = begin()
+  hold('listener')
+  life.drainFor(200)
+  expect(life.isStopping).toBe(false)
+  const startedAt = Date.now()
+  const ended = life.stop()
+  expect([life.isStopping, stopped]).toEqual([true, []])
+  await ended
+  expect(stopped).toEqual(['listener'])
+  expect(Date.now() - startedAt).toBeGreaterThanOrEqual(190)
+})

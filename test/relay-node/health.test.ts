@@ -1,5 +1,7 @@
-import { describe, expect, test } from 'vitest'
-import { judge, pauseMillis } from '../../relay-node/health.ts'
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { isConvincing, judge, noDenials, pauseMillis, reportUntilEnded, withOutcome } from '../../relay-node/health.ts'
 import { refusal, run, stop } from './control-plane.ts'
 import { endOf, eventually, givenControlPlane, secret, startRelay } from './running.ts'
 
@@ -40,18 +42,96 @@ test('a relay that the control plane wants stopped ends cleanly', async () => {
   expect(await endOf(relay.child)).toBe(0)
 })
 
-describe('a relay ends when the control plane', () => {
-  for (const [what, answer] of [
-    ['does not know its session', refusal(404, 'not_found')],
-    ['has bound another instance', refusal(409, 'instance_mismatch')],
-    ['has stopped its session', refusal(409, 'invalid_transition')],
-  ] as const) {
-    test(what, async () => {
-      const plane = await givenControlPlane()
-      plane.answers(answer)
-      expect(await endOf(startRelay({ apiUrl: plane.url }).child)).toBe(0)
+test('a relay ends at once when the control plane has stopped its session', async () => {
+  const plane = await givenControlPlane()
+  plane.answers(refusal(409, 'invalid_transition'))
+  expect(await endOf(startRelay({ apiUrl: plane.url }).child)).toBe(0)
+})
+
+/** What an API on a wrong database answers to every relay. */
+const denials = [
+  ['does not know its session', refusal(404, 'not_found')],
+  ['has bound another instance', refusal(409, 'instance_mismatch')],
+] as const
+
+describe.each(denials)('a relay whose control plane %s', (_, denial) => {
+  /** Reports in this process, so that the minute is short. */
+  const startReports = (apiUrl: string, denialMillisMin: number) => {
+    const ending = new AbortController()
+    onTestFinished(() => ending.abort())
+    return reportUntilEnded({
+      ...{ apiUrl, authSecret: secret, sessionId: randomUUID(), instanceId: 'relay-1', intervalSeconds: 0.1 },
+      ...{ denialMillisMin, showStats: () => ({ ts: 0, groups: [] }), log: () => {}, signal: ending.signal },
     })
   }
+
+  test('goes on for many reports', async () => {
+    const plane = await givenControlPlane()
+    const relay = startRelay({ apiUrl: plane.url })
+    await eventually(
+      () => plane.reports.length,
+      (count) => count >= 2,
+    )
+    plane.answers(denial)
+    const before = plane.reports.length
+    await eventually(
+      () => plane.reports.length,
+      (count) => count >= before + 8,
+    )
+    expect(relay.isRunning()).toBe(true)
+  })
+
+  test('ends when it answers so for the whole time', async () => {
+    const plane = await givenControlPlane()
+    plane.answers(denial)
+    const startedAt = performance.now()
+    expect(await startReports(plane.url, 2000)).toMatch(`${denial.status} `)
+    expect(performance.now() - startedAt).toBeGreaterThan(2000)
+    expect(plane.reports.length).toBeGreaterThanOrEqual(5)
+  })
+
+  test('goes on for the whole time again after a report that was accepted', async () => {
+    const plane = await givenControlPlane()
+    plane.answers(denial)
+    const ended = startReports(plane.url, 2500)
+    await eventually(
+      () => plane.reports.length,
+      (count) => count >= 3,
+    )
+    plane.answers(run(0.1))
+    const before = plane.reports.length
+    await eventually(
+      () => plane.reports.length,
+      (count) => count >= before + 2,
+    )
+    plane.answers(denial)
+    const deniedAt = performance.now()
+    await ended
+    expect(performance.now() - deniedAt).toBeGreaterThan(2400)
+  })
+})
+
+test('denials count only when there were several of them over the whole time, whatever failed in between', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ kind: fc.constantFrom('accepted', 'denied', 'failed'), after: fc.nat(30_000) }), {
+        maxLength: 60,
+      }),
+      (reports) => {
+        let now = 0
+        let denials = noDenials
+        let unbroken: number[] = []
+        for (const { kind, after } of reports) {
+          now += after
+          denials = withOutcome(denials, kind as 'accepted' | 'denied' | 'failed', now)
+          if (kind === 'accepted') unbroken = []
+          if (kind === 'denied') unbroken.push(now)
+          const [first = now] = unbroken
+          expect(isConvincing(denials, 60_000)).toBe(unbroken.length >= 5 && (unbroken.at(-1) ?? now) - first >= 60_000)
+        }
+      },
+    ),
+  )
 })
 
 describe('a relay keeps running and reports again when the control plane', () => {

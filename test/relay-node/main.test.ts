@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { refusal, run } from './control-plane.ts'
 import {
   endOf,
   eventually,
@@ -126,7 +127,7 @@ test('a relay goes on when nobody reads its output any more', async () => {
   const plane = await givenControlPlane()
   const relay = startRelay({ apiUrl: plane.url })
   await relay.up()
-  relay.child.stdout.destroy()
+  relay.child.stdout?.destroy()
   const before = plane.reports.length
 
   plane.answers({ status: 503, body: {} }) // something to be written down
@@ -185,4 +186,27 @@ test('a relay that is told nonsense says all that is wrong and does not start', 
   expect(await endOf(relay.child)).toBe(2)
   expect(relay.output()).toContain('--session is no UUID')
   expect(relay.output()).toContain('SVC_RELAY_API_URL is no http(s) URL')
+})
+
+test('a relay goes on although not a line of its log can be written', async () => {
+  const plane = await givenControlPlane()
+  const relay = startRelay({ apiUrl: plane.url, logFile: '/dev/full' })
+  await eventually(
+    () => plane.reports.length,
+    (count) => count >= 2,
+  )
+  // Each change of the outcome is a line.
+  plane.answers(refusal(503, 'temporarily_unavailable'))
+  await eventually(
+    () => plane.reports.length,
+    (count) => count >= 4,
+  )
+  plane.answers(run())
+  const before = plane.reports.length
+  await eventually(
+    () => plane.reports.length,
+    (count) => count >= before + 3,
+  )
+  relay.child.kill('SIGTERM')
+  expect(await endOf(relay.child)).toBe(0)
 })

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -49,15 +49,18 @@ interface Start {
   readonly folder?: string
   readonly sessionId?: string
   readonly intervalSeconds?: number
+  /** Where its log goes instead of `output()`. */
+  readonly logFile?: string
 }
 
 /** A process whose start may be awaited with `up`. */
-export function startRelay({ apiUrl, folder = givenFolder(), sessionId = randomUUID(), intervalSeconds = 0.2 }: Start) {
+export function startRelay({ apiUrl, folder = givenFolder(), logFile, ...start }: Start) {
+  const { sessionId = randomUUID(), intervalSeconds = 0.2 } = start
   const instanceId = 'relay-1'
   const stateFile = join(folder, `${instanceId}.json`)
   const relay = ['--instance', instanceId, '--session', sessionId, '--region', 'local', '--state-file', stateFile]
   const child = spawn(process.execPath, ['--import', 'tsx', resolve('relay-node/main.ts'), ...relay], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', logFile ? openSync(logFile, 'a') : 'pipe', 'inherit'],
     env: {
       SVC_RELAY_API_URL: apiUrl,
       SVC_RELAY_AUTH_SECRET: secret,
@@ -67,7 +70,7 @@ export function startRelay({ apiUrl, folder = givenFolder(), sessionId = randomU
     },
   })
   let output = ''
-  child.stdout.on('data', (data) => {
+  child.stdout?.on('data', (data) => {
     output += data
   })
   onTestFinished(async () => {

@@ -5,7 +5,7 @@ import { openAuthSession, siteClient, tokenSet } from '../../api/auth-sessions.t
 import type { Services } from '../../api/services.ts'
 import { startApi as startListening } from '../../api/start-api.ts'
 import type { Client as SignedInClient } from '../../db/clients.ts'
-import { connectPostgres, type Database } from '../../db/connection.ts'
+import { connectPostgres, type Database, requestLimits } from '../../db/connection.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import { insertUser, storedStreamToken } from '../../db/users.ts'
 import { readConfig } from '../../platform/config.ts'
@@ -117,7 +117,7 @@ export async function startApi(variables: Readonly<Record<string, string>> = {})
     SVC_RATE_LIMITS: highLimits(),
     ...variables,
   })
-  const sql = connectPostgres(config.database.url, config.database.connectionsMax)
+  const sql = connectPostgres(config.database.url, config.database.connectionsMax, requestLimits)
   const logged: string[] = []
   const log = createLog('api', 'debug', { write: (line) => void logged.push(line) })
   const life = new Lifecycle(log)

@@ -87,7 +87,8 @@ async function startTemporal(dataDir: string) {
   const sources = { explicit: embedded.temporalCli, searchPath, dataDir, cacheDir, progress: () => {} }
   const executable = await findTemporalCli(sources)
   const [port, dir] = [await freePort(), join(dataDir, 'temporal')]
-  const start = () => startEmbeddedTemporal({ executable, dir, port, log: createLog('test', 'fatal') })
+  const start = () =>
+    startEmbeddedTemporal({ executable, dir, port: async () => port, log: createLog('test', 'fatal') })
   let running: EmbeddedTemporal = await start()
   return {
     address: running.address,

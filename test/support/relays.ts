@@ -9,7 +9,7 @@ import { onTestFinished } from 'vitest'
 import { createRelayProviders, type RelayProviders } from '../../activities/relay-providers.ts'
 import { leaveSignalsAlone, startWorker } from '../../activities/start-worker.ts'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import { connectPostgres } from '../../db/connection.ts'
+import { connectPostgres, workerLimits } from '../../db/connection.ts'
 import { isFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
@@ -122,7 +122,9 @@ export async function startTestWorker(
   leaveSignalsOnce()
   const life = new Lifecycle(log)
   const { config } = api.services
-  const sql = life.hold('database', connectPostgres(config.database.url, 5), (it) => it.end({ timeout: 5 }))
+  const sql = life.hold('database', connectPostgres(config.database.url, 5, workerLimits), (it) =>
+    it.end({ timeout: 5 }),
+  )
   const real = createRelayProviders(config, log)
   const providers: RelayProviders = around
     ? new Map([...real].map(([region, provider]) => [region, around(provider)]))
@@ -239,11 +241,27 @@ export function freeze(pid: number): { thaw(): void } {
   return { thaw }
 }
 
-/** A way to a server that can be blocked: connections through it are broken off, and refused until it is opened again. */
-export async function passageTo(url: string): Promise<{ url: string; block(): Promise<void>; open(): Promise<void> }> {
+export interface Passage {
+  readonly url: string
+  /** Breaks off the connections through it, and refuses new ones until it is opened again. */
+  block(): Promise<void>
+  open(): Promise<void>
+  /** Behaves as a host that vanished: connections stay, and nothing goes through them any more, nor through new ones. */
+  silence(): void
+  /** New connections get through again; those that were silenced never do. */
+  answer(): void
+}
+
+/** A way to a server that can be blocked. */
+export async function passageTo(url: string): Promise<Passage> {
   const target = new URL(url)
   const sockets = new Set<Socket>()
+  let isSilent = false
   const server = createServer((from) => {
+    if (isSilent) {
+      sockets.add(from.on('error', () => {}).on('close', () => sockets.delete(from)))
+      return
+    }
     const to = connect(Number(target.port), target.hostname)
     for (const [socket, other] of [
       [from, to],
@@ -270,7 +288,14 @@ export async function passageTo(url: string): Promise<{ url: string; block(): Pr
   atEnd(block)
   const through = new URL(url)
   through.host = `127.0.0.1:${port}`
-  return { url: through.href, block, open }
+  const silence = () => {
+    isSilent = true
+    for (const socket of sockets) socket.unpipe().pause()
+  }
+  const answer = () => {
+    isSilent = false
+  }
+  return { url: through.href, block, open, silence, answer }
 }
 
 /** A port of this machine that nobody listens on. */

@@ -27,15 +27,26 @@ const unset = Object.fromEntries(
   ].map((name) => [name, undefined]),
 )
 
+interface StackOptions {
+  readonly variables?: Readonly<Record<string, string>>
+  /** No file may grow beyond so many units of 512 bytes, as if its disk were full then. */
+  readonly fileBlocksMax?: number
+}
+
 export class Stack {
   output = ''
   readonly #process: ChildProcess
 
-  constructor(readonly dataDir: string) {
+  constructor(
+    readonly dataDir: string,
+    { variables = {}, fileBlocksMax }: StackOptions = {},
+  ) {
     const { environment } = readStackConfig()
-    this.#process = spawn(process.execPath, ['--import', 'tsx', 'cli/start.ts'], {
+    const limit = fileBlocksMax === undefined ? '' : `ulimit -f ${fileBlocksMax}; `
+    const node = [process.execPath, '--import', 'tsx', 'cli/start.ts']
+    this.#process = spawn('/bin/sh', ['-c', `${limit}exec "$@"`, 'sh', ...node], {
       cwd: project,
-      env: { ...environment, ...unset, SVC_DATA_DIR: dataDir },
+      env: { ...environment, ...unset, SVC_DATA_DIR: dataDir, ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     for (const stream of [this.#process.stdout, this.#process.stderr]) {

@@ -247,7 +247,19 @@ describe('when the api is away', () => {
     const page = await browser.open('/account')
     expect([page.status, page.headers.get('retry-after'), page.heading]).toEqual([503, '2', 'One moment, please'])
     expect((await browser.ask('GET', '/livez')).json()).toEqual({ status: 'ok' })
+    const readiness = await browser.ask('GET', '/readyz')
+    expect([readiness.status, readiness.json()]).toEqual([200, { status: 'ready' }])
   })
+})
+
+test('a site that drains is not ready, and serves every page until its time is over', async () => {
+  const site = await startSite(double, { SVC_DRAIN_SECONDS: '1' })
+  const stopped = site.stop()
+  const readiness = await site.browser().ask('GET', '/readyz')
+  expect([readiness.status, readiness.json()]).toEqual([503, { status: 'draining' }])
+  expect((await site.browser().open('/login')).status).toBe(200)
+  await stopped
+  await expect(site.browser().ask('GET', '/readyz')).rejects.toThrow()
 })
 
 test('a site that is asked to stop answers what is under way, and takes nothing new', async () => {

@@ -71,10 +71,26 @@ test('an owner with our own pid from before a restart of the machine is a dead o
   await expect(DataFolder.lock(dir)).resolves.toBeInstanceOf(DataFolder)
 })
 
-test('a lock that a full disk left unreadable does not shut the owner out', async () => {
-  const dir = await temporaryFolder()
-  await writeFile(lockFile(dir), '{"name":')
-  await expect(DataFolder.lock(dir)).resolves.toBeInstanceOf(DataFolder)
+test.each(['', '{"name":', 'null', '7', '{}', '{"name":"start","pid":"x","identity":"y","children":[null]}'])(
+  'a lock that holds %j does not shut the owner out',
+  async (text) => {
+    const dir = await temporaryFolder()
+    await writeFile(lockFile(dir), text)
+    await expect(DataFolder.lock(dir)).resolves.toBeInstanceOf(DataFolder)
+  },
+)
+
+test('a folder of another user is refused, with its owner and a way out', async () => {
+  const uid = process.geteuid?.()
+  if (uid === 0) process.seteuid?.(65_534)
+  try {
+    await expect(DataFolder.lock('/usr')).rejects.toThrow(
+      /can't be written by this user \(uid \d+\): \/usr belongs to another user \(uid 0\).*SVC_DATA_DIR/,
+    )
+    await expect(DataFolder.lock('/usr/relay-control-plane')).rejects.toThrow(/can't be written by this user/)
+  } finally {
+    if (uid === 0) process.seteuid?.(0)
+  }
 })
 
 test('of many that find a dead lock exactly one gets the folder', async () => {

@@ -10,10 +10,10 @@ import { temporaryFolder } from '../../support/folders.ts'
 
 const log = createLog('test', 'silent')
 
-async function start(dir: string | null, more: { uiPort?: number } = {}) {
+async function start(dir: string | null) {
   const { searchPath, dataDir, cacheDir, embedded } = readStackConfig()
   const search = { explicit: embedded.temporalCli, searchPath, dataDir, cacheDir, progress: () => {} }
-  const server = await startEmbeddedTemporal({ executable: await findTemporalCli(search), dir, log, ...more })
+  const server = await startEmbeddedTemporal({ executable: await findTemporalCli(search), dir, log })
   onTestFinished(() => server.stop())
   return server
 }

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
@@ -169,7 +169,7 @@ test('a relay that was killed is not there any more, and can be created anew', a
 
 test('a relay that ended by itself is not there any more', async () => {
   const { plane, relays } = await givenProvider()
-  plane.answers(refusal(404, 'not_found'))
+  plane.answers(refusal(409, 'invalid_transition'))
   const { instanceId } = await relays.create(specOf(plane), never())
   await eventually(
     () => relays.describe(instanceId),
@@ -259,6 +259,45 @@ test('a relay that never came up is listed without ports, and destroyed even if 
   await relays.destroy(instanceId)
   expect(await ended).toEqual([null, 'SIGKILL'])
   expect(await relays.list()).toEqual([])
+})
+
+const tornTexts = ['', '{"instanceId":"local-', 'not JSON', 'null', '7', '[]', '{"pid":"1"}', '{"pid":1,"host":null}']
+
+test.each(tornTexts)('a state file that holds %j stands in the way of nothing', async (text) => {
+  const { plane, relays, dataDir } = await givenProvider()
+  const spec = specOf(plane)
+  const { instanceId } = await relays.create(spec, never())
+  await relays.destroy(instanceId)
+  const stateFile = join(dataDir, 'relay-nodes', `${instanceId}.json`)
+  // With a lock of the same kind beside it, as a machine that lost its power may leave them.
+  for (const file of [stateFile, `${stateFile}.lock.1`, `${stateFile}.lock.x`]) writeFileSync(file, text)
+  expect(await relays.list()).toEqual([])
+  expect(await relays.describe(instanceId)).toBeNull()
+
+  const instance = await relays.create(spec, never())
+
+  expect(await statsOf(instance.endpoint)).toMatchObject({ groups: [] })
+  expect(await relays.list()).toEqual([instance])
+  writeFileSync(stateFile, text)
+  expect(await relays.list()).toMatchObject([{ instanceId, sessionId: spec.sessionId, endpoint: { statsPort: 0 } }])
+  await relays.destroy(instanceId)
+  expect(await relays.list()).toEqual([])
+  expect(readdirSync(join(dataDir, 'relay-nodes'))).toEqual([`${instanceId}.log`])
+})
+
+test('a relay whose state file was torn while it ran is replaced by a create', { timeout: 60_000 }, async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  const spec = specOf(plane)
+  const { instanceId } = await relays.create(spec, never())
+  const [before] = await processesIn(dataDir)
+  writeFileSync(join(dataDir, 'relay-nodes', `${instanceId}.json`), '{')
+
+  const instance = await relays.create(spec, never())
+
+  expect(await relays.list()).toEqual([instance])
+  const [after, ...more] = await processesIn(dataDir)
+  expect(more).toEqual([])
+  expect(after?.pid).not.toBe(before?.pid)
 })
 
 test('all relays of a data folder can be ended at once', async () => {

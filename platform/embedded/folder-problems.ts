@@ -1,0 +1,64 @@
+/** What keeps a start from using its data folder, said with a way out. */
+import { stat, statfs } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+
+/** Postgres alone takes 16 MiB at once for its log of changes. */
+const freeBytesMin = 64 * 1024 * 1024
+const mebibyte = 1024 * 1024
+
+const anotherFolder = 'or set SVC_DATA_DIR to another folder'
+
+/**
+ * The same error, or one with an explanation when the folder itself is the cause: it is a file, may not be written, belongs to
+ * another user, or its disk is full.
+ */
+export async function explainFolderProblem(error: unknown, folder: string): Promise<Error> {
+  const { message } = error as Error
+  const explanation =
+    (await explainAccess(error as NodeJS.ErrnoException, folder)) ?? (await explainSpace(message, folder))
+  return explanation === undefined ? (error as Error) : new Error(explanation, { cause: error })
+}
+
+async function explainAccess({ code, path }: NodeJS.ErrnoException, folder: string): Promise<string | undefined> {
+  // Of the folder, of something in it, or of a folder above that it could not be made in.
+  const isAbout = path !== undefined && (resolve(path).startsWith(folder) || folder.startsWith(`${resolve(path)}/`))
+  if (!isAbout) return undefined
+  if (code === 'EEXIST' || code === 'ENOTDIR') {
+    const file = (await firstThatIsNoFolder(folder)) ?? path
+    return `${file} is not a folder, so the data folder ${folder} can't be made. Move it away, ${anotherFolder}.`
+  }
+  if (code === 'EROFS') return `${path} is on a read-only file system. Make it writable, ${anotherFolder}.`
+  if (code !== 'EACCES' && code !== 'EPERM') return undefined
+  const [uid, owner] = [process.geteuid?.(), (await nearest(folder))?.uid]
+  const belongs = owner === undefined || owner === uid ? '' : `: ${folder} belongs to another user (uid ${owner})`
+  return `${path} can't be written by this user (uid ${uid})${belongs}. Start as its owner, give the folder to this user, ${anotherFolder}.`
+}
+
+async function explainSpace(message: string, folder: string): Promise<string | undefined> {
+  const free = await freeBytes(folder)
+  const isFull = /no space left|quota exceeded|disk is full|file too large|SIGXFSZ/i.test(message)
+  if (!isFull && (free === undefined || free > freeBytesMin)) return undefined
+  const left = free === undefined ? '' : ` (${Math.floor(free / mebibyte)} MB left)`
+  return (
+    `${message}\n\nThere is not enough room for what a start writes, about 100 MB the first time, to ${folder}${left} and, when ` +
+    `root's home is closed to others, to /var/lib. Free some space there, ${anotherFolder}, and start again: nothing has ` +
+    'to be removed by hand.'
+  )
+}
+
+const freeBytes = async (folder: string): Promise<number | undefined> => {
+  const found = await statfs(folder).catch(() => undefined)
+  return found && found.bavail * found.bsize
+}
+
+/** The folder, or the nearest one above it that exists. */
+async function nearest(path: string): Promise<{ uid: number } | undefined> {
+  const found = await stat(path).catch(() => undefined)
+  return found ?? (dirname(path) === path ? undefined : nearest(dirname(path)))
+}
+
+async function firstThatIsNoFolder(path: string): Promise<string | undefined> {
+  const found = await stat(path).catch(() => undefined)
+  if (found) return found.isDirectory() ? undefined : path
+  return dirname(path) === path ? undefined : firstThatIsNoFolder(dirname(path))
+}

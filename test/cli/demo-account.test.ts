@@ -1,0 +1,90 @@
+import { connect, createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, expect, test } from 'vitest'
+import { ensureDemoAccount } from '../../cli/demo-account.ts'
+import { createOperator } from '../../cli/operator.ts'
+import { startApi, type TestApi } from '../support/api.ts'
+import { atEnd } from '../support/at-end.ts'
+import { freePort, operator, operatorPassword, passageTo } from '../support/relays.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await startApi({ SVC_OPERATOR_PASSWORD: operatorPassword })
+})
+
+const password = 'a few words in a row'
+const planOf = async (email: string) => {
+  const { body } = await api.get<{ users: { plan_tier: string }[] }>(`/admin/users?email=${email}`, {
+    headers: operator,
+  })
+  return body.users.map((user) => user.plan_tier)
+}
+const grantsTo = async (email: string) =>
+  (
+    await api.sql`select from billing_events e join users u on u.id = e.user_id where u.email = ${email} and action = 'grant'`
+  ).length
+
+/** A way to the API on which the replies to the first request of each of these kinds get lost. */
+async function losingRepliesTo(requests: readonly string[]): Promise<string> {
+  const left = new Set(requests)
+  const server = createServer((from) => {
+    const to = connect(Number(new URL(api.url).port), '127.0.0.1')
+    let isLost = false
+    from.on('error', () => to.destroy()).on('close', () => to.destroy())
+    to.on('error', () => from.destroy()).on('close', () => from.destroy())
+    from.on('data', (chunk) => {
+      const lost = [...left].find((request) => chunk.toString('latin1').startsWith(request))
+      if (lost) {
+        left.delete(lost)
+        isLost = true
+      }
+      to.write(chunk)
+    })
+    to.on('data', (chunk) => (isLost ? from.resetAndDestroy() : from.write(chunk)))
+  })
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  atEnd(() => server.close())
+  return `http://127.0.0.1:${port}`
+}
+
+test('the demo account is made although the API is away at first', async () => {
+  const passage = await passageTo(api.url)
+  await passage.block()
+  const account = { email: 'away@example.com', password }
+  const made = ensureDemoAccount(passage.url.replace(/\/$/, ''), operatorPassword, account, false)
+  await sleep(1500)
+  await passage.open()
+  await made
+  expect(await grantsTo(account.email)).toBe(1)
+})
+
+test('the demo account has its plan although the reply to each request got lost once', async () => {
+  const url = await losingRepliesTo(['GET /api/v1/admin/users', 'POST /api/v1/auth/signup', 'POST /api/v1/admin/users'])
+  const account = { email: 'lost@example.com', password }
+  await ensureDemoAccount(url, operatorPassword, account, false)
+  expect(await planOf(account.email)).toHaveLength(1)
+  expect(await grantsTo(account.email)).toBeGreaterThan(0)
+  expect((await api.post('/auth/login', account)).status).toBe(200)
+})
+
+test('an account that has the demo address already and another password is given the plan and keeps its password', async () => {
+  const account = { email: 'known@example.com', password }
+  await api.post('/auth/signup', { ...account, password: 'other words in a row' })
+  await ensureDemoAccount(api.url, operatorPassword, account, false)
+  expect(await grantsTo(account.email)).toBe(1)
+  expect((await api.post('/auth/login', account)).status).toBe(401)
+})
+
+test('a refusal is an error with its code at once', async () => {
+  await expect(
+    ensureDemoAccount(api.url, 'not the password', { email: 'x@example.com', password }, false),
+  ).rejects.toThrow(/401 invalid_operator/)
+})
+
+test('an API that can not be reached without patience is named with the cause', async () => {
+  const url = `http://127.0.0.1:${await freePort()}`
+  await expect(createOperator(url, operatorPassword, 0).userIdOf('x@example.com')).rejects.toThrow(
+    `${url}/api/v1/admin/users?email=x%40example.com can not be reached: connect ECONNREFUSED`,
+  )
+})

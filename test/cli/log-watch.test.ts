@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { readableLine } from '../../cli/log-watch.ts'
+
+test('a warning is shown with its time, its level and its cause', () => {
+  const entry = {
+    level: 'warn',
+    time: '2026-11-21T10:33:14.000Z',
+    msg: 'not delivered',
+    err: { message: 'no answer\nat x' },
+  }
+  expect(readableLine('api', JSON.stringify(entry))).toMatch(/^api │ \d\d:33:14 warn {2}not delivered: no answer$/)
+})
+
+test.each(['', 'null', '7', '"text"', '[]', '{"level":"warn', '{"level":"info","msg":"listens"}'])(
+  'a line that holds %j is not shown',
+  (line) => {
+    expect(readableLine('api', line)).toBeUndefined()
+  },
+)

@@ -1,0 +1,42 @@
+/** A Postgres of a test's own, which can be held still as a whole: as a machine that hangs, it accepts and never answers. */
+import { readdir, readFile } from 'node:fs/promises'
+import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
+import { sendSignal } from '../../platform/embedded/processes.ts'
+import { createLog } from '../../platform/log.ts'
+import { atEnd } from './at-end.ts'
+import { makeFolder, removeFolder } from './folders.ts'
+
+export interface OwnPostgres {
+  readonly url: string
+  freeze(): Promise<void>
+  thaw(): Promise<void>
+}
+
+/** Starts it, and stops it after the tests of the file. */
+export async function startOwnPostgres(): Promise<OwnPostgres> {
+  const dir = await makeFolder()
+  const log = createLog('postgres', 'silent')
+  const server = await startEmbeddedPostgres({ dir, log, settings: { fsync: 'off' } })
+  const signal = async (name: NodeJS.Signals) => {
+    // The server first: it must not start a process that is then overlooked.
+    sendSignal(server.pid, name)
+    for (const pid of await childrenOf(server.pid)) sendSignal(pid, name)
+  }
+  const thaw = () => signal('SIGCONT')
+  atEnd(async () => {
+    await thaw()
+    await server.stop()
+    await removeFolder(dir)
+  })
+  return { url: server.url, freeze: () => signal('SIGSTOP'), thaw }
+}
+
+async function childrenOf(parent: number): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+  const isChild = async (pid: number) => {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent
+  }
+  const found = await Promise.all(pids.map(async (pid) => ((await isChild(pid)) ? [pid] : [])))
+  return found.flat()
+}
