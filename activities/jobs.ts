@@ -2,6 +2,7 @@
  * Background jobs: small rounds that look at rows and put right what no actor would notice. Each runs on one worker at a
  * time, by a lease in Postgres, and says there how it went.
  */
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../db/connection.ts'
 import { declareJobs, finishJob, leaseJob, leaseSeconds, renewLease } from '../db/jobs.ts'
@@ -25,6 +26,8 @@ interface Needs {
 /** Runs the jobs until stopped; a round under way is waited for. A job that fails is logged and has its next turn. */
 export function startJobs(jobs: readonly Job[], needs: Needs): { stop(): Promise<void> } {
   const stopping = new AbortController()
+  // Every job waits on it at the same time, more of them than Node takes for a leak of listeners.
+  setMaxListeners(0, stopping.signal)
   const loops = declared(jobs, needs, stopping.signal).then(() =>
     Promise.all(jobs.map((job) => loop(job, needs, stopping.signal))),
   )

@@ -1,4 +1,5 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { RelayInstance, RelaySpec } from '../../providers/relay/provider.ts'
 import { type RelaySessionInput, relaySessionWorkflow, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import { eventually, relayProcesses, startService, type TestService } from '../support/relays.ts'
 
@@ -6,12 +7,15 @@ let service: TestService
 beforeAll(async () => {
   service = await startService({
     variables: { SVC_RELAY_STOP_GRACE_SECONDS: '12' },
-    around: (real) => ({ ...real, create: (spec, signal) => create(real.create(spec, signal)) }),
+    around: (real) => ({ ...real, create: (spec, signal) => create((given) => real.create(given, signal), spec) }),
   })
 })
 
-/** What becomes of an instance before the provider answers with it. */
-let create: <Instance>(made: Promise<Instance>) => Promise<Instance> = (made) => made
+/** What a test puts in the way of a create. */
+let create: (make: (spec: RelaySpec) => Promise<RelayInstance>, spec: RelaySpec) => Promise<RelayInstance>
+beforeEach(() => {
+  create = (make, spec) => make(spec)
+})
 
 const workflows = () => service.api.services.temporal.workflow
 const handleOf = (sessionId: string) => workflows().getHandle(relaySessionWorkflowId(sessionId))
@@ -120,7 +124,7 @@ describe('a session whose workflow execution was deleted while it was provisioni
     await eventually(() => isRunning(session_id), Boolean)
     await ageSession(session_id)
     await deleteExecution(session_id)
-    create = (made) => made
+    create = (make, spec) => make(spec)
     await untilState(session_id, 'active')
     expect(service.relaysOf(session_id)).toHaveLength(1)
   }, 90_000)
@@ -129,12 +133,12 @@ describe('a session whose workflow execution was deleted while it was provisioni
 describe('a relay that dies before its first report', () => {
   test('is created again long before provisioning would be given up', async () => {
     let creates = 0
-    create = async (making) => {
-      const made = await making
+    create = async (make, spec) => {
       creates += 1
-      const { sessionId } = made as unknown as { sessionId: string }
-      if (creates === 1) for (const pid of service.relaysOf(sessionId)) process.kill(pid, 'SIGKILL')
-      return made
+      if (creates > 1) return make(spec)
+      const instance = await make({ ...spec, apiUrl: 'http://127.0.0.1:9' })
+      for (const pid of service.relaysOf(spec.sessionId)) process.kill(pid, 'SIGKILL')
+      return instance
     }
     const user = await service.user()
     const { session_id } = (await user.start()).body.session
@@ -142,7 +146,6 @@ describe('a relay that dies before its first report', () => {
     expect(creates).toBe(2)
     const { session } = await service.history(session_id)
     expect(Date.parse(session.active_at ?? '') - Date.parse(session.created_at)).toBeLessThan(18_000)
-    create = (made) => made
   }, 60_000)
 })
 
