@@ -56,6 +56,9 @@ const actions: Readonly<Record<string, string>> = {
   account_disabled: 'Account switched off',
   account_enabled: 'Account switched on',
   session_disconnected: 'Relay ended',
+  session_transition_requested: 'Relay correction requested',
+  session_transition_refused: 'Relay correction refused',
+  session_transition_withdrawn: 'Relay correction withdrawn',
   session_moved: 'Relay corrected',
 }
 
