@@ -55,7 +55,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
   const workerId = randomUUID()
   const metrics = createWorkerMetrics(new Registry())
   const clockSkew = createClockSkew(log)
-  const client = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.connection.close())
+  const { client } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
   const connection = life.hold('Temporal worker connection', await connectTemporalWorker(config.temporal, log), (it) =>
     it.close(),
   )

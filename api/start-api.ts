@@ -88,7 +88,7 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
 }
 
 async function createServices({ config, log, sql, life }: Needs, billingMetrics: BillingMetrics): Promise<Services> {
-  const temporal = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.connection.close())
+  const { client: temporal } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
   const actors = createRelaySessionActors(temporal, {
     taskQueue: config.temporal.taskQueue,
     settings: config.relay,

@@ -77,7 +77,7 @@ export async function startMachine(): Promise<Machine> {
     const config = readConfig(shared)
     const sql = life.hold('connections', connectPostgres(config.database.url, 4), (it) => it.end({ timeout: 5 }))
     await migrate(sql)
-    const client = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.connection.close())
+    const { client } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
     return { sql, temporal: client, life, config, start: startOn(life, folder, shared) }
   } catch (error) {
     await life.stop()

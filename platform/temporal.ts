@@ -1,5 +1,13 @@
 /** Connections to the Temporal server, which may be away when a process starts and come and go while it runs. */
-import { Client, Connection, type ConnectionOptions, isGrpcServiceError } from '@temporalio/client'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  Client,
+  Connection,
+  type ConnectionOptions,
+  defaultGrpcRetryOptions,
+  isGrpcServiceError,
+  makeGrpcRetryInterceptor,
+} from '@temporalio/client'
 import type { Config } from './config.ts'
 
 export type TemporalConfig = Config['temporal']
@@ -19,9 +27,41 @@ export const connectionOptions = ({ address, apiKey, tls, tlsCa, tlsCert, tlsKey
 })
 
 /** A client that connects when it is first used, and again after each loss. */
-export function connectTemporal(config: TemporalConfig): Client {
-  const options: ConnectionOptions = connectionOptions(config)
-  return new Client({ connection: Connection.lazy(options), namespace: config.namespace })
+export function connectTemporal(config: TemporalConfig): { client: Client; close(): Promise<void> } {
+  const retries = createRetries()
+  const options: ConnectionOptions = { ...connectionOptions(config), interceptors: [retries.interceptor] }
+  const connection = Connection.lazy(options)
+  const close = async () => {
+    await retries.end()
+    await connection.close()
+  }
+  return { client: new Client({ connection, namespace: config.namespace }), close }
+}
+
+/**
+ * The library's own retries, which can be ended: a retry whose time comes when the connection is closed throws in a timer,
+ * where nothing catches it, and ends the process.
+ */
+function createRetries() {
+  const usual = defaultGrpcRetryOptions({ maxIntervalMs: () => 2000 })
+  let isEnding = false
+  let lastRetryAt = 0
+  const interceptor = makeGrpcRetryInterceptor({
+    retryableDecider: (attempt, status) => !isEnding && usual.retryableDecider(attempt, status),
+    delayFunction: (attempt, status) => {
+      const millis = usual.delayFunction(attempt, status)
+      lastRetryAt = Math.max(lastRetryAt, performance.now() + millis)
+      return millis
+    },
+  })
+  /** Resolves within three seconds, once no retry is due any more. */
+  const end = async () => {
+    isEnding = true
+    const millis = lastRetryAt - performance.now()
+    // Timers may fire a millisecond apart from their time.
+    if (millis > 0) await sleep(millis + 5)
+  }
+  return { interceptor, end }
 }
 
 /** Whether the server answers within `millis`. */

@@ -55,8 +55,9 @@ beforeAll(async () => {
   apis = [new Client(`http://127.0.0.1:${one}`), new Client(`http://127.0.0.1:${other}`)]
   providers = [sandboxSender(apis[0], secret), sandboxSender(apis[1], secret)]
   const { temporal: direct } = readConfig({ ...env, TEMPORAL_ADDRESS: inject('temporalAddress') })
-  temporal = connectTemporal(direct)
-  atEnd(() => temporal.connection.close())
+  const connected = connectTemporal(direct)
+  atEnd(connected.close)
+  temporal = connected.client
   await Promise.all(apis.map((api) => untilWell(api.url)))
 }, 90_000)
 

@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { readConfig } from '../../platform/config.ts'
+import { freePort } from '../../platform/embedded/ports.ts'
+import { connectTemporal, isTemporalOutage } from '../../platform/temporal.ts'
+
+/** Nothing listens there. */
+const away = async () => {
+  const secret = randomBytes(32).toString('base64')
+  const { temporal } = readConfig({
+    DATABASE_URL: 'postgres://127.0.0.1/none',
+    TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}`,
+    SVC_JWT_SECRET: secret,
+    SVC_RELAY_AUTH_SECRET: secret,
+    OAUTH_ENCRYPTION_KEY: secret,
+    SVC_BILLING_WEBHOOK_SECRET: `whsec_${secret}`,
+  })
+  return connectTemporal(temporal)
+}
+
+// A retry after the close would be an uncaught exception, which fails the run.
+test('a call that is still being retried when the connection is closed fails as an outage', async () => {
+  const { client, close } = await away()
+  const call = client.withDeadline(Date.now() + 60_000, () => client.workflowService.getSystemInfo({}))
+  const failure = call.catch((error: unknown) => error)
+  await sleep(500)
+  const startedAt = performance.now()
+  await close()
+  expect(isTemporalOutage(await failure)).toBe(true)
+  expect(performance.now() - startedAt).toBeLessThan(5000)
+})
+
+test('a connection that was never used is closed at once', async () => {
+  const { close } = await away()
+  const startedAt = performance.now()
+  await close()
+  expect(performance.now() - startedAt).toBeLessThan(500)
+})
