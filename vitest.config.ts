@@ -11,6 +11,8 @@ export default defineConfig({
     maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // One second, which is usual, is short while three files share two cores.
+    expect: { poll: { timeout: 15_000 } },
     reporters: ['default'],
   },
 })
