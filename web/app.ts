@@ -165,6 +165,8 @@ const answerProblems =
       if (error instanceof BodyBrokenOff) return
       const kind = problemKind(error)
       if (kind === 'broken') site.log.error({ err: error, method: ctx.method }, 'a page failed')
+      if (kind === 'away')
+        site.log.warn({ err: error, method: ctx.method }, 'the API did not answer a page as it should')
       if (isForScripts(ctx)) answerJson(ctx, jsonProblems[kind])
       else answer(ctx, site, problemPage(kind))
       if (kind === 'away') ctx.set('Retry-After', '2')

@@ -246,6 +246,7 @@ describe('when the api is away', () => {
     browser.cookies.set('svc_session', looksLikeAccessToken(600))
     const page = await browser.open('/account')
     expect([page.status, page.headers.get('retry-after'), page.heading]).toEqual([503, '2', 'One moment, please'])
+    expect(left.logged.filter((line) => line.includes('"ApiAway"') && line.includes('ECONNREFUSED'))).toHaveLength(1)
     expect((await browser.ask('GET', '/livez')).json()).toEqual({ status: 'ok' })
     const readiness = await browser.ask('GET', '/readyz')
     expect([readiness.status, readiness.json()]).toEqual([200, { status: 'ready' }])
