@@ -87,8 +87,10 @@ async function endServersOfDeadRuns(): Promise<void> {
 
 async function startPostgres(stops: Array<() => Promise<void>>): Promise<string> {
   const dir = await makeFolder(folderName)
-  // A power failure during the tests may cost these data; a killed process still does not.
-  const server = await startEmbeddedPostgres({ dir, log, settings: { fsync: 'off', full_page_writes: 'off' } })
+  // A power failure during the tests may cost these data; a killed process still does not. Several files at once, each with
+  // some services and their pools, need more connections than one service does: 96 were seen.
+  const settings = { fsync: 'off', full_page_writes: 'off', max_connections: '400' }
+  const server = await startEmbeddedPostgres({ dir, log, settings })
   endWithRunner(server.pid)
   stops.push(async () => {
     await server.stop()
