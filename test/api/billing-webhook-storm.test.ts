@@ -13,6 +13,7 @@ import { atEnd } from '../support/at-end.ts'
 import { billingEvent, eventOf, type SandboxSender, sandboxSender } from '../support/billing.ts'
 import { type Program, startProgram, untilWell } from '../support/programs.ts'
 import { eventually, freePort, operatorPassword, passageTo } from '../support/relays.ts'
+import { untilAtRest } from '../support/workflows.ts'
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`
 
@@ -142,7 +143,9 @@ describe('one and the same webhook', () => {
     for await (const run of temporal.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
       runs.push(run.status.name)
     expect(runs).toEqual(['RUNNING'])
-    const { events } = await temporal.workflow.getHandle(workflowId).fetchHistory()
+    const handle = temporal.workflow.getHandle(workflowId)
+    await untilAtRest(handle)
+    const { events } = await handle.fetchHistory()
     const count = (name: (typeof timerEvents)[number]) => events?.filter((event) => event[name]).length ?? 0
     const [started = 0, ...ended] = timerEvents.map(count)
     expect(started - ended.reduce((sum, each) => sum + each, 0)).toBe(1)

@@ -4,6 +4,7 @@ import type { SessionView } from '../../api/relay-session-view.ts'
 import { relaySessionWorkflowId } from '../../workflows/messages.ts'
 import { type ErrorBody, outcome } from '../support/api.ts'
 import { eventually, operator, paperRelays, type RelayUser, startService, type TestService } from '../support/relays.ts'
+import { untilAtRest } from '../support/workflows.ts'
 
 const [current, previous] = [randomBytes(48).toString('base64'), randomBytes(48).toString('base64')]
 const variables = {
@@ -73,12 +74,16 @@ describe('a report', () => {
 
   test('that is one of many costs Temporal nothing', async () => {
     const { session } = await activePaperRelay()
-    const handle = service.api.services.temporal.workflow.getHandle(relaySessionWorkflowId(session.session_id))
+    const { temporal, deliveries } = service.api.services
+    const handle = temporal.workflow.getHandle(relaySessionWorkflowId(session.session_id))
+    const historyLength = async () => {
+      await deliveries.settled()
+      return (await untilAtRest(handle)).historyLength
+    }
     await reportOf(session.session_id)
-    const before = (await handle.describe()).historyLength
+    const before = await historyLength()
     for (let round = 0; round < 5; round += 1) expect((await reportOf(session.session_id)).status).toBe(200)
-    await service.api.services.deliveries.settled()
-    expect((await handle.describe()).historyLength).toBe(before)
+    expect(await historyLength()).toBe(before)
   })
 
   test('before the instance is bound is kept, and counts once it is', async () => {

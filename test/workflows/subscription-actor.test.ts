@@ -22,6 +22,7 @@ import {
   type Subscriber,
   untilCutOff,
 } from '../support/subscribers.ts'
+import { untilAtRest } from '../support/workflows.ts'
 
 const paper = paperRelays()
 let service: TestService
@@ -191,6 +192,7 @@ describe.concurrent('in the Temporal UI', () => {
     )
     expect(found).toEqual([messages.subscriptionWorkflowId(subscriber.userId)])
     expect(await (await handle.describe()).staticSummary()).toBe(`Subscription of account ${subscriber.userId}`)
+    await untilAtRest(handle)
     const { currentDetails } = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')
     expect(currentDetails).toBe(`**past due, downgrade at ${endsAt}, add-ons: 1** · payment grace ends at ${endsAt}`)
     const { events } = await handle.fetchHistory()
