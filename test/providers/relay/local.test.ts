@@ -169,8 +169,8 @@ test('a relay that was killed is not there any more, and can be created anew', a
 
 test('a relay that ended by itself is not there any more', async () => {
   const { plane, relays } = await givenProvider()
-  plane.answers(refusal(409, 'invalid_transition'))
   const { instanceId } = await relays.create(specOf(plane), never())
+  plane.answers(refusal(409, 'invalid_transition'))
   await eventually(
     () => relays.describe(instanceId),
     (instance) => instance === null,
