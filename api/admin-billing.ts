@@ -45,7 +45,7 @@ const pageMax = 50
 export const listBillingEvents = route({
   method: 'GET',
   path: '/admin/billing/events',
-  summary: 'What providers and operators told about money, newest first',
+  summary: 'Billing events of providers and operators, newest first',
   caller: 'operator',
   query: z.object({ status: Status.optional(), user_id: id.optional(), cursor: id.optional() }),
   answers: { 200: z.object({ events: z.array(EventView), next_cursor: id.nullable() }) },

@@ -90,7 +90,7 @@ describe('the sweep of orphans', () => {
     expect(left()).toEqual([])
   })
 
-  test('spares the instance of a live session that somebody reports under a stopped one', async () => {
+  test('spares the instance of a live session whose report names a stopped one', async () => {
     const user = await api.given.user()
     const [live, stopped] = [randomUUID(), randomUUID()]
     const instanceId = `i-${live}`

@@ -41,7 +41,7 @@ describe.concurrent('a session that is older than the longest duration', () => {
     expect(millis).toBeLessThan(longestMillis * 1.5)
   })
 
-  test('is not ended by a signal of idleness that a stream has overtaken', async ({ onTestFinished }) => {
+  test('is not ended by an idle signal that arrives after a stream has begun', async ({ onTestFinished }) => {
     const { session } = await service.activeRelay()
     broadcast(session.connect?.srt_url ?? '', onTestFinished)
     await sleep(Date.parse(session.created_at) + longestMillis + 500 - Date.now())
