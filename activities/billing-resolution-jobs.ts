@@ -13,8 +13,6 @@ interface Deps {
   readonly log: Logger
   readonly provider: BillingProvider
   readonly subscriptions: SubscriptionActors
-  /** A round that is under way when the worker stops begins no further attempt. */
-  readonly stopping: AbortSignal
 }
 
 /** A provider that hangs takes half a minute for each: a round of them stays within its lease. */
@@ -26,17 +24,17 @@ export const billingResolutionJobs = (deps: Deps): readonly Job[] => [
     name: 'resolve_billing_events',
     everySeconds: 2,
     roundSecondsMax: 330,
-    run: async () => {
+    run: async (signal) => {
       const limit = pLimit(concurrentMax)
       const due = await findDueEvents(deps.sql, eventsMax)
-      await Promise.all(due.map((event) => limit(() => resolveAndSignal(event, deps))))
+      await Promise.all(due.map((event) => limit(() => resolveAndSignal(event, deps, signal))))
     },
   },
 ]
 
-async function resolveAndSignal(event: UnresolvedEvent, deps: Deps): Promise<void> {
-  const { sql, log, provider, subscriptions, stopping } = deps
-  if (stopping.aborted) return
+async function resolveAndSignal(event: UnresolvedEvent, deps: Deps, signal?: AbortSignal): Promise<void> {
+  const { sql, log, provider, subscriptions } = deps
+  if (signal?.aborted) return
   try {
     // A signal that is lost here is sent again by the job that delivers events.
     for (const userId of await resolveEvent(event, { provider, events: createUnresolvedEvents(sql) }))

@@ -13,7 +13,7 @@ export interface Job {
   readonly everySeconds: number
   /** Longer than any round takes. A round that takes longer is hung: its lease is renewed no more, and another begins. */
   readonly roundSecondsMax: number
-  /** @param signal aborted when the round has lost its lease: it should come to an end. */
+  /** @param signal aborted when the round has lost its lease, or the worker stops: the round begins nothing more. */
   run(signal?: AbortSignal): Promise<void>
 }
 
@@ -58,7 +58,7 @@ async function loop(job: Job, needs: Needs, signal: AbortSignal): Promise<void> 
   const lookMillis = Math.min(job.everySeconds * 1000, 1000)
   while (!signal.aborted) {
     try {
-      if (await leaseJob(needs.sql, job.name, needs.workerId)) await runOnce(job, needs)
+      if (await leaseJob(needs.sql, job.name, needs.workerId)) await runOnce(job, needs, signal)
     } catch (error) {
       needs.log.warn({ err: error, job: job.name }, 'a job could not say how it went')
     }
@@ -66,13 +66,13 @@ async function loop(job: Job, needs: Needs, signal: AbortSignal): Promise<void> 
   }
 }
 
-async function runOnce(job: Job, needs: Needs): Promise<void> {
+async function runOnce(job: Job, needs: Needs, stopping: AbortSignal): Promise<void> {
   const { sql, log, workerId } = needs
   const startedAt = performance.now()
   let error: string | null = null
-  const lease = keepLease(job, needs)
+  const lease = keepLease(job, needs, stopping)
   try {
-    await job.run(lease.lost)
+    await job.run(lease.signal)
   } catch (failure) {
     error = failure instanceof Error ? failure.message : String(failure)
     log.error({ err: failure, job: job.name }, 'a job failed')
@@ -83,12 +83,17 @@ async function runOnce(job: Job, needs: Needs): Promise<void> {
   await finishJob(sql, job.name, workerId, { durationSeconds, error, nextInSeconds: job.everySeconds })
 }
 
-/** Renews the lease of a round until it is ended. */
+/** Renews the lease of a round until it is ended. The round's signal is aborted when the lease is lost or the worker stops. */
 function keepLease(
   { name, roundSecondsMax }: Job,
   { sql, log, workerId }: Needs,
-): { readonly lost: AbortSignal; end(): void } {
-  const lost = new AbortController()
+  stopping: AbortSignal,
+): { readonly signal: AbortSignal; end(): void } {
+  const round = new AbortController()
+  const abort = () => round.abort()
+  // Removed with the round, since the worker's signal outlives many of them.
+  stopping.addEventListener('abort', abort)
+  if (stopping.aborted) abort()
   let isEnded = false
   const hungAt = performance.now() + roundSecondsMax * 1000
   const renewing = setInterval(async () => {
@@ -97,7 +102,7 @@ function keepLease(
       if (isEnded) return
       log.error({ job: name }, 'a round of a job has lost its lease')
       clearInterval(renewing)
-      lost.abort()
+      abort()
     } catch (error) {
       // The next renewal may succeed in time, and otherwise finds that another worker has the job.
       log.warn({ err: error, job: name }, 'a lease could not be renewed')
@@ -106,8 +111,9 @@ function keepLease(
   const end = () => {
     isEnded = true
     clearInterval(renewing)
+    stopping.removeEventListener('abort', abort)
   }
-  return { lost: lost.signal, end }
+  return { signal: round.signal, end }
 }
 
 const pause = (millis: number, signal: AbortSignal): Promise<void> =>

@@ -32,8 +32,6 @@ interface Needs {
   readonly log: Logger
   readonly sealing: Sealing
   readonly providers: ReadonlyMap<OAuthProviderName, OAuthProvider>
-  /** Once it is aborted a round begins nothing more. What a provider has just answered is still kept. */
-  readonly stopping: AbortSignal
 }
 
 const everySeconds = 300
@@ -49,19 +47,19 @@ export const providerTokenJobs = (needs: Needs): readonly Job[] => [
     name: 'tend_provider_tokens',
     everySeconds,
     roundSecondsMax: 2 * everySeconds,
-    run: () => tendProviderTokens(needs),
+    run: (signal) => tendProviderTokens(needs, signal),
   },
 ]
 
-async function tendProviderTokens(needs: Needs): Promise<void> {
-  const { sql, log, providers, stopping } = needs
+async function tendProviderTokens(needs: Needs, signal?: AbortSignal): Promise<void> {
+  const { sql, log, providers } = needs
   const until = Date.now() + everySeconds * 1000
   const limit = pLimit(refreshesMax)
   const troubles = new Map<OAuthProviderName, number>()
   const troublesOf = (provider: OAuthProviderName) => troubles.get(provider) ?? 0
 
   const tend = async ({ id, provider }: DueChat) => {
-    if (stopping.aborted || Date.now() > until || troublesOf(provider) >= troublesMax) return
+    if (signal?.aborted || Date.now() > until || troublesOf(provider) >= troublesMax) return
     try {
       await renewTokens(needs, id)
     } catch (error) {

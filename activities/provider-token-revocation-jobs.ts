@@ -19,26 +19,29 @@ interface Needs {
   readonly log: Logger
   readonly sealing: Sealing
   readonly providers: ReadonlyMap<OAuthProviderName, OAuthProvider>
-  /** Once it is aborted a round begins nothing more. */
-  readonly stopping: AbortSignal
 }
 
-/** With four calls at a time that is 25 turns of 6 s at most, which ends before the lease does. */
+/** With four calls at a time that is 25 turns of 6 s at most, half of what a round may take. */
 const roundMax = 100
 const callsMax = 4
 
 export const providerTokenRevocationJobs = (needs: Needs): readonly Job[] => [
-  { name: 'revoke_provider_tokens', everySeconds: 5, roundSecondsMax: 300, run: () => revokeProviderTokens(needs) },
+  {
+    name: 'revoke_provider_tokens',
+    everySeconds: 5,
+    roundSecondsMax: 300,
+    run: (signal) => revokeProviderTokens(needs, signal),
+  },
 ]
 
-async function revokeProviderTokens(needs: Needs): Promise<void> {
-  const { sql, log, providers, stopping } = needs
+async function revokeProviderTokens(needs: Needs, signal?: AbortSignal): Promise<void> {
+  const { sql, log, providers } = needs
   const limit = pLimit(callsMax)
   const due = await dueRevocations(sql, [...providers.keys()], roundMax)
   await Promise.all(
     due.map((revocation) =>
       limit(async () => {
-        if (!stopping.aborted) await revoke(needs, revocation)
+        if (!signal?.aborted) await revoke(needs, revocation)
       }),
     ),
   )

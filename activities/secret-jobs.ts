@@ -35,8 +35,6 @@ interface Needs {
   readonly sql: Database
   readonly log: Logger
   readonly sealing: Sealing
-  /** Once it is aborted a round goes no further. */
-  readonly stopping: AbortSignal
 }
 
 const everySeconds = 600
@@ -47,17 +45,28 @@ const pageRows = 200
 const firstId = '00000000-0000-0000-0000-000000000000'
 
 export const secretJobs = (needs: Needs): readonly Job[] => [
-  { name: 'reseal_secrets', everySeconds, roundSecondsMax: everySeconds, run: () => resealSecrets(needs) },
+  {
+    name: 'reseal_secrets',
+    everySeconds,
+    roundSecondsMax: everySeconds,
+    run: (signal) => resealSecrets(needs, signal),
+  },
 ]
 
-async function resealSecrets(needs: Needs): Promise<void> {
-  const until = Date.now() + roundMillisMax
+async function resealSecrets(needs: Needs, signal?: AbortSignal): Promise<void> {
+  const round = { until: Date.now() + roundMillisMax, signal }
   const failed =
-    (await resealAll(needs, until, 'users', staleStreamTokens, resealStreamToken)) +
-    (await resealAll(needs, until, 'relay_sessions', staleSessionTokens, resealSessionTokens)) +
-    (await resealAll(needs, until, 'user_oauth_accounts', staleProviderTokens, resealProviderTokens)) +
-    (await resealAll(needs, until, 'provider_token_revocations', staleRevocations, resealRevocation))
+    (await resealAll(needs, round, 'users', staleStreamTokens, resealStreamToken)) +
+    (await resealAll(needs, round, 'relay_sessions', staleSessionTokens, resealSessionTokens)) +
+    (await resealAll(needs, round, 'user_oauth_accounts', staleProviderTokens, resealProviderTokens)) +
+    (await resealAll(needs, round, 'provider_token_revocations', staleRevocations, resealRevocation))
   if (failed > 0) throw new Error(`${failed} rows could not be sealed with the present key: the log names them`)
+}
+
+/** When a round ends, whether or not all is done. */
+interface Round {
+  readonly until: number
+  readonly signal: AbortSignal | undefined
 }
 
 type Reseal<Row> = (needs: Needs, row: Row) => Promise<void>
@@ -65,12 +74,12 @@ type Reseal<Row> = (needs: Needs, row: Row) => Promise<void>
 /** Answers how many rows could not be sealed again. Throws when the round has to end before all are. */
 async function resealAll<Row extends { readonly id: string }>(
   needs: Needs,
-  until: number,
+  { until, signal }: Round,
   table: string,
   stale: (sql: Database, page: Page) => Promise<Row[]>,
   reseal: Reseal<Row>,
 ): Promise<number> {
-  const { sql, log, sealing, stopping } = needs
+  const { sql, log, sealing } = needs
   let failed = 0
   for (let afterId = firstId; ; ) {
     const rows = await stale(sql, { keyId: sealing.keyId, afterId, rowsMax: pageRows })
@@ -85,7 +94,7 @@ async function resealAll<Row extends { readonly id: string }>(
     }
     afterId = rows.at(-1)?.id ?? afterId
     if (rows.length < pageRows) return failed
-    if (stopping.aborted || Date.now() > until)
+    if (signal?.aborted || Date.now() > until)
       throw new Error('not all secrets are sealed with the present key yet: the next round goes on')
   }
 }

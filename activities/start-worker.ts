@@ -116,30 +116,23 @@ interface JobNeeds extends RelaySessionJobNeeds {
 
 function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void> } {
   const { config, sql, log, sealing, billing, metrics, subscriptions } = needs
-  const stopping = new AbortController()
   const oauth = createOAuthProviders(config.oauth)
-  const running = startJobs(
+  return startJobs(
     [
       ...relaySessionJobs(needs),
       ...workflowRestartJobs(needs),
       ...instanceJobs(needs),
       ...billingJobs(needs),
-      ...billingResolutionJobs({ sql, log, subscriptions, provider: billing.provider, stopping: stopping.signal }),
+      ...billingResolutionJobs({ sql, log, subscriptions, provider: billing.provider }),
       ...billingReconciliationJobs({ sql, log, metrics, provider: billing.provider }),
       ...usageJobs(needs),
       ...accountJobs(sql),
-      ...providerTokenJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),
-      ...providerTokenRevocationJobs({ sql, log, sealing, providers: oauth, stopping: stopping.signal }),
-      ...secretJobs({ sql, log, sealing, stopping: stopping.signal }),
+      ...providerTokenJobs({ sql, log, sealing, providers: oauth }),
+      ...providerTokenRevocationJobs({ sql, log, sealing, providers: oauth }),
+      ...secretJobs({ sql, log, sealing }),
     ],
     { sql, log, workerId },
   )
-  return {
-    stop: () => {
-      stopping.abort()
-      return running.stop()
-    },
-  }
 }
 
 interface Heartbeat {

@@ -12,10 +12,11 @@ beforeAll(async () => {
   api = await startApi()
 })
 
-function runJob(job: Partial<Job> & Pick<Job, 'name' | 'run'>): void {
+function runJob(job: Partial<Job> & Pick<Job, 'name' | 'run'>): { stop(): Promise<void> } {
   const { sql, log } = api.services
   const running = startJobs([{ everySeconds: 3600, roundSecondsMax: 60, ...job }], { sql, log, workerId: randomUUID() })
   atEnd(() => running.stop())
+  return running
 }
 
 describe.concurrent('a job', () => {
@@ -63,6 +64,23 @@ describe.concurrent('a job', () => {
       (names) => names.length > 0,
       15,
     )
+  })
+
+  test('whose worker stops ends its round early, in good order', async () => {
+    let isRunning = false
+    const run = (signal?: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        isRunning = true
+        signal?.addEventListener('abort', () => resolve())
+      })
+    const worker = runJob({ name: 'stopped', run })
+    await eventually(
+      () => isRunning,
+      (running) => running,
+    )
+    await worker.stop()
+    const job = (await listJobs(api.sql)).find(({ name }) => name === 'stopped')
+    expect([job?.failures, job?.last_success_at]).toEqual([0, expect.any(Date)])
   })
 
   test('that fails says why, and has its next turn', async () => {

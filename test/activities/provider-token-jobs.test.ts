@@ -20,15 +20,14 @@ interface Round {
   readonly sealing?: Sealing
   /** Stands between the job and the real provider. */
   readonly around?: (provider: OAuthProvider) => OAuthProvider
-  readonly stopping?: AbortSignal
+  readonly signal?: AbortSignal
 }
 
 /** One round of the job, as a worker runs it. */
-const round = async ({ around = (provider) => provider, ...needs }: Round = {}): Promise<void> => {
+const round = async ({ around = (provider) => provider, signal, ...needs }: Round = {}): Promise<void> => {
   const providers = new Map([...real].map(([name, provider]) => [name, around(provider)]))
-  const never = new AbortController().signal
-  const [job] = providerTokenJobs({ sql: api.sql, log, sealing, providers, stopping: never, ...needs })
-  await job?.run()
+  const [job] = providerTokenJobs({ sql: api.sql, log, sealing, providers, ...needs })
+  await job?.run(signal)
 }
 
 interface Chat extends GivenUser {
@@ -214,7 +213,7 @@ test.each(['before', 'after'])(
 test('a worker that is stopping begins no more refreshes', async () => {
   const chat = await connectedChat('twitch')
   const before = await rowOf(chat)
-  await round({ stopping: AbortSignal.abort() })
+  await round({ signal: AbortSignal.abort() })
   expect(await rowOf(chat)).toEqual(before)
 })
 

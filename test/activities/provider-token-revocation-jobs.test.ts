@@ -18,9 +18,9 @@ const logged: string[] = []
 const log = createLog('worker', 'debug', { write: (line) => void logged.push(line) })
 
 /** One round of the job, as a worker runs it that was just started. */
-const round = async (by: Sealing = sealing, stopping = new AbortController().signal): Promise<void> => {
-  const [job] = providerTokenRevocationJobs({ sql: api.sql, log, sealing: by, providers, stopping })
-  await job?.run()
+const round = async (by: Sealing = sealing, signal?: AbortSignal): Promise<void> => {
+  const [job] = providerTokenRevocationJobs({ sql: api.sql, log, sealing: by, providers })
+  await job?.run(signal)
 }
 
 interface Chat {
@@ -155,7 +155,7 @@ test('queued tokens are sealed, also with the new key while a key is replaced', 
   for (const token of [chat.accessToken, chat.refreshToken]) expect(await rows()).not.toContain(token)
   const added = { id: 'new', key: randomBytes(32).toString('base64') }
   const rotating = createSealing([added, ...config.oauthEncryptionKeys])
-  const [job] = secretJobs({ sql: api.sql, log, sealing: rotating, stopping: new AbortController().signal })
+  const [job] = secretJobs({ sql: api.sql, log, sealing: rotating })
   await job?.run()
   await round(createSealing([added]))
   expect([await queued(), await isTaken('google', chat)]).toEqual([0, false])

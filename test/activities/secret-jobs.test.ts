@@ -19,9 +19,9 @@ const logged: string[] = []
 const log = createLog('worker', 'debug', { write: (line) => void logged.push(line) })
 
 /** One round of the job, as a worker runs it. */
-const round = async (by: Sealing = sealing, stopping = new AbortController().signal): Promise<void> => {
-  const [job] = secretJobs({ sql, log, sealing: by, stopping })
-  await job?.run()
+const round = async (by: Sealing = sealing, signal?: AbortSignal): Promise<void> => {
+  const [job] = secretJobs({ sql, log, sealing: by })
+  await job?.run(signal)
 }
 
 const newKey = () => ({ id: randomBytes(4).toString('hex'), key: randomBytes(32).toString('base64') })
