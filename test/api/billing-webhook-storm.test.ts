@@ -13,6 +13,7 @@ import { atEnd } from '../support/at-end.ts'
 import { billingEvent, eventOf, type SandboxSender, sandboxSender } from '../support/billing.ts'
 import { type Program, startProgram, untilWell } from '../support/programs.ts'
 import { eventually, freePort, operatorPassword, passageTo } from '../support/relays.ts'
+import { randomSecrets } from '../support/secrets.ts'
 import { untilAtRest } from '../support/workflows.ts'
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`
@@ -41,9 +42,7 @@ beforeAll(async () => {
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: new URL(wayToTemporal.url).host,
     SVC_DATA_DIR: dataDir,
-    SVC_JWT_SECRET: randomBytes(48).toString('base64'),
-    SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
-    OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    ...randomSecrets(),
     SVC_BILLING_WEBHOOK_SECRET: secret,
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,

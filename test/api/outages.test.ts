@@ -15,6 +15,7 @@ import {
   startService,
   type TestService,
 } from '../support/relays.ts'
+import { randomSecrets } from '../support/secrets.ts'
 
 const relaySecret = randomBytes(48).toString('base64')
 const page = (at: Client, path: string, request?: RequestInit) => fetch(`${at.url}${path}`, request)
@@ -154,10 +155,8 @@ describe('while Postgres is away', () => {
     const config = readConfig({
       DATABASE_URL: passage.url,
       TEMPORAL_ADDRESS: inject('temporalAddress'),
-      SVC_JWT_SECRET: randomBytes(48).toString('base64'),
+      ...randomSecrets(),
       SVC_RELAY_AUTH_SECRET: relaySecret,
-      OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-      SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
       PORT: '0',
     })
     const log = createLog('api', 'silent')

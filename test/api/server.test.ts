@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, inject, test } from 'vitest'
 import { Client, createDatabase, type TokenSet } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { eventually, freePort } from '../support/relays.ts'
+import { randomSecrets } from '../support/secrets.ts'
 
 interface RunningApi {
   readonly api: Client
@@ -19,10 +19,7 @@ async function startApiProgram(variables: Readonly<Record<string, string>> = {})
     PORT: String(port),
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: inject('temporalAddress'),
-    SVC_JWT_SECRET: randomBytes(48).toString('base64'),
-    SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
-    OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+    ...randomSecrets(),
     ...variables,
   })
   const api = new Client(`http://127.0.0.1:${port}`)

@@ -1,11 +1,12 @@
 /** Five sign-ins a minute for each address, whatever way around it is tried. */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { request } from 'node:http'
 import { describe, expect, inject, test } from 'vitest'
 import { Client, createDatabase, highLimits, signUp, startApi } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { startProgram } from '../support/programs.ts'
 import { eventually, freePort } from '../support/relays.ts'
+import { randomSecrets } from '../support/secrets.ts'
 
 const limits = { SVC_RATE_LIMITS: highLimits({ login: 5 }) }
 
@@ -34,10 +35,7 @@ test('two processes count together, and go on counting after both were restarted
       PORT: String(port),
       DATABASE_URL: database.url,
       TEMPORAL_ADDRESS: inject('temporalAddress'),
-      SVC_JWT_SECRET: randomBytes(48).toString('base64'),
-      SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
-      OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-      SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+      ...randomSecrets(),
       SVC_TRUSTED_PROXY_HOPS: '1',
     }),
   )

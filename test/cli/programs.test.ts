@@ -7,6 +7,7 @@ import { ServerProcess } from '../../platform/embedded/server-process.ts'
 import { createDatabase } from '../support/api.ts'
 import { temporaryFolder } from '../support/folders.ts'
 import { eventually, freePort } from '../support/relays.ts'
+import { randomSecrets } from '../support/secrets.ts'
 
 /** Runs a program of the service as `npm start` does, with its log on a device that has no room for any line. */
 async function startOnFullDisk(file: string, variables: Readonly<Record<string, string>> = {}) {
@@ -22,10 +23,7 @@ async function startOnFullDisk(file: string, variables: Readonly<Record<string, 
       ...{ PORT: port, SVC_SITE_PORT: port, SVC_DATA_DIR: await temporaryFolder() },
       DATABASE_URL: database.url,
       TEMPORAL_ADDRESS: inject('temporalAddress'),
-      SVC_JWT_SECRET: randomBytes(48).toString('base64'),
-      SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
-      OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-      SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+      ...randomSecrets(),
       ...variables,
     },
   })

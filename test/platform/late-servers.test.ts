@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +10,7 @@ import { createLog } from '../../platform/log.ts'
 import { atEnd } from '../support/at-end.ts'
 import { startProgram, untilWell } from '../support/programs.ts'
 import { eventually, freePort } from '../support/relays.ts'
+import { randomSecrets } from '../support/secrets.ts'
 
 test('the api and the worker wait for a Postgres and a Temporal that come later, and then serve', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'relay-late-'))
@@ -33,10 +33,7 @@ test('the api and the worker wait for a Postgres and a Temporal that come later,
     DATABASE_URL: first.url,
     TEMPORAL_ADDRESS: `127.0.0.1:${temporalPort}`,
     SVC_DATA_DIR: dir,
-    SVC_JWT_SECRET: randomBytes(48).toString('base64'),
-    SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
-    OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+    ...randomSecrets(),
   }
   startProgram('api', env)
   startProgram('worker', env)

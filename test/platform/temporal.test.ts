@@ -1,20 +1,16 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { readConfig } from '../../platform/config.ts'
 import { freePort } from '../../platform/embedded/ports.ts'
 import { connectTemporal, isTemporalOutage } from '../../platform/temporal.ts'
+import { randomSecrets } from '../support/secrets.ts'
 
 /** Nothing listens there. */
 const away = async () => {
-  const secret = randomBytes(32).toString('base64')
   const { temporal } = readConfig({
     DATABASE_URL: 'postgres://127.0.0.1/none',
     TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}`,
-    SVC_JWT_SECRET: secret,
-    SVC_RELAY_AUTH_SECRET: secret,
-    OAUTH_ENCRYPTION_KEY: secret,
-    SVC_BILLING_WEBHOOK_SECRET: `whsec_${secret}`,
+    ...randomSecrets(),
   })
   return connectTemporal(temporal)
 }

@@ -13,6 +13,7 @@ import { rateLimitDefaults } from '../../platform/config-values.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { atEnd } from './at-end.ts'
+import { randomSecrets } from './secrets.ts'
 
 export interface Answer<Body> {
   readonly status: number
@@ -108,10 +109,7 @@ export async function startApi(variables: Readonly<Record<string, string>> = {})
   const config = readConfig({
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: inject('temporalAddress'),
-    SVC_JWT_SECRET: randomBytes(48).toString('base64'),
-    SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64'),
-    OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+    ...randomSecrets(),
     PORT: '0',
     SVC_TRUSTED_PROXY_HOPS: '1',
     SVC_RATE_LIMITS: highLimits(),

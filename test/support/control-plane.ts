@@ -1,5 +1,5 @@
 /** A control plane whose parts can go away one by one: Temporal, Postgres, the api, the worker. Relays are real processes. */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,6 +22,7 @@ import {
   relayProcesses,
   shortTimes,
 } from './relays.ts'
+import { randomSecrets } from './secrets.ts'
 
 export interface ControlPlane {
   readonly client: Client
@@ -56,10 +57,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
     DATABASE_URL: postgres.url,
     TEMPORAL_ADDRESS: temporal.address,
     SVC_DATA_DIR: dataDir,
-    SVC_JWT_SECRET: randomBytes(48).toString('base64'),
-    SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
-    OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+    ...randomSecrets(),
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
     SVC_RATE_LIMITS: highLimits(),

@@ -8,6 +8,7 @@ import { startDiscord } from './oauth-discord.ts'
 import type { OAuthDouble } from './oauth-double.ts'
 import { startGoogle } from './oauth-google.ts'
 import { startTwitch } from './oauth-twitch.ts'
+import { randomSecrets } from './secrets.ts'
 
 export const startDouble: Readonly<Record<OAuthProviderName, () => Promise<OAuthDouble>>> = {
   twitch: startTwitch,
@@ -19,10 +20,7 @@ export const startDouble: Readonly<Record<OAuthProviderName, () => Promise<OAuth
 const others = {
   DATABASE_URL: 'postgres://svc@127.0.0.1/svc',
   TEMPORAL_ADDRESS: '127.0.0.1:7233',
-  SVC_JWT_SECRET: randomBytes(48).toString('base64'),
-  SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64'),
-  OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-  SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+  ...randomSecrets(),
 }
 
 /** As a process has them that was just started: nothing is known of any provider yet. */

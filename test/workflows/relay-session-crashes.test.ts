@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,6 +18,7 @@ import {
   relayProcesses,
   shortTimes,
 } from '../support/relays.ts'
+import { randomSecrets } from '../support/secrets.ts'
 
 /** Sessions that are under way when the process dies, each a few milliseconds further on than the next. */
 const sessionsUnderWay = 8
@@ -41,10 +42,7 @@ beforeAll(async () => {
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     SVC_DATA_DIR: dataDir,
-    SVC_JWT_SECRET: randomBytes(48).toString('base64'),
-    SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64url'),
-    OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+    ...randomSecrets(),
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
     SVC_RATE_LIMITS: highLimits(),

@@ -21,6 +21,14 @@ async function subscriber() {
   return { ...person, plan }
 }
 
+/** A complimentary plan, without an end unless one is named. */
+const grantPlan = ({ userId }: Customer, until?: string) =>
+  api.post(
+    `/admin/users/${userId}/grant`,
+    { plan_tier: 'paid', addons: 0, ...(until ? { until } : {}) },
+    { headers: operator },
+  )
+
 const startRelay = ({ bearer }: Customer, name: string) =>
   api.post('/relay/start', { connection_id: name }, { bearer, headers: { 'Idempotency-Key': randomUUID() } })
 
@@ -78,32 +86,20 @@ describe('the account page', () => {
 
   test('says of a plan that was given that nobody pays for it, and when it ends', async () => {
     const { customer, browser } = await newcomer()
-    const given = (until?: string) =>
-      api.post(
-        `/admin/users/${customer.userId}/grant`,
-        { plan_tier: 'paid', addons: 0, ...(until ? { until } : {}) },
-        { headers: operator },
-      )
-    await given()
+    await grantPlan(customer)
     const endless = await browser.open('/account')
     expect(endless.text).toContain('It is complimentary: nobody is charged for it.')
     expect(endless.text).not.toContain('It ends on')
-    await given('2099-01-01T00:00:00Z')
+    await grantPlan(customer, '2099-01-01T00:00:00Z')
     expect((await browser.open('/account')).text).toContain('It is complimentary: nobody is charged for it. It ends on')
   })
 
   test('sells the plan to an account whose complimentary plan ends one day, and not where it has no end', async () => {
     const { customer, browser } = await newcomer()
-    const given = (until?: string) =>
-      api.post(
-        `/admin/users/${customer.userId}/grant`,
-        { plan_tier: 'paid', addons: 0, ...(until ? { until } : {}) },
-        { headers: operator },
-      )
-    await given()
+    await grantPlan(customer)
     const endless = await browser.open('/account')
     expect(() => endless.form('/account/checkout', { plan: 'paid' })).toThrow()
-    await given('2099-01-01T00:00:00Z')
+    await grantPlan(customer, '2099-01-01T00:00:00Z')
     const account = await browser.open('/account')
     const checkout = await browser.submit(account, '/account/checkout', {}, { plan: 'paid' })
     expect(checkout.heading).toBe('Pay for it')
