@@ -3,7 +3,7 @@ import type { Config } from '../platform/config.ts'
 import type { Logger } from '../platform/log.ts'
 import { createLocalRelayProvider } from '../providers/relay/local.ts'
 import type { RelayProvider } from '../providers/relay/provider.ts'
-import type { WorkerMetrics } from './metrics.ts'
+import type { WorkerMetrics } from './worker/metrics.ts'
 
 export type RelayProviders = ReadonlyMap<string, RelayProvider>
 

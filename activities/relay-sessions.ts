@@ -10,8 +10,8 @@ import { storedStreamToken } from '../db/users.ts'
 import type { Config } from '../platform/config.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { type RelayProvider, RelayProviderError } from '../providers/relay/provider.ts'
-import type { ClockSkew } from './clock-skew.ts'
-import type { CountedMoveRequest, WorkerMetrics } from './metrics.ts'
+import type { ClockSkew } from './worker/clock-skew.ts'
+import type { CountedMoveRequest, WorkerMetrics } from './worker/metrics.ts'
 
 /** The hidden soft cap on a relay's throughput (specification, "Limits"). */
 const capMbps = 48

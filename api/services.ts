@@ -15,12 +15,12 @@ import type { Mailer } from '../providers/mail/mail.ts'
 import type { OAuthProvider, OAuthProviderName } from '../providers/oauth/provider.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 import type { SubscriptionActors } from '../workflows/subscription-client.ts'
-import type { AccessTokens } from './access-tokens.ts'
-import type { AuditAttempts } from './audit-attempts.ts'
-import type { BillingMetrics } from './billing-metrics.ts'
 import type { Deliveries } from './deliveries.ts'
-import type { Passwords } from './passwords.ts'
-import type { RateLimits } from './rate-limits.ts'
+import type { BillingMetrics } from './http/billing-metrics.ts'
+import type { RateLimits } from './http/rate-limits.ts'
+import type { AccessTokens } from './identity/access-tokens.ts'
+import type { AuditAttempts } from './identity/audit-attempts.ts'
+import type { Passwords } from './identity/passwords.ts'
 
 export interface Glance {
   readonly profile: ProfileRow | undefined

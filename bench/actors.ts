@@ -1,7 +1,7 @@
 /** What one caller waits for when an actor is in the way: the first task, the report that makes a relay active, a stop. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { newRelaySession } from '../api/relay-session-tokens.ts'
+import { newRelaySession } from '../api/routes/relay-session-tokens.ts'
 import { markCommandDelivered, type RelaySessionRow, relaySessionById } from '../db/relay-sessions.ts'
 import { startRelay } from '../db/relay-starts.ts'
 import { createSealing } from '../platform/sealing.ts'

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http'
 import Koa, { type Context } from 'koa'
 import { koaBody } from 'koa-body'
-import { newRelaySession } from '../api/relay-session-tokens.ts'
+import { newRelaySession } from '../api/routes/relay-session-tokens.ts'
 import { connectPostgres } from '../db/connection.ts'
 import { startRelay } from '../db/relay-starts.ts'
 import { readConfig } from '../platform/config.ts'

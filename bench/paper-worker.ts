@@ -1,5 +1,5 @@
 /** The real worker with relays that exist on paper only: thousands of relay processes would be measured instead of it. */
-import { leaveSignalsAlone, startWorker } from '../activities/start-worker.ts'
+import { leaveSignalsAlone, startWorker } from '../activities/worker/start-worker.ts'
 import { connectPostgres } from '../db/connection.ts'
 import { readConfig } from '../platform/config.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'

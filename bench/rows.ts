@@ -1,7 +1,7 @@
 /** The database of a service that has been in use for a while, made by SQL. */
 import { randomUUID } from 'node:crypto'
-import { createAccessTokens } from '../api/access-tokens.ts'
-import { newRelaySession } from '../api/relay-session-tokens.ts'
+import { createAccessTokens } from '../api/identity/access-tokens.ts'
+import { newRelaySession } from '../api/routes/relay-session-tokens.ts'
 import type { Database } from '../db/connection.ts'
 import { sealStreamToken } from '../db/sealed-tokens.ts'
 import { createSealing, type Sealing } from '../platform/sealing.ts'

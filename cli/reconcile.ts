@@ -21,7 +21,7 @@ try {
     ...billingUnlessSaid(stack),
     ...running.servers,
   }
-  const args = [...nodeArguments('activities/reconcile.ts'), ...process.argv.slice(2)]
+  const args = [...nodeArguments('activities/jobs/reconcile.ts'), ...process.argv.slice(2)]
   const program = spawn(process.execPath, args, { env: environmentOf(stack, found ?? {}), stdio: 'inherit' })
   program.on('exit', (code) => {
     process.exitCode = code ?? 1

@@ -174,7 +174,7 @@ async function provideTemporal(stack: StackConfig, folder: DataFolder): Promise<
 async function startService(folder: DataFolder, logs: string, env: Variables, ports: ServicePorts): Promise<void> {
   const api = `http://127.0.0.1:${ports.api}`
   const programs = [
-    { name: 'worker', file: 'activities/worker.ts', env },
+    { name: 'worker', file: 'activities/worker/worker.ts', env },
     { name: 'api', file: 'api/server.ts', env },
     { name: 'site', file: 'web/server.ts', env: siteEnvironmentOf(env, api) },
   ]

@@ -9,7 +9,7 @@ export const rateLimitDefaults = {
   relay_active: 60,
   usage: 30,
   login: 5,
-  /** Wrong passwords for one account; see `api/login-failures.ts`. */
+  /** Wrong passwords for one account; see `api/identity/login-failures.ts`. */
   login_failures: 20,
   signup: 5,
   forgot: 5,
@@ -23,7 +23,7 @@ export const rateLimitDefaults = {
   billing_manage: 10,
   /** Wrong operator passwords from one address. */
   operator: 5,
-  /** Wrong ones from all networks that no operator used lately; see `api/operator-credentials.ts`. */
+  /** Wrong ones from all networks that no operator used lately; see `api/identity/operator-credentials.ts`. */
   operator_failures: 30,
 } as const
 

@@ -65,7 +65,7 @@ test('the site serves and ends in good order although not a line of its log can 
 })
 
 test('the worker takes work and ends in good order although not a line of its log can be written', async () => {
-  const { program, database } = await startOnFullDisk('activities/worker.ts', {
+  const { program, database } = await startOnFullDisk('activities/worker/worker.ts', {
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomBytes(6).toString('hex')}`,
   })
   const sql = connectPostgres(database.url, 1)

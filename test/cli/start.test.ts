@@ -201,7 +201,7 @@ test('a first start that was killed at any step is no obstacle to the next one, 
     'bin/initdb -D',
     'bin/postgres -D',
     ' start-dev ',
-    '/activities/worker.ts',
+    '/activities/worker/worker.ts',
     '/web/server.ts',
   ]) {
     const killed = new Stack(dataDir, { variables })

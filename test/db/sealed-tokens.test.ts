@@ -1,7 +1,7 @@
 /** What a reader of the database finds of the tokens that let streams and phones in. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { newStreamToken } from '../../api/stream-tokens.ts'
+import { newStreamToken } from '../../api/routes/stream-tokens.ts'
 import { sealSessionToken, sealStreamToken } from '../../db/sealed-tokens.ts'
 import { insertUser, insertUserOfProvider } from '../../db/users.ts'
 import { createSealing } from '../../platform/sealing.ts'

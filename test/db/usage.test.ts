@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { presentUsage } from '../../api/usage.ts'
+import { presentUsage } from '../../api/routes/usage.ts'
 import type { Sql } from '../../db/connection.ts'
 import { entitlementOf, entitlementsOf } from '../../db/entitlements.ts'
 import { type Usage, usageOf, usagesOf } from '../../db/usage.ts'

@@ -1,7 +1,7 @@
 /** The API in this process, on a database of its own. What a test doesn't care about, `given` makes up. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
-import { openAuthSession, siteClient, tokenSet } from '../../api/auth-sessions.ts'
+import { openAuthSession, siteClient, tokenSet } from '../../api/routes/auth-sessions.ts'
 import type { Services } from '../../api/services.ts'
 import { startApi as startListening } from '../../api/start-api.ts'
 import type { Client as SignedInClient } from '../../db/clients.ts'

@@ -7,7 +7,7 @@ import { eventually } from './relays.ts'
 
 export type ProgramName = 'api' | 'worker'
 
-const entries: Record<ProgramName, string> = { api: 'api/server.ts', worker: 'activities/worker.ts' }
+const entries: Record<ProgramName, string> = { api: 'api/server.ts', worker: 'activities/worker/worker.ts' }
 
 export interface Program {
   /** Ends it as a power failure does, and resolves once it is gone. */

@@ -1,6 +1,6 @@
 /** A relay session whose actor hands on to a new run early, as one does after days. */
 import { randomUUID } from 'node:crypto'
-import { newRelaySession } from '../../api/relay-session-tokens.ts'
+import { newRelaySession } from '../../api/routes/relay-session-tokens.ts'
 import { startRelay } from '../../db/relay-starts.ts'
 import { type RelaySessionInput, relaySessionWorkflow, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import type { GivenUser, TestApi } from './api.ts'

@@ -1,7 +1,7 @@
 /** Accounts whose money and whose relays a test speaks for: webhooks as a provider sends them, relays on paper. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
-import type { SessionView } from '../../api/relay-session-view.ts'
+import type { SessionView } from '../../api/routes/relay-session-view.ts'
 import type { SandboxEventType } from '../../providers/billing/sandbox-events.ts'
 import { subscriptionWorkflowId } from '../../workflows/messages.ts'
 import type { TestApi } from './api.ts'

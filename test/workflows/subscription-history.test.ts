@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Worker } from '@temporalio/worker'
 import { describe, expect, test } from 'vitest'
-import { workflowBundlePath } from '../../activities/workflow-bundle.ts'
+import { workflowBundlePath } from '../../activities/worker/workflow-bundle.ts'
 import { createLog } from '../../platform/log.ts'
 import { leaveSignalsOnce } from '../support/relays.ts'
 

@@ -1,0 +1,26 @@
+/** The hourly round that compares our subscriptions with the billing provider's own list. */
+import type { Database } from '../../db/connection.ts'
+import type { Logger } from '../../platform/log.ts'
+import type { BillingProvider } from '../../providers/billing/provider.ts'
+import type { WorkerMetrics } from '../worker/metrics.ts'
+import { reconcile } from './billing-reconciliation.ts'
+import type { Job } from './jobs.ts'
+
+interface Needs {
+  readonly sql: Database
+  readonly provider: BillingProvider
+  readonly log: Logger
+  readonly metrics: Pick<WorkerMetrics, 'countDifferences'>
+}
+
+export const billingReconciliationJobs = (needs: Needs): readonly Job[] => [
+  {
+    name: 'reconcile_billing',
+    everySeconds: 3600,
+    roundSecondsMax: 3600,
+    run: async () => {
+      const { changes } = await reconcile(needs)
+      needs.metrics.countDifferences(changes)
+    },
+  },
+]

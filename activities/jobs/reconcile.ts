@@ -1,0 +1,32 @@
+/** Compares our subscriptions with the billing provider's list, and says what differs; `npm run reconcile` starts it. */
+import { parseArgs } from 'node:util'
+import { connectPostgres } from '../../db/connection.ts'
+import { billingRecords } from '../../db/subscriptions.ts'
+import { readConfig } from '../../platform/config.ts'
+import { createLog } from '../../platform/log.ts'
+import { createBilling } from '../../providers/billing/billing.ts'
+import { type Reconciliation, reconcile } from './billing-reconciliation.ts'
+import { reportOf } from './reconciliation-report.ts'
+
+async function run(): Promise<Reconciliation> {
+  const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
+  const config = readConfig()
+  const sql = connectPostgres(config.database.url, 2)
+  try {
+    const { provider } = await createBilling(config, billingRecords(sql))
+    const dryRun = values['dry-run']
+    const done = await reconcile({ sql, provider, log: createLog('reconcile', 'silent'), dryRun })
+    process.stdout.write(reportOf(done, { provider: provider.name, dryRun }))
+    return done
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+try {
+  const { held } = await run()
+  process.exitCode = held > 0 ? 2 : 0
+} catch (error) {
+  process.stderr.write(`Reconciliation did not get to its end: ${(error as Error).message}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,91 @@
+/** What a worker counts. It has no listener: the api reads these from Postgres, where each worker puts them every few seconds. */
+import { Counter, Histogram, type Registry } from 'prom-client'
+import type { MoveRequest } from '../../db/relay-moves.ts'
+import type { RelayState } from '../../db/relay-sessions.ts'
+import type { Change } from '../jobs/billing-reconciliation.ts'
+
+const reconciliationOutcomes: Readonly<Record<Change['became'], string>> = {
+  told: 'corrected',
+  held: 'held',
+  repeated: 'repeated',
+  unsettled: 'unsettled',
+}
+
+/** A request for moves with what they are counted by. */
+export interface CountedMoveRequest extends MoveRequest {
+  readonly from: RelayState
+  readonly region: string
+  readonly createdAt: number
+}
+
+export interface WorkerMetrics {
+  readonly registry: Registry
+  /** Counts the moves of a request that was carried out, and how provisioning went when they ended it. */
+  countMoves(request: CountedMoveRequest, now: number): void
+  /** Counts subscriptions that differed from the billing provider's list, by what reconciliation did about them. */
+  countDifferences(differences: readonly Pick<Change, 'became'>[]): void
+  countOperation(operation: { provider: string; operation: string; outcome: 'ok' | 'failed'; seconds: number }): void
+}
+
+export function createWorkerMetrics(registry: Registry): WorkerMetrics {
+  const registers = [registry]
+  const moves = new Counter({
+    name: 'svc_relay_moves_total',
+    help: 'Moves of relay sessions between states, by reason.',
+    labelNames: ['from', 'to', 'reason', 'region'],
+    registers,
+  })
+  const provisioning = new Counter({
+    name: 'svc_relay_provisioning_total',
+    help: 'Relays that became ready, or did not, by outcome.',
+    labelNames: ['region', 'outcome'],
+    registers,
+  })
+  const provisioningSeconds = new Histogram({
+    name: 'svc_relay_provisioning_duration_seconds',
+    help: 'Time from an accepted start to the relay being active.',
+    labelNames: ['region'],
+    buckets: [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300],
+    registers,
+  })
+  const differences = new Counter({
+    name: 'svc_billing_reconciliation_differences_total',
+    help: 'Subscriptions that differed from the list of the billing provider, in each round, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  for (const outcome of Object.values(reconciliationOutcomes)) differences.inc({ outcome }, 0)
+  const operations = new Counter({
+    name: 'svc_provider_operations_total',
+    help: 'Calls to relay providers, by outcome.',
+    labelNames: ['provider', 'operation', 'outcome'],
+    registers,
+  })
+  const operationSeconds = new Histogram({
+    name: 'svc_provider_operation_duration_seconds',
+    help: 'Duration of calls to relay providers.',
+    labelNames: ['provider', 'operation'],
+    buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60],
+    registers,
+  })
+
+  return {
+    registry,
+    countMoves: ({ region, createdAt, moves: made, from }, now) => {
+      let state: string = from
+      for (const { to, reason } of made) {
+        moves.inc({ from: state, to, reason, region })
+        if (state === 'provisioning') provisioning.inc({ region, outcome: reason })
+        if (reason === 'relay_ready') provisioningSeconds.observe({ region }, (now - createdAt) / 1000)
+        state = to
+      }
+    },
+    countDifferences: (found) => {
+      for (const { became } of found) differences.inc({ outcome: reconciliationOutcomes[became] })
+    },
+    countOperation: ({ provider, operation, outcome, seconds }) => {
+      operations.inc({ provider, operation, outcome })
+      operationSeconds.observe({ provider, operation }, seconds)
+    },
+  }
+}

@@ -1,0 +1,54 @@
+/** What Prometheus reads of money: events as this process takes them, and accounts by plan as they stand in Postgres. */
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { countAccountsByPlan, countBilledForNothing } from '../../db/account-figures.ts'
+import type { BillingEventStatus } from '../../db/billing-events.ts'
+import type { Sql } from '../../db/connection.ts'
+import type { BillingSource, FactAction } from '../../platform/billing-fact.ts'
+
+interface CountedEvent {
+  readonly provider: BillingSource
+  /** `none` where it is not known. */
+  readonly action: FactAction | 'none'
+  /** The status that it was kept with, or why it was not kept. */
+  readonly outcome: BillingEventStatus | 'repeated' | 'invalid_signature'
+}
+
+export interface BillingMetrics {
+  countEvent(event: CountedEvent): void
+}
+
+export function createBillingMetrics(registry: Registry): BillingMetrics {
+  const events = new Counter({
+    name: 'svc_billing_events_total',
+    help: 'Billing events that were received, by what became of them at that moment.',
+    labelNames: ['provider', 'action', 'outcome'],
+    registers: [registry],
+  })
+  return { countEvent: (event) => events.inc({ ...event }) }
+}
+
+const plans = [
+  { plan_tier: 'free', plan_status: 'none' },
+  { plan_tier: 'paid', plan_status: 'active' },
+  { plan_tier: 'paid', plan_status: 'past_due' },
+  { plan_tier: 'paid', plan_status: 'cancelled' },
+] as const
+
+/** Reads the figures. Answers a function that puts them on a page. */
+export async function readAccountGauges(sql: Sql): Promise<(page: Registry) => void> {
+  const [byPlan, billed] = await Promise.all([countAccountsByPlan(sql), countBilledForNothing(sql)])
+  return (page) => {
+    const gauge = (name: string, help: string, labelNames: string[] = []) =>
+      new Gauge({ name, help, labelNames, registers: [page] })
+    const accounts = gauge('svc_accounts', 'Accounts by the plan that they have.', ['plan_tier', 'plan_status'])
+    for (const plan of plans) accounts.set(plan, 0)
+    for (const { planTier, planStatus, accounts: count } of byPlan)
+      accounts.set({ plan_tier: planTier, plan_status: planStatus }, count)
+    gauge('svc_billing_addons_without_plan', 'Add-ons that are billed to accounts without a plan.').set(
+      billed.addonsWithoutPlan,
+    )
+    gauge('svc_billing_accounts_with_two_plans', 'Accounts that are billed for more than one plan.').set(
+      billed.accountsWithTwoPlans,
+    )
+  }
+}

@@ -1,0 +1,52 @@
+/** Background jobs as operators see them: when each ran, how it went, and which worker runs it now. */
+import { z } from 'zod'
+import { type JobRow, listJobs as listJobRows } from '../../db/jobs.ts'
+import { ok, route } from '../http/route.ts'
+import { id, storable, timestamp } from '../http/schemas.ts'
+
+const JobView = z.object({
+  name: z.string(),
+  runs: z.int(),
+  failures: z.int(),
+  due_at: timestamp,
+  last_started_at: timestamp.nullable(),
+  last_success_at: timestamp.nullable(),
+  /** Of the last round; null when it succeeded. */
+  last_error: z.string().nullable(),
+  last_duration_seconds: z.number().nullable(),
+  leased_by: id.nullable(),
+  leased_until: timestamp.nullable(),
+})
+
+const presentJob = (row: JobRow): z.infer<typeof JobView> => ({
+  name: row.name,
+  runs: row.runs,
+  failures: row.failures,
+  due_at: row.due_at.toISOString(),
+  last_started_at: row.last_started_at?.toISOString() ?? null,
+  last_success_at: row.last_success_at?.toISOString() ?? null,
+  last_error: row.last_error,
+  last_duration_seconds: row.last_duration_seconds,
+  leased_by: row.leased_by,
+  leased_until: row.leased_until?.toISOString() ?? null,
+})
+
+const pageSize = 100
+
+export const listJobs = route({
+  method: 'GET',
+  path: '/admin/jobs',
+  summary: 'Background jobs by name, with their last result and their lease',
+  caller: 'operator',
+  query: z.object({ cursor: storable(100).optional() }),
+  answers: { 200: z.object({ jobs: z.array(JobView), next_cursor: z.string().nullable() }) },
+  refuses: [],
+  handle: async ({ query }, { sql }) => {
+    const rows = await listJobRows(sql, { after: query.cursor, limit: pageSize + 1 })
+    const page = rows.slice(0, pageSize)
+    return ok({
+      jobs: page.map(presentJob),
+      next_cursor: rows.length > pageSize ? (page.at(-1)?.name ?? null) : null,
+    })
+  },
+})

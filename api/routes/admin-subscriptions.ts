@@ -1,0 +1,78 @@
+/** Subscriptions at billing providers as operators see them. */
+import { z } from 'zod'
+import { accountsBilled } from '../../db/account-figures.ts'
+import { type AccountSubscription, subscriptionsOf } from '../../db/billed-subscriptions.ts'
+import { planOf } from '../../db/subscriptions.ts'
+import { Refusal } from '../http/refusals.ts'
+import { ok, route } from '../http/route.ts'
+import { id, timestamp } from '../http/schemas.ts'
+
+const OperatorSubscription = z.object({
+  provider: z.enum(['sandbox', 'lemonsqueezy', 'stripe', 'operator']),
+  subscription_id: z.string(),
+  kind: z.enum(['plan', 'addon']),
+  status: z.enum(['active', 'past_due', 'cancelled', 'ended']),
+  quantity: z.int(),
+  period_start: timestamp.nullable(),
+  period_end: timestamp.nullable(),
+  /** When it last changed here. */
+  updated_at: timestamp,
+  /** The provider's own customer, to be found there. */
+  customer_id: z.string().nullable(),
+})
+
+const present = (one: AccountSubscription): z.infer<typeof OperatorSubscription> => ({
+  provider: one.provider,
+  subscription_id: one.subscriptionId,
+  kind: one.kind,
+  status: one.status,
+  quantity: one.quantity,
+  period_start: one.periodStart?.toISOString() ?? null,
+  period_end: one.periodEnd?.toISOString() ?? null,
+  updated_at: one.updatedAt.toISOString(),
+  customer_id: one.customerId,
+})
+
+export const listOfAccount = route({
+  method: 'GET',
+  path: '/admin/users/{id}/subscriptions',
+  summary: "An account's subscriptions at billing providers: those that go on, then those that have ended, 100 at most",
+  caller: 'operator',
+  params: z.object({ id }),
+  answers: { 200: z.object({ subscriptions: z.array(OperatorSubscription), next_cursor: z.null() }) },
+  refuses: ['not_found'],
+  handle: async ({ params }, { sql }) => {
+    const [plan, subscriptions] = await Promise.all([planOf(sql, params.id), subscriptionsOf(sql, params.id)])
+    if (!plan) throw new Refusal('not_found')
+    return ok({ subscriptions: subscriptions.map(present), next_cursor: null })
+  },
+})
+
+const pageMax = 50
+
+export const listBilledForNothing = route({
+  method: 'GET',
+  path: '/admin/billing/accounts',
+  summary: 'Accounts that are billed for add-ons without a plan, or for more than one plan',
+  caller: 'operator',
+  query: z.object({ billed: z.enum(['without_plan', 'twice']), cursor: id.optional() }),
+  answers: {
+    200: z.object({
+      accounts: z.array(z.object({ user_id: id, addons_without_plan: z.int(), billed_plans: z.int() })),
+      next_cursor: id.nullable(),
+    }),
+  },
+  refuses: [],
+  handle: async ({ query }, { sql }) => {
+    const rows = await accountsBilled(sql, query.billed, query.cursor, pageMax + 1)
+    const accounts = rows.slice(0, pageMax)
+    return ok({
+      accounts: accounts.map((one) => ({
+        user_id: one.userId,
+        addons_without_plan: one.addonsWithoutPlan,
+        billed_plans: one.billedPlans,
+      })),
+      next_cursor: rows.length > pageMax ? (accounts.at(-1)?.userId ?? null) : null,
+    })
+  },
+})

@@ -1,0 +1,171 @@
+/** Accounts as operators see and change them. Every act of theirs is an audit entry. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { endAllAccess } from '../../db/account-proof.ts'
+import { type AuditEntry, audit } from '../../db/audit.ts'
+import { keepGrant, statusOfEvent } from '../../db/billing-events.ts'
+import type { Sql } from '../../db/connection.ts'
+import { entitlementOf } from '../../db/entitlements.ts'
+import { profileByEmail, profileOf } from '../../db/profiles.ts'
+import { disconnectAll, liveRelaySessions, type RelaySessionRow } from '../../db/relay-sessions.ts'
+import { lockUser, setDisabled, setRelayAccess } from '../../db/users.ts'
+import { parseEmailAddress } from '../../platform/email-address.ts'
+import { Refusal } from '../http/refusals.ts'
+import { ok, type Request, route } from '../http/route.ts'
+import { id, storable } from '../http/schemas.ts'
+import type { Services } from '../services.ts'
+import { OperatorSession, presentForOperator } from './admin-sessions.ts'
+import { EntitlementView, presentEntitlement, presentUser, UserView } from './session-summary.ts'
+
+const ById = z.object({ id })
+const UserDetail = z.object({ user: UserView, entitlement: EntitlementView, sessions: z.array(OperatorSession) })
+
+export const findUser = route({
+  method: 'GET',
+  path: '/admin/users',
+  summary: 'Accounts with an email address',
+  caller: 'operator',
+  query: z.object({ email: storable(254) }),
+  answers: { 200: z.object({ users: z.array(UserView), next_cursor: z.null() }) },
+  refuses: [],
+  handle: async ({ query }, { sql, config }) => {
+    const parsed = parseEmailAddress(query.email)
+    const profile = 'address' in parsed ? await profileByEmail(sql, parsed.address) : undefined
+    const entitlement = profile && (await entitlementOf(sql, profile.id, config.timeBank))
+    return ok({ users: profile && entitlement ? [presentUser(profile, entitlement)] : [], next_cursor: null })
+  },
+})
+
+export const showUser = route({
+  method: 'GET',
+  path: '/admin/users/{id}',
+  summary: 'One account with its entitlement and live sessions',
+  caller: 'operator',
+  params: ById,
+  answers: { 200: UserDetail },
+  refuses: ['not_found'],
+  handle: async ({ params }, services) => {
+    const [account, sessions] = await Promise.all([
+      shown(params.id, services),
+      liveRelaySessions(services.sql, params.id),
+    ])
+    return ok({ ...account, sessions: sessions.map(presentForOperator) })
+  },
+})
+
+/** Parts of every change of an account. */
+const changeParts = { method: 'POST', caller: 'operator', params: ById, refuses: ['not_found'] } as const
+
+export const grant = route({
+  ...changeParts,
+  path: '/admin/users/{id}/grant',
+  summary: 'Give an account a complimentary plan, or take it away',
+  body: z.object({
+    plan_tier: z.enum(['free', 'paid']),
+    addons: z.int().min(0).max(3).default(0),
+    until: z.iso
+      .datetime({ offset: true })
+      .refine((text) => Date.parse(text) >= 0 && Date.parse(text) < Date.UTC(10_000, 0), 'is not of this calendar')
+      .optional(),
+  }),
+  answers: { 200: z.object({ entitlement: EntitlementView }) },
+  handle: async (request, services) => {
+    const { plan_tier: planTier, addons, until } = request.body
+    const kept = await change(request, services, {
+      action: 'plan_granted',
+      detail: { plan_tier: planTier, addons, until: until ?? null },
+      make: (tx, userId) => keepGrant(tx, { userId, planTier, addons, until: until ? new Date(until) : null }),
+    })
+    const action = planTier === 'paid' ? 'grant' : 'withdraw'
+    services.billingMetrics.countEvent({ provider: 'operator', action, outcome: 'pending' })
+    await taken(kept, request.params.id, services)
+    const { entitlement } = await shown(request.params.id, services)
+    return ok({ entitlement })
+  },
+})
+
+/** How long an answer waits for the account's actor, which may be away: the grant is kept all the same. */
+const actorMillisMax = 5000
+
+/** Resolves once the account's actor has taken the grant, or has not for some seconds. */
+async function taken(eventId: string, userId: string, { sql, subscriptions, deliveries }: Services): Promise<void> {
+  deliveries.tell(() => subscriptions.tell(userId))
+  for (const deadline = Date.now() + actorMillisMax; Date.now() < deadline; await sleep(20))
+    if ((await statusOfEvent(sql, eventId)) === 'applied') return
+}
+
+export const relayAccess = route({
+  ...changeParts,
+  path: '/admin/users/{id}/relay-access',
+  summary: 'Allow an account relays or forbid them, whatever its plan. Forbidding ends those that run',
+  body: z.object({ enabled: z.boolean() }),
+  answers: { 200: z.object({ entitlement: EntitlementView }) },
+  handle: async (request, services) => {
+    const { enabled } = request.body
+    await change(request, services, {
+      action: enabled ? 'relay_access_enabled' : 'relay_access_disabled',
+      endsRelays: !enabled,
+      make: (tx, userId) => setRelayAccess(tx, userId, enabled),
+    })
+    const { entitlement } = await shown(request.params.id, services)
+    return ok({ entitlement })
+  },
+})
+
+export const disable = route({
+  ...changeParts,
+  path: '/admin/users/{id}/disable',
+  summary: 'Shut an account, with its sign-ins and relays, or open it again. Safe to repeat',
+  body: z.object({ disabled: z.boolean().default(true) }),
+  answers: { 200: z.object({ user: UserView }) },
+  handle: async (request, services) => {
+    const { disabled } = request.body
+    await change(request, services, {
+      action: disabled ? 'account_disabled' : 'account_enabled',
+      endsRelays: disabled,
+      make: async (tx, userId) => {
+        await setDisabled(tx, userId, disabled)
+        if (disabled) await endAllAccess(tx, userId, 'account_disabled')
+      },
+    })
+    const { user } = await shown(request.params.id, services)
+    return ok({ user })
+  },
+})
+
+interface Change<Made> {
+  readonly action: string
+  readonly detail?: AuditEntry['detail']
+  readonly endsRelays?: boolean
+  readonly make: (tx: Sql, userId: string) => Promise<Made>
+}
+
+/**
+ * Changes an account, and keeps that an operator did. Relays that the change ends are told so behind the answer.
+ * Answers what was made.
+ */
+async function change<Made>(
+  { params, ip }: Pick<Request<'operator', { id: string }, unknown, unknown>, 'params' | 'ip'>,
+  { sql, deliveries }: Services,
+  { action, detail = {}, endsRelays = false, make }: Change<Made>,
+): Promise<Made> {
+  const { made, disconnected } = (await sql.begin(async (tx) => {
+    // Held as a start holds it, so that no relay is reserved on what is being taken away.
+    if (!(await lockUser(tx, params.id))) throw new Refusal('not_found')
+    const made = await make(tx, params.id)
+    await audit(tx, { actor: 'operator', action, userId: params.id, ip, detail })
+    return { made, disconnected: endsRelays ? await disconnectAll(tx, params.id, 'operator') : [] }
+  })) as { made: Made; disconnected: RelaySessionRow[] }
+  for (const session of disconnected) deliveries.send(session)
+  return made
+}
+
+/** The account as it is. Refuses with `not_found`. */
+async function shown(userId: string, { sql, config }: Services) {
+  const [profile, entitlement] = await Promise.all([
+    profileOf(sql, userId),
+    entitlementOf(sql, userId, config.timeBank),
+  ])
+  if (!profile || !entitlement) throw new Refusal('not_found')
+  return { user: presentUser(profile, entitlement), entitlement: presentEntitlement(entitlement) }
+}

@@ -1,0 +1,44 @@
+/** What the billing provider tells: kept before it is answered, taken by the account's actor behind the answer. */
+import { z } from 'zod'
+import { recordCustomers } from '../../db/billing-customers.ts'
+import { keepEvent } from '../../db/billing-events.ts'
+import { createUnresolvedEvents } from '../../db/billing-resolution.ts'
+import { buildBillingEvent } from '../../providers/billing/inbox-event.ts'
+import { resolveEvent } from '../../providers/billing/resolution.ts'
+import { Refusal } from '../http/refusals.ts'
+import { ok, route } from '../http/route.ts'
+import type { Services } from '../services.ts'
+
+export const webhook = route({
+  method: 'POST',
+  path: '/billing/webhook',
+  summary: "The billing provider's events, with its signature over the raw body. Safe to repeat",
+  caller: 'none',
+  bytesMax: 256 * 1024,
+  answers: { 200: z.object({ received: z.literal(true) }) },
+  refuses: ['invalid_signature'],
+  handle: async ({ headers, bytes }, services) => {
+    const { billing, billingMetrics, sql, deliveries, subscriptions } = services
+    const { provider } = billing
+    if (!provider.verify({ headers, body: bytes }, Date.now())) {
+      billingMetrics.countEvent({ provider: provider.name, action: 'none', outcome: 'invalid_signature' })
+      throw new Refusal('invalid_signature')
+    }
+    const parsed = await provider.parse({ headers, body: bytes })
+    const event = buildBillingEvent(provider.name, parsed, bytes)
+    const kept = await keepEvent(sql, event)
+    const action = event.fact?.action ?? event.unresolved?.action ?? 'none'
+    billingMetrics.countEvent({ provider: provider.name, action, outcome: kept?.status ?? 'repeated' })
+    const customer = provider.customerIn({ headers, body: bytes })
+    if (customer && parsed.meaning === 'fact') await recordCustomers(sql, provider.name, [customer])
+    for (const userId of kept?.accounts ?? []) deliveries.tell(() => subscriptions.tell(userId))
+    if (kept?.status === 'unresolved') deliveries.ask(() => resolveAndSignal(kept.id, services))
+    return ok({ received: true })
+  },
+})
+
+/** Makes the first attempt to resolve a kept event, and wakes the accounts that it concerns. A job makes the others. */
+async function resolveAndSignal(id: string, { billing, sql, deliveries, subscriptions }: Services): Promise<void> {
+  const deps = { provider: billing.provider, events: createUnresolvedEvents(sql) }
+  for (const userId of await resolveEvent({ id, attempts: 0 }, deps)) deliveries.tell(() => subscriptions.tell(userId))
+}

@@ -1,0 +1,92 @@
+/** All that a client shows of an account at a glance: the user, the entitlement, the usage, the relay. */
+import { z } from 'zod'
+import type { Entitlement } from '../../db/entitlements.ts'
+import type { ProfileRow } from '../../db/profiles.ts'
+import { openStreamToken } from '../../db/sealed-tokens.ts'
+import { oauthProviderNames } from '../../providers/oauth/provider.ts'
+import { Refusal } from '../http/refusals.ts'
+import { ok, route } from '../http/route.ts'
+import { id, timestamp } from '../http/schemas.ts'
+import { audienceOf, presentSession, SessionView, View } from './relay-session-view.ts'
+import { presentUsage, UsageView } from './usage.ts'
+
+export const EntitlementView = z.object({
+  relay_access_status: z.enum(['enabled', 'disabled']),
+  reason_code: z.enum(['ok', 'plan_required', 'operator_disabled', 'usage_exhausted']),
+  plan_tier: z.enum(['free', 'paid']),
+  plan_status: z.enum(['none', 'active', 'past_due', 'cancelled']),
+  active_managed_conns: z.int(),
+  max_concurrent_conns: z.int(),
+  grace_ends_at: timestamp.nullable(),
+})
+
+export const presentEntitlement = (entitlement: Entitlement): z.infer<typeof EntitlementView> => ({
+  relay_access_status: entitlement.relayAccessStatus,
+  reason_code: entitlement.reasonCode,
+  plan_tier: entitlement.planTier,
+  plan_status: entitlement.planStatus,
+  active_managed_conns: entitlement.activeManagedConns,
+  max_concurrent_conns: entitlement.maxConcurrentConns,
+  grace_ends_at: entitlement.graceEndsAt?.toISOString() ?? null,
+})
+
+export const UserView = z.object({
+  id,
+  email: z.string().nullable(),
+  email_verified: z.boolean(),
+  plan_tier: z.enum(['free', 'paid']),
+  relay_access_status: z.enum(['enabled', 'disabled']),
+  /** Absent where an operator looks: it lets streams in. */
+  stream_token: z.string().optional(),
+  linked_accounts: z.array(z.object({ provider: z.enum(oauthProviderNames), linked: z.boolean() })),
+  created_at: timestamp,
+})
+
+export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<typeof UserView> => ({
+  id: row.id,
+  email: row.email,
+  email_verified: row.email_verified,
+  plan_tier: row.plan_tier,
+  relay_access_status: entitlement.relayAccessStatus,
+  linked_accounts: oauthProviderNames.map((provider) => ({
+    provider,
+    linked: row.linked_providers.includes(provider),
+  })),
+  created_at: row.created_at.toISOString(),
+})
+
+export const summary = route({
+  method: 'GET',
+  path: '/auth/session',
+  summary: 'The signed-in user with entitlement, usage and active relay',
+  caller: 'user',
+  query: View,
+  answers: {
+    200: z.object({
+      user: UserView,
+      entitlement: EntitlementView,
+      usage: UsageView,
+      active_relay: SessionView.nullable(),
+    }),
+  },
+  refuses: [],
+  secret: true,
+  handle: async ({ caller, query }, { config, glance, sealing }) => {
+    const { profile, entitlement, usage, live } = await glance(caller.userId)
+    if (!profile || !entitlement || !usage) throw new Refusal('unauthorized')
+    const [oldest] = live.sessions
+    const secrets =
+      audienceOf(query) === 'owner'
+        ? { sealing, streamToken: openStreamToken(sealing, profile.id, profile) }
+        : undefined
+    return ok({
+      user: {
+        ...presentUser(profile, entitlement),
+        ...(secrets ? { stream_token: secrets.streamToken } : {}),
+      },
+      entitlement: presentEntitlement(entitlement),
+      usage: presentUsage(usage, entitlement, config.timeBank),
+      active_relay: oldest ? presentSession(oldest, secrets) : null,
+    })
+  },
+})

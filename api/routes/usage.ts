@@ -1,0 +1,58 @@
+/** The Time Bank as its owner sees it. */
+import { z } from 'zod'
+import { type Entitlement, entitlementOf, includedSeconds } from '../../db/entitlements.ts'
+import { type Usage, usageOf } from '../../db/usage.ts'
+import type { Config } from '../../platform/config.ts'
+import { Refusal } from '../http/refusals.ts'
+import { ok, route } from '../http/route.ts'
+import { timestamp } from '../http/schemas.ts'
+
+/** All integers: clients read them as 32-bit numbers. */
+export const UsageView = z.object({
+  cycle_start: timestamp,
+  cycle_end: timestamp,
+  included_seconds: z.int(),
+  consumed_seconds: z.int(),
+  remaining_seconds: z.int(),
+  overage_seconds: z.int(),
+  active_sessions: z.int(),
+  enforcement: z.enum(['report', 'enforce']),
+  as_of: timestamp,
+})
+
+export function presentUsage(
+  usage: Usage,
+  entitlement: Entitlement,
+  timeBank: Config['timeBank'],
+): z.infer<typeof UsageView> {
+  const included = includedSeconds(entitlement, timeBank)
+  return {
+    cycle_start: usage.cycleStart.toISOString(),
+    cycle_end: usage.cycleEnd.toISOString(),
+    included_seconds: included,
+    consumed_seconds: usage.consumedSeconds,
+    remaining_seconds: Math.max(0, included - usage.consumedSeconds),
+    overage_seconds: Math.max(0, usage.consumedSeconds - included),
+    active_sessions: usage.activeSessions,
+    enforcement: timeBank.enforcement,
+    as_of: usage.asOf.toISOString(),
+  }
+}
+
+export const current = route({
+  method: 'GET',
+  path: '/usage/current',
+  summary: 'Relay time of the present cycle',
+  caller: 'user',
+  limit: 'usage',
+  answers: { 200: UsageView },
+  refuses: [],
+  handle: async ({ caller }, { sql, config }) => {
+    const [usage, entitlement] = await Promise.all([
+      usageOf(sql, caller.userId),
+      entitlementOf(sql, caller.userId, config.timeBank),
+    ])
+    if (!entitlement) throw new Refusal('unauthorized')
+    return ok(presentUsage(usage, entitlement, config.timeBank))
+  },
+})

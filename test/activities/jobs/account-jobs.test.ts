@@ -1,0 +1,206 @@
+import { expect, test } from 'vitest'
+import { accountJobs, forgetExpired } from '../../../activities/jobs/account-jobs.ts'
+import { deleteBillingBodies, forgetSome, retentionRules } from '../../../db/retention.ts'
+import { startApi, type TestApi } from '../../support/api.ts'
+
+const api = await startApi()
+const day = 86_400
+
+/** A row of each kind that ended this many seconds ago, for an account of its own. */
+async function leftBehind(at: TestApi, secondsAgo: number): Promise<{ userId: string; authSessionId: string }> {
+  const { sql } = at
+  const { userId, authSessionId } = await at.given.user()
+  const then = sql`now() - make_interval(secs => ${secondsAgo})`
+  const hash = sql`sha256(gen_random_uuid()::text::bytea)`
+  await sql`
+    insert into mail_tokens (token_hash, user_id, purpose, email, expires_at)
+    values (${hash}, ${userId}, 'verify_email', 'a@example.com', ${then})`
+  await sql`
+    insert into merge_requests (user_id, email, provider, provider_user_id, merge_token_hash, expires_at)
+    values (${userId}, 'a@example.com', 'google', 'g', ${hash}, ${then})`
+  await sql`
+    insert into oauth_states (state_hash, binding_hash, provider, intent, scopes, user_id, auth_session_id, expires_at)
+    values (${hash}, ${hash}, 'twitch', 'link', 'identity', ${userId}, ${authSessionId}, ${then})`
+  await sql`
+    insert into oauth_states (state_hash, binding_hash, provider, intent, scopes, merge_request_id, expires_at)
+    select ${hash}, ${hash}, 'twitch', 'merge', 'identity', id, ${then} from merge_requests where user_id = ${userId}`
+  await sql`
+    insert into login_attempts (poll_token_hash, user_code, client_name, ip, status, user_id, expires_at)
+    values (${hash}, 'ABCD-EFGH', 'plugin', '192.0.2.1', 'consumed', ${userId}, ${then})`
+  for (const status of ['open', 'active'])
+    await sql`
+      insert into sandbox_subscriptions (id, user_id, kind, quantity, status, created_at)
+      values ('sub_' || gen_random_uuid(), ${userId}, 'plan', 1, ${status}, ${then})`
+  await sql`insert into usage_notices (user_id, cycle_start, percent, at) values (${userId}, ${then}, 80, ${then})`
+  await sql`update refresh_tokens set expires_at = ${then} where auth_session_id = ${authSessionId}`
+  await sql`update auth_sessions set revoked_at = ${then}, revoked_for = 'logout' where id = ${authSessionId}`
+  await sql`
+    insert into auth_sessions (user_id, client, ip, created_at, last_used_at)
+    values (${userId}, 'unused', '192.0.2.1', ${then}, ${then})`
+  await sql`update audit_entries set at = ${then} where user_id = ${userId}`
+  await sql`insert into operator_networks (network, last_used_at) values (${userId}, ${then})`
+  return { userId, authSessionId }
+}
+
+/** How many rows of each kind an account has. */
+async function keptOf(at: TestApi, { userId, authSessionId }: { userId: string; authSessionId: string }) {
+  const [row] = await at.sql`
+    select
+      (select count(*)::int from mail_tokens where user_id = ${userId}) as mail_tokens,
+      (select count(*)::int from oauth_states where user_id = ${userId}) as oauth_states,
+      (select count(*)::int from merge_requests where user_id = ${userId}) as merge_requests,
+      (select count(*)::int from login_attempts where user_id = ${userId}) as login_attempts,
+      (select count(*)::int from sandbox_subscriptions where user_id = ${userId} and status = 'open') as checkouts,
+      (select count(*)::int from sandbox_subscriptions where user_id = ${userId} and status = 'active') as bought,
+      (select count(*)::int from usage_notices where user_id = ${userId}) as usage_notices,
+      (select count(*)::int from operator_networks where network = ${userId}) as operator_networks,
+      (select count(*)::int from refresh_tokens where auth_session_id = ${authSessionId}) as refresh_tokens,
+      (select count(*)::int from auth_sessions where id = ${authSessionId}) as ended,
+      (select count(*)::int from auth_sessions where user_id = ${userId} and client = 'unused') as unused,
+      (select count(*)::int from audit_entries where user_id = ${userId}) as audit_entries`
+  return row
+}
+const passing = {
+  mail_tokens: 0,
+  oauth_states: 0,
+  merge_requests: 0,
+  login_attempts: 0,
+  checkouts: 0,
+  bought: 1,
+  refresh_tokens: 0,
+  operator_networks: 0,
+}
+const all = {
+  mail_tokens: 1,
+  oauth_states: 1,
+  merge_requests: 1,
+  login_attempts: 1,
+  checkouts: 1,
+  bought: 1,
+  refresh_tokens: 1,
+}
+
+test.each([
+  [
+    'that is not over yet is kept, all of it',
+    -60,
+    { ...all, operator_networks: 1, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+  ],
+  [
+    'keeps its links, plugin logins and merges for a day',
+    day - 60,
+    { ...all, refresh_tokens: 0, operator_networks: 1, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+  ],
+  [
+    'keeps nothing but sign-ins, the audit and what was bought after that',
+    day + 60,
+    { ...passing, operator_networks: 1, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+  ],
+  [
+    'keeps its sign-ins for 90 days',
+    90 * day - 60,
+    { ...passing, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+  ],
+  [
+    'keeps a sign-in that nobody ended as long, from the end of its last token',
+    120 * day - 60,
+    { ...passing, ended: 0, unused: 1, usage_notices: 1, audit_entries: 1 },
+  ],
+  [
+    'keeps only the audit and what was told of usage for 400 days',
+    400 * day - 60,
+    { ...passing, ended: 0, unused: 0, usage_notices: 1, audit_entries: 1 },
+  ],
+  [
+    'keeps only what was bought in the end',
+    400 * day + 60,
+    { ...passing, ended: 0, unused: 0, usage_notices: 0, audit_entries: 0 },
+  ],
+])('what an account leaves behind %s', async (_, secondsAgo, kept) => {
+  const account = await leftBehind(api, secondsAgo)
+  await forgetExpired(api.sql, 10_000)
+  expect(await keptOf(api, account)).toEqual(kept)
+})
+
+test.each([
+  ['applied', 90 * day - 60, true],
+  ['applied', 90 * day + 60, false],
+  ['ignored', 90 * day + 60, false],
+  ['pending', 400 * day, true],
+  ['parked', 400 * day, true],
+  ['dead', 400 * day, true],
+  ['unresolved', 400 * day, true],
+])(
+  'the body of a billing event that is %s since %i seconds is kept: %s; what was read of it always is',
+  async (status, secondsAgo, isKept) => {
+    const { userId } = await api.given.user()
+    const then = api.sql`now() - make_interval(secs => ${secondsAgo})`
+    const fact = { key: status, at: 1 }
+    await api.sql`
+    insert into billing_events (provider, event_key, type, action, user_id, fact, body, status, received_at, settled_at,
+      next_attempt_at)
+    values ('stripe', gen_random_uuid()::text, 'x', 'refund', ${userId}, ${api.sql.json(fact)}, 'jane@example.com', ${status},
+      ${then}, ${then}, ${then})`
+    await forgetExpired(api.sql, 10_000)
+    const rows =
+      await api.sql`select status, fact, body is not null as "isKept" from billing_events where user_id = ${userId}`
+    expect(rows).toEqual([{ status, fact, isKept }])
+  },
+)
+
+test('bodies of billing events are found by an index, and a statement takes no more than it may', async () => {
+  const own = await startApi()
+  const { userId } = await own.given.user()
+  await own.sql`
+    insert into billing_events (provider, event_key, type, user_id, body, status, settled_at)
+    select 'stripe', n::text, 'x', ${userId}, 'x', 'ignored', now() - interval '91 days' from generate_series(1, 15) n`
+  await own.sql.begin(async (tx) => {
+    await tx`set local enable_seqscan = off`
+    const wholeReads = () => tx`select seq_scan from pg_stat_xact_user_tables where relname = 'billing_events'`
+    const before = await wholeReads()
+    expect(await deleteBillingBodies(tx, 10)).toBe(10)
+    expect(await wholeReads()).toEqual(before)
+  })
+  await forgetExpired(own.sql, 2)
+  expect(await own.sql`select from billing_events where body is not null`).toHaveLength(0)
+})
+
+test('a sign-in that is in use is kept, however long ago it began', async () => {
+  const user = await api.given.user()
+  await api.sql`update auth_sessions set created_at = now() - interval '3 years' where id = ${user.authSessionId}`
+  await forgetExpired(api.sql, 10_000)
+  expect((await api.get('/auth/session', { bearer: user.bearer })).status).toBe(200)
+  expect((await api.post('/auth/refresh', { refresh_token: user.refreshToken })).status).toBe(200)
+})
+
+test('more than fits one statement goes in several, and none of them takes more', async () => {
+  const { userId } = await api.given.user()
+  await api.sql`
+    insert into audit_entries (actor, action, user_id, at)
+    select 'user', 'did_something', ${userId}, now() - interval '500 days' from generate_series(1, 25)`
+  const audit = retentionRules.find((rule) => rule.table === 'audit_entries')
+  if (!audit) throw new Error('the audit is kept for ever')
+  expect(await forgetSome(api.sql, audit, 10)).toBe(10)
+  await forgetExpired(api.sql, 4)
+  const [left] = await api.sql`select count(*)::int as entries from audit_entries where user_id = ${userId}`
+  // The sign-in of `given` is a minute old.
+  expect(left?.entries).toBe(1)
+})
+
+test('every rule finds its rows, and what goes with them, by an index', async () => {
+  const own = await startApi()
+  await leftBehind(own, 500 * day)
+  await own.sql.begin(async (tx) => {
+    await tx`set local enable_seqscan = off`
+    const wholeReads = () => tx`
+      select relname, seq_scan from pg_stat_xact_user_tables
+      where relname = any(${retentionRules.map((rule) => rule.table)}) order by relname`
+    const before = await wholeReads()
+    for (const rule of retentionRules) expect([rule.table, await forgetSome(tx, rule, 10)]).not.toEqual([rule.table, 0])
+    expect(await wholeReads()).toEqual(before)
+  })
+})
+
+test('it is one job of the worker', () => {
+  expect(accountJobs(api.sql)).toMatchObject([{ name: 'forget_expired', everySeconds: 600 }])
+})

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Job, startJobs } from '../../../activities/jobs/jobs.ts'
+import { declareJobs, leaseJob, listJobs } from '../../../db/jobs.ts'
+import { startApi, type TestApi } from '../../support/api.ts'
+import { atEnd } from '../../support/at-end.ts'
+import { eventually } from '../../support/relays.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await startApi()
+})
+
+function runJob(job: Partial<Job> & Pick<Job, 'name' | 'run'>): { stop(): Promise<void> } {
+  const { sql, log } = api.services
+  const running = startJobs([{ everySeconds: 3600, roundSecondsMax: 60, ...job }], { sql, log, workerId: randomUUID() })
+  atEnd(() => running.stop())
+  return running
+}
+
+describe.concurrent('a job', () => {
+  test('whose worker died in the middle of a round is run by another within seconds', async () => {
+    await declareJobs(api.sql, ['orphaned'])
+    expect(await leaseJob(api.sql, 'orphaned', randomUUID())).toBe(true)
+    let runs = 0
+    const run = async () => {
+      runs += 1
+    }
+    runJob({ name: 'orphaned', run })
+    await eventually(
+      () => runs,
+      (count) => count === 1,
+      15,
+    )
+  })
+
+  test('is run by one worker at a time, however long its round takes', async () => {
+    let running = 0
+    let most = 0
+    const run = async () => {
+      running += 1
+      most = Math.max(most, running)
+      await sleep(14_000)
+      running -= 1
+    }
+    for (let worker = 0; worker < 3; worker += 1) runJob({ name: 'long', everySeconds: 0, run })
+    await sleep(16_000)
+    expect(most).toBe(1)
+  })
+
+  test('whose round hangs loses its lease, so that another worker goes on', async () => {
+    const lost: string[] = []
+    const hang = (name: string) => (signal?: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        signal?.addEventListener('abort', () => {
+          lost.push(name)
+          resolve()
+        })
+      })
+    runJob({ name: 'hung', roundSecondsMax: 1, everySeconds: 0, run: hang('first') })
+    await eventually(
+      () => lost,
+      (names) => names.length > 0,
+      15,
+    )
+  })
+
+  test('whose worker stops ends its round early, in good order', async () => {
+    let isRunning = false
+    const run = (signal?: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        isRunning = true
+        signal?.addEventListener('abort', () => resolve())
+      })
+    const worker = runJob({ name: 'stopped', run })
+    await eventually(
+      () => isRunning,
+      (running) => running,
+    )
+    await worker.stop()
+    const job = (await listJobs(api.sql)).find(({ name }) => name === 'stopped')
+    expect([job?.failures, job?.last_success_at]).toEqual([0, expect.any(Date)])
+  })
+
+  test('that fails says why, and has its next turn', async () => {
+    let runs = 0
+    const run = async () => {
+      runs += 1
+      if (runs === 1) throw new Error('a listing failed')
+    }
+    runJob({ name: 'failing', everySeconds: 0.2, run })
+    await eventually(
+      async () => (await listJobs(api.sql)).find(({ name }) => name === 'failing'),
+      (job) => job?.failures === 1 && job.last_success_at !== null,
+    )
+  })
+})

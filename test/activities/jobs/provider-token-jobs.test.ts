@@ -1,0 +1,237 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { providerTokenJobs } from '../../../activities/jobs/provider-token-jobs.ts'
+import { createLog } from '../../../platform/log.ts'
+import { createSealing, type Sealing } from '../../../platform/sealing.ts'
+import { type OAuthProvider, type OAuthProviderName, oauthProviderNames } from '../../../providers/oauth/provider.ts'
+import { createOAuthProviders } from '../../../providers/oauth/providers.ts'
+import { type TokenField, tokenPlace } from '../../../providers/oauth/token-place.ts'
+import type { GivenUser } from '../../support/api.ts'
+import { somebody, startOAuthApi } from '../../support/oauth-rounds.ts'
+import { eventually } from '../../support/relays.ts'
+
+const { api, providers: doubles, go } = await startOAuthApi()
+const { config, sealing } = api.services
+const real = createOAuthProviders(config.oauth)
+const logged: string[] = []
+const log = createLog('worker', 'debug', { write: (line) => void logged.push(line) })
+
+interface Round {
+  readonly sealing?: Sealing
+  /** Stands between the job and the real provider. */
+  readonly around?: (provider: OAuthProvider) => OAuthProvider
+  readonly signal?: AbortSignal
+}
+
+/** One round of the job, as a worker runs it. */
+const round = async ({ around = (provider) => provider, signal, ...needs }: Round = {}): Promise<void> => {
+  const providers = new Map([...real].map(([name, provider]) => [name, around(provider)]))
+  const [job] = providerTokenJobs({ sql: api.sql, log, sealing, providers, ...needs })
+  await job?.run(signal)
+}
+
+interface Chat extends GivenUser {
+  readonly provider: OAuthProviderName
+}
+
+/** A chat that somebody has connected, and that is due unless the test says otherwise. */
+async function connectedChat(provider: OAuthProviderName, isDue = true): Promise<Chat> {
+  const user = { ...(await api.given.user()), provider }
+  const { body } = await go(provider, somebody(), { intent: 'link', scopes: 'chat', bearer: user.bearer })
+  expect(body).toEqual({ status: 'linked' })
+  if (isDue) await makeDue(user)
+  return user
+}
+
+const makeDue = ({ userId }: Chat) =>
+  api.sql`update user_oauth_accounts set tokens_checked_at = now() - interval '1 hour' where user_id = ${userId}`
+
+interface Row {
+  readonly access_token_sealed: string
+  readonly refresh_token_sealed: string
+  readonly token_expires_at: Date
+  readonly chat_connected_at: Date | null
+  readonly tokens_checked_at: Date
+}
+
+async function rowOf({ userId, provider }: Chat): Promise<Row> {
+  const [row] = await api.sql<Row[]>`
+    select access_token_sealed, refresh_token_sealed, token_expires_at, chat_connected_at, tokens_checked_at
+    from user_oauth_accounts where user_id = ${userId} and provider = ${provider}`
+  if (!row) throw new Error('the identity is gone')
+  return row
+}
+
+/** What a sealed token says, to whoever has the key. */
+const opened = ({ userId, provider }: Chat, field: TokenField, row: Row, by = sealing) =>
+  by.open(row[`${field}_sealed`], tokenPlace(userId, provider, field))
+
+const auditOf = ({ userId }: Chat) => api.sql`
+  select actor, action, detail from audit_entries where user_id = ${userId} and action like 'chat_%' order by id`
+
+test.each(oauthProviderNames)('the tokens of a chat at %s are renewed when an hour has passed', async (provider) => {
+  const chat = await connectedChat(provider)
+  const before = await rowOf(chat)
+  await round()
+  const after = await rowOf(chat)
+  const issued = doubles[provider].tokensIssued.at(-1)
+  expect(opened(chat, 'access_token', after).text).toBe(issued?.accessToken)
+  expect(opened(chat, 'access_token', before).text).not.toBe(issued?.accessToken)
+  if (issued?.refreshToken) expect(opened(chat, 'refresh_token', after).text).toBe(issued.refreshToken)
+  expect(after.chat_connected_at).toEqual(before.chat_connected_at)
+  expect(after.tokens_checked_at.getTime()).toBeGreaterThan(Date.now() - 60_000)
+  expect(after.token_expires_at.getTime()).toBeGreaterThan(Date.now() + 3_000_000)
+})
+
+test('the tokens of a chat are renewed a quarter of an hour before they end', async () => {
+  const soon = await connectedChat('google', false)
+  const later = await connectedChat('google', false)
+  const [ends, endsLater] = [new Date(Date.now() + 14 * 60_000), new Date(Date.now() + 16 * 60_000)]
+  await api.sql`update user_oauth_accounts set token_expires_at = ${ends} where user_id = ${soon.userId}`
+  await api.sql`update user_oauth_accounts set token_expires_at = ${endsLater} where user_id = ${later.userId}`
+  await round()
+  expect((await rowOf(soon)).token_expires_at.getTime()).toBeGreaterThan(ends.getTime())
+  expect((await rowOf(later)).token_expires_at).toEqual(endsLater)
+})
+
+test('tokens that are not due are left alone, and so are identities without a chat', async () => {
+  const fresh = await connectedChat('twitch', false)
+  const unconnected = { ...(await api.given.user()), provider: 'discord' as const }
+  await go('discord', somebody(), { intent: 'link', bearer: unconnected.bearer })
+  await makeDue(unconnected)
+  const before = await Promise.all([rowOf(fresh), rowOf(unconnected)])
+  await round()
+  expect(await Promise.all([rowOf(fresh), rowOf(unconnected)])).toEqual(before)
+})
+
+test('renewed tokens are sealed with the new key, so that the old one can go', async () => {
+  const chat = await connectedChat('twitch')
+  const added = { id: 'new', key: randomBytes(32).toString('base64') }
+  await round({ sealing: createSealing([added, ...config.oauthEncryptionKeys]) })
+  const [row, onlyNew] = [await rowOf(chat), createSealing([added])]
+  const issued = doubles.twitch.tokensIssued.at(-1)
+  expect(opened(chat, 'access_token', row, onlyNew)).toEqual({ text: issued?.accessToken, isStale: false })
+  expect(opened(chat, 'refresh_token', row, onlyNew)).toEqual({ text: issued?.refreshToken, isStale: false })
+})
+
+test.each(oauthProviderNames)('a grant that was withdrawn at %s ends the chat, and is audited', async (provider) => {
+  const chat = await connectedChat(provider)
+  await doubles[provider].revoke()
+  await round()
+  expect(await rowOf(chat)).toMatchObject({
+    chat_connected_at: null,
+    access_token_sealed: null,
+    refresh_token_sealed: null,
+    token_expires_at: null,
+  })
+  expect(await auditOf(chat)).toMatchObject([{ actor: 'system', action: 'chat_disconnected', detail: { provider } }])
+  await round()
+  expect(await auditOf(chat)).toHaveLength(1)
+})
+
+test('trouble with a provider leaves all as it was, and the next round makes up for it', async () => {
+  const chat = await connectedChat('discord')
+  const before = await rowOf(chat)
+  doubles.discord.break('status 500')
+  await round()
+  expect(await rowOf(chat)).toEqual(before)
+  expect(await auditOf(chat)).toEqual([])
+  doubles.discord.break()
+  await round()
+  expect((await rowOf(chat)).access_token_sealed).not.toBe(before.access_token_sealed)
+})
+
+test('a provider that fails again and again is left in peace until the next round, and holds up no other', async () => {
+  const chats: Chat[] = []
+  for (let count = 0; count < 20; count += 1) chats.push(await connectedChat('discord'))
+  const other = await connectedChat('twitch')
+  const before = await rowOf(other)
+  doubles.discord.break('status 500')
+  const asked = doubles.discord.asked('token')
+  await round()
+  doubles.discord.break()
+  expect(doubles.discord.asked('token') - asked).toBeLessThan(chats.length)
+  expect((await rowOf(other)).access_token_sealed).not.toBe(before.access_token_sealed)
+  await round()
+  for (const chat of chats) expect((await rowOf(chat)).tokens_checked_at.getTime()).toBeGreaterThan(Date.now() - 60_000)
+})
+
+test('a row that nobody can open stops no other, and says so in the log', async () => {
+  const [broken, well] = [await connectedChat('twitch'), await connectedChat('twitch')]
+  const gone = createSealing([{ id: 'gone', key: randomBytes(32).toString('base64') }])
+  const sealed = gone.seal('token', tokenPlace(broken.userId, 'twitch', 'refresh_token'))
+  await api.sql`update user_oauth_accounts set refresh_token_sealed = ${sealed} where user_id = ${broken.userId}`
+  const before = await rowOf(well)
+  await round()
+  expect((await rowOf(well)).access_token_sealed).not.toBe(before.access_token_sealed)
+  expect(await rowOf(broken)).toMatchObject({ refresh_token_sealed: sealed, chat_connected_at: expect.any(Date) })
+  expect(logged.join('')).toContain('sealed with the key gone')
+  await api.sql`delete from user_oauth_accounts where user_id = ${broken.userId}`
+})
+
+test('of many rounds at once one uses a refresh token, and nobody takes the others for a withdrawn grant', async () => {
+  const chat = await connectedChat('discord')
+  const issued = doubles.discord.tokensIssued.length
+  await Promise.all(Array.from({ length: 5 }, () => round()))
+  expect(doubles.discord.tokensIssued.length).toBe(issued + 1)
+  const row = await rowOf(chat)
+  expect(opened(chat, 'refresh_token', row).text).toBe(doubles.discord.tokensIssued.at(-1)?.refreshToken)
+  expect(await auditOf(chat)).toEqual([])
+})
+
+/** Ends every transaction that waits for a provider, as a restart of Postgres does, and resolves once they are gone. */
+const loseTransactions = () =>
+  eventually(
+    () => api.sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and state = 'idle in transaction'`,
+    (lost) => lost.length === 0,
+  )
+
+test.each(['before', 'after'])(
+  'a new refresh token is kept even when the connection to Postgres is lost %s it comes',
+  async (when) => {
+    const chat = await connectedChat('discord')
+    const losing = (provider: OAuthProvider): OAuthProvider => ({
+      ...provider,
+      refresh: async (refreshToken) => {
+        if (when === 'before') await loseTransactions()
+        const tokens = await provider.refresh(refreshToken)
+        if (when === 'after') await loseTransactions()
+        return tokens
+      },
+    })
+    const issued = doubles.discord.tokensIssued.length
+    await round({ around: losing })
+    expect(doubles.discord.tokensIssued.length).toBe(issued + 1)
+    const row = await rowOf(chat)
+    expect(opened(chat, 'refresh_token', row).text).toBe(doubles.discord.tokensIssued.at(-1)?.refreshToken)
+    expect(row.chat_connected_at).not.toBeNull()
+  },
+)
+
+test('a worker that is stopping begins no more refreshes', async () => {
+  const chat = await connectedChat('twitch')
+  const before = await rowOf(chat)
+  await round({ signal: AbortSignal.abort() })
+  expect(await rowOf(chat)).toEqual(before)
+})
+
+test('neither the log nor the audit entries hold a token, whatever happens', async () => {
+  const [renewed, withdrawn] = [await connectedChat('twitch'), await connectedChat('google')]
+  await doubles.google.revoke()
+  await round()
+  await makeDue(renewed)
+  doubles.twitch.break('status 500')
+  await round()
+  doubles.twitch.break()
+  const entries = await api.sql`select action, detail from audit_entries where user_id = ${withdrawn.userId}`
+  const told = logged.join('') + JSON.stringify(entries)
+  for (const event of ['chat_disconnected', 'a chat is disconnected', 'twitch answered 500'])
+    expect(told).toContain(event)
+  const tokens = Object.values(doubles).flatMap(({ tokensIssued }) =>
+    tokensIssued.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? []].flat()),
+  )
+  expect(tokens.length).toBeGreaterThanOrEqual(5)
+  expect(tokens.filter((token) => told.includes(token))).toEqual([])
+})

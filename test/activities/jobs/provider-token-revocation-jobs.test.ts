@@ -1,0 +1,192 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { providerTokenRevocationJobs } from '../../../activities/jobs/provider-token-revocation-jobs.ts'
+import { secretJobs } from '../../../activities/jobs/secret-jobs.ts'
+import { createLog } from '../../../platform/log.ts'
+import { createSealing, type Sealing } from '../../../platform/sealing.ts'
+import { OAuthDenied, type OAuthProviderName, oauthProviderNames } from '../../../providers/oauth/provider.ts'
+import { createOAuthProviders } from '../../../providers/oauth/providers.ts'
+import type { GivenUser } from '../../support/api.ts'
+import { mailsTo } from '../../support/mails.ts'
+import type { DoubleAccount } from '../../support/oauth-double.ts'
+import { somebody, startOAuthApi } from '../../support/oauth-rounds.ts'
+
+const { api, providers: doubles, go } = await startOAuthApi()
+const { config, sealing } = api.services
+const providers = createOAuthProviders(config.oauth)
+const logged: string[] = []
+const log = createLog('worker', 'debug', { write: (line) => void logged.push(line) })
+
+/** One round of the job, as a worker runs it that was just started. */
+const round = async (by: Sealing = sealing, signal?: AbortSignal): Promise<void> => {
+  const [job] = providerTokenRevocationJobs({ sql: api.sql, log, sealing: by, providers })
+  await job?.run(signal)
+}
+
+interface Chat {
+  readonly user: GivenUser
+  readonly person: DoubleAccount
+  readonly accessToken: string
+  readonly refreshToken: string
+}
+
+async function connectedChat(name: OAuthProviderName, person = somebody(), given?: GivenUser): Promise<Chat> {
+  const user = given ?? (await api.given.user())
+  const { body } = await go(name, person, { intent: 'link', scopes: 'chat', bearer: user.bearer })
+  expect(body).toEqual({ status: 'linked' })
+  const { accessToken, refreshToken = '' } = doubles[name].tokensIssued.at(-1) ?? { accessToken: '' }
+  return { user, person, accessToken, refreshToken }
+}
+
+const unlink = async (name: OAuthProviderName, { user }: Chat) =>
+  expect((await api.delete(`/auth/oauth/${name}`, { bearer: user.bearer })).status).toBe(204)
+const queued = async () => (await api.sql`select from provider_token_revocations`).length
+/** Whether the provider still takes the chat's tokens. */
+const isTaken = (name: OAuthProviderName, { refreshToken }: Chat): Promise<boolean> =>
+  (providers.get(name)?.refresh(refreshToken) ?? Promise.reject(new Error('not configured'))).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof OAuthDenied) return false
+      throw error
+    },
+  )
+const pass = (seconds: number) => api.sql`
+  update provider_token_revocations set next_try_at = next_try_at - make_interval(secs => ${seconds}),
+    created_at = created_at - make_interval(secs => ${seconds})`
+
+test.each(oauthProviderNames)('unlinking a chat of %s revokes its tokens at the provider', async (name) => {
+  const chat = await connectedChat(name)
+  const asked = doubles[name].asked('revocation')
+  await unlink(name, chat)
+  await round()
+  expect(doubles[name].asked('revocation')).toBe(asked + 2)
+  // At Twitch a revocation ends the access token alone.
+  if (name !== 'twitch') expect(await isTaken(name, chat)).toBe(false)
+  expect(await queued()).toBe(0)
+  await round()
+  expect(doubles[name].asked('revocation')).toBe(asked + 2)
+})
+
+test('an identity without a chat has nothing to be revoked', async () => {
+  const { bearer } = await api.given.user()
+  await go('google', somebody(), { intent: 'link', bearer })
+  const asked = doubles.google.asked('revocation')
+  expect((await api.delete('/auth/oauth/google', { bearer })).status).toBe(204)
+  await round()
+  expect([await queued(), doubles.google.asked('revocation')]).toEqual([0, asked])
+})
+
+test('an owner who reclaims an account has the tokens of the stranger’s chat revoked', async () => {
+  const chat = await connectedChat('discord')
+  expect((await go('google', somebody({ email: chat.user.email }))).body.status).toBe('signed_in')
+  await round()
+  expect(await isTaken('discord', chat)).toBe(false)
+})
+
+test('a reset has the tokens of the chats revoked that it unlinks, and of no other', async () => {
+  const user = await api.given.user()
+  const dropped = await connectedChat('discord', somebody(), user)
+  const kept = await connectedChat('google', somebody({ email: user.email }), user)
+  await api.post('/auth/password/forgot', { email: user.email })
+  const token = mailsTo(api, user.email).at(-1)?.token
+  expect((await api.post('/auth/password/reset', { token, password: 'another good password' })).status).toBe(204)
+  await round()
+  expect([await isTaken('discord', dropped), await isTaken('google', kept)]).toEqual([false, true])
+})
+
+test('a provider that is away is asked again, ever less often, until the tokens are revoked', async () => {
+  const chat = await connectedChat('discord')
+  doubles.discord.break('status 500', 'revocation')
+  await unlink('discord', chat)
+  const asked = () => doubles.discord.asked('revocation')
+  const before = asked()
+  await round()
+  expect(asked()).toBe(before + 2)
+  await round()
+  expect(asked()).toBe(before + 2)
+  for (const seconds of [10, 20, 40]) {
+    await pass(seconds - 5)
+    await round()
+    const unchanged = asked()
+    await pass(5)
+    await round()
+    expect(asked()).toBe(unchanged + 2)
+  }
+  doubles.discord.break()
+  expect(await isTaken('discord', { ...chat })).toBe(true)
+  const issued = doubles.discord.tokensIssued.at(-1)?.refreshToken ?? ''
+  await pass(3600)
+  await round()
+  expect(await queued()).toBe(0)
+  expect(await isTaken('discord', { ...chat, refreshToken: issued })).toBe(false)
+})
+
+test('tokens that can’t be revoked within a day are forgotten, and the log says so', async () => {
+  const chat = await connectedChat('google')
+  doubles.google.break('status 500', 'revocation')
+  await unlink('google', chat)
+  await pass(86_390)
+  await round()
+  expect(await queued()).toBe(2)
+  await pass(3600)
+  await round()
+  doubles.google.break()
+  expect(await queued()).toBe(0)
+  expect(logged.join('')).toContain('could not be revoked within a day')
+})
+
+test('a chat that is connected again meanwhile keeps its new tokens', async () => {
+  const first = await connectedChat('discord')
+  doubles.discord.break('status 500', 'revocation')
+  await unlink('discord', first)
+  await round()
+  doubles.discord.break()
+  const again = await connectedChat('discord', first.person)
+  await pass(3600)
+  await round()
+  expect(await queued()).toBe(0)
+  expect(await isTaken('discord', again)).toBe(true)
+})
+
+test('queued tokens are sealed, also with the new key while a key is replaced', async () => {
+  const chat = await connectedChat('google')
+  await unlink('google', chat)
+  const rows = async () => JSON.stringify(await api.sql`select * from provider_token_revocations`)
+  for (const token of [chat.accessToken, chat.refreshToken]) expect(await rows()).not.toContain(token)
+  const added = { id: 'new', key: randomBytes(32).toString('base64') }
+  const rotating = createSealing([added, ...config.oauthEncryptionKeys])
+  const [job] = secretJobs({ sql: api.sql, log, sealing: rotating })
+  await job?.run()
+  await round(createSealing([added]))
+  expect([await queued(), await isTaken('google', chat)]).toEqual([0, false])
+})
+
+test('a row that none of our keys opens stops no other', async () => {
+  const broken = await connectedChat('google')
+  await unlink('google', broken)
+  await api.sql`update provider_token_revocations set token_sealed = 'v1.gone.AAAA.AAAA.AAAA'`
+  const well = await connectedChat('discord')
+  await unlink('discord', well)
+  await round()
+  expect(await isTaken('discord', well)).toBe(false)
+  expect(await queued()).toBe(2)
+  await api.sql`delete from provider_token_revocations`
+})
+
+test('a worker that stops begins no more, and the next one goes on', async () => {
+  const chat = await connectedChat('google')
+  await unlink('google', chat)
+  await round(sealing, AbortSignal.abort())
+  expect([await queued(), await isTaken('google', chat)]).toEqual([2, true])
+  await round()
+  expect([await queued(), await isTaken('google', chat)]).toEqual([0, false])
+})
+
+test('the log holds no token, whatever happens', () => {
+  const tokens = Object.values(doubles).flatMap(({ tokensIssued }) =>
+    tokensIssued.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? []].flat()),
+  )
+  expect(tokens.length).toBeGreaterThan(20)
+  expect(logged.length).toBeGreaterThan(5)
+  expect(tokens.filter((token) => logged.join('').includes(token))).toEqual([])
+})

@@ -1,0 +1,196 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { secretJobs } from '../../../activities/jobs/secret-jobs.ts'
+import { openSessionToken, openStreamToken, sealStreamToken } from '../../../db/sealed-tokens.ts'
+import { createLog } from '../../../platform/log.ts'
+import { createSealing, type Sealing } from '../../../platform/sealing.ts'
+import { tokenPlace } from '../../../providers/oauth/token-place.ts'
+import { streamTokenOf } from '../../support/api.ts'
+import { startGoogle } from '../../support/oauth-google.ts'
+import { somebody, userOf } from '../../support/oauth-rounds.ts'
+import { type RelayUser, startService } from '../../support/relays.ts'
+
+const google = await startGoogle()
+const service = await startService({ worker: false, variables: google.variables })
+const { api } = service
+const { sql } = api
+const { sealing, config } = api.services
+const logged: string[] = []
+const log = createLog('worker', 'debug', { write: (line) => void logged.push(line) })
+
+/** One round of the job, as a worker runs it. */
+const round = async (by: Sealing = sealing, signal?: AbortSignal): Promise<void> => {
+  const [job] = secretJobs({ sql, log, sealing: by })
+  await job?.run(signal)
+}
+
+const newKey = () => ({ id: randomBytes(4).toString('hex'), key: randomBytes(32).toString('base64') })
+
+/** A user with a live session and a connected chat. */
+async function userWithSecrets(): Promise<RelayUser> {
+  const user = await service.user()
+  await user.start()
+  const { body } = await api.post<{ authorization_url: string; binding: string }>(
+    '/auth/oauth/google/start',
+    { intent: 'link', scopes: 'chat' },
+    { bearer: user.bearer },
+  )
+  google.account = somebody()
+  const back = await google.visit(body.authorization_url)
+  const linked = await api.post('/auth/oauth/google/callback', { ...back, binding: body.binding })
+  expect(linked.body).toEqual({ status: 'linked' })
+  return user
+}
+
+/** All that is sealed for a user, as its owner or the service needs it. */
+async function secretsOf({ userId }: RelayUser, by: Sealing = sealing) {
+  const [user] = await sql<{ stream_token: string | null; stream_token_sealed: string | null }[]>`
+    select stream_token, stream_token_sealed from users where id = ${userId}`
+  const [session] = await sql<Parameters<typeof openSessionToken>[1][]>`
+    select id, pair_token, pair_token_sealed, relay_ws_token, relay_ws_token_sealed from relay_sessions
+    where user_id = ${userId} and state <> 'stopped'`
+  const [chat] = await sql<{ access: string; refresh: string }[]>`
+    select access_token_sealed as access, refresh_token_sealed as refresh from user_oauth_accounts where user_id = ${userId}`
+  if (!user || !session || !chat) throw new Error('the user lacks a row')
+  return [
+    openStreamToken(by, userId, user),
+    openSessionToken(by, session, 'pair_token'),
+    openSessionToken(by, session, 'relay_ws_token'),
+    by.open(chat.access, tokenPlace(userId, 'google', 'access_token')).text,
+    by.open(chat.refresh, tokenPlace(userId, 'google', 'refresh_token')).text,
+  ]
+}
+
+/** As the version before sealed tokens has written them. */
+async function storeInPlainText({ userId }: RelayUser, [streamToken, pairToken, relayWsToken]: (string | null)[]) {
+  await sql`
+    update users set stream_token = ${streamToken ?? null}, stream_token_sealed = null, stream_token_hash = null
+    where id = ${userId}`
+  await sql`
+    update relay_sessions set pair_token = ${pairToken ?? null}, pair_token_sealed = null, pair_token_hash = null,
+      relay_ws_token = ${relayWsToken ?? null}, relay_ws_token_sealed = null, relay_ws_token_hash = null
+    where user_id = ${userId}`
+}
+
+const rowsOf = ({ userId }: RelayUser) => sql`
+  select u.stream_token, u.stream_token_sealed, u.stream_token_hash, s.pair_token, s.pair_token_sealed, s.pair_token_hash,
+    s.relay_ws_token, s.relay_ws_token_sealed, s.relay_ws_token_hash, a.access_token_sealed, a.refresh_token_sealed
+  from users u join relay_sessions s on s.user_id = u.id join user_oauth_accounts a on a.user_id = u.id
+  where u.id = ${userId}`
+
+test('tokens in plain text are shown as they are, sealed by the job, and the same afterwards', async () => {
+  const user = await userWithSecrets()
+  const secrets = await secretsOf(user)
+  await storeInPlainText(user, secrets)
+  const shown = async () => [
+    (await userOf(api, user.bearer)).stream_token,
+    (await user.active()).session?.pair_token,
+    (await user.active()).session?.relay_ws_token,
+  ]
+  expect(await shown()).toEqual(secrets.slice(0, 3))
+  await round()
+  const [row] = await rowsOf(user)
+  expect(row).toMatchObject({ stream_token: null, pair_token: null, relay_ws_token: null })
+  const [streamToken = '', pairToken, relayWsToken] = secrets
+  expect(row?.stream_token_hash).toEqual(sealing.hash(streamToken ?? '', 'stream_token'))
+  expect(row?.pair_token_hash).toEqual(sealing.hash(pairToken ?? '', 'pair_token'))
+  expect(row?.relay_ws_token_hash).toEqual(sealing.hash(relayWsToken ?? '', 'relay_ws_token'))
+  expect(await secretsOf(user)).toEqual(secrets)
+  expect(await shown()).toEqual(secrets.slice(0, 3))
+})
+
+test('a round that finds everything sealed with the present key changes nothing', async () => {
+  const user = await userWithSecrets()
+  await round()
+  const before = await rowsOf(user)
+  await round()
+  expect(await rowsOf(user)).toEqual(before)
+})
+
+test('after a round the key that was replaced is needed for nothing', async () => {
+  const users = [await userWithSecrets(), await userWithSecrets()]
+  const before = await Promise.all(users.map((user) => secretsOf(user)))
+  const added = newKey()
+  await round(createSealing([added, ...config.oauthEncryptionKeys]))
+  const onlyNew = createSealing([added])
+  expect(await Promise.all(users.map((user) => secretsOf(user, onlyNew)))).toEqual(before)
+  const [row] = await rowsOf(users[0] as RelayUser)
+  expect(row?.stream_token_hash).toEqual(onlyNew.hash(String(before[0]?.[0]), 'stream_token'))
+  // Back to the key of the api, as an operator may who changes their mind.
+  await round(createSealing([...config.oauthEncryptionKeys, added]))
+  expect(await Promise.all(users.map((user) => secretsOf(user)))).toEqual(before)
+})
+
+test('many accounts are sealed in one round', async () => {
+  await sql`
+    insert into users (email, stream_token)
+    select 'old-' || n || '@example.com', 'P' || lpad(n::text, 7, '0') from generate_series(1, 950) n`
+  await round()
+  expect(await sql`select from users where stream_token is not null`).toHaveLength(0)
+  const [row] = await sql<{ id: string }[]>`select id from users where email = 'old-950@example.com'`
+  expect(await streamTokenOf(api, row?.id ?? '')).toBe('P0000950')
+})
+
+test('a row that none of our keys opens is left as it is, holds up no other, and fails the round', async () => {
+  const [broken, well] = [await userWithSecrets(), await userWithSecrets()]
+  const gone = sealStreamToken(createSealing([{ ...newKey(), id: 'gone' }]), broken.userId, 'Ab12Cd34')
+  await sql`
+    update users set stream_token_sealed = ${gone.sealed}, stream_token_hash = ${gone.hash} where id = ${broken.userId}`
+  const secrets = await secretsOf(well)
+  await storeInPlainText(well, secrets)
+  await expect(round()).rejects.toThrow('1 rows could not be sealed')
+  const [row] = await rowsOf(broken)
+  expect(row?.stream_token_sealed).toBe(gone.sealed)
+  expect((await rowsOf(well))[0]).toMatchObject({ stream_token: null, pair_token: null })
+  expect(logged.join('')).toContain('sealed with the key gone')
+  expect(logged.join('')).toContain(broken.userId)
+  await sql`delete from users where id = ${broken.userId}`
+  await round()
+})
+
+test('a token that is replaced while it is being sealed again stays the new one', async () => {
+  const user = await userWithSecrets()
+  await storeInPlainText(user, await secretsOf(user))
+  const next = sealStreamToken(sealing, user.userId, 'Ab12Cd34')
+  const waiting = () => sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  const { running } = await sql.begin(async (tx) => {
+    await tx`
+      update users set stream_token = null, stream_token_sealed = ${next.sealed}, stream_token_hash = ${next.hash}
+      where id = ${user.userId}`
+    const running = round()
+    await expect.poll(async () => (await waiting()).length).toBe(1)
+    return { running }
+  })
+  await running
+  expect(await streamTokenOf(api, user.userId)).toBe('Ab12Cd34')
+})
+
+test('a session that is stopped keeps no token, whatever was there to be sealed', async () => {
+  const user = await userWithSecrets()
+  await storeInPlainText(user, await secretsOf(user))
+  await sql`
+    update relay_sessions set state = 'stopped', reason = 'stop_requested', stopped_at = now(), pair_token = null, relay_ws_token = null
+    where user_id = ${user.userId}`
+  await round()
+  expect((await rowsOf(user))[0]).toMatchObject({ pair_token_sealed: null, relay_ws_token_sealed: null })
+})
+
+test('a worker that stops leaves the rest to the next round, which is no success', async () => {
+  await sql`
+    insert into users (email, stream_token)
+    select 'more-' || n || '@example.com', 'Q' || lpad(n::text, 7, '0') from generate_series(1, 450) n`
+  await expect(round(sealing, AbortSignal.abort())).rejects.toThrow('the next round goes on')
+  await round()
+  expect(await sql`select from users where stream_token is not null`).toHaveLength(0)
+})
+
+test('neither the log nor an error holds a token', async () => {
+  const user = await userWithSecrets()
+  const secrets = await secretsOf(user)
+  await storeInPlainText(user, secrets)
+  await sql`update users set stream_token = null, stream_token_sealed = 'v1.x.y', stream_token_hash = ${randomBytes(32)} where id = ${user.userId}`
+  const error = await round().catch(String)
+  for (const secret of secrets) expect(logged.join('') + error).not.toContain(secret)
+  await sql`delete from users where id = ${user.userId}`
+})

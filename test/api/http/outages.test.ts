@@ -1,0 +1,185 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { startApi as startListening } from '../../../api/start-api.ts'
+import { connectPostgres } from '../../../db/connection.ts'
+import { readConfig } from '../../../platform/config.ts'
+import { Lifecycle } from '../../../platform/lifecycle.ts'
+import { createLog } from '../../../platform/log.ts'
+import { type Client, outcome, startApi, type TestApi } from '../../support/api.ts'
+import {
+  eventually,
+  freePort,
+  type OneSession,
+  operator,
+  passageTo,
+  startService,
+  type TestService,
+} from '../../support/relays.ts'
+import { randomSecrets } from '../../support/secrets.ts'
+
+const relaySecret = randomBytes(48).toString('base64')
+const page = (at: Client, path: string, request?: RequestInit) => fetch(`${at.url}${path}`, request)
+
+describe('while Temporal is away', () => {
+  let alone: TestService
+  beforeAll(async () => {
+    alone = await startService({ worker: false, variables: { TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` } })
+  })
+
+  test('starts and stops are accepted all the same, and soon', async () => {
+    const user = await alone.user()
+    const timed = async <Value>(work: Promise<Value>): Promise<[Value, number]> => {
+      const startedAt = performance.now()
+      return [await work, performance.now() - startedAt]
+    }
+    const [started, startMillis] = await timed(user.start())
+    expect([started.status, startMillis < 1500]).toEqual([201, true])
+    const [stopped, stopMillis] = await timed(user.stop({ session_id: started.body.session.session_id }))
+    expect([stopped.status, stopped.body.session.state, stopMillis < 3000]).toEqual([200, 'provisioning', true])
+    const [again, againMillis] = await timed(user.start())
+    expect([again.status, againMillis < 3000]).toEqual([200, true])
+    const [row] = await alone.api.sql`select command, command_seq, command_delivered_seq from relay_sessions`
+    expect(row).toEqual({ command: 'run', command_seq: 3, command_delivered_seq: 0 })
+    expect((await user.active()).sessions).toHaveLength(1)
+  })
+
+  test('the api is ready all the same', async () => {
+    const answer = await page(alone.api, '/readyz')
+    expect([answer.status, await answer.json()]).toEqual([200, { status: 'ready' }])
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+  })
+
+  test('operators can look and disconnect, but not move by hand', async () => {
+    const user = await alone.user()
+    const { session_id } = (await user.start()).body.session
+    const admin = `/admin/sessions/${session_id}`
+    const [shown, moved, ended] = await Promise.all([
+      alone.history(session_id),
+      alone.api.post(`${admin}/transition`, { to: 'active' }, { headers: operator }),
+      alone.api.post<OneSession>(`${admin}/disconnect`, { reason: 'x' }, { headers: operator }),
+    ])
+    expect(shown).toMatchObject({ session: { state: 'provisioning' }, live: null })
+    expect(outcome(moved)).toEqual([503, 'temporarily_unavailable'])
+    expect([ended.status, ended.body.session.state]).toEqual([200, 'provisioning'])
+  })
+})
+
+describe('while Postgres is away', () => {
+  /** An API whose way to its database can be blocked. */
+  const behindPassage = async () => {
+    const direct = await startApi()
+    const passage = await passageTo(direct.services.config.database.url)
+    const api = await startApi({ DATABASE_URL: passage.url, SVC_RELAY_AUTH_SECRET: relaySecret })
+    return { api, passage, user: await api.given.user() }
+  }
+
+  test('every request that needs it is told to come back, and is answered once it is back', async () => {
+    const { api, passage, user } = await behindPassage()
+    const { bearer } = user
+    const requests = () => [
+      api.get('/auth/session', { bearer }),
+      api.get('/relay/active', { bearer }),
+      api.post('/relay/start', {}, { bearer, headers: { 'Idempotency-Key': randomUUID() } }),
+      api.post('/auth/login', { email: user.email, password: user.password }),
+      api.post('/auth/refresh', { refresh_token: 'x' }),
+      api.post('/auth/plugin/login/start', {}),
+      api.get('/capacity/status'),
+      api.post(
+        '/relay/health',
+        { session_id: randomUUID(), instance_id: 'i' },
+        { headers: { 'X-Relay-Auth': relaySecret } },
+      ),
+    ]
+    await passage.block()
+    const answers = await Promise.all(requests())
+    for (const answer of answers) {
+      expect(outcome(answer)).toEqual([503, 'temporarily_unavailable'])
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+    }
+    expect(outcome(await api.get('/nowhere'))).toEqual([404, 'not_found'])
+    expect((await page(api, '/livez')).status).toBe(200)
+    const health = await page(api, '/health')
+    expect([health.status, await health.json()]).toMatchObject([503, { checks: { postgres: 'failing' } }])
+    const metrics = await page(api, '/metrics')
+    expect(metrics.status).toBe(200)
+    const text = await metrics.text()
+    expect(text).toMatch(/^svc_metrics_complete 0$/m)
+    expect(text).toMatch(/svc_http_requests_total\{.*status="503"\} \d/)
+
+    await passage.open()
+    await eventually(
+      async () => (await api.get('/auth/session', { bearer })).status,
+      (status) => status === 200,
+    )
+    expect((await Promise.all(requests())).map((one) => one.status)).toEqual([200, 200, 403, 200, 401, 201, 200, 404])
+  })
+
+  test('a connection that is lost in the middle of things is an outage, not an error of ours', async () => {
+    const { api, passage, user } = await behindPassage()
+    const statuses = new Map<number, number>()
+    const until = Date.now() + 2000
+    const ask = async (path: string, key?: string) => {
+      while (Date.now() < until) {
+        const asking = { bearer: user.bearer, ...(key ? { headers: { 'Idempotency-Key': randomUUID() } } : {}) }
+        const { status } = await (key ? api.post(path, {}, asking) : api.get(path, asking))
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      }
+    }
+    const breaking = (async () => {
+      while (Date.now() < until) {
+        await api.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`.catch(
+          () => undefined,
+        )
+        await passage.block()
+        await passage.open()
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+    })()
+    await Promise.all([
+      breaking,
+      ...Array.from({ length: 4 }, () => ask('/auth/session')),
+      ...Array.from({ length: 4 }, () => ask('/relay/start', 'fresh')),
+    ])
+    const unexpected = [...statuses.keys()].filter((status) => ![200, 403, 503].includes(status))
+    expect([unexpected, api.logged.filter((line) => line.includes('internal_error'))]).toEqual([[], []])
+    await eventually(
+      async () => (await api.get('/auth/session', { bearer: user.bearer })).status,
+      (status) => status === 200,
+    )
+  })
+
+  test('from the beginning, the process waits for it and says so', async () => {
+    const database = await startApi()
+    const passage = await passageTo(database.services.config.database.url)
+    await passage.block()
+    const config = readConfig({
+      DATABASE_URL: passage.url,
+      TEMPORAL_ADDRESS: inject('temporalAddress'),
+      ...randomSecrets(),
+      SVC_RELAY_AUTH_SECRET: relaySecret,
+      PORT: '0',
+    })
+    const log = createLog('api', 'silent')
+    const life = new Lifecycle(log)
+    const sql = life.hold('connections', connectPostgres(config.database.url, 2), (it) => it.end({ timeout: 1 }))
+    const { port, ready } = await startListening({ config, log, sql, life })
+    const api = { url: `http://127.0.0.1:${port}` } as TestApi
+    const early = await page(api, '/api/v1/capacity/status')
+    expect([early.status, early.headers.get('retry-after')]).toEqual([503, '2'])
+    expect((await page(api, '/livez')).status).toBe(200)
+    expect((await page(api, '/docs')).status).toBe(200)
+    const readiness = async () => {
+      const answer = await page(api, '/readyz')
+      return [answer.status, await answer.json()]
+    }
+    expect(await readiness()).toEqual([503, { status: 'starting' }])
+    await passage.open()
+    await ready
+    expect(await readiness()).toEqual([200, { status: 'ready' }])
+    await passage.block()
+    expect(await readiness()).toEqual([200, { status: 'ready' }])
+    await passage.open()
+    expect((await page(api, '/api/v1/capacity/status')).status).toBe(200)
+    await life.stop()
+  })
+})

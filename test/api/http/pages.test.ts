@@ -1,0 +1,201 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { startApi as startListening } from '../../../api/start-api.ts'
+import { connectPostgres } from '../../../db/connection.ts'
+import { migrationLock } from '../../../db/migrations.ts'
+import { Lifecycle } from '../../../platform/lifecycle.ts'
+import { createLog } from '../../../platform/log.ts'
+import { type Client, startApi, type TestApi } from '../../support/api.ts'
+import { eventually, freePort, operator, paperRelays, startService, type TestService } from '../../support/relays.ts'
+
+const paper = paperRelays()
+const relaySecret = randomBytes(48).toString('base64')
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ around: paper.around, variables: { SVC_RELAY_AUTH_SECRET: relaySecret } })
+})
+
+const page = (at: Client, path: string, request?: RequestInit) => fetch(`${at.url}${path}`, request)
+const metricsOf = async (at: Client) => (await page(at, '/metrics')).text()
+/** `name{b="1",a="2"} 3` as its name with its labels in the order of their names, and its value. */
+const samples = (text: string): Map<string, number> =>
+  new Map(
+    [...text.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm)].map(([, name = '', labels, value]) => [
+      labels ? `${name}{${labels.split(',').sort().join(',')}}` : name,
+      Number(value),
+    ]),
+  )
+const sampleOf = (text: string, series: string): number | undefined => samples(text).get(series)
+
+describe('the health page', () => {
+  test('is well when Postgres, Temporal and a worker are there', async () => {
+    const answer = await eventually(
+      () => page(service.api, '/health'),
+      (one) => one.status === 200,
+    )
+    expect(await answer.json()).toEqual({ status: 'ok', checks: { postgres: 'ok', temporal: 'ok', worker: 'ok' } })
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect((await page(service.api, '/health', { method: 'HEAD' })).status).toBe(200)
+  })
+
+  test('names what fails', async () => {
+    const alone = await startApi({ TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` })
+    const startedAt = Date.now()
+    const answer = await page(alone, '/health')
+    expect(answer.status).toBe(503)
+    expect(await answer.json()).toEqual({
+      status: 'failing',
+      checks: { postgres: 'ok', temporal: 'failing', worker: 'failing' },
+    })
+    expect(Date.now() - startedAt).toBeLessThan(3000)
+    expect((await page(alone, '/livez')).status).toBe(200)
+  })
+
+  test('takes a worker that said nothing for a while for gone', async () => {
+    const api = await startApi()
+    const worker = async () =>
+      ((await (await page(api, '/health')).json()) as { checks: { worker: string } }).checks.worker
+    await api.sql`insert into workers (id, beat_at) values (${randomUUID()}, now() - interval '16 seconds')`
+    expect(await worker()).toBe('failing')
+    await api.sql`insert into workers (id) values (${randomUUID()})`
+    expect(await worker()).toBe('ok')
+  })
+
+  test('is not well while another process still makes the tables', async () => {
+    const { services } = await startApi({ SVC_RELAY_AUTH_SECRET: relaySecret })
+    const migrating = await services.sql.reserve()
+    const log = createLog('api', 'fatal')
+    const life = new Lifecycle(log)
+    const sql = life.hold('connections', connectPostgres(services.config.database.url, 2), (it) => it.end())
+    await migrating`select pg_advisory_lock(${migrationLock})`
+    const { port, ready } = await startListening({ config: services.config, log, sql, life })
+    const early = { url: `http://127.0.0.1:${port}` } as TestApi
+    const postgres = async () =>
+      ((await (await page(early, '/health')).json()) as { checks: { postgres: string } }).checks.postgres
+    expect([await postgres(), (await page(early, '/api/v1/capacity/status')).status]).toEqual(['failing', 503])
+    await migrating`select pg_advisory_unlock(${migrationLock})`
+    migrating.release()
+    await ready
+    expect([await postgres(), (await page(early, '/api/v1/capacity/status')).status]).toEqual(['ok', 200])
+    await life.stop()
+  })
+})
+
+describe('the metrics page', () => {
+  test('counts requests by the template of their route, and tells of nobody', async () => {
+    const user = await service.user()
+    const { session_id } = (await user.start()).body.session
+    await eventually(
+      async () => (await user.active()).session?.instance_id,
+      (instanceId) => instanceId != null,
+    )
+    const body = { session_id, instance_id: paper.instanceOf(session_id) }
+    await service.api.post('/relay/health', body, { headers: { 'X-Relay-Auth': relaySecret } })
+    await eventually(
+      async () => (await user.active()).session?.state,
+      (state) => state === 'active',
+    )
+    await service.history(session_id)
+    await service.api.get(`/admin/users/${user.userId}`, { headers: operator })
+    await service.api.delete(`/auth/sessions/${randomUUID()}`, { bearer: user.bearer })
+    await service.api.get(`/invented/${randomUUID()}`)
+    await page(service.api, `/api/v1/relay/active?connection_id=${randomUUID()}`, { method: 'PROPFIND' })
+    await user.stop({ session_id, immediate: true })
+    // A request is counted once it is answered, so the page's own count is seen by the next one.
+    await metricsOf(service.api)
+
+    const text = await eventually(
+      () => metricsOf(service.api),
+      (one) => /svc_relay_moves_total\{.*from="grace"/.test(one),
+    )
+    expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}/)
+    expect(text).not.toContain(user.email)
+    const routes = new Set([...text.matchAll(/[{,]route="([^"]*)"/g)].map(([, route]) => route))
+    for (const route of [
+      '/api/v1/relay/start',
+      '/api/v1/relay/health',
+      '/api/v1/admin/users/:id',
+      '/api/v1/admin/sessions/:id',
+      '/api/v1/auth/sessions/:id',
+      '/metrics',
+      'unmatched',
+    ])
+      expect(routes).toContain(route)
+    expect(text).toMatch(/svc_http_requests_total\{method="other",route="unmatched",status="405"\} 1/)
+    const ours = text.split('\n').filter((line) => line.startsWith('svc_'))
+    const labels = new Set([...ours.join('\n').matchAll(/[{,](\w+)="/g)].map(([, label]) => label))
+    const bounded = [
+      ...['clock', 'from', 'job', 'le', 'method', 'operation', 'outcome', 'plan_status', 'plan_tier', 'provider'],
+      ...['reason', 'region', 'route', 'state', 'status', 'to'],
+    ]
+    for (const label of labels) expect(bounded).toContain(label)
+  })
+
+  test('tells what workers counted and what stands in Postgres', async () => {
+    const text = await metricsOf(service.api)
+    const move = (from: string, to: string, reason: string) =>
+      sampleOf(text, `svc_relay_moves_total{from="${from}",reason="${reason}",region="local",to="${to}"}`)
+    expect(move('provisioning', 'active', 'relay_ready')).toBe(1)
+    expect(move('active', 'grace', 'stop_requested')).toBe(1)
+    expect(move('grace', 'stopped', 'stop_requested')).toBe(1)
+    expect(sampleOf(text, 'svc_relay_provisioning_total{outcome="relay_ready",region="local"}')).toBe(1)
+    expect(sampleOf(text, 'svc_relay_provisioning_duration_seconds_count{region="local"}')).toBe(1)
+    expect(
+      sampleOf(text, 'svc_provider_operations_total{operation="create",outcome="ok",provider="local"}'),
+    ).toBeGreaterThanOrEqual(1)
+    expect(sampleOf(text, 'svc_relay_sessions{region="local",state="active"}')).toBe(0)
+    expect(sampleOf(text, 'svc_workers_alive')).toBe(1)
+    expect(sampleOf(text, 'svc_metrics_complete')).toBe(1)
+    for (const job of ['deliver_commands', 'watch_health', 'sweep_orphans', 'forget_expired']) {
+      expect(sampleOf(text, `svc_job_runs_total{job="${job}"}`)).toBeGreaterThanOrEqual(1)
+      expect(sampleOf(text, `svc_job_failures_total{job="${job}"}`)).toBe(0)
+    }
+  })
+
+  test('adds up all workers, those that ended too, and counts only the living', async () => {
+    const { sql } = service.api
+    const series = 'svc_relay_moves_total{from="provisioning",reason="relay_ready",region="local",to="active"}'
+    const before = sampleOf(await metricsOf(service.api), series) ?? 0
+    await sql`insert into workers (id, beat_at, metrics) select ${randomUUID()}, '-infinity', metrics from workers limit 1`
+    const text = await metricsOf(service.api)
+    expect(sampleOf(text, series)).toBe(2 * before)
+    expect(sampleOf(text, 'svc_workers_alive')).toBe(1)
+  })
+
+  test('is text that Prometheus reads', async () => {
+    const answer = await page(service.api, '/metrics')
+    expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/)
+    const typed = new Set<string>()
+    for (const line of (await answer.text()).split('\n').filter((one) => one !== '')) {
+      const type = /^# TYPE (\w+) (counter|gauge|histogram|summary)$/.exec(line)
+      if (type?.[1]) {
+        expect(typed).not.toContain(type[1])
+        typed.add(type[1])
+      } else if (!line.startsWith('# HELP ')) {
+        const sample = /^(\w+?)(?:_bucket|_sum|_count)?(?:\{(?:\w+="[^"\\\n]*",?)+\})? (?:[-+.\de]+|\+Inf|NaN)$/i.exec(
+          line,
+        )
+        expect([line, sample !== null]).toEqual([line, true])
+        expect([line, [...typed].some((name) => line.startsWith(name))]).toEqual([line, true])
+      }
+    }
+    expect(typed.size).toBeGreaterThan(10)
+  })
+})
+
+describe('the description of the interface', () => {
+  test('is there to be read by people and programs', async () => {
+    const openapi = (await (await page(service.api, '/openapi.json')).json()) as { openapi: string; paths: object }
+    expect(openapi.openapi).toMatch(/^3\.1/)
+    const docs = await page(service.api, '/docs')
+    expect(docs.headers.get('content-type')).toMatch(/^text\/html/)
+    expect(docs.headers.get('content-security-policy')).toBe(
+      "default-src 'none'; style-src 'self'; frame-ancestors 'none'",
+    )
+    const html = await docs.text()
+    for (const path of Object.keys(openapi.paths)) expect(html).toContain(path)
+    expect(html).not.toMatch(/<script|<style| style="/)
+    const style = await page(service.api, '/docs.css')
+    expect([style.status, style.headers.get('content-type')]).toEqual([200, expect.stringMatching(/^text\/css/)])
+  })
+})

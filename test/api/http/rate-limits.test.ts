@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest'
+import { highLimits, startApi, type TestApi } from '../../support/api.ts'
+
+describe('an address is counted', () => {
+  const limits = { SVC_RATE_LIMITS: highLimits({ capacity: 3 }) }
+  const count = async (at: TestApi, ips: readonly (string | undefined)[]) => {
+    const statuses = []
+    for (const ip of ips) statuses.push((await at.get('/capacity/status', ip === undefined ? {} : { ip })).status)
+    return statuses
+  }
+
+  test('by its peer while no proxy is trusted, whatever it claims', async () => {
+    const direct = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '0' })
+    expect(await count(direct, ['192.0.2.1', '192.0.2.2', undefined, '192.0.2.3'])).toEqual([200, 200, 200, 429])
+  })
+
+  test('by what the one trusted proxy saw, whatever was claimed before', async () => {
+    const one = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '1' })
+    const forged = ['1.1.1.1, 192.0.2.1', '2.2.2.2,192.0.2.1', '3.3.3.3, 4.4.4.4, 192.0.2.1', '192.0.2.1']
+    expect(await count(one, forged)).toEqual([200, 200, 200, 429])
+    expect(await count(one, ['192.0.2.1, 192.0.2.9', 'unknown', '', 'a'.repeat(5000)])).toEqual([200, 200, 200, 200])
+  })
+
+  test('by what the first of two trusted proxies saw', async () => {
+    const two = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '2' })
+    const forged = ['192.0.2.1, 10.0.0.1', '9.9.9.9, 192.0.2.1, 10.0.0.2', '192.0.2.1,10.0.0.3', '192.0.2.1, 10.0.0.4']
+    expect(await count(two, forged)).toEqual([200, 200, 200, 429])
+    expect(await count(two, ['192.0.2.2, 10.0.0.1'])).toEqual([200])
+  })
+
+  test('by its /64 when it is IPv6, and by its IPv4 when it only looks like IPv6', async () => {
+    const one = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '1' })
+    const same = ['2001:db8:0:7::1', '2001:db8:0:7:ffff::2', '2001:0DB8:0000:0007:1:2:3:4', '2001:db8:0:7::3%eth0']
+    expect(await count(one, same)).toEqual([200, 200, 200, 429])
+    expect(await count(one, ['2001:db8:0:8::1', '2001:db8::1'])).toEqual([200, 200])
+    const mapped = ['::ffff:192.0.2.1', '192.0.2.1', '::FFFF:192.0.2.1', '::ffff:192.0.2.1']
+    expect(await count(one, mapped)).toEqual([200, 200, 200, 429])
+    expect(await count(one, ['::ffff:192.0.2.2'])).toEqual([200])
+  })
+
+  test('and told how much is left, and when to come back', async () => {
+    const one = await startApi(limits)
+    const answers = []
+    for (let round = 0; round < 4; round += 1) answers.push(await one.get('/capacity/status', { ip: '192.0.2.77' }))
+    expect(answers.map((each) => each.headers.get('ratelimit'))).toEqual([
+      expect.stringMatching(/^"capacity";r=2;t=(60|59)$/),
+      expect.stringMatching(/^"capacity";r=1;t=(60|59|58)$/),
+      expect.stringMatching(/^"capacity";r=0;t=\d+$/),
+      expect.stringMatching(/^"capacity";r=0;t=\d+$/),
+    ])
+    for (const each of answers) expect(each.headers.get('ratelimit-policy')).toBe('"capacity";q=3;w=60')
+    expect(answers[3]?.body.error?.code).toBe('rate_limited')
+    expect(Number(answers[3]?.headers.get('retry-after'))).toBeGreaterThan(50)
+    await one.sql`update rate_limit_windows set opened_at = opened_at - interval '1 minute'`
+    expect((await one.get('/capacity/status', { ip: '192.0.2.77' })).status).toBe(200)
+  })
+
+  test('exactly, by replicas at once', async () => {
+    const one = await startApi({ SVC_RATE_LIMITS: highLimits({ capacity: 20 }) })
+    const other = await startApi({
+      SVC_RATE_LIMITS: highLimits({ capacity: 20 }),
+      DATABASE_URL: one.services.config.database.url,
+    })
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, round) => (round % 2 ? one : other).get('/capacity/status', { ip: '192.0.2.5' })),
+    )
+    expect(answers.filter((each) => each.status === 200)).toHaveLength(20)
+  })
+})

@@ -1,0 +1,129 @@
+/** What of a provider's secrets can be found where it must not be. */
+import { createHash } from 'node:crypto'
+import { expect, onTestFinished, test } from 'vitest'
+import type { OAuthProvider, OAuthProviderName } from '../../../providers/oauth/provider.ts'
+import { tokenPlace } from '../../../providers/oauth/token-place.ts'
+import { beginMerge } from '../../support/merges.ts'
+import { type Return, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+
+const oauth = await startOAuthApi()
+const { api, providers, leave, comeBack, go } = oauth
+const names: readonly OAuthProviderName[] = ['twitch', 'google', 'discord']
+
+/** Every row of every table, as text. */
+async function allRows(): Promise<string> {
+  const tables = await api.sql`select tablename from pg_tables where schemaname = 'public'`
+  const texts = await Promise.all(
+    tables.map(async ({ tablename }) => {
+      const rows = await api.sql<{ text: string }[]>`select t::text from ${api.sql(tablename)} t`
+      return rows.map((row) => row.text).join('\n')
+    }),
+  )
+  return texts.join('\n')
+}
+
+const tokensOf = (name: OAuthProviderName) =>
+  providers[name].tokensIssued.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? accessToken])
+
+test('neither rows nor the log nor a reply hold a token, a code, or a secret of the browser', async () => {
+  const returns: Return[] = []
+  const replies: unknown[] = []
+  for (const name of names) {
+    const person = somebody()
+    const back = await leave(name, person)
+    const { body } = await comeBack(name, back)
+    const bearer = body.cp_access_jwt
+    const again = await leave(name, person, { intent: 'link', scopes: 'chat', bearer })
+    replies.push(body, await comeBack(name, again), await userOf(api, bearer))
+    returns.push(back, again, await leave(name, somebody()))
+  }
+  const { user, merge, confirm } = await beginMerge(oauth)
+  const halfway = await allRows()
+  replies.push(merge, (await confirm({ password: user.password })).body)
+  const places = { rows: halfway + (await allRows()), log: api.logged.join(''), replies: JSON.stringify(replies) }
+
+  const tokens = names.flatMap(tokensOf)
+  expect(tokens.length).toBeGreaterThan(12)
+  const browsers = returns.flatMap(({ code, state, binding }) => [
+    code,
+    state,
+    binding,
+    // What only the provider is told, of PKCE and of OpenID Connect.
+    ...['verifier', 'nonce'].map((what) => createHash('sha256').update(`${what}:${binding}`).digest('base64url')),
+  ])
+  for (const [place, text] of Object.entries(places)) {
+    expect(text.length, place).toBeGreaterThan(100)
+    const found = [...tokens, ...browsers].filter((secret) => text.includes(secret))
+    expect(found, place).toEqual([])
+  }
+  expect(places.rows + places.log).not.toContain(merge.merge_token)
+})
+
+/** A user whose chat at a provider is connected, by id. */
+async function connectChat(name: OAuthProviderName): Promise<string> {
+  const { userId, bearer } = await api.given.user()
+  expect((await go(name, somebody(), { intent: 'link', scopes: 'chat', bearer })).body.status).toBe('linked')
+  return userId
+}
+
+interface Kept {
+  readonly access: string | null
+  readonly refresh: string | null
+  readonly scopes: readonly string[]
+}
+
+const keptFor = async (userId: string): Promise<Kept[]> => api.sql<Kept[]>`
+  select access_token_sealed as access, refresh_token_sealed as refresh, scopes from user_oauth_accounts
+  where user_id = ${userId} order by provider`
+
+test('a token of a chat opens for the account that it is linked to, and nowhere else', async () => {
+  const [userId, otherId] = [await connectChat('twitch'), await connectChat('twitch')]
+  await api.sql`
+    update user_oauth_accounts set access_token_sealed =
+      (select access_token_sealed from user_oauth_accounts where user_id = ${userId})
+    where user_id = ${otherId}`
+  const [[row], [moved]] = [await keptFor(userId), await keptFor(otherId)]
+  const { sealing } = api.services
+  const place = (id = '', field: 'access_token' | 'refresh_token' = 'access_token') => tokenPlace(id, 'twitch', field)
+  expect(tokensOf('twitch')).toContain(sealing.open(row?.access ?? '', place(userId)).text)
+  expect(() => sealing.open(moved?.access ?? '', place(otherId))).toThrow()
+  expect(() => sealing.open(row?.refresh ?? '', place(userId))).toThrow()
+  expect(tokensOf('twitch')).toContain(sealing.open(row?.refresh ?? '', place(userId, 'refresh_token')).text)
+})
+
+test('no token is kept of a sign-in, of a link, or of a merge, since nothing needs it', async () => {
+  const none = { access: null, refresh: null, scopes: [] }
+  for (const name of names) {
+    const person = somebody()
+    await go(name, person)
+    const { id, bearer } = await go(name, person).then(async ({ body }) => ({
+      id: (await userOf(api, body.cp_access_jwt)).id,
+      bearer: body.cp_access_jwt,
+    }))
+    await go(name, person, { intent: 'link', bearer })
+    expect(await keptFor(id), name).toEqual([none])
+  }
+  const { user, confirm } = await beginMerge(oauth)
+  const merging = await api.sql`select * from merge_requests where user_id = ${user.userId}`
+  expect(JSON.stringify(merging)).not.toMatch(/"v1\./)
+  await confirm({ password: user.password })
+  expect(await keptFor(user.userId)).toEqual([none])
+})
+
+test('a chat whose scopes were not granted keeps no token either', async () => {
+  const { userId, bearer } = await api.given.user()
+  const back = await leave('discord', somebody(), { intent: 'link', scopes: 'chat', bearer })
+  const { oauthProviders } = api.services
+  const discord = oauthProviders.get('discord') as OAuthProvider
+  const exchange = discord.exchange.bind(discord)
+  // The person has unticked a box.
+  Object.assign(discord, {
+    exchange: async (...asked: Parameters<typeof exchange>) => {
+      const { identity, tokens } = await exchange(...asked)
+      return { identity, tokens: { ...tokens, scopes: ['identify', 'email'] } }
+    },
+  })
+  onTestFinished(() => void Object.assign(discord, { exchange }))
+  expect((await comeBack('discord', back)).body.status).toBe('linked')
+  expect(await keptFor(userId)).toEqual([{ access: null, refresh: null, scopes: [] }])
+})

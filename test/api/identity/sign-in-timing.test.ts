@@ -1,0 +1,80 @@
+/** Whether an address has an account is not to be read off the clock. Medians, taken in turns on a machine that is busy too. */
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { type Client, startApi } from '../../support/api.ts'
+
+const api = await startApi()
+const seriesMax = 3
+const apartMax = 0.15
+
+const unknownEmail = () => `${randomUUID()}@example.com`
+const median = (values: readonly number[]) =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0
+
+interface Turns {
+  readonly rounds: number
+  readonly ask: (email: string) => ReturnType<Client['post']>
+}
+
+interface Taken {
+  readonly known: number[]
+  readonly unknown: number[]
+}
+
+/** Asks for an address with an account and for one without in turns. Their answers are the same but for the time. */
+async function measure({ rounds, ask }: Turns, taken: Taken): Promise<void> {
+  const answers = new Set<string>()
+  // Each is asked once, so that none gets another answer for being asked often.
+  for (const [round, known] of (await givenAddresses(rounds)).entries()) {
+    const turns = [['known', known] as const, ['unknown', unknownEmail()] as const]
+    // The one who goes first is not always the same.
+    for (const [side, email] of round % 2 ? turns : turns.toReversed()) {
+      const began = performance.now()
+      const { status, body } = await ask(email)
+      taken[side].push(performance.now() - began)
+      answers.add(JSON.stringify([status, body]))
+    }
+  }
+  expect(answers.size).toBe(1)
+}
+
+/** Noise fades when more is measured, a leak does not. */
+async function expectAlike(turns: Turns): Promise<void> {
+  const taken: Taken = { known: [], unknown: [] }
+  const ratio = () => median(taken.known) / median(taken.unknown)
+  for (let series = 0; series < seriesMax; series += 1) {
+    await measure(turns, taken)
+    if (Math.abs(ratio() - 1) <= apartMax) return
+  }
+  expect(ratio(), 'known over unknown, by the clock').toBe(1)
+}
+
+const givenAddresses = (count: number) =>
+  Promise.all(Array.from({ length: count }, async () => (await api.given.user()).email))
+
+test('forgetting a password takes as long for an address with an account as for one without', async () => {
+  await expectAlike({ rounds: 100, ask: (email) => api.post('/auth/password/forgot', { email }) })
+}, 90_000)
+
+test('a wrong password takes as long for an address with an account as for one without', async () => {
+  const ask = (email: string) => api.post('/auth/login', { email, password: 'not the password' })
+  await expectAlike({ rounds: 15, ask })
+}, 120_000)
+
+test('where a verified address is required, the right password of an address that waits for it takes as long as an unknown one', async () => {
+  const strict = await startApi({
+    SVC_REQUIRE_EMAIL_VERIFICATION: 'true',
+    DATABASE_URL: api.services.config.database.url,
+  })
+  const ask = (email: string) => strict.post('/auth/login', { email, password: 'correct horse battery' })
+  await expectAlike({ rounds: 10, ask })
+}, 90_000)
+
+test('where a verified address is required, signing up takes as long for a taken address as for a free one', async () => {
+  const strict = await startApi({
+    SVC_REQUIRE_EMAIL_VERIFICATION: 'true',
+    DATABASE_URL: api.services.config.database.url,
+  })
+  const ask = (email: string) => strict.post('/auth/signup', { email, password: 'a password of ours' })
+  await expectAlike({ rounds: 10, ask })
+}, 90_000)

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto'
+import { beforeAll, expect, test } from 'vitest'
+import { noteInstanceGone, orphansAmong } from '../../../db/instances.ts'
+import { outcome, startApi, type TestApi } from '../../support/api.ts'
+import {
+  eventually,
+  operator,
+  operatorPassword,
+  paperRelays,
+  startService,
+  type TestService,
+} from '../../support/relays.ts'
+
+interface Instances {
+  readonly instances: readonly Record<string, unknown>[]
+  readonly next_cursor: string | null
+}
+
+const paper = paperRelays()
+let service: TestService
+let api: TestApi
+beforeAll(async () => {
+  service = await startService({ around: paper.around, variables: { SVC_RELAY_STOP_GRACE_SECONDS: '300' } })
+  api = await startApi({ SVC_OPERATOR_PASSWORD: operatorPassword })
+})
+
+const list = async (at: TestApi, query = '') =>
+  (await at.get<Instances>(`/admin/instances${query}`, { headers: operator })).body
+const instanceNamed = async (at: TestApi, id: string, query = '') =>
+  (await list(at, query)).instances.find((one) => one.instance_id === id)
+
+test('the instance of a live session is listed as owned, and as gone once its session has ended', async () => {
+  const user = await service.user()
+  const { session_id } = (await user.start()).body.session
+  const instanceId = paper.instanceOf(session_id)
+  const owned = await eventually(
+    () => instanceNamed(service.api, instanceId),
+    (one) => one !== undefined,
+  )
+  expect(owned).toEqual({
+    instance_id: instanceId,
+    session_id,
+    region: 'local',
+    created_at: expect.stringMatching(/Z$/),
+    gone_at: null,
+    unowned_since: null,
+    owned: true,
+  })
+  await user.stop({ session_id, immediate: true })
+  await eventually(
+    () => instanceNamed(service.api, instanceId),
+    (one) => one?.gone_at !== null && one?.owned === false,
+  )
+})
+
+test('an instance that no session owns is listed with the time since when it was seen so', async () => {
+  const instanceId = `orphan-${randomUUID()}`
+  await orphansAmong(api.sql, 'local', [{ instanceId, sessionId: null }], 60)
+  expect(await instanceNamed(api, instanceId)).toMatchObject({
+    ...{ session_id: null, owned: false, gone_at: null },
+    unowned_since: expect.stringMatching(/Z$/),
+  })
+})
+
+test('instances are filtered by region and by whether they are gone', async () => {
+  const [here, there, gone] = ['here', 'there', 'gone'].map((name) => `${name}-${randomUUID()}`) as [
+    string,
+    string,
+    string,
+  ]
+  await orphansAmong(
+    api.sql,
+    'region-1',
+    [here, gone].map((instanceId) => ({ instanceId, sessionId: null })),
+    60,
+  )
+  await orphansAmong(api.sql, 'region-2', [{ instanceId: there, sessionId: null }], 60)
+  await noteInstanceGone(api.sql, gone)
+  const idsOf = async (query: string) => (await list(api, query)).instances.map((one) => one.instance_id)
+  expect((await idsOf('?region=region-1')).toSorted()).toEqual([here, gone].toSorted())
+  expect(await idsOf('?region=region-1&gone=false')).toEqual([here])
+  expect(await idsOf('?region=region-1&gone=true')).toEqual([gone])
+  expect(outcome(await api.get('/admin/instances?gone=maybe', { headers: operator }))).toEqual([400, 'invalid_request'])
+})
+
+test('instances are listed newest first, a page at a time', async () => {
+  await api.sql`
+    insert into instances (instance_id, region, created_at)
+    select 'page-' || n, 'paged', now() - make_interval(secs => n) from generate_series(1, 150) n`
+  const first = await list(api, '?region=paged')
+  const second = await list(api, `?region=paged&cursor=${first.next_cursor}`)
+  expect([first.instances.length, second.instances.length, second.next_cursor]).toEqual([100, 50, null])
+  expect([...first.instances, ...second.instances].map((one) => one.instance_id)).toEqual(
+    Array.from({ length: 150 }, (_, index) => `page-${index + 1}`),
+  )
+})
+
+test('only operators see them', async () => {
+  expect(outcome(await api.get('/admin/instances'))).toEqual([401, 'invalid_operator'])
+})

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { outcome, startApi } from '../../support/api.ts'
+import { readMetrics } from '../../support/metrics.ts'
+import { eventually, operator, paperRelays, startService } from '../../support/relays.ts'
+import { type Customer, newCustomer } from '../../support/sandbox-customers.ts'
+
+const { api } = await startService({ around: paperRelays().around })
+
+const get = <Body extends object>(path: string) => api.get<Body>(`/admin${path}`, { headers: operator })
+
+interface OperatorSubscription {
+  readonly subscription_id: string
+  readonly status: string
+  readonly customer_id: string | null
+}
+
+const subscriptionsOf = async ({ userId }: Customer) =>
+  (await get<{ subscriptions: readonly OperatorSubscription[] }>(`/users/${userId}/subscriptions`)).body.subscriptions
+
+/** A plan that ends, and add-ons that go on. */
+async function withAddonsOnly(quantity: number): Promise<Customer> {
+  const customer = await newCustomer(api)
+  const plan = await customer.buy({ plan: 'paid' })
+  await customer.buy({ addons: quantity })
+  await customer.play(plan, 'end')
+  return customer
+}
+
+async function withTwoPlans(): Promise<Customer> {
+  const customer = await newCustomer(api)
+  const orders = [await customer.order({ plan: 'paid' }), await customer.order({ plan: 'paid' })]
+  for (const id of orders) await customer.play(id, 'pay')
+  return customer
+}
+
+describe('the subscriptions of an account as operators see them', () => {
+  test('are those that have ended too, each with the provider’s customer', async () => {
+    const customer = await newCustomer(api)
+    expect(await subscriptionsOf(customer)).toEqual([])
+    const plan = await customer.buy({ plan: 'paid' })
+    const addons = await customer.buy({ addons: 2 })
+    await customer.play(plan, 'end')
+    await api.sql`
+      insert into billing_customers (provider, subscription_id, customer_id) values ('sandbox', ${addons}, 'cus_7')`
+    const [, { period_end: periodEnd } = { period_end: null }] = await customer.bought()
+    const seen = { provider: 'sandbox', period_start: expect.any(String), updated_at: expect.any(String) }
+    expect(await subscriptionsOf(customer)).toEqual([
+      {
+        ...seen,
+        subscription_id: addons,
+        kind: 'addon',
+        status: 'active',
+        quantity: 2,
+        period_end: periodEnd,
+        customer_id: 'cus_7',
+      },
+      {
+        ...seen,
+        subscription_id: plan,
+        kind: 'plan',
+        status: 'ended',
+        quantity: 1,
+        period_end: expect.any(String),
+        customer_id: null,
+      },
+    ])
+  })
+})
+
+test('the subscriptions of an account that there is not are not found, and are for operators only', async () => {
+  for (const id of [randomUUID(), '1'])
+    expect(outcome(await get(`/users/${id}/subscriptions`))).toEqual([404, 'not_found'])
+  const { userId, bearer } = await newCustomer(api)
+  const path = `/admin/users/${userId}/subscriptions`
+  expect(outcome(await api.get(path, { bearer }))).toEqual([401, 'invalid_operator'])
+})
+
+describe('accounts that are billed for nothing', () => {
+  type Accounts = {
+    readonly accounts: readonly { user_id: string; addons_without_plan: number; billed_plans: number }[]
+    readonly next_cursor: string | null
+  }
+  const list = (query: string) => get<Accounts>(`/billing/accounts${query}`)
+
+  test('are counted by gauges, and listed by what is wrong', async () => {
+    const earlier = await readMetrics(api)
+    const [idle, twice, good] = [await withAddonsOnly(2), await withTwoPlans(), await newCustomer(api)]
+    await good.buy({ plan: 'paid' })
+    const metrics = await readMetrics(api)
+    for (const [name, more] of [
+      ['svc_billing_addons_without_plan', 2],
+      ['svc_billing_accounts_with_two_plans', 1],
+      ['svc_accounts{plan_tier="paid",plan_status="active"}', 2],
+      ['svc_accounts{plan_tier="free",plan_status="none"}', 1],
+    ] as const)
+      expect([name, metrics(name)]).toEqual([name, (earlier(name) ?? Number.NaN) + more])
+    const listed = async (billed: string) => (await list(`?billed=${billed}`)).body.accounts
+    const ofIdle = { user_id: idle.userId, addons_without_plan: 2, billed_plans: 0 }
+    expect(await listed('without_plan')).toContainEqual(ofIdle)
+    expect(await listed('twice')).toEqual([{ user_id: twice.userId, addons_without_plan: 0, billed_plans: 2 }])
+    const [addons] = (await idle.subscription()).subscriptions
+    await api.post(`/billing/subscriptions/${addons?.subscription_id}/cancel`, undefined, { bearer: idle.bearer })
+    expect(await listed('without_plan')).not.toContainEqual(ofIdle)
+    expect((await readMetrics(api))('svc_billing_addons_without_plan')).toBe(earlier('svc_billing_addons_without_plan'))
+  })
+
+  test('are listed page by page', async () => {
+    const apart = await startApi({ SVC_OPERATOR_PASSWORD: 'an operator of these tests' })
+    await apart.sql`
+      insert into users (email, stream_token, billed_plans)
+      select n || '@example.com', lpad(n::text, 8, '0'), 2 from generate_series(1, 120) n`
+    const seen: string[] = []
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const query: string = `?billed=twice${cursor ? `&cursor=${cursor}` : ''}`
+      const { body }: { body: Accounts } = await apart.get<Accounts>(`/admin/billing/accounts${query}`, {
+        headers: operator,
+      })
+      expect(body.accounts.length).toBeLessThanOrEqual(50)
+      seen.push(...body.accounts.map(({ user_id }) => user_id))
+      cursor = body.next_cursor
+    }
+    expect([seen.length, new Set(seen).size]).toEqual([120, 120])
+  })
+
+  test.each(['', '?billed=', '?billed=once', '?billed=twice&cursor=1'])('are not asked for by "%s"', async (query) => {
+    expect(outcome(await list(query))).toEqual([400, 'invalid_request'])
+  })
+
+  test('are for operators only', async () => {
+    const { bearer } = await newCustomer(api)
+    expect(outcome(await api.get('/admin/billing/accounts?billed=twice', { bearer }))).toEqual([
+      401,
+      'invalid_operator',
+    ])
+  })
+})
+
+test('the gauge of accounts has every plan, also those of no account', async () => {
+  const apart = await startApi()
+  const metrics = await readMetrics(apart)
+  for (const [tier, status] of [
+    ['free', 'none'],
+    ['paid', 'active'],
+    ['paid', 'past_due'],
+    ['paid', 'cancelled'],
+  ])
+    expect(metrics(`svc_accounts{plan_tier="${tier}",plan_status="${status}"}`)).toBe(0)
+  await apart.sql`
+    insert into users (email, stream_token, plan_tier, plan_status) values ('a@example.com', 'aaaaaaaa', 'paid', 'past_due')`
+  await eventually(
+    async () => (await readMetrics(apart))('svc_accounts{plan_tier="paid",plan_status="past_due"}'),
+    (count) => count === 1,
+  )
+})

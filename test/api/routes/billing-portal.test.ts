@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest'
+import { outcome, type TestApi } from '../../support/api.ts'
+import { startBillingApi } from '../../support/billing-api.ts'
+import {
+  aCustomer,
+  aDelivery,
+  aSubscription,
+  lemonSqueezyStore,
+  startLemonSqueezy,
+} from '../../support/billing-lemonsqueezy.ts'
+import { aStripeDelivery, aStripeSubscription, stripeAccount } from '../../support/billing-stripe.ts'
+import {
+  lemonSqueezyVariables,
+  sendWebhook,
+  startVendorService,
+  stripeVariables,
+} from '../../support/billing-vendors.ts'
+import { eventually, paperRelays, startService } from '../../support/relays.ts'
+import { type Customer, customerOf, newCustomer } from '../../support/sandbox-customers.ts'
+
+const siteUrl = 'https://relay.example'
+const portalUrl = 'https://pay.example/portal'
+
+const stripe = await startBillingApi()
+const atStripe = await startVendorService({ ...stripeVariables(stripe.url), SVC_SITE_URL: siteUrl })
+const withPortal = await startVendorService({
+  ...stripeVariables(stripe.url),
+  SVC_SITE_URL: siteUrl,
+  SVC_BILLING_PORTAL_URL: portalUrl,
+})
+const lemonSqueezy = await startLemonSqueezy()
+const atLemonSqueezy = await startVendorService({
+  ...lemonSqueezyVariables,
+  SVC_SITE_URL: siteUrl,
+  SVC_BILLING_PORTAL_URL: portalUrl,
+})
+
+const open = (api: TestApi, { bearer }: { readonly bearer: string }) =>
+  api.post<{ portal_url: string }>('/billing/portal', undefined, { bearer })
+
+const untilKnown = (customer: Customer) =>
+  eventually(
+    () => customer.subscription(),
+    ({ subscriptions }) => subscriptions.length > 0,
+  )
+
+let count = 0
+
+/** An account that bought the plan at Stripe. */
+async function stripeCustomer(api: TestApi, customerId: string): Promise<Customer> {
+  const customer = customerOf(api, await api.given.user())
+  count += 1
+  const id = `sub_${count}`
+  const bought = aStripeSubscription(
+    id,
+    { customer: customerId },
+    { metadata: { user_id: customer.userId, kind: 'plan' } },
+  )
+  const created = Math.floor(Date.now() / 1000) - 60
+  await sendWebhook(api, aStripeDelivery('customer.subscription.created', bought, { id: `evt_${id}`, created }))
+  await untilKnown(customer)
+  return customer
+}
+
+describe('at Stripe', () => {
+  test('payments are managed by a page of the site that leads to the customer’s own portal', async () => {
+    stripe.answer = stripeAccount(aStripeSubscription('sub_a', { customer: 'cus_a' })).answer
+    const customer = await stripeCustomer(atStripe, 'cus_a')
+    expect(await customer.subscription()).toMatchObject({ manage_url: `${siteUrl}/account/payments` })
+    const answer = await open(atStripe, customer)
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      { portal_url: 'https://stripe.example/billing_portal.session/cus_a' },
+    ])
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(new URLSearchParams(stripe.requests.at(-1)?.body).get('return_url')).toBe(`${siteUrl}/account`)
+  })
+
+  test('later checkouts are for the same customer', async () => {
+    stripe.answer = stripeAccount(aStripeSubscription('sub_b', { customer: 'cus_b' })).answer
+    const customer = await stripeCustomer(atStripe, 'cus_b')
+    expect((await customer.checkout({ addons: 1 })).body.checkout_url).toBe(
+      'https://stripe.example/checkout.session/cus_b',
+    )
+    const first = customerOf(atStripe, await atStripe.given.user())
+    expect((await first.checkout({ plan: 'paid' })).body.checkout_url).toBe(
+      'https://stripe.example/checkout.session/new',
+    )
+  })
+
+  test('the customer of the subscription that goes on is the one who counts', async () => {
+    stripe.answer = stripeAccount().answer
+    const customer = await stripeCustomer(atStripe, 'cus_old')
+    const bought = (customerId: string, status: string) =>
+      aStripeSubscription(
+        `sub_of_${customerId}`,
+        { customer: customerId, status },
+        { metadata: { user_id: customer.userId, kind: 'plan' } },
+      )
+    const sendEvent = (type: string, object: object, id: string, created: number) =>
+      sendWebhook(atStripe, aStripeDelivery(`customer.subscription.${type}`, object, { id, created }))
+    const now = Math.floor(Date.now() / 1000)
+    await sendEvent('created', bought('cus_new', 'active'), 'evt_new', now - 30)
+    const [first] = await atStripe.sql<{ subscription_id: string }[]>`
+      select subscription_id from subscriptions where user_id = ${customer.userId}`
+    await sendEvent(
+      'deleted',
+      { ...bought('cus_old', 'canceled'), id: first?.subscription_id },
+      'evt_old_deleted',
+      now - 20,
+    )
+    await eventually(
+      () => customer.subscription(),
+      ({ subscriptions }) => subscriptions.length === 1 && subscriptions[0]?.subscription_id === 'sub_of_cus_new',
+    )
+    stripe.answer = stripeAccount(bought('cus_new', 'active')).answer
+    expect((await open(atStripe, customer)).body.portal_url).toContain('cus_new')
+  })
+
+  test('the one portal for all is led to when Stripe does not answer, or knows no such customer any more', async () => {
+    stripe.answer = stripeAccount().answer
+    const customer = await stripeCustomer(withPortal, 'cus_c')
+    expect((await open(withPortal, customer)).body).toEqual({ portal_url: portalUrl })
+    stripe.break('hang up')
+    expect((await open(withPortal, customer)).body).toEqual({ portal_url: portalUrl })
+    stripe.break()
+  })
+
+  test('without such a portal it is the provider’s trouble', async () => {
+    stripe.answer = stripeAccount().answer
+    const customer = await stripeCustomer(atStripe, 'cus_d')
+    expect(outcome(await open(atStripe, customer))).toEqual([502, 'billing_provider_error'])
+    for (const url of ['javascript:alert(1)', 'http://pay.example/portal']) {
+      stripe.answer = () => ({ json: { id: 'bps_1', object: 'billing_portal.session', url } })
+      expect(outcome(await open(atStripe, customer))).toEqual([502, 'billing_provider_error'])
+    }
+  })
+
+  test('an account that never bought anything has nothing to manage', async () => {
+    const user = await atStripe.given.user()
+    expect(outcome(await open(atStripe, user))).toEqual([404, 'not_found'])
+    expect(outcome(await atStripe.post('/billing/portal'))).toEqual([401, 'unauthorized'])
+  })
+})
+
+describe('at Lemon Squeezy', () => {
+  async function buyer(customer_id: number): Promise<Customer> {
+    const customer = customerOf(atLemonSqueezy, await atLemonSqueezy.given.user())
+    const soon = { renews_at: '2099-01-01T00:00:00Z', created_at: '2026-11-01T00:00:00Z' }
+    const bought = aSubscription(String(customer_id), { customer_id, ...soon })
+    await sendWebhook(atLemonSqueezy, aDelivery('subscription_created', bought, customer.userId))
+    await untilKnown(customer)
+    return customer
+  }
+
+  const verify = ({ userId }: Customer) =>
+    atLemonSqueezy.sql`update users set email_verified_at = now() where id = ${userId}`
+
+  test('the signed portal is for an account that has proved the address of the customer', async () => {
+    const customer = await buyer(71)
+    lemonSqueezy.answer = lemonSqueezyStore([], [aCustomer('71', { email: customer.email })]).answer
+    expect((await open(atLemonSqueezy, customer)).body).toEqual({ portal_url: portalUrl })
+    await verify(customer)
+    expect((await open(atLemonSqueezy, customer)).body.portal_url).toMatch(/\/billing\?.*user=71&signature=/)
+  })
+
+  test('an account that typed another person’s address at the checkout gets the portal that asks for a sign-in', async () => {
+    const customer = await buyer(72)
+    await verify(customer)
+    lemonSqueezy.answer = lemonSqueezyStore([], [aCustomer('72', { email: 'victim@example.com' })]).answer
+    expect((await open(atLemonSqueezy, customer)).body).toEqual({ portal_url: portalUrl })
+  })
+})
+
+test('at the sandbox it is a page of the site', async () => {
+  const { api } = await startService({ around: paperRelays().around, variables: { SVC_SITE_URL: siteUrl } })
+  const customer = await newCustomer(api)
+  await customer.buy({ plan: 'paid' })
+  expect((await open(api, customer)).body).toEqual({ portal_url: `${siteUrl}/sandbox/subscriptions` })
+})

@@ -1,0 +1,103 @@
+/** A subscription that its provider moves from one account to another. */
+import { randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
+import type { GivenUser } from '../../support/api.ts'
+import {
+  accepted,
+  sendDelivery,
+  stripeVariables,
+  subscriptionBody,
+  subscriptionOfAccount,
+  untilPlan,
+} from '../../support/billing-deliveries.ts'
+import { aStripeDelivery, aStripeInvoice } from '../../support/billing-stripe.ts'
+import { eventually, paperRelays, startService, type TestService } from '../../support/relays.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ around: paperRelays().around, variables: stripeVariables })
+})
+
+const now = Math.floor(Date.now() / 1000)
+const newSubscriptionId = () => `sub_${randomUUID().replaceAll('-', '')}`
+
+const send = async (delivery: WebhookDelivery) => expect(await sendDelivery(service.api, delivery)).toEqual(accepted)
+
+/** Resolves when no event waits for its account's workflow. */
+const untilAllApplied = () =>
+  eventually(
+    () => service.api.sql`select from billing_events where status = 'pending'`,
+    (pending) => pending.length === 0,
+  )
+
+const statusesOf = async (users: readonly GivenUser[]) => {
+  await untilAllApplied()
+  return Promise.all(users.map(async (user) => (await subscriptionBody(service.api, user)).plan_status))
+}
+
+describe('a subscription whose metadata name another account', () => {
+  test('belongs to that account alone, and its end ends the plan of both', async () => {
+    const [first, second] = [await service.api.given.user(), await service.api.given.user()]
+    const id = newSubscriptionId()
+    await send(subscriptionOfAccount('created', id, first, now - 300))
+    await untilPlan(service.api, first, 'active')
+    await send(subscriptionOfAccount('updated', id, second, now - 200))
+    await untilPlan(service.api, second, 'active')
+    await untilPlan(service.api, first, 'none')
+    await send(subscriptionOfAccount('deleted', id, second, now - 100, { status: 'canceled' }))
+    await untilPlan(service.api, second, 'none')
+    expect(await statusesOf([first, second])).toEqual(['none', 'none'])
+  })
+
+  test('comes to the same in every order of arrival', async () => {
+    const names = ['created', 'updated', 'paused', 'resumed'] as const
+    const orders = [
+      [0, 1, 2, 3],
+      [3, 2, 1, 0],
+      [1, 0, 3, 2],
+      [2, 3, 0, 1],
+      [1, 3, 0, 2],
+    ]
+    for (const order of orders) {
+      const users = [await service.api.given.user(), await service.api.given.user()] as const
+      const id = newSubscriptionId()
+      const owners = [users[0], users[1], users[1], users[0]]
+      const deliveries = names.map((name, index) => {
+        const status = name === 'paused' ? 'paused' : 'active'
+        return subscriptionOfAccount(name, id, owners[index] ?? users[0], now - 1000 + index, { status })
+      })
+      for (const index of order) await send(deliveries[index] ?? ({} as WebhookDelivery))
+      expect(await statusesOf(users), order.join()).toEqual(['active', 'none'])
+      const [row] = await service.api.sql`
+        select count(distinct user_id)::int as owners from billing_events where subscription_id = ${id}`
+      expect(row).toEqual({ owners: 1 })
+    }
+  })
+
+  test('is not given back by an invoice that was made before', async () => {
+    const [first, second] = [await service.api.given.user(), await service.api.given.user()]
+    const id = newSubscriptionId()
+    await send(subscriptionOfAccount('created', id, first, now - 300))
+    await send(subscriptionOfAccount('updated', id, second, now - 200))
+    const details = { subscription: id, metadata: { user_id: first.userId, kind: 'plan' } }
+    const parent = { type: 'subscription_details', quote_details: null, subscription_details: details }
+    const invoice = aStripeInvoice(`in_${id}`, { parent })
+    await send(aStripeDelivery('invoice.paid', invoice, { id: `evt_${id}_paid`, created: now - 100 }))
+    expect(await statusesOf([first, second])).toEqual(['none', 'active'])
+    await send(subscriptionOfAccount('deleted', id, second, now - 50, { status: 'canceled' }))
+    expect(await statusesOf([first, second])).toEqual(['none', 'none'])
+  })
+
+  test('has one owner when events for two accounts are accepted at once', async () => {
+    const users = [await service.api.given.user(), await service.api.given.user()] as const
+    const ids = Array.from({ length: 8 }, newSubscriptionId)
+    await Promise.all(
+      ids.flatMap((id) => [
+        send(subscriptionOfAccount('created', id, users[0], now - 300)),
+        send(subscriptionOfAccount('updated', id, users[1], now - 200)),
+      ]),
+    )
+    expect(await statusesOf(users)).toEqual(['none', 'active'])
+  })
+})

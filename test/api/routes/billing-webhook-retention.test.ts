@@ -1,0 +1,103 @@
+/** Bodies of webhooks hold names and addresses, and are deleted: what was judged by them stays as it was. */
+import { randomUUID } from 'node:crypto'
+import { beforeAll, expect, test } from 'vitest'
+import { forgetExpired } from '../../../activities/jobs/account-jobs.ts'
+import type { GivenUser, TestApi } from '../../support/api.ts'
+import { type EventView, eventPage } from '../../support/billing.ts'
+import {
+  accepted,
+  sendDelivery,
+  stripeVariables,
+  subscriptionBody,
+  subscriptionOfAccount,
+  untilPlan,
+} from '../../support/billing-deliveries.ts'
+import { aStripeDelivery, aStripeInvoice, aStripeSubscription } from '../../support/billing-stripe.ts'
+import { eventually, operator, paperRelays, startService } from '../../support/relays.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = (await startService({ around: paperRelays().around, variables: stripeVariables })).api
+})
+
+const now = Math.floor(Date.now() / 1000)
+const hour = 3600
+
+const send = async (delivery: Parameters<typeof sendDelivery>[1]) =>
+  expect(await sendDelivery(api, delivery)).toEqual(accepted)
+
+/** A past-due plan with add-ons, which several events make up. */
+async function debtor(): Promise<{ user: GivenUser; subscriptionId: string }> {
+  const user = await api.given.user()
+  const subscriptionId = `sub_${randomUUID().replaceAll('-', '')}`
+  const addons = aStripeSubscription(
+    `${subscriptionId}_addons`,
+    {},
+    { price: 'price_addon', quantity: 2, metadata: { user_id: user.userId, kind: 'addon' } },
+  )
+  const details = { subscription: subscriptionId, metadata: { user_id: user.userId, kind: 'plan' } }
+  const parent = { type: 'subscription_details', quote_details: null, subscription_details: details }
+  await send(subscriptionOfAccount('created', subscriptionId, user, now - 60 * hour))
+  await send(
+    aStripeDelivery('customer.subscription.created', addons, {
+      id: `evt_${subscriptionId}_2`,
+      created: now - 59 * hour,
+    }),
+  )
+  const invoice = aStripeInvoice(`in_${subscriptionId}`, { parent })
+  await send(aStripeDelivery('invoice.payment_failed', invoice, { id: `evt_${subscriptionId}_3`, created: now - hour }))
+  await untilPlan(api, user, 'past_due')
+  return { user, subscriptionId }
+}
+
+const eventsOf = async ({ userId }: GivenUser): Promise<readonly EventView[]> =>
+  (await eventPage(api)).events.filter(({ user_id }) => user_id === userId)
+
+const untilApplied = (user: GivenUser) =>
+  eventually(
+    () => eventsOf(user),
+    (events) => events.every(({ status }) => status === 'applied'),
+  )
+
+const subscriptionsOf = ({ userId }: GivenUser) => api.sql`
+  select subscription_id, kind, status, quantity, period_start, period_end from subscriptions
+  where user_id = ${userId} order by subscription_id`
+
+/** What was judged of the account. */
+const judgementOf = async (user: GivenUser) => [await subscriptionBody(api, user), await subscriptionsOf(user)]
+
+test('an account is judged the same before and after the bodies of its events are deleted, also by replays and later events', async () => {
+  const { user, subscriptionId } = await debtor()
+  await untilApplied(user)
+  const before = await judgementOf(user)
+  await api.sql`update billing_events set settled_at = settled_at - interval '91 days' where user_id = ${user.userId}`
+  await forgetExpired(api.sql, 100)
+  expect(await api.sql`select from billing_events where user_id = ${user.userId} and body is not null`).toHaveLength(0)
+
+  const events = await eventsOf(user)
+  expect(events).toHaveLength(3)
+  for (const event of events) {
+    const path = `/admin/billing/events/${event.id}/replay`
+    const { status, body } = await api.post<{ event: EventView }>(path, {}, { headers: operator })
+    expect([status, { ...body.event, status: 'applied' }]).toEqual([200, event])
+  }
+  expect(await untilApplied(user)).toEqual(events)
+  expect(await judgementOf(user)).toEqual(before)
+
+  const recovered = subscriptionOfAccount('updated', subscriptionId, user, now)
+  await send(recovered)
+  await untilPlan(api, user, 'active')
+  expect(await subscriptionBody(api, user)).toMatchObject({ plan_tier: 'paid', addons: 2 })
+})
+
+test('a webhook that is repeated after its body was deleted is still known', async () => {
+  const user = await api.given.user()
+  const delivery = subscriptionOfAccount('created', `sub_${randomUUID()}`, user, now)
+  await send(delivery)
+  await untilPlan(api, user, 'active')
+  await api.sql`update billing_events set settled_at = settled_at - interval '91 days' where user_id = ${user.userId}`
+  await forgetExpired(api.sql, 100)
+  const before = await eventsOf(user)
+  await send(delivery)
+  expect(await eventsOf(user)).toEqual(before)
+})

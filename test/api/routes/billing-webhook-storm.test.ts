@@ -1,0 +1,200 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Client as TemporalClient } from '@temporalio/client'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { connectPostgres, type Database } from '../../../db/connection.ts'
+import { readConfig } from '../../../platform/config.ts'
+import { connectTemporal } from '../../../platform/temporal.ts'
+import { Client, createDatabase, highLimits, signUp } from '../../support/api.ts'
+import { atEnd } from '../../support/at-end.ts'
+import { billingEvent, eventOf, type SandboxSender, sandboxSender } from '../../support/billing.ts'
+import { type Program, startProgram, untilWell } from '../../support/programs.ts'
+import { eventually, freePort, operatorPassword, passageTo } from '../../support/relays.ts'
+import { randomSecrets } from '../../support/secrets.ts'
+import { untilAtRest } from '../../support/workflows.ts'
+
+const secret = `whsec_${randomBytes(32).toString('base64')}`
+
+/** Two programs of the api on one database: the first speaks to it through the trap. */
+let apis: readonly [Client, Client]
+let providers: readonly [SandboxSender, SandboxSender]
+let first: Program
+let trap: Awaited<ReturnType<typeof trapTo>>
+let wayToTemporal: Awaited<ReturnType<typeof passageTo>>
+let temporal: TemporalClient
+let sql: Database
+
+beforeAll(async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'billing-storm-'))
+  const database = await createDatabase()
+  sql = connectPostgres(database.url, 3)
+  atEnd(async () => {
+    rmSync(dataDir, { recursive: true, force: true })
+    await sql.end({ timeout: 5 })
+    await database.drop()
+  })
+  trap = await trapTo(database.url)
+  wayToTemporal = await passageTo(`http://${inject('temporalAddress')}`)
+  const env = {
+    DATABASE_URL: database.url,
+    TEMPORAL_ADDRESS: new URL(wayToTemporal.url).host,
+    SVC_DATA_DIR: dataDir,
+    ...randomSecrets(),
+    SVC_BILLING_WEBHOOK_SECRET: secret,
+    SVC_OPERATOR_PASSWORD: operatorPassword,
+    SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
+    SVC_RATE_LIMITS: highLimits(),
+  }
+  const [one, other] = [await freePort(), await freePort()]
+  first = startProgram('api', { ...env, PORT: String(one), DATABASE_URL: trap.url })
+  startProgram('api', { ...env, PORT: String(other) })
+  startProgram('worker', env)
+  apis = [new Client(`http://127.0.0.1:${one}`), new Client(`http://127.0.0.1:${other}`)]
+  providers = [sandboxSender(apis[0], secret), sandboxSender(apis[1], secret)]
+  const { temporal: direct } = readConfig({ ...env, TEMPORAL_ADDRESS: inject('temporalAddress') })
+  const connected = connectTemporal(direct)
+  atEnd(connected.close)
+  temporal = connected.client
+  await Promise.all(apis.map((api) => untilWell(api.url)))
+}, 90_000)
+
+/** A way to Postgres. Once it is set, who commits through it does not hear of it any more. */
+async function trapTo(url: string) {
+  const target = new URL(url)
+  let isSet = false
+  const server = createServer((from) => {
+    const to = connect(Number(target.port), target.hostname)
+    let isSprung = false
+    to.on('data', (chunk: Buffer) => {
+      isSprung ||= isSet && chunk.includes('COMMIT\0')
+      if (!isSprung) from.write(chunk)
+    })
+    from.on('data', (chunk: Buffer) => to.write(chunk))
+    for (const [socket, opposite] of [
+      [from, to],
+      [to, from],
+    ] as const)
+      socket.on('error', () => {}).on('close', () => opposite.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  atEnd(() => server.close())
+  const through = new URL(url)
+  through.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const put = (set: boolean) => () => {
+    isSet = set
+  }
+  return { url: through.href, set: put(true), loosen: put(false) }
+}
+
+const untilApplied = (id: string) =>
+  eventually(
+    () => eventOf(apis[1], id),
+    (event) => event?.status === 'applied',
+    40,
+  )
+
+const plansOf = async (userId: string) =>
+  (
+    await sql<{ plan: string }[]>`
+      select detail->>'plan_status' as plan from audit_entries where action = 'plan_changed' and user_id = ${userId} order by id`
+  ).map((row) => row.plan)
+
+/** An account with a plan, paid for a day ago. */
+async function subscriber() {
+  const { userId } = await signUp(apis[1])
+  const subscription_id = `sub_${randomUUID()}`
+  const id = randomUUID()
+  await providers[1].send(
+    billingEvent('subscription.activated', { user_id: userId, subscription_id }, Date.now() - 86_400_000),
+    { id },
+  )
+  await untilApplied(id)
+  return { userId, subscription_id }
+}
+
+const timerEvents = [
+  'timerStartedEventAttributes',
+  'timerCanceledEventAttributes',
+  'timerFiredEventAttributes',
+] as const
+
+describe('one and the same webhook', () => {
+  test('a thousand times at once, to two processes, is taken each time and has one effect', async () => {
+    const { userId, subscription_id } = await subscriber()
+    const failure = billingEvent('payment.failed', { user_id: userId, subscription_id, invoice_id: 'in_1' })
+    const id = randomUUID()
+    const answers = await Promise.all(
+      Array.from({ length: 1000 }, async (_, index) => {
+        const { status, body } = await (index % 2 === 0 ? providers[0] : providers[1]).send(failure, { id })
+        return `${status} ${JSON.stringify(body)}`
+      }),
+    )
+    expect([answers.length, [...new Set(answers)]]).toEqual([1000, ['200 {"received":true}']])
+    await untilApplied(id)
+
+    expect(await sql`select from billing_events where event_key = ${id}`).toHaveLength(1)
+    expect(await plansOf(userId)).toEqual(['active', 'past_due'])
+    const workflowId = `subscription/${userId}`
+    const runs: string[] = []
+    for await (const run of temporal.workflow.list({ query: `WorkflowId = '${workflowId}'` }))
+      runs.push(run.status.name)
+    expect(runs).toEqual(['RUNNING'])
+    const handle = temporal.workflow.getHandle(workflowId)
+    await untilAtRest(handle)
+    const { events } = await handle.fetchHistory()
+    const count = (name: (typeof timerEvents)[number]) => events?.filter((event) => event[name]).length ?? 0
+    const [started = 0, ...ended] = timerEvents.map(count)
+    expect(started - ended.reduce((sum, each) => sum + each, 0)).toBe(1)
+  }, 60_000)
+})
+
+describe('while Temporal is away', () => {
+  test('webhooks are taken, soon, and what they say is carried out when it is back', async () => {
+    const users = await Promise.all(Array.from({ length: 5 }, () => signUp(apis[1])))
+    await wayToTemporal.block()
+    const began = Date.now()
+    const sent = await Promise.all(
+      users.map(async ({ userId }) => {
+        const id = randomUUID()
+        const { status } = await providers[1].send(billingEvent('subscription.activated', { user_id: userId }), { id })
+        return { id, userId, status }
+      }),
+    )
+    expect([sent.map((one) => one.status), Date.now() - began < 2000]).toEqual([users.map(() => 200), true])
+    for (const { id } of sent) expect(await eventOf(apis[1], id)).toMatchObject({ status: 'pending' })
+    await wayToTemporal.open()
+    for (const { id, userId } of sent) {
+      await untilApplied(id)
+      expect(await plansOf(userId)).toEqual(['active'])
+    }
+  }, 90_000)
+})
+
+describe('a webhook', () => {
+  // The last one: the program that it kills stays away.
+  test('whose taker is killed between the commit and the answer is taken again, and has one effect', async () => {
+    const { userId, subscription_id } = await subscriber()
+    const failure = billingEvent('payment.failed', { user_id: userId, subscription_id, invoice_id: 'in_1' })
+    const id = randomUUID()
+    trap.set()
+    const unanswered = providers[0].send(failure, { id }).then(
+      (answer) => answer.status,
+      () => 'broken off',
+    )
+    await eventually(
+      () => sql`select from billing_events where event_key = ${id}`,
+      (rows) => rows.length === 1,
+    )
+    await first.kill()
+    trap.loosen()
+    expect(await unanswered).toBe('broken off')
+    expect((await providers[1].send(failure, { id })).status).toBe(200)
+    // Nobody told its actor: who took it is dead, and a repetition tells nothing.
+    await untilApplied(id)
+    expect(await sql`select from billing_events where event_key = ${id}`).toHaveLength(1)
+    expect(await plansOf(userId)).toEqual(['active', 'past_due'])
+  }, 60_000)
+})

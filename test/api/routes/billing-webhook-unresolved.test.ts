@@ -1,0 +1,272 @@
+/** Events whose provider has to be asked before they can be understood, while it does not answer. */
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
+import type { Answer, GivenUser, TestApi } from '../../support/api.ts'
+import { type EventView, eventOf } from '../../support/billing.ts'
+import { type BillingApi, startBillingApi } from '../../support/billing-api.ts'
+import {
+  accepted,
+  lemonSqueezyVariables,
+  sendDelivery,
+  stripeVariables,
+  subscriptionBody,
+  subscriptionOfAccount,
+  untilPlan,
+} from '../../support/billing-deliveries.ts'
+import { aDelivery, anInvoice, aSubscription, startLemonSqueezy } from '../../support/billing-lemonsqueezy.ts'
+import { aCharge, aStripeDelivery, aStripeInvoice, aStripeSubscription } from '../../support/billing-stripe.ts'
+import { eventually, operator, paperRelays, startService } from '../../support/relays.ts'
+
+let stripe: BillingApi
+let lemonSqueezy: BillingApi
+let api: TestApi
+let lemonSqueezyService: TestApi
+beforeAll(async () => {
+  stripe = await startBillingApi()
+  lemonSqueezy = await startLemonSqueezy()
+  const around = paperRelays().around
+  api = (await startService({ around, variables: { ...stripeVariables, SVC_STRIPE_API_URL: stripe.url } })).api
+  lemonSqueezyService = (await startService({ around, variables: lemonSqueezyVariables })).api
+})
+afterEach(() => {
+  stripe.break()
+  lemonSqueezy.break()
+})
+
+const now = Math.floor(Date.now() / 1000)
+const hour = 3600
+
+interface Account {
+  readonly user: GivenUser
+  readonly subscriptionId: string
+}
+
+/** An account whose plan was activated some days ago. */
+async function paidAccount(): Promise<Account> {
+  const user = await api.given.user()
+  const subscriptionId = `sub_${randomUUID().replaceAll('-', '')}`
+  await send(subscriptionOfAccount('created', subscriptionId, user, now - 72 * hour, { latest_invoice: 'in_1' }))
+  await untilPlan(api, user, 'active')
+  return { user, subscriptionId }
+}
+
+const send = async (delivery: WebhookDelivery, to: TestApi = api) =>
+  expect(await sendDelivery(to, delivery)).toEqual(accepted)
+
+/** An invoice that says neither what it is for nor, without metadata, whose it is. */
+const invoiceOf = ({ subscriptionId }: Account, id: string, attributes: object = {}, metadata: object = {}) => {
+  const details = { subscription: subscriptionId, metadata }
+  const parent = { type: 'subscription_details', quote_details: null, subscription_details: details }
+  return aStripeInvoice(id, { parent, ...attributes }, { price: 'price_of_before' })
+}
+
+const newKey = () => `evt_${randomUUID().replaceAll('-', '')}`
+
+/** A refund, of which only Stripe knows what it pays back. Answers its key. */
+async function refund(): Promise<string> {
+  const id = newKey()
+  await send(aStripeDelivery('charge.refunded', aCharge(), { id, created: now }))
+  return id
+}
+
+/** What Stripe knows of the account's subscription, and which invoice a charge paid. */
+const answer = (
+  { user }: Account,
+  invoice: object,
+  of: object = { metadata: { user_id: user.userId, kind: 'plan' } },
+) => {
+  stripe.answer = ({ path }) =>
+    path === '/v1/invoice_payments'
+      ? { json: { object: 'list', has_more: false, data: [{ invoice }] } }
+      : { json: aStripeSubscription(path.split('/').at(-1) ?? '', {}, of) }
+}
+
+const untilEvent = (key: string, isWanted: (event: EventView) => boolean, at: TestApi = api) =>
+  eventually(
+    () => eventOf(at, key),
+    (event) => event !== undefined && isWanted(event),
+  )
+
+const replay = (id: string): Promise<Answer<{ event: EventView }>> =>
+  api.post<{ event: EventView }>(`/admin/billing/events/${id}/replay`, {}, { headers: operator })
+
+/** Makes the next attempt the last one. */
+const exhaustAttempts = (key: string) => api.sql`
+  update billing_events set attempts = 79, next_attempt_at = now() where event_key = ${key}`
+
+describe('a webhook whose provider has to be asked', () => {
+  test('is accepted and kept while the provider fails, and applied once it answers', async () => {
+    const account = await paidAccount()
+    stripe.break('status 500')
+    const key = await refund()
+    const event = await untilEvent(key, ({ error }) => error !== null)
+    expect(event).toMatchObject({ status: 'unresolved', action: 'refund', user_id: null, error: 'stripe answered 500' })
+    answer(account, invoiceOf(account, 'in_1'))
+    stripe.break()
+    expect(await untilEvent(key, ({ status }) => status === 'applied')).toMatchObject({
+      user_id: account.user.userId,
+      error: null,
+    })
+    await untilPlan(api, account.user, 'none')
+  })
+
+  test('leaves the plan when what is refunded is a fee that was charged by hand', async () => {
+    const account = await paidAccount()
+    const invoice = invoiceOf(account, 'in_fee', { billing_reason: 'manual' })
+    answer(account, invoice)
+    const paid = newKey()
+    await send(aStripeDelivery('invoice.paid', invoice, { id: paid, created: now - hour }))
+    const refunded = await refund()
+    for (const key of [paid, refunded])
+      await untilEvent(key, ({ status, user_id }) => status === 'applied' && user_id === account.user.userId)
+    expect(await subscriptionBody(api, account.user)).toMatchObject({ plan_status: 'active' })
+  })
+
+  test('is asked about again with a growing delay that the event stores, and once at a time', async () => {
+    stripe.break('status 500')
+    const from = stripe.requests.length
+    const key = await refund()
+    await send(aStripeDelivery('charge.refunded', aCharge(), { id: key, created: now }))
+    const attemptsOf = async () => {
+      const [row] = await api.sql<{ attempts: number; seconds: number }[]>`
+        select attempts, extract(epoch from next_attempt_at - now())::float8 as seconds
+        from billing_events where event_key = ${key}`
+      return { attempts: row?.attempts ?? 0, seconds: row?.seconds ?? 0 }
+    }
+    await untilEvent(key, ({ error }) => error !== null)
+    const { attempts, seconds } = await attemptsOf()
+    expect([attempts, seconds < 6]).toEqual([1, true])
+    const second = await eventually(attemptsOf, (row) => row.attempts === 2 && row.seconds < 11)
+    expect(second.seconds).toBeGreaterThan(6)
+    const asked = stripe.requests.slice(from).filter(({ path }) => path === '/v1/invoice_payments')
+    expect(asked.length).toBeGreaterThanOrEqual(2)
+    expect(await api.sql`select from billing_events where event_key = ${key}`).toHaveLength(1)
+    await api.sql`delete from billing_events where event_key = ${key}`
+  })
+
+  test('is parked with the reason when the provider fails for days, and asked about again when an operator replays it', async () => {
+    const account = await paidAccount()
+    stripe.break('status 500')
+    const key = await refund()
+    await untilEvent(key, ({ error }) => error !== null)
+    await exhaustAttempts(key)
+    const parked = await untilEvent(key, ({ status }) => status === 'parked')
+    expect(parked?.error).toBe('the provider could not be asked in 80 attempts: stripe answered 500')
+    expect((await replay(parked?.id ?? '')).body.event).toMatchObject({ status: 'unresolved' })
+    answer(account, invoiceOf(account, 'in_1'))
+    stripe.break()
+    expect((await replay(parked?.id ?? '')).body.event).toMatchObject({ user_id: account.user.userId })
+    await untilPlan(api, account.user, 'none')
+  })
+
+  test('keeps its effect when it is replayed while the provider fails', async () => {
+    const account = await paidAccount()
+    answer(account, invoiceOf(account, 'in_1'))
+    const key = await refund()
+    const event = await untilEvent(key, ({ status }) => status === 'applied')
+    stripe.break('status 500')
+    expect((await replay(event?.id ?? '')).status).toBe(503)
+    expect(await eventOf(api, key)).toEqual(event)
+    expect(await subscriptionBody(api, account.user)).toMatchObject({ plan_status: 'none' })
+  })
+
+  test('does not hold up the webhooks of others while the provider hangs', async () => {
+    stripe.break('nothing')
+    const keys = await Promise.all(Array.from({ length: 20 }, refund))
+    const user = await api.given.user()
+    await send(subscriptionOfAccount('created', `sub_${randomUUID()}`, user, now))
+    await untilPlan(api, user, 'active', 5)
+    await api.sql`delete from billing_events where event_key = any(${keys})`
+  })
+})
+
+describe('while the provider can not be asked, a payment that was accepted before the 48 hours ended', () => {
+  interface Debtor extends Account {
+    readonly graceEndsAt: number
+  }
+
+  /** An account whose plan is past due. From now on the provider fails. */
+  async function debtor(leftSeconds: number): Promise<Debtor> {
+    const account = await paidAccount()
+    const { user, subscriptionId } = account
+    const failedAt = Math.floor(Date.now() / 1000) - 48 * hour + leftSeconds
+    await send(
+      subscriptionOfAccount('updated', subscriptionId, user, failedAt, { status: 'past_due', latest_invoice: 'in_2' }),
+    )
+    await untilPlan(api, user, 'past_due')
+    stripe.break('status 500')
+    return { ...account, graceEndsAt: (failedAt + 48 * hour) * 1000 }
+  }
+
+  /** A payment for a new subscription of the account, which does not say what that is of. Answers its key. */
+  async function payForAnother({ user }: Debtor): Promise<string> {
+    const key = newKey()
+    const invoice = invoiceOf({ user, subscriptionId: `sub_${key}` }, 'in_1', {}, { user_id: user.userId })
+    await send(aStripeDelivery('invoice.paid', invoice, { id: key, created: now }))
+    expect(await untilEvent(key, ({ error }) => error !== null)).toMatchObject({
+      status: 'unresolved',
+      action: 'payment_recovery',
+      user_id: user.userId,
+    })
+    return key
+  }
+
+  const plansHad = async ({ user }: Account) =>
+    (
+      await api.sql<{ status: string }[]>`
+        select detail ->> 'plan_status' as status from audit_entries
+        where user_id = ${user.userId} and action = 'plan_changed' order by id`
+    ).map(({ status }) => status)
+
+  /** The plan some time after the 48 hours, once their end was held back. */
+  const planAfterGrace = ({ user, graceEndsAt }: Debtor) =>
+    eventually(
+      () => subscriptionBody(api, user),
+      ({ grace_ends_at }) => Date.now() > graceEndsAt + 1500 && Date.parse(grace_ends_at ?? '') > graceEndsAt,
+    )
+
+  test('counts at once when it is of a subscription that is known', async () => {
+    const account = await debtor(60)
+    await send(aStripeDelivery('invoice.paid', invoiceOf(account, 'in_2'), { id: newKey(), created: now }))
+    await untilPlan(api, account.user, 'active')
+  })
+
+  test('holds back the end of the plan, and counts once the provider answers', async () => {
+    const account = await debtor(5)
+    await payForAnother(account)
+    expect(await planAfterGrace(account)).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
+    answer(account, {})
+    stripe.break()
+    await untilPlan(api, account.user, 'active')
+    expect(await plansHad(account)).toEqual(['active', 'past_due', 'active'])
+  })
+
+  test('holds it back no longer once it turns out to be for something else, or is given up', async () => {
+    const [other, givenUp] = await Promise.all([debtor(6), debtor(6)])
+    const keys = [await payForAnother(other), await payForAnother(givenUp)] as const
+    for (const account of [other, givenUp]) await planAfterGrace(account)
+    await exhaustAttempts(keys[1])
+    await untilPlan(api, givenUp.user, 'none')
+    answer(other, {}, { price: 'price_of_something_else', metadata: {} })
+    stripe.break()
+    await untilPlan(api, other.user, 'none')
+    expect(await eventOf(api, keys[0])).toMatchObject({ status: 'ignored' })
+    expect(await eventOf(api, keys[1])).toMatchObject({ status: 'parked' })
+  })
+})
+
+test('a payment of Lemon Squeezy that comes before its subscription is kept while Lemon Squeezy fails, and goes to the account', async () => {
+  const user = await lemonSqueezyService.given.user()
+  lemonSqueezy.break('status 500')
+  const times = { created_at: '2026-03-01T10:00:00.000000Z', updated_at: '2026-03-01T10:00:30.000000Z' }
+  const payment = aDelivery('subscription_payment_success', anInvoice('901', { subscription_id: 71, ...times }))
+  await send(payment, lemonSqueezyService)
+  const events = () => lemonSqueezyService.sql<{ status: string; user_id: string | null; error: string | null }[]>`
+    select status, user_id, error from billing_events where type = 'subscription_payment_success'`
+  await eventually(events, ([event]) => event?.error === 'lemonsqueezy answered 500')
+  await send(aDelivery('subscription_created', aSubscription('71', times), user.userId), lemonSqueezyService)
+  await untilPlan(lemonSqueezyService, user, 'active')
+  // Its kind is known by now, so that Lemon Squeezy need not answer.
+  await eventually(events, ([event]) => event?.status === 'applied' && event.user_id === user.userId)
+})

@@ -1,0 +1,264 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { endAllAccess } from '../../../db/account-proof.ts'
+import { highLimits, startApi } from '../../support/api.ts'
+import { beginMerge, userWithProvedAddress } from '../../support/merges.ts'
+import { linkedTo, type Outcome, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+
+const oauth = await startOAuthApi()
+const { api, start, leave, comeBack, go } = oauth
+
+const codeOf = ({ status, body }: { status: number; body: Pick<Outcome, 'error'> }) => [status, body.error?.code]
+const linkedToUser = async ({ bearer }: { bearer: string }) => linkedTo(await userOf(api, bearer))
+const actsOn = async ({ userId }: { userId: string }) => {
+  const entries = await api.sql`
+    select action, detail from audit_entries where user_id = ${userId} and action like 'merge%' order by id`
+  return entries.map(({ action, detail }) => [action, detail])
+}
+
+describe('a merge', () => {
+  test('asks for a proof, and changes nothing until it comes', async () => {
+    const { user, person, merge } = await beginMerge(oauth)
+    expect(merge).toEqual({
+      status: 'merge_required',
+      merge_request_id: expect.stringMatching(/^[\da-f-]{36}$/),
+      merge_token: expect.stringMatching(/^[\w-]{43}$/),
+      sign_in_methods: ['password'],
+      expires_in: 600,
+    })
+    expect(await linkedToUser(user)).toEqual([])
+    expect((await go('google', person)).body.status).toBe('merge_required')
+  })
+
+  test('is done with the account’s password, once', async () => {
+    const { user, person, merge, confirm } = await beginMerge(oauth)
+    const done = await confirm({ password: user.password })
+    expect([done.status, done.body.status, done.headers.get('cache-control')]).toEqual([200, 'signed_in', 'no-store'])
+    const shown = await userOf(api, done.body.cp_access_jwt)
+    expect([shown.id, linkedTo(shown)]).toEqual([user.userId, ['google']])
+    expect((await userOf(api, (await go('google', person)).body.cp_access_jwt)).id).toBe(user.userId)
+    expect(codeOf(await confirm({ password: user.password }))).toEqual([400, 'token_invalid'])
+    const again = await start('twitch', { intent: 'merge', merge_request_id: merge.merge_request_id })
+    expect(codeOf(again)).toEqual([410, 'merge_expired'])
+    expect(await actsOn(user)).toEqual([
+      ['merge_requested', { provider: 'google' }],
+      ['merge_confirmed', { provider: 'google', method: 'password' }],
+    ])
+  })
+
+  test('is done through a provider that was linked before', async () => {
+    const user = await userWithProvedAddress(oauth)
+    const known = somebody()
+    await go('discord', somebody(), { intent: 'link', bearer: user.bearer })
+    await go('twitch', known, { intent: 'link', bearer: user.bearer })
+    const { merge, confirm, proveAs } = await beginMerge(oauth, user)
+    expect(merge.sign_in_methods).toEqual(['password', 'twitch', 'discord'])
+    const proved = await proveAs('twitch', known)
+    expect([proved.status, proved.body]).toEqual([
+      200,
+      {
+        status: 'merge_required',
+        merge_request_id: merge.merge_request_id,
+        sign_in_methods: ['password', 'twitch', 'discord'],
+        expires_in: expect.any(Number),
+      },
+    ])
+    const done = await confirm()
+    expect(linkedTo(await userOf(api, done.body.cp_access_jwt))).toEqual(['twitch', 'google', 'discord'])
+    expect((await actsOn(user)).at(-1)).toEqual(['merge_confirmed', { provider: 'google', method: 'twitch' }])
+  })
+
+  test('of an account without a password names no password', async () => {
+    const { email } = somebody()
+    const first = await go('discord', somebody({ email }))
+    expect(first.body.status).toBe('signed_in')
+    expect((await go('google', somebody({ email }))).body.sign_in_methods).toEqual(['discord'])
+  })
+
+  test('that fifty ask for at once is done once', async () => {
+    const user = await userWithProvedAddress(oauth)
+    const known = somebody()
+    await go('twitch', known, { intent: 'link', bearer: user.bearer })
+    const { confirm, proveAs } = await beginMerge(oauth, user)
+    await proveAs('twitch', known)
+    const byProvider = await Promise.all(Array.from({ length: 50 }, () => confirm()))
+    expect(byProvider.map((one) => one.status).sort()).toEqual([200, ...Array(49).fill(400)])
+
+    const other = await beginMerge(oauth)
+    const { password } = other.user
+    const byPassword = await Promise.all(Array.from({ length: 50 }, () => other.confirm({ password })))
+    expect(byPassword.filter((one) => one.status === 200)).toHaveLength(1)
+    for (const one of byPassword) expect([200, 400, 410]).toContain(one.status)
+  })
+})
+
+describe('no merge is done', () => {
+  test('without a proof', async () => {
+    const { user, confirm } = await beginMerge(oauth)
+    const refused = await confirm()
+    expect(codeOf(refused)).toEqual([401, 'invalid_credentials'])
+    expect(refused.body.error?.message).toMatch(/^Prove first/)
+    expect(await linkedToUser(user)).toEqual([])
+  })
+
+  test('through somebody else’s account at a provider, nor through the one that is to be linked', async () => {
+    const user = await userWithProvedAddress(oauth)
+    await go('twitch', somebody(), { intent: 'link', bearer: user.bearer })
+    const { person, confirm, proveAs } = await beginMerge(oauth, user)
+    expect(codeOf(await proveAs('twitch', somebody()))).toEqual([401, 'invalid_credentials'])
+    expect(codeOf(await proveAs('google', person))).toEqual([401, 'invalid_credentials'])
+    const other = somebody()
+    await go('discord', other)
+    expect(codeOf(await proveAs('discord', other))).toEqual([401, 'invalid_credentials'])
+    expect(codeOf(await confirm())).toEqual([401, 'invalid_credentials'])
+    expect(await linkedToUser(user)).toEqual(['twitch'])
+    expect((await actsOn(user)).map(([action]) => action)).toEqual([
+      'merge_requested',
+      'merge_refused',
+      'merge_refused',
+      'merge_refused',
+    ])
+  })
+
+  test('through a provider that was taken off the account since', async () => {
+    const user = await userWithProvedAddress(oauth)
+    const known = somebody()
+    await go('twitch', known, { intent: 'link', bearer: user.bearer })
+    const { confirm, proveAs } = await beginMerge(oauth, user)
+    expect((await proveAs('twitch', known)).status).toBe(200)
+    await api.delete('/auth/oauth/twitch', { bearer: user.bearer })
+    expect(codeOf(await confirm())).toEqual([401, 'invalid_credentials'])
+  })
+
+  test('that the account’s owner ends while somebody sets out to prove it', async () => {
+    const { user, merge } = await beginMerge(oauth)
+    const started = await api.sql
+      .begin(async (tx) => {
+        await endAllAccess(tx, user.userId, 'password_reset')
+        const answer = start('twitch', { intent: 'merge', merge_request_id: merge.merge_request_id })
+        const waiting = () => api.sql`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+        await expect.poll(async () => (await waiting()).length).toBe(1)
+        return { answer }
+      })
+      .then(({ answer }) => answer)
+    expect(codeOf(started)).toEqual([404, 'not_found'])
+  })
+
+  test('from another browser, nor for an unknown request', async () => {
+    const [own, foreign] = [await beginMerge(oauth), await beginMerge(oauth)]
+    const { password } = own.user
+    const stolen = await own.confirm({ password, merge_token: foreign.merge.merge_token ?? '' })
+    expect(codeOf(stolen)).toEqual([400, 'token_invalid'])
+    for (const id of [randomUUID(), 'x'])
+      expect(codeOf(await api.post(`/auth/merge/${id}/confirm`, { merge_token: 't' }))).toEqual([404, 'not_found'])
+    const unknown = await start('twitch', { intent: 'merge', merge_request_id: randomUUID() })
+    expect(codeOf(unknown)).toEqual([404, 'not_found'])
+    expect(codeOf(await own.confirm({ password: 7 as never }))).toEqual([400, 'invalid_request'])
+  })
+
+  test('after ten minutes, however it was proved', async () => {
+    const user = await userWithProvedAddress(oauth)
+    const known = somebody()
+    await go('twitch', known, { intent: 'link', bearer: user.bearer })
+    const { merge, confirm, proveAs } = await beginMerge(oauth, user)
+    await proveAs('twitch', known)
+    const underWay = await leave('twitch', known, { intent: 'merge', merge_request_id: merge.merge_request_id })
+    await api.sql`
+      update merge_requests set expires_at = now() - interval '1 second' where id = ${merge.merge_request_id ?? ''}`
+    expect(codeOf(await confirm())).toEqual([410, 'merge_expired'])
+    expect(codeOf(await confirm({ password: user.password }))).toEqual([410, 'merge_expired'])
+    expect(codeOf(await comeBack('twitch', underWay))).toEqual([410, 'merge_expired'])
+    const late = await start('twitch', { intent: 'merge', merge_request_id: merge.merge_request_id })
+    expect(codeOf(late)).toEqual([410, 'merge_expired'])
+  })
+
+  test('with an account whose address is another one now, or is not proved any more', async () => {
+    const changes = [
+      (userId: string) => api.sql`update users set email = ${`${randomUUID()}@example.com`} where id = ${userId}`,
+      (userId: string) => api.sql`update users set email_verified_at = null where id = ${userId}`,
+    ]
+    for (const change of changes) {
+      const user = await userWithProvedAddress(oauth)
+      const known = somebody()
+      await go('twitch', known, { intent: 'link', bearer: user.bearer })
+      const { confirm, proveAs } = await beginMerge(oauth, user)
+      await proveAs('twitch', known)
+      await change(user.userId)
+      expect(codeOf(await confirm())).toEqual([400, 'token_invalid'])
+    }
+  })
+
+  test('with a disabled account', async () => {
+    const { user, confirm } = await beginMerge(oauth)
+    await api.sql`update users set disabled_at = now() where id = ${user.userId}`
+    expect(codeOf(await confirm({ password: user.password }))).toEqual([403, 'account_disabled'])
+  })
+
+  test('of an identity that is an account’s already, nor with an account that has one of that provider', async () => {
+    const { user, person, confirm } = await beginMerge(oauth)
+    const other = await api.given.user()
+    await go('google', person, { intent: 'link', bearer: other.bearer })
+    expect(codeOf(await confirm({ password: user.password }))).toEqual([409, 'provider_already_linked'])
+
+    const taken = await userWithProvedAddress(oauth)
+    await go('google', somebody(), { intent: 'link', bearer: taken.bearer })
+    const second = await beginMerge(oauth, taken)
+    expect(codeOf(await second.confirm({ password: taken.password }))).toEqual([409, 'provider_already_linked'])
+    expect(await linkedToUser(taken)).toEqual(['google'])
+  })
+
+  test('with a password that was changed while it was being looked at', async () => {
+    const { user, confirm } = await beginMerge(oauth)
+    const waiting = () => api.sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    const answer = await api.sql.begin(async (tx) => {
+      await tx`update users set password_hash = 'another' where id = ${user.userId}`
+      const asked = confirm({ password: user.password })
+      await expect.poll(async () => (await waiting()).length).toBe(1)
+      return { asked }
+    })
+    expect(codeOf(await answer.asked)).toEqual([401, 'invalid_credentials'])
+    expect(await linkedToUser(user)).toEqual([])
+  })
+})
+
+describe('guessing the password of a merge', () => {
+  test('ends it after more than five wrong ones, also when they come at once', async () => {
+    const { user, merge, confirm } = await beginMerge(oauth)
+    const guesses = await Promise.all(Array.from({ length: 20 }, () => confirm({ password: 'a wrong guess' })))
+    expect(guesses.map((one) => one.status).sort()).toEqual([...Array(6).fill(401), ...Array(14).fill(410)])
+    expect(codeOf(await confirm({ password: user.password }))).toEqual([410, 'merge_expired'])
+    const tooLate = await start('twitch', { intent: 'merge', merge_request_id: merge.merge_request_id })
+    expect(codeOf(tooLate)).toEqual([410, 'merge_expired'])
+    expect((await actsOn(user)).at(-1)).toEqual(['merge_refused', { provider: 'google', method: 'password' }])
+  })
+
+  test('leaves it to be done after five', async () => {
+    const { user, confirm } = await beginMerge(oauth)
+    for (let round = 0; round < 5; round += 1)
+      expect(codeOf(await confirm({ password: 'a wrong guess' }))).toEqual([401, 'invalid_credentials'])
+    expect((await confirm({ password: user.password })).status).toBe(200)
+  })
+
+  test('is slowed like guessing it at sign-in, for the account and for the address', async () => {
+    const { url } = api.services.config.database
+    const braked = await startApi({ DATABASE_URL: url, SVC_RATE_LIMITS: highLimits({ login_failures: 2 }) })
+    const { user, merge } = await beginMerge(oauth)
+    const guess = (ip: string, at = braked) =>
+      at.post(
+        `/auth/merge/${merge.merge_request_id}/confirm`,
+        { merge_token: merge.merge_token, password: 'a wrong guess' },
+        { ip },
+      )
+    const { email } = user
+    await braked.post('/auth/login', { email, password: 'a wrong guess' }, { ip: '203.0.113.1' })
+    expect((await guess('203.0.113.2')).status).toBe(401)
+    expect((await guess('203.0.113.3')).status).toBe(429)
+
+    const limited = await startApi({ DATABASE_URL: url, SVC_RATE_LIMITS: highLimits({ login: 1 }) })
+    expect([(await guess('198.51.100.1', limited)).status, (await guess('198.51.100.1', limited)).status]).toEqual([
+      401, 429,
+    ])
+  })
+})

@@ -1,0 +1,114 @@
+/** Accounts that somebody opened with another person's address, before that person came (Sudhodanan and Paverd, 2022). */
+import { expect, test } from 'vitest'
+import { insertUser } from '../../../db/users.ts'
+import type { TokenSet } from '../../support/api.ts'
+import { linkedTo, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+
+const { api, leave, comeBack, go } = await startOAuthApi()
+
+interface Attempt {
+  readonly login_attempt_id: string
+  readonly poll_token: string
+}
+
+test('the owner of an address takes over the account that a stranger opened with it, and the stranger is out', async () => {
+  const stranger = await api.given.user()
+  const elsewhere = await api.given.signIn(stranger, 'plugin')
+  const strangersTwitch = somebody()
+  expect((await go('twitch', strangersTwitch, { intent: 'link', bearer: stranger.bearer })).body.status).toBe('linked')
+  const attempt = (await api.post<Attempt>('/auth/plugin/login/start', {})).body
+  await api.post(`/auth/plugin/login/attempts/${attempt.login_attempt_id}/approve`, undefined, {
+    bearer: stranger.bearer,
+  })
+  const underWay = await leave('discord', somebody(), { intent: 'link', bearer: stranger.bearer })
+  const before = await userOf(api, stranger.bearer)
+
+  const ownersAddress = stranger.email.replace('example', 'EXAMPLE')
+  const owner = await go('google', somebody({ email: ownersAddress }))
+
+  expect(owner.body.status).toBe('signed_in')
+  const after = await userOf(api, owner.body.cp_access_jwt)
+  expect(after).toMatchObject({ id: stranger.userId, email: ownersAddress, email_verified: true })
+  expect(linkedTo(after)).toEqual(['google'])
+  expect(after.stream_token).not.toBe(before.stream_token)
+  for (const { bearer, refreshToken } of [stranger, elsewhere]) {
+    expect((await api.get('/auth/session', { bearer })).status).toBe(401)
+    expect((await api.post('/auth/refresh', { refresh_token: refreshToken })).status).toBe(401)
+  }
+  const { email, password } = stranger
+  expect((await api.post('/auth/login', { email, password })).status).toBe(401)
+  expect((await api.post('/auth/plugin/login/poll', attempt)).status).toBe(403)
+  expect((await comeBack('discord', underWay)).status).toBe(400)
+  const twitch = await go('twitch', strangersTwitch)
+  expect((await userOf(api, twitch.body.cp_access_jwt)).id).not.toBe(stranger.userId)
+  const acts = await api.sql`
+    select action, detail->>'provider' as provider, detail->>'method' as method from audit_entries
+    where user_id = ${stranger.userId} and (action = 'account_reclaimed' or detail->>'method' is not null) order by id`
+  expect(acts).toEqual([
+    { action: 'account_reclaimed', provider: 'google', method: null },
+    { action: 'signed_in', provider: null, method: 'google' },
+  ])
+})
+
+test('a provider that vouches for the address at a later sign-in verifies it, so another identity of it asks for a proof', async () => {
+  const user = await api.given.user()
+  const person = somebody({ email: user.email, emailVerified: false })
+  await go('twitch', person, { intent: 'link', bearer: user.bearer })
+  expect(await userOf(api, user.bearer)).toMatchObject({ email_verified: false })
+  expect((await go('twitch', { ...person, emailVerified: true })).body.status).toBe('signed_in')
+  expect(await userOf(api, user.bearer)).toMatchObject({ email_verified: true })
+  const second = await go('twitch', somebody({ email: user.email }))
+  expect([second.status, second.body.status]).toEqual([200, 'merge_required'])
+})
+
+test('a sign-up that is just being written gives way as well', async () => {
+  const person = somebody()
+  const back = await leave('google', person)
+  const signedIn = await api.sql
+    .begin(async (tx) => {
+      const signUp = { email: person.email ?? '', passwordHash: 'a hash', streamToken: 'Ab12Cd34' }
+      const userId = await insertUser(tx, api.services.sealing, signUp)
+      const answer = comeBack('google', back)
+      const waiting = () => api.sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      await expect.poll(async () => (await waiting()).length).toBe(1)
+      return { userId, answer }
+    })
+    .then(async ({ userId, answer }) => ({ userId, ...(await answer) }))
+  expect([signedIn.status, signedIn.body.status]).toEqual([200, 'signed_in'])
+  expect((await userOf(api, signedIn.body.cp_access_jwt)).id).toBe(signedIn.userId)
+  const [account] = await api.sql`select password_hash from users where id = ${signedIn.userId ?? ''}`
+  expect(account).toEqual({ password_hash: null })
+})
+
+test('an owner who comes twice at once is signed in twice', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const stranger = await api.given.user()
+    const owner = somebody({ email: stranger.email })
+    const backs = [await leave('google', owner), await leave('google', owner), await leave('google', owner)]
+    const answers = await Promise.all(backs.map((back) => comeBack('google', back)))
+    expect(answers.map((one) => one.body.status)).toEqual(['signed_in', 'signed_in', 'signed_in'])
+    for (const { body } of answers) expect((await userOf(api, body.cp_access_jwt)).id).toBe(stranger.userId)
+  }
+})
+
+test('a disabled account is not given to anybody', async () => {
+  const user = await api.given.user()
+  await api.sql`update users set disabled_at = now() where id = ${user.userId}`
+  const answer = await go('google', somebody({ email: user.email }))
+  expect([answer.status, answer.body.error?.code]).toEqual([403, 'account_disabled'])
+  const [row] = await api.sql`
+    select password_hash is null as "reclaimed", email_verified_at from users where id = ${user.userId}`
+  expect(row).toEqual({ reclaimed: false, email_verified_at: null })
+})
+
+test('an account whose address is verified gives way to nobody', async () => {
+  const user = await api.given.user()
+  await api.sql`update users set email_verified_at = now() where id = ${user.userId}`
+  const before = await userOf(api, user.bearer)
+  const answer = await go('google', somebody({ email: user.email }))
+  expect(answer.body.status).toBe('merge_required')
+  expect(await userOf(api, user.bearer)).toEqual(before)
+  const { email, password } = user
+  expect((await api.post<TokenSet>('/auth/login', { email, password })).status).toBe(200)
+})

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import type { OAuthProviderName } from '../../../providers/oauth/provider.ts'
+import { startApi } from '../../support/api.ts'
+import type { Breakage, Endpoint } from '../../support/oauth-double.ts'
+import { countRows, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+
+const { api, providers, leave, comeBack, go } = await startOAuthApi()
+
+const displayNames = { twitch: 'Twitch', google: 'Google', discord: 'Discord' }
+const tables = ['users', 'user_oauth_accounts', 'auth_sessions', 'refresh_tokens', 'merge_requests', 'audit_entries']
+const secondsMax = 10
+
+const breakages: readonly Breakage[] = ['status 500', 'html', '10 MB', 'nothing', 'redirect']
+const endpoints: readonly (readonly [OAuthProviderName, Endpoint])[] = [
+  ['twitch', 'token'],
+  ['google', 'token'],
+  ['discord', 'token'],
+  ['discord', 'userinfo'],
+]
+
+describe('a provider that does not answer as it should', () => {
+  test.each(endpoints.flatMap(([name, endpoint]) => breakages.map((how) => [name, endpoint, how] as const)))(
+    '(%s, %s: %s) is named in a clear refusal, and the account is as it was',
+    async (name, endpoint, how) => {
+      const person = somebody()
+      const { body } = await go(name, person)
+      const before = await userOf(api, body.cp_access_jwt)
+      const signingIn = await leave(name, person)
+      const signingUp = await leave(name, somebody())
+      const linking = await leave(name, somebody(), { intent: 'link', bearer: body.cp_access_jwt })
+      const rows = await countRows(api, tables)
+
+      providers[name].break(how, endpoint)
+      const began = performance.now()
+      const answers = await Promise.all([signingIn, signingUp, linking].map((back) => comeBack(name, back)))
+      const seconds = (performance.now() - began) / 1000
+      providers[name].break()
+
+      for (const answer of answers) {
+        expect([answer.status, answer.body.error?.code]).toEqual([503, 'temporarily_unavailable'])
+        expect(answer.body.error?.message).toBe(
+          `${displayNames[name]} did not answer as it should: try again in a moment.`,
+        )
+        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+      }
+      expect(seconds).toBeLessThan(secondsMax)
+      expect(await countRows(api, tables)).toEqual(rows)
+      expect(await userOf(api, body.cp_access_jwt)).toEqual(before)
+      expect((await go(name, person)).body.status).toBe('signed_in')
+    },
+  )
+
+  test.each(['twitch', 'google'] as const)('%s can’t be gone to, and no round trip is kept', async (name) => {
+    const fresh = await startApi(providers[name].variables)
+    providers[name].break('status 500', 'discovery')
+    const refused = await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })
+    providers[name].break()
+    expect([refused.status, refused.body.error?.code]).toEqual([503, 'temporarily_unavailable'])
+    expect(await fresh.sql`select from oauth_states`).toHaveLength(0)
+    expect((await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })).status).toBe(201)
+  })
+
+  test('is told in the log, without what was sent to it', async () => {
+    const back = await leave('google', somebody())
+    providers.google.break('html', 'token')
+    await comeBack('google', back)
+    providers.google.break()
+    const line = api.logged.findLast((one) => one.includes('a provider did not answer as it should'))
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 'warn', provider: 'google', trouble: expect.any(String) })
+    for (const secret of [back.code, back.state, back.binding]) expect(api.logged.join('')).not.toContain(secret)
+  })
+})

@@ -1,0 +1,261 @@
+import { describe, expect, test } from 'vitest'
+import type { OAuthProviderName } from '../../../providers/oauth/provider.ts'
+import { startApi } from '../../support/api.ts'
+import { linkedTo, type Outcome, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+
+const { api, providers, start, leave, comeBack, go } = await startOAuthApi()
+const names: readonly OAuthProviderName[] = ['twitch', 'google', 'discord']
+const codeOf = ({ status, body }: { status: number; body: Outcome | { error?: { code: string } } }) => [
+  status,
+  body.error?.code,
+]
+
+describe('a provider', () => {
+  test('is offered once it is configured, and refused in words of its own until then', async () => {
+    const bare = await startApi(providers.twitch.variables)
+    expect((await bare.get('/auth/oauth/providers')).body).toEqual({
+      providers: [
+        { provider: 'twitch', configured: true },
+        { provider: 'google', configured: false },
+        { provider: 'discord', configured: false },
+      ],
+    })
+    const begun = await bare.post('/auth/oauth/google/start', { intent: 'sign_in' })
+    const back = await bare.post('/auth/oauth/google/callback', { code: 'c', state: 's', binding: 'b' })
+    expect([codeOf(begun), codeOf(back)]).toEqual([
+      [501, 'not_available'],
+      [501, 'not_available'],
+    ])
+    expect(begun.body.error?.message).toContain('Google')
+  })
+
+  test('that nobody knows is not found', async () => {
+    for (const name of ['facebook', 'TWITCH', 'constructor', 'providers'])
+      expect(codeOf(await start(name))).toEqual([404, 'not_found'])
+  })
+
+  test.each(names)(
+    '%s gets the browser with a state, our address, and nothing that would complete the round',
+    async (name) => {
+      const begun = await start(name)
+      expect([begun.status, begun.body.expires_in, begun.headers.get('cache-control')]).toEqual([201, 600, 'no-store'])
+      const url = new URL(begun.body.authorization_url ?? '')
+      expect(url.searchParams.get('redirect_uri')).toBe(`${api.services.config.siteUrl}/oauth/${name}/callback`)
+      expect(url.searchParams.get('state')).toMatch(/^[\w-]{43}$/)
+      expect(begun.body.binding).toMatch(/^[\w-]{43}$/)
+      expect(url.href).not.toContain(begun.body.binding)
+    },
+  )
+})
+
+describe('signing in', () => {
+  test.each(names)('with %s for the first time opens an account, and later enters it again', async (name) => {
+    const person = somebody()
+    const first = await go(name, person)
+    expect([first.status, first.body.status, first.headers.get('cache-control')]).toEqual([
+      200,
+      'signed_in',
+      'no-store',
+    ])
+    const user = await userOf(api, first.body.cp_access_jwt)
+    expect(user).toMatchObject({ email: person.email, email_verified: true })
+    expect(linkedTo(user)).toEqual([name])
+    const again = await go(name, person)
+    expect((await userOf(api, again.body.cp_access_jwt)).id).toBe(user.id)
+    const [row] = await api.sql`select password_hash from users where id = ${user.id}`
+    expect(row?.password_hash).toBeNull()
+  })
+
+  test('goes by the provider’s user id: another address there changes nothing here', async () => {
+    const person = somebody()
+    const before = await userOf(api, (await go('google', person)).body.cp_access_jwt)
+    const after = await go('google', { ...person, email: somebody().email })
+    expect(await userOf(api, after.body.cp_access_jwt)).toMatchObject({ id: before.id, email: person.email })
+  })
+
+  test('with the same user id at two providers is signing in as two people', async () => {
+    const { providerUserId } = somebody()
+    const [one, other] = [
+      await go('google', somebody({ providerUserId })),
+      await go('twitch', somebody({ providerUserId })),
+    ]
+    const ids = await Promise.all([one, other].map(async (each) => (await userOf(api, each.body.cp_access_jwt)).id))
+    expect(new Set(ids).size).toBe(2)
+  })
+
+  test.each([
+    ['twitch', false],
+    ['google', false],
+    ['google', 'false'],
+    ['discord', false],
+  ] as const)(
+    'with an address that %s says is verified: %j tells nothing of who has it',
+    async (name, emailVerified) => {
+      const owner = await api.given.user()
+      await api.sql`update users set email_verified_at = now() where id = ${owner.userId}`
+      const before = await userOf(api, owner.bearer)
+      const taken = await go(name, somebody({ email: owner.email, emailVerified }))
+      const free = await go(name, somebody({ emailVerified }))
+      expect([taken.status, Object.keys(taken.body)]).toEqual([free.status, Object.keys(free.body)])
+      for (const { body } of [taken, free]) {
+        const shown = await userOf(api, body.cp_access_jwt)
+        expect(shown).toMatchObject({ email: null, email_verified: false })
+        expect(shown.id).not.toBe(owner.userId)
+      }
+      expect(await userOf(api, owner.bearer)).toEqual(before)
+      expect(await api.sql`select from merge_requests where user_id = ${owner.userId}`).toHaveLength(0)
+    },
+  )
+
+  test('works without any address', async () => {
+    const person = somebody({ email: null, emailVerified: false })
+    const { body } = await go('twitch', person)
+    expect(await userOf(api, body.cp_access_jwt)).toMatchObject({ email: null, email_verified: false })
+  })
+
+  test.each([
+    ['it@github.example', 'it@g\u0130thub.example'],
+    ['mike@kaufhaus.example', 'mike@\u212aaufhaus.example'],
+    ['mike@github.example', 'mi\u212ae@github.example'],
+  ])(
+    'where %s has an account, an address that differs from it but is compared as the same opens one without an address',
+    async (taken, claimed) => {
+      const owner = await api.given.user()
+      await api.sql`update users set email = ${taken}, email_verified_at = null where id = ${owner.userId}`
+      const { body } = await go('discord', somebody({ email: claimed }))
+      const shown = await userOf(api, body.cp_access_jwt)
+      expect(shown).toMatchObject({ email: null, email_verified: false })
+      expect(shown.id).not.toBe(owner.userId)
+    },
+  )
+
+  test('to a disabled account is refused', async () => {
+    const person = somebody()
+    const { id } = await userOf(api, (await go('discord', person)).body.cp_access_jwt)
+    await api.sql`update users set disabled_at = now() where id = ${id}`
+    expect(codeOf(await go('discord', person))).toEqual([403, 'account_disabled'])
+  })
+
+  test('is told in the audit, with how and nothing that a stranger could use', async () => {
+    const { body } = await go('google', somebody())
+    const { id } = await userOf(api, body.cp_access_jwt)
+    const entries = await api.sql`select action, detail from audit_entries where user_id = ${id} order by id`
+    expect(entries).toEqual([
+      { action: 'signed_up', detail: { method: 'google' } },
+      { action: 'signed_in', detail: { method: 'google', auth_session_id: expect.any(String) } },
+    ])
+  })
+
+  test('twice at once as somebody new opens one account', async () => {
+    for (const name of names) {
+      const person = somebody()
+      const backs = [await leave(name, person), await leave(name, person), await leave(name, person)]
+      const answers = await Promise.all(backs.map((back) => comeBack(name, back)))
+      expect(answers.map((one) => one.body.status)).toEqual(['signed_in', 'signed_in', 'signed_in'])
+      const ids = await Promise.all(answers.map(async (one) => (await userOf(api, one.body.cp_access_jwt)).id))
+      expect(new Set(ids).size).toBe(1)
+    }
+  })
+
+  test('at once through two providers that vouch for one address opens one account, and asks the other for a proof', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const { email } = somebody()
+      const backs = [await leave('google', somebody({ email })), await leave('twitch', somebody({ email }))] as const
+      const answers = await Promise.all([comeBack('google', backs[0]), comeBack('twitch', backs[1])])
+      expect(answers.map((one) => one.body.status).sort()).toEqual(['merge_required', 'signed_in'])
+      expect(await api.sql`select from users where email = ${email}`).toHaveLength(1)
+    }
+  })
+})
+
+describe('a round trip', () => {
+  test('is over once it came back, and known by all of its secrets only', async () => {
+    const [own, foreign] = [await leave('google', somebody()), await leave('google', somebody())]
+    const { state, ...stateless } = own
+    const wrong = [
+      { ...own, state: foreign.state },
+      { ...own, state: 'x'.repeat(43) },
+      stateless,
+      { ...own, binding: foreign.binding },
+      { ...own, binding: '' },
+      { ...own, state: '\ud800' },
+    ]
+    for (const back of wrong) expect(codeOf(await comeBack('google', back))).toEqual([400, 'token_invalid'])
+    expect(codeOf(await comeBack('twitch', own))).toEqual([400, 'token_invalid'])
+    // None of them, nor another browser, used it up.
+    expect((await comeBack('google', own)).body.status).toBe('signed_in')
+    expect(codeOf(await comeBack('google', own))).toEqual([400, 'token_invalid'])
+  })
+
+  test('takes no longer than ten minutes', async () => {
+    const back = await leave('discord', somebody())
+    await api.sql`update oauth_states set expires_at = expires_at - interval '600 seconds' where consumed_at is null`
+    expect(codeOf(await comeBack('discord', back))).toEqual([400, 'token_invalid'])
+  })
+
+  test('that comes back twenty times at once signs in once', async () => {
+    const person = somebody()
+    const back = await leave('google', person)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => comeBack('google', back)))
+    expect(answers.map((one) => one.status).sort()).toEqual([200, ...Array(19).fill(400)])
+    const signedIn = answers.find((one) => one.status === 200)
+    const { id } = await userOf(api, signedIn?.body.cp_access_jwt)
+    expect(await api.sql`select from auth_sessions where user_id = ${id}`).toHaveLength(1)
+  })
+
+  test.each(['made up', '\0', '\ud800', '../../token?x=1&code=', 'x'.repeat(4096)])(
+    'with a code that the provider did not issue, such as %j, ends in nothing',
+    async (code) => {
+      for (const name of names) {
+        const back = await leave(name, somebody())
+        expect(codeOf(await comeBack(name, { ...back, code }))).toEqual([400, 'token_invalid'])
+      }
+    },
+  )
+
+  test('that another provider says to have answered ends in nothing', async () => {
+    const { iss, ...silent } = await leave('google', somebody())
+    expect(iss).toBe(providers.google.issuerUrl)
+    expect(codeOf(await comeBack('google', silent))).toEqual([400, 'token_invalid'])
+    const back = await leave('google', somebody())
+    const answer = await comeBack('google', { ...back, iss: providers.twitch.issuerUrl })
+    expect(codeOf(answer)).toEqual([400, 'token_invalid'])
+    for (const name of ['twitch', 'discord'] as const) {
+      const foreign = { ...(await leave(name, somebody())), iss: providers.google.issuerUrl }
+      expect(codeOf(await comeBack(name, foreign))).toEqual([400, 'token_invalid'])
+    }
+  })
+
+  test.each([
+    [{ state: 's', binding: 'b' }],
+    [{ code: 'c', state: 7, binding: 'b' }],
+    [{ code: 'c'.repeat(5000), state: 's', binding: 'b' }],
+    [{ code: 'c', state: 's'.repeat(300), binding: 'b' }],
+  ])('in a body such as %j is not valid', async (body) => {
+    expect(codeOf(await api.post('/auth/oauth/google/callback', body))).toEqual([400, 'invalid_request'])
+  })
+
+  test('is begun for an intent that there is, and for chat only where it is linked', async () => {
+    const bodies = [
+      {},
+      { intent: 'approve' },
+      { intent: 'merge' },
+      { intent: 'merge', merge_request_id: 'x' },
+      { intent: 'sign_in', scopes: 'chat' },
+    ]
+    for (const body of bodies)
+      expect(codeOf(await api.post('/auth/oauth/google/start', body))).toEqual([400, 'invalid_request'])
+  })
+
+  test('begins twenty times a minute from one address, and no more', async () => {
+    const limited = await startApi({ ...providers.discord.variables, SVC_RATE_LIMITS: '' })
+    const asking = { ip: '192.0.2.9' }
+    const answers = await Promise.all(
+      Array.from({ length: 21 }, () => limited.post('/auth/oauth/discord/start', { intent: 'sign_in' }, asking)),
+    )
+    expect(answers.map((one) => one.status).sort()).toEqual([...Array(20).fill(201), 429])
+    // Whoever is on the way may still come back.
+    const back = { code: 'c', state: 's', binding: 'b' }
+    expect(codeOf(await limited.post('/auth/oauth/discord/callback', back, asking))).toEqual([400, 'token_invalid'])
+  })
+})

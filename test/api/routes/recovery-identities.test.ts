@@ -1,0 +1,147 @@
+/** Which ways to sign in outlast a reset: those whose provider vouches for the very address that the link was mailed to. */
+import { describe, expect, test } from 'vitest'
+import type { OAuthProviderName } from '../../../providers/oauth/provider.ts'
+import { outcome, type TokenSet } from '../../support/api.ts'
+import { mailsTo } from '../../support/mails.ts'
+import { beginMerge } from '../../support/merges.ts'
+import type { DoubleAccount } from '../../support/oauth-double.ts'
+import { linkedTo, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+
+const oauth = await startOAuthApi()
+const { api, go } = oauth
+const chosen = 'another good password'
+
+interface Linked {
+  readonly linked_accounts: readonly { readonly provider: OAuthProviderName; readonly stays: boolean }[]
+}
+
+const newestLink = async (email: string): Promise<string> => {
+  await api.post('/auth/password/forgot', { email })
+  return mailsTo(api, email).at(-1)?.token ?? ''
+}
+const preview = (token: unknown) => api.post<Linked>('/auth/password/reset/preview', { token })
+const reset = (token: unknown) => api.post('/auth/password/reset', { token, password: chosen })
+/** What the account at this address looks like to its owner, who has just chosen the password. */
+const shownTo = async (email: string) => {
+  const { body } = await api.post<TokenSet>('/auth/login', { email, password: chosen })
+  return userOf(api, body.cp_access_jwt)
+}
+/** The account that an identity signs in to. */
+const accountOf = async (provider: OAuthProviderName, account: DoubleAccount) =>
+  (await userOf(api, (await go(provider, account)).body.cp_access_jwt)).id
+const link = (provider: OAuthProviderName, account: DoubleAccount, { bearer }: { bearer: string }) =>
+  go(provider, account, { intent: 'link', bearer })
+
+/** The owner of the address confirms it, though a stranger has opened the account. */
+async function confirmAddress(user: { email: string; bearer: string }): Promise<void> {
+  await api.post('/auth/email/resend', undefined, { bearer: user.bearer })
+  const verification = mailsTo(api, user.email).findLast((mail) => mail.subject === 'verify_email')
+  expect((await api.post('/auth/email/verify', { token: verification?.token })).status).toBe(204)
+}
+
+describe('a reset', () => {
+  test('unlinks what a stranger has linked, also after the owner of the address has confirmed it', async () => {
+    const stranger = await api.given.user()
+    await confirmAddress(stranger)
+    const strangersTwitch = somebody()
+    await link('twitch', strangersTwitch, stranger)
+    expect(await accountOf('twitch', strangersTwitch)).toBe(stranger.userId)
+
+    expect((await reset(await newestLink(stranger.email))).status).toBe(204)
+
+    const shown = await shownTo(stranger.email)
+    expect([shown.id, linkedTo(shown)]).toEqual([stranger.userId, []])
+    expect(await accountOf('twitch', strangersTwitch)).not.toBe(stranger.userId)
+    const [entry] = await api.sql`
+      select detail->>'unlinked' as unlinked from audit_entries
+      where user_id = ${stranger.userId} and action = 'password_reset'`
+    expect(entry).toEqual({ unlinked: 'twitch' })
+  })
+
+  test('keeps the provider that the account was opened with, since it vouches for the address', async () => {
+    const person = somebody()
+    const id = await accountOf('google', person)
+    await reset(await newestLink(person.email ?? ''))
+    expect(linkedTo(await shownTo(person.email ?? ''))).toEqual(['google'])
+    expect(await accountOf('google', person)).toBe(id)
+  })
+
+  test('keeps a linked provider that vouches for the address, and unlinks one that vouches for another one or for none', async () => {
+    const user = await api.given.user()
+    const google = somebody({ email: user.email.toUpperCase() })
+    await link('google', google, user)
+    await link('twitch', somebody(), user)
+    await link('discord', somebody({ email: user.email, emailVerified: false }), user)
+    await reset(await newestLink(user.email))
+    expect(linkedTo(await shownTo(user.email))).toEqual(['google'])
+    expect(await accountOf('google', google)).toBe(user.userId)
+  })
+
+  test('keeps a provider that vouches for the address only at a later sign-in', async () => {
+    const user = await api.given.user()
+    const person = somebody({ email: user.email, emailVerified: false })
+    await link('discord', person, user)
+    expect(await accountOf('discord', { ...person, emailVerified: true })).toBe(user.userId)
+    await reset(await newestLink(user.email))
+    expect(linkedTo(await shownTo(user.email))).toEqual(['discord'])
+  })
+
+  test('keeps a provider that was linked by a merge', async () => {
+    const { user, person, confirm } = await beginMerge(oauth)
+    expect((await confirm({ password: user.password })).status).toBe(200)
+    await reset(await newestLink(user.email))
+    expect(linkedTo(await shownTo(user.email))).toEqual(['google'])
+    expect(await accountOf('google', person)).toBe(user.userId)
+  })
+
+  test('keeps the provider through which the owner has reclaimed the account', async () => {
+    const stranger = await api.given.user()
+    await link('twitch', somebody(), stranger)
+    const owner = somebody({ email: stranger.email })
+    expect(await accountOf('google', owner)).toBe(stranger.userId)
+    await reset(await newestLink(stranger.email))
+    expect(linkedTo(await shownTo(stranger.email))).toEqual(['google'])
+  })
+})
+
+describe('the preview of a reset', () => {
+  test('says which linked providers stay and which do not, and the reset then does exactly that', async () => {
+    const user = await api.given.user()
+    await link('twitch', somebody(), user)
+    await link('google', somebody({ email: user.email }), user)
+    const token = await newestLink(user.email)
+    const answer = await preview(token)
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store'])
+    expect(answer.body.linked_accounts).toEqual([
+      { provider: 'twitch', stays: false },
+      { provider: 'google', stays: true },
+    ])
+    await reset(token)
+    expect(linkedTo(await shownTo(user.email))).toEqual(['google'])
+  })
+
+  test('uses the link up as little as any other look at it, and changes nothing', async () => {
+    const user = await api.given.user()
+    await link('twitch', somebody(), user)
+    const token = await newestLink(user.email)
+    for (let times = 0; times < 3; times += 1) expect((await preview(token)).status).toBe(200)
+    expect((await api.get('/auth/session', { bearer: user.bearer })).status).toBe(200)
+    expect(linkedTo(await userOf(api, user.bearer))).toEqual(['twitch'])
+    expect((await reset(token)).status).toBe(204)
+  })
+
+  test('is only for who has a link that works, and for resets only', async () => {
+    const user = await api.given.user()
+    const token = await newestLink(user.email)
+    await api.post('/auth/email/resend', undefined, { bearer: user.bearer })
+    const verification = mailsTo(api, user.email).findLast((mail) => mail.subject === 'verify_email')
+    for (const wrong of ['', 'nonsense', 'a\0b', verification?.token, user.bearer])
+      expect(outcome(await preview(wrong))).toEqual([400, 'token_invalid'])
+    expect(outcome(await preview(7))).toEqual([400, 'invalid_request'])
+    await reset(token)
+    expect(outcome(await preview(token))).toEqual([400, 'token_invalid'])
+    const late = await newestLink(user.email)
+    await api.sql`update mail_tokens set expires_at = now() where user_id = ${user.userId}`
+    expect(outcome(await preview(late))).toEqual([400, 'token_invalid'])
+  })
+})

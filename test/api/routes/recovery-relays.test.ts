@@ -1,0 +1,149 @@
+/** Relays and stream token of an account that the owner of its address takes over from a stranger. */
+import { randomUUID } from 'node:crypto'
+import { beforeAll, expect, test } from 'vitest'
+import type { SessionView } from '../../../api/routes/relay-session-view.ts'
+import { endAllAccess } from '../../../db/account-proof.ts'
+import { lockUser } from '../../../db/users.ts'
+import { givePlan, outcome, type TokenSet } from '../../support/api.ts'
+import { mailsTo } from '../../support/mails.ts'
+import type { OAuthDouble } from '../../support/oauth-double.ts'
+import { startGoogle } from '../../support/oauth-google.ts'
+import { somebody, userOf } from '../../support/oauth-rounds.ts'
+import { eventually, type RelayUser, startService, type TestService } from '../../support/relays.ts'
+
+const chosen = 'another good password'
+
+let google: OAuthDouble
+let service: TestService
+beforeAll(async () => {
+  google = await startGoogle()
+  service = await startService({ variables: google.variables })
+})
+
+async function resetPassword(email: string): Promise<string> {
+  await service.api.post('/auth/password/forgot', { email })
+  const token = mailsTo(service.api, email).at(-1)?.token
+  expect((await service.api.post('/auth/password/reset', { token, password: chosen })).status).toBe(204)
+  const { body } = await service.api.post<TokenSet>('/auth/login', { email, password: chosen })
+  return body.cp_access_jwt
+}
+
+async function confirmAddress({ email, bearer }: RelayUser): Promise<void> {
+  await service.api.post('/auth/email/resend', undefined, { bearer })
+  const token = mailsTo(service.api, email).findLast((mail) => mail.subject === 'verify_email')?.token
+  expect((await service.api.post('/auth/email/verify', { token })).status).toBe(204)
+}
+
+/** Signs in at Google as the owner of this address. */
+async function signInThroughGoogle(email: string): Promise<string> {
+  const { body: begun } = await service.api.post<{ authorization_url: string; binding: string }>(
+    '/auth/oauth/google/start',
+    { intent: 'sign_in' },
+  )
+  google.account = somebody({ email })
+  const back = await google.visit(begun.authorization_url)
+  const { binding } = begun
+  const { body } = await service.api.post<TokenSet>('/auth/oauth/google/callback', { ...back, binding })
+  return body.cp_access_jwt
+}
+
+const streamTokenOf = async (bearer: string) => (await userOf(service.api, bearer)).stream_token
+
+/** The system ends the session, and its relay with it. */
+async function expectEnded({ session_id: id }: SessionView): Promise<void> {
+  const { transitions } = await eventually(
+    () => service.history(id),
+    ({ session }) => session.state === 'stopped',
+  )
+  expect(transitions.at(-1)).toMatchObject({ to: 'stopped', reason: 'force_disconnected', actor: 'system' })
+  await eventually(
+    () => service.relaysOf(id),
+    (relays) => relays.length === 0,
+  )
+}
+
+const startAs = (bearer: string) =>
+  service.api.post<{ session: SessionView }>(
+    '/relay/start',
+    {},
+    { bearer, headers: { 'Idempotency-Key': randomUUID() } },
+  )
+
+/** A new relay of the account is for the account's present stream token. */
+async function expectNewRelay(bearer: string): Promise<void> {
+  const started = await startAs(bearer)
+  expect(started.status).toBe(201)
+  const { session_id: id } = started.body.session
+  const active = () =>
+    service.api.get<{ sessions: SessionView[] }>('/relay/active', { bearer }).then(({ body }) => body.sessions)
+  const [session] = await eventually(active, ([one]) => one?.session_id === id && one.state === 'active')
+  expect(session?.connect?.srt_url).toMatch(new RegExp(`publish/live/${await streamTokenOf(bearer)}$`))
+}
+
+test('a reset that proves the address for the first time ends the relays that run and replaces the stream token', async () => {
+  const { user, session } = await service.activeRelay()
+  const before = await streamTokenOf(user.bearer)
+  const bearer = await resetPassword(user.email)
+  expect(await streamTokenOf(bearer)).not.toBe(before)
+  await expectEnded(session)
+  await expectNewRelay(bearer)
+})
+
+test('an owner who reclaims the account through a provider ends the relays that run and replaces the stream token', async () => {
+  const { user, session } = await service.activeRelay()
+  const before = await streamTokenOf(user.bearer)
+  const bearer = await signInThroughGoogle(user.email)
+  expect((await userOf(service.api, bearer)).id).toBe(user.userId)
+  expect(await streamTokenOf(bearer)).not.toBe(before)
+  await expectEnded(session)
+  await expectNewRelay(bearer)
+})
+
+test('confirming the address changes neither relay nor stream token, since every sign-in can read both; the first reset does', async () => {
+  const { user, session } = await service.activeRelay()
+  const before = await streamTokenOf(user.bearer)
+  await confirmAddress(user)
+  expect(await streamTokenOf(user.bearer)).toBe(before)
+  expect((await user.active()).session).toMatchObject({ session_id: session.session_id, state: 'active' })
+  const bearer = await resetPassword(user.email)
+  expect(await streamTokenOf(bearer)).not.toBe(before)
+  await expectEnded(session)
+})
+
+test.each([
+  ['a reset', resetPassword],
+  ['a reclaim through a provider', signInThroughGoogle],
+])('an account that its owner has taken over by %s keeps relay and stream token at later resets', async (_, own) => {
+  const stranger = await service.api.given.user()
+  await givePlan(service.api.sql, stranger.userId)
+  const owner = await own(stranger.email)
+  const { session } = (await startAs(owner)).body
+  const before = await streamTokenOf(owner)
+  const bearer = await resetPassword(stranger.email)
+  expect(await streamTokenOf(bearer)).toBe(before)
+  const { body } = await service.api.get<{ sessions: SessionView[] }>('/relay/active', { bearer })
+  expect(body.sessions.map((one) => one.session_id)).toEqual([session.session_id])
+  const [row] = await service.api.sql`select command from relay_sessions where id = ${session.session_id}`
+  expect(row).toEqual({ command: 'run' })
+})
+
+test('an account that was opened through a provider that vouches for its address keeps both at its first reset', async () => {
+  const { email } = somebody()
+  const before = await streamTokenOf(await signInThroughGoogle(email ?? ''))
+  expect(await streamTokenOf(await resetPassword(email ?? ''))).toBe(before)
+})
+
+test('a start whose sign-in ends before it gets to the account starts no relay', async () => {
+  const user = await service.user()
+  const waiting = () => service.api.sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  const { starting } = await service.api.sql.begin(async (tx) => {
+    await lockUser(tx, user.userId)
+    const starting = user.start()
+    await expect.poll(async () => (await waiting()).length).toBe(1)
+    await endAllAccess(tx, user.userId, 'password_reset')
+    return { starting }
+  })
+  expect(outcome(await starting)).toEqual([401, 'unauthorized'])
+  expect(await service.api.sql`select from relay_sessions where user_id = ${user.userId}`).toHaveLength(0)
+})

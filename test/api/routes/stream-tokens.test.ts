@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { outcome, startApi } from '../../support/api.ts'
+
+const api = await startApi()
+
+test('a new stream token is not available yet, and only to be asked for by its owner', async () => {
+  const { bearer } = await api.given.user()
+  const tokenOf = async () =>
+    (await api.get<{ user: { stream_token: string } }>('/auth/session', { bearer })).body.user.stream_token
+  const before = await tokenOf()
+  expect(outcome(await api.post('/user/regenerate-tokens', undefined, { bearer }))).toEqual([501, 'not_available'])
+  expect(await tokenOf()).toBe(before)
+  expect(outcome(await api.post('/user/regenerate-tokens'))).toEqual([401, 'unauthorized'])
+})

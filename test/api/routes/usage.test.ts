@@ -1,0 +1,138 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { outcome } from '../../support/api.ts'
+import { useRelayTime } from '../../support/relay-time.ts'
+import {
+  eventually,
+  operator,
+  paperRelays,
+  type RelayUser,
+  startService,
+  type TestService,
+} from '../../support/relays.ts'
+
+const relayAuth = randomBytes(48).toString('base64')
+const paper = paperRelays()
+
+/** An hour is included for each relay, and no more is given. */
+let service: TestService
+beforeAll(async () => {
+  service = await startService({
+    variables: {
+      SVC_TIME_BANK_ENFORCEMENT: 'enforce',
+      SVC_TIME_BANK_HOURS_PER_RELAY: '1',
+      SVC_RELAY_AUTH_SECRET: relayAuth,
+      SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '60',
+      SVC_RELAY_STOP_GRACE_SECONDS: '60',
+    },
+    around: paper.around,
+  })
+})
+
+/** An account in the middle of a billing period of 60 days. */
+async function paidUser(addons = 0): Promise<RelayUser> {
+  const user = await service.user({ addons })
+  await service.api.sql`
+    update users set period_start = now() - interval '30 days', period_end = now() + interval '30 days'
+    where id = ${user.userId}`
+  return user
+}
+
+/** Relay time that was used up to a day ago, or to as many. */
+const use = ({ userId }: RelayUser, seconds: number, daysAgo = 1) =>
+  useRelayTime(service.api.sql, userId, seconds, daysAgo)
+
+/** A relay that has reported, so that its time is counted. */
+async function activeRelay(user: RelayUser): Promise<string> {
+  const { session_id } = (await user.start()).body.session
+  await eventually(
+    async () => (await user.active()).session,
+    (one) => one?.instance_id != null,
+  )
+  const report = { session_id, instance_id: paper.instanceOf(session_id) }
+  await service.api.post('/relay/health', report, { headers: { 'X-Relay-Auth': relayAuth } })
+  await eventually(
+    async () => (await user.active()).session,
+    (one) => one?.state === 'active',
+  )
+  return session_id
+}
+
+const summaryOf = async ({ bearer }: RelayUser) =>
+  (await service.api.get<{ entitlement: object }>('/auth/session', { bearer })).body
+const exhausted = [403, 'usage_exhausted']
+
+describe('an account that has used up the relay time of its cycle', () => {
+  test('gets no new relay, and is told why wherever it looks', async () => {
+    const user = await paidUser()
+    await use(user, 3600)
+    expect(outcome(await user.start())).toEqual(exhausted)
+    const shown = { relay_access_status: 'disabled', reason_code: 'usage_exhausted', plan_tier: 'paid' }
+    expect(await summaryOf(user)).toMatchObject({
+      user: { relay_access_status: 'disabled' },
+      entitlement: shown,
+      usage: { included_seconds: 3600, consumed_seconds: 3600, remaining_seconds: 0, enforcement: 'enforce' },
+      active_relay: null,
+    })
+    const seen = await service.api.get(`/admin/users/${user.userId}`, { headers: operator })
+    expect(seen.body).toMatchObject({ entitlement: shown })
+    const found = await service.api.get(`/admin/users?email=${user.email}`, { headers: operator })
+    expect(found.body).toMatchObject({ users: [{ relay_access_status: 'disabled' }] })
+  })
+
+  test('was not there a second earlier', async () => {
+    const user = await paidUser()
+    await use(user, 3599)
+    expect((await summaryOf(user)).entitlement).toMatchObject({ reason_code: 'ok' })
+    expect((await user.start()).status).toBe(201)
+  })
+
+  test('gets one with the next cycle, or with an add-on, by the very request that was refused', async () => {
+    const [renewed, extended] = [await paidUser(), await paidUser()]
+    for (const user of [renewed, extended]) {
+      await use(user, 4000, 2)
+      const key = randomUUID()
+      expect(outcome(await user.start({}, key))).toEqual(exhausted)
+      if (user === renewed)
+        await service.api.sql`update users set period_start = now() - interval '1 day' where id = ${user.userId}`
+      else await service.api.sql`update users set addons = 1 where id = ${user.userId}`
+      expect((await user.start({}, key)).status).toBe(201)
+    }
+  })
+
+  test('keeps the relay that runs, and may look at it and stop it', async () => {
+    const user = await paidUser(1)
+    const key = randomUUID()
+    const sessionId = await activeRelay(user)
+    await use(user, 7200)
+    const again = await user.start({}, key)
+    expect([again.status, again.body.session]).toMatchObject([200, { session_id: sessionId, state: 'active' }])
+    expect(outcome(await user.start({ connection_id: 'other' }))).toEqual(exhausted)
+    expect(await summaryOf(user)).toMatchObject({
+      entitlement: { reason_code: 'usage_exhausted', active_managed_conns: 1 },
+      usage: { active_sessions: 1, remaining_seconds: 0 },
+      active_relay: { session_id: sessionId, state: 'active' },
+    })
+
+    const stopping = await user.stop({ session_id: sessionId })
+    expect([stopping.status, stopping.body.session.state]).toEqual([200, 'grace'])
+    expect(outcome(await user.start())).toEqual(exhausted)
+    const replayed = await user.start({}, key)
+    expect([replayed.status, replayed.body.session.state]).toEqual([200, 'grace'])
+    const stopped = await user.stop({ session_id: sessionId, immediate: true })
+    expect(stopped.body.session.state).toBe('stopped')
+  })
+
+  test('hears of an operator’s word and of a missing plan first', async () => {
+    const user = await paidUser()
+    await use(user, 3600)
+    const { sql } = service.api
+    const reason = async () => (await summaryOf(user)).entitlement
+    await sql`update users set relay_access_enabled = false where id = ${user.userId}`
+    expect(await reason()).toMatchObject({ reason_code: 'operator_disabled' })
+    expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
+    await sql`update users set relay_access_enabled = true, plan_tier = 'free', plan_status = 'none' where id = ${user.userId}`
+    expect(await reason()).toMatchObject({ reason_code: 'plan_required' })
+    expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
+  })
+})
