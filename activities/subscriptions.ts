@@ -4,14 +4,14 @@ import { findUnresolvedPayments, type UnresolvedPayment } from '../db/billing-re
 import type { Database } from '../db/connection.ts'
 import { liveRelaySessions, markCommandDelivered } from '../db/relay-sessions.ts'
 import { entitlementVersion, type WriteOutcome, type WriteRequest, writeEntitlement } from '../db/subscriptions.ts'
-import type { BillingFact } from '../platform/billing-fact.ts'
+import type { BillingEvent } from '../domain/billing-event.ts'
 import type { Config } from '../platform/config.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 
 export interface InboxPage {
   /** Of the account when the page was read; a judgement is written for this version and no other. */
   readonly version: number
-  readonly facts: readonly BillingFact[]
+  readonly facts: readonly BillingEvent[]
   /** Events among them that are not applied yet, and unresolved payments, by their ids. */
   readonly taken: readonly string[]
   /** Payments whose provider has still to be asked; on the first page. Absent in histories of earlier releases. */

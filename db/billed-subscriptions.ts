@@ -1,5 +1,5 @@
 /** An account's subscriptions at billing providers, and which of them are billed for nothing. */
-import type { BillingSource } from '../platform/billing-fact.ts'
+import type { BillingSource } from '../domain/billing-event.ts'
 import type { Sql } from './connection.ts'
 
 export interface AccountSubscription {

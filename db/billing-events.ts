@@ -6,8 +6,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Fragment } from 'postgres'
-import type { BillingEvent } from '../platform/billing-event.ts'
-import type { BillingFact, BillingSource, FactAction } from '../platform/billing-fact.ts'
+import type { BillingEvent, BillingEventAction, BillingSource } from '../domain/billing-event.ts'
+import type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
 import {
   assignOwner,
   findClaimedSubscriptions,
@@ -18,7 +18,7 @@ import {
 } from './billing-owners.ts'
 import { type Database, first, type Sql } from './connection.ts'
 
-export type { BillingEvent } from '../platform/billing-event.ts'
+export type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
 
 export type BillingEventStatus = 'unresolved' | 'pending' | 'applied' | 'ignored' | 'parked' | 'dead' | 'dismissed'
 
@@ -37,14 +37,14 @@ export interface KeptEvent {
  * Keeps the event unless its key is known, which answers nothing. It holds the account against its actor's next write, so
  * that of a deadline and an event each sees the other, or comes after it.
  */
-export async function keepEvent(sql: Database, event: BillingEvent): Promise<KeptEvent | undefined> {
+export async function keepEvent(sql: Database, event: ReceivedBillingEvent): Promise<KeptEvent | undefined> {
   // Repetitions come in numbers, and need neither a transaction nor a lock.
   if (await isKept(sql, event)) return undefined
   return sql.begin(async (tx) => keepEventIn(tx, event)) as Promise<KeptEvent | undefined>
 }
 
 /** The same within a transaction of the caller's. */
-export async function keepEventIn(tx: Sql, event: BillingEvent): Promise<KeptEvent | undefined> {
+export async function keepEventIn(tx: Sql, event: ReceivedBillingEvent): Promise<KeptEvent | undefined> {
   const subscription = subscriptionOf(event)
   const subscriptions = subscription ? [subscription] : []
   await lockSubscriptions(tx, subscriptions)
@@ -63,7 +63,7 @@ export async function keepEventIn(tx: Sql, event: BillingEvent): Promise<KeptEve
 
 async function insertEvent(
   tx: Sql,
-  event: BillingEvent,
+  event: ReceivedBillingEvent,
   userId: string | null,
 ): Promise<Omit<KeptEvent, 'accounts'> | undefined> {
   const { provider, key, type, userRef, userRefSource, fact, unresolved, body } = event
@@ -85,11 +85,11 @@ async function insertEvent(
 /** The process that keeps an unresolved event makes the first attempt itself, and has this long for it. */
 export const firstAttemptAt = (sql: Sql) => sql`clock_timestamp() + interval '45 seconds'`
 
-const isKept = async (sql: Sql, { provider, key }: BillingEvent): Promise<boolean> =>
+const isKept = async (sql: Sql, { provider, key }: ReceivedBillingEvent): Promise<boolean> =>
   (await sql`select from billing_events where provider = ${provider} and event_key = ${key}`).length > 0
 
 /** The subscription whose owner the event goes to. Operators' grants all have the same name, and go to the account they name. */
-export const subscriptionOf = ({ provider, fact, unresolved }: BillingEvent): SubscriptionRef | undefined => {
+export const subscriptionOf = ({ provider, fact, unresolved }: ReceivedBillingEvent): SubscriptionRef | undefined => {
   const subscriptionId = fact?.subscriptionId ?? unresolved?.subscriptionId
   return provider === 'operator' || subscriptionId == null ? undefined : { provider, subscriptionId }
 }
@@ -113,7 +113,7 @@ export async function keepGrant(tx: Sql, { userId, planTier, addons, until }: Gr
     from billing_events where user_id = ${userId} and provider = 'operator'`
   const key = `${action}:${randomUUID()}`
   const bare = { provider: 'operator', subscriptionId: 'grant', kind: 'plan', invoiceId: null, amount: null } as const
-  const fact: BillingFact = {
+  const fact: BillingEvent = {
     ...bare,
     key,
     action,
@@ -130,7 +130,7 @@ export async function keepGrant(tx: Sql, { userId, planTier, addons, until }: Gr
 
 /** Where an event goes by what is known of it. @param userId the account that it goes to, as far as that is known. */
 export function placeOf(
-  { fact, problem, userRef, unresolved }: BillingEvent,
+  { fact, problem, userRef, unresolved }: ReceivedBillingEvent,
   userId: string | null,
 ): { status: BillingEventStatus; error: string | null } {
   if (problem !== null) return { status: 'parked', error: problem }
@@ -190,7 +190,7 @@ export interface InboxFact {
   readonly id: string
   readonly seq: number
   readonly isTaken: boolean
-  readonly fact: BillingFact
+  readonly fact: BillingEvent
 }
 
 /** What an account's actor goes by, in the order of acceptance, one page. */
@@ -230,7 +230,7 @@ export interface BillingEventRow {
   event_key: string
   provider: BillingSource
   type: string
-  action: FactAction | null
+  action: BillingEventAction | null
   user_id: string | null
   status: BillingEventStatus
   received_at: Date

@@ -1,6 +1,7 @@
 /** Events of the inbox that are read again: by an operator, or once their provider has answered. */
-import type { BillingEvent, UserRefSource } from '../platform/billing-event.ts'
-import type { BillingAction, BillingFact, BillingSource, FactAction } from '../platform/billing-fact.ts'
+
+import type { BillingEvent, BillingEventAction, BillingSource, ProviderAction } from '../domain/billing-event.ts'
+import type { ReceivedBillingEvent, UserRefSource } from '../platform/received-billing-event.ts'
 import {
   type BillingEventRow,
   type BillingEventStatus,
@@ -23,11 +24,11 @@ interface StoredEventRow {
   readonly provider: BillingSource
   readonly key: string
   readonly type: string
-  readonly action: FactAction | null
+  readonly action: BillingEventAction | null
   readonly userRef: string | null
   readonly userRefSource: UserRefSource
   readonly subscriptionId: string | null
-  readonly fact: BillingFact | null
+  readonly fact: BillingEvent | null
   readonly status: BillingEventStatus
   readonly error: string | null
   readonly body: Buffer | null
@@ -36,7 +37,7 @@ interface StoredEventRow {
 export interface StoredEvent {
   readonly status: BillingEventStatus
   /** The event as it was understood when it was last read. */
-  readonly event: BillingEvent
+  readonly event: ReceivedBillingEvent
 }
 
 /** An event of the inbox; nothing for an unknown id. */
@@ -52,7 +53,7 @@ export async function findStoredEvent(sql: Sql, id: string): Promise<StoredEvent
   const isProblem = row.fact === null && status !== 'ignored' && status !== 'unresolved'
   const problem = isProblem ? (error ?? 'is not as documented') : null
   // Only providers' events are unresolved, never an operator's.
-  const unresolved = status === 'unresolved' ? { action: action as BillingAction, subscriptionId } : undefined
+  const unresolved = status === 'unresolved' ? { action: action as ProviderAction, subscriptionId } : undefined
   return { status, event: { ...read, problem, unresolved } }
 }
 
@@ -71,7 +72,11 @@ export interface ReplacedEvent {
  * Puts what was read again in the place of what was understood before. Every account concerned is noted in the same
  * transaction, so that its workflow is signalled until it has judged without the former content, whatever becomes of this process.
  */
-export async function replaceEvent(tx: Sql, id: string, event: BillingEvent): Promise<ReplacedEvent | undefined> {
+export async function replaceEvent(
+  tx: Sql,
+  id: string,
+  event: ReceivedBillingEvent,
+): Promise<ReplacedEvent | undefined> {
   await lockEvent(tx, id)
   const before = first(
     await tx<{ provider: string; subscriptionId: string | null; userId: string | null }[]>`
@@ -95,7 +100,7 @@ export async function replaceEvent(tx: Sql, id: string, event: BillingEvent): Pr
   return { row, accounts: [...new Set([...own, ...changed])] }
 }
 
-async function updateReading(tx: Sql, id: string, event: BillingEvent, userId: string | null): Promise<void> {
+async function updateReading(tx: Sql, id: string, event: ReceivedBillingEvent, userId: string | null): Promise<void> {
   const { type, userRef, userRefSource, fact, unresolved } = event
   const { status, error } = placeOf(event, userId)
   await tx`

@@ -1,5 +1,5 @@
 /** Events of the inbox whose provider has still to be asked. */
-import type { BillingEvent } from '../platform/billing-event.ts'
+import type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
 import { findStoredEvent, lockEvent, replaceEvent } from './billing-replays.ts'
 import type { Database, Sql } from './connection.ts'
 
@@ -11,7 +11,10 @@ const holdSeconds = 3 * 86_400
 
 /** What `providers/billing/resolution.ts` asks for as its inbox. */
 export const createUnresolvedEvents = (sql: Database) => ({
-  claim: async (event: { id: string; attempts: number }, leaseSeconds: number): Promise<BillingEvent | undefined> => {
+  claim: async (
+    event: { id: string; attempts: number },
+    leaseSeconds: number,
+  ): Promise<ReceivedBillingEvent | undefined> => {
     const { count } = await sql`
       update billing_events set attempts = attempts + 1,
         next_attempt_at = clock_timestamp() + make_interval(secs => ${leaseSeconds})
@@ -19,7 +22,7 @@ export const createUnresolvedEvents = (sql: Database) => ({
     return count === 1 ? (await findStoredEvent(sql, event.id))?.event : undefined
   },
 
-  replace: (id: string, event: BillingEvent): Promise<readonly string[]> =>
+  replace: (id: string, event: ReceivedBillingEvent): Promise<readonly string[]> =>
     sql.begin(async (tx): Promise<readonly string[]> => {
       await lockEvent(tx, id)
       // An operator's replay may have resolved it meanwhile.

@@ -1,5 +1,5 @@
 /** What reconciliation asks of our own books, about subscriptions that a provider lists. */
-import type { BillingFact } from '../platform/billing-fact.ts'
+import type { BillingEvent } from '../domain/billing-event.ts'
 import { first, type Sql } from './connection.ts'
 
 export interface Asked {
@@ -42,7 +42,7 @@ export const ownSubscriptions = async (
     order by l.place`
 
 export interface NewestFact {
-  readonly fact: BillingFact
+  readonly fact: BillingEvent
   /** Whether the account's workflow has judged with it. */
   readonly isApplied: boolean
 }

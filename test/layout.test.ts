@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const protocol = ['workflows/messages.ts', /^workflows\/[\w-]+-client\.ts$/] as const
 
-/** What the files of a folder may import of the others, besides their own folder. A text ending in `/` is all of a folder. */
+/** The files of other folders that a folder may import, besides `domain/`, which every folder may. A text ending in `/` is a whole folder. */
 const mayImport: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   api: [...protocol, 'db/', 'platform/', 'providers/'],
   workflows: [],
@@ -15,6 +15,7 @@ const mayImport: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   db: ['platform/'],
   providers: ['platform/'],
   platform: [],
+  domain: [],
   'relay-node': ['platform/'],
   cli: ['platform/', 'db/'],
   web: ['platform/'],
@@ -92,19 +93,22 @@ test('a folder imports only of the folders that it may know', () => {
   const strays = imports.filter((one) => {
     const [from, to] = [folderOf(one.file), folderOf(one.target)]
     if (!isOurs(one) || from === to) return false
-    // A workflow knows activities and facts by their types alone, which leave nothing behind in its bundle.
-    if (from === 'workflows' && ['activities', 'platform'].includes(to) && one.typesOnly) return false
+    if (to === 'domain') return false
+    // Types leave nothing behind in the workflow bundle.
+    if (from === 'workflows' && to === 'activities' && one.typesOnly) return false
     return !matches(one.target, mayImport[from] ?? [])
   })
   expect(strays.map(said)).toEqual([])
 })
 
-test('what goes into the workflow bundle knows only workflows and the two packages that are safe there', () => {
+test('the workflow bundle holds only workflows, domain and the two packages that are safe there', () => {
   const bundled = new Set(['workflows/registry.ts'])
   // A set that grows while it is walked is walked to its end.
   for (const file of bundled)
     for (const one of importsOf(file)) if (isOurs(one) && !one.typesOnly) bundled.add(one.target)
-  expect([...bundled].filter((file) => folderOf(file) !== 'workflows' || file.endsWith('-client.ts'))).toEqual([])
+  expect(
+    [...bundled].filter((file) => !['workflows', 'domain'].includes(folderOf(file)) || file.endsWith('-client.ts')),
+  ).toEqual([])
   const safe = ['@temporalio/workflow', '@temporalio/common']
   const strays = imports.filter((one) => bundled.has(one.file) && !isOurs(one) && !one.typesOnly)
   expect(strays.filter((one) => !safe.includes(one.specifier)).map(said)).toEqual([])

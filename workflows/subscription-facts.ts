@@ -2,15 +2,15 @@
  * What is remembered of one subscription. Every part merges in any order and any number of times to the same value: the latest
  * of its kind, a greatest, a least, or a set. Nothing is concluded here, because a conclusion may fall with the next fact.
  */
-import type { BillingFact } from '../platform/billing-fact.ts'
+import type { BillingEvent } from '../domain/billing-event.ts'
 
 /** Milliseconds since 1970, by the clock of whoever tells. */
 export type Millis = number
 
 export interface SubscriptionFacts {
-  readonly provider: BillingFact['provider']
+  readonly provider: BillingEvent['provider']
   readonly subscriptionId: string
-  readonly kind: BillingFact['kind']
+  readonly kind: BillingEvent['kind']
   readonly status: { readonly at: Millis; readonly status: 'active' | 'cancelled' | 'ended' } | null
   /** Of add-ons alone. */
   readonly quantity: { readonly at: Millis; readonly quantity: number } | null
@@ -52,7 +52,7 @@ export interface Refund {
   readonly periodEnd: Millis | null
 }
 
-export const nothingOf = ({ provider, subscriptionId, kind }: BillingFact): SubscriptionFacts => ({
+export const nothingOf = ({ provider, subscriptionId, kind }: BillingEvent): SubscriptionFacts => ({
   provider,
   subscriptionId,
   kind,
@@ -73,7 +73,7 @@ const createInvoice = (invoiceId: string | null): InvoiceFacts => ({
 })
 
 /** The subscription with the fact in it; the very same value when it adds nothing. */
-export function withFact(known: SubscriptionFacts, fact: BillingFact): SubscriptionFacts {
+export function withFact(known: SubscriptionFacts, fact: BillingEvent): SubscriptionFacts {
   return sameOr(known, {
     ...known,
     status: later(known.status, statusTold(fact), ({ at, status }) => [at, statusRank[status]]),
@@ -87,7 +87,7 @@ export function withFact(known: SubscriptionFacts, fact: BillingFact): Subscript
 /** At one and the same time the worse news counts. */
 const statusRank = { active: 0, cancelled: 1, ended: 2 } as const
 
-function statusTold({ action, at }: BillingFact): SubscriptionFacts['status'] {
+function statusTold({ action, at }: BillingEvent): SubscriptionFacts['status'] {
   switch (action) {
     case 'activate':
     case 'update_addon':
@@ -101,21 +101,21 @@ function statusTold({ action, at }: BillingFact): SubscriptionFacts['status'] {
   }
 }
 
-const quantityTold = ({ action, kind, at, quantity }: BillingFact): SubscriptionFacts['quantity'] =>
+const quantityTold = ({ action, kind, at, quantity }: BillingEvent): SubscriptionFacts['quantity'] =>
   kind === 'addon' && quantity !== null && action !== 'refund' ? { at, quantity } : null
 
 /** A refund tells of the period that is paid back, and a late payment may tell of one that is over: neither is the present one. */
-function periodTold(fact: BillingFact): SubscriptionFacts['period'] {
+function periodTold(fact: BillingEvent): SubscriptionFacts['period'] {
   const { action, at, periodStart: start, periodEnd: end } = fact
   if (end === null || action === 'refund' || fact.invoiceReason === 'other') return null
   const isOfInvoice = action === 'payment_recovery' || action === 'payment_failed'
   return isOfInvoice && end <= at ? null : { at, start, end }
 }
 
-const activationTold = ({ action, at, periodStart }: BillingFact): SubscriptionFacts['activation'] =>
+const activationTold = ({ action, at, periodStart }: BillingEvent): SubscriptionFacts['activation'] =>
   action === 'activate' ? { at, start: periodStart ?? at } : null
 
-function withInvoice(known: readonly InvoiceFacts[], fact: BillingFact): readonly InvoiceFacts[] {
+function withInvoice(known: readonly InvoiceFacts[], fact: BillingEvent): readonly InvoiceFacts[] {
   const before = known.find((one) => one.invoiceId === fact.invoiceId)
   const unknown = createInvoice(fact.invoiceId)
   const after = invoiceWith(mergeReason(before ?? unknown, fact), fact)
@@ -125,12 +125,12 @@ function withInvoice(known: readonly InvoiceFacts[], fact: BillingFact): readonl
 const reasonRank = { period: 0, other: 1 } as const
 
 /** The facts without an invoice id may belong to several invoices, which have no reason in common. */
-const mergeReason = (known: InvoiceFacts, { invoiceId, invoiceReason }: BillingFact): InvoiceFacts =>
+const mergeReason = (known: InvoiceFacts, { invoiceId, invoiceReason }: BillingEvent): InvoiceFacts =>
   invoiceId === null
     ? known
     : sameOr(known, { ...known, reason: later(known.reason, invoiceReason ?? null, (one) => [reasonRank[one]]) })
 
-function invoiceWith(known: InvoiceFacts, fact: BillingFact): InvoiceFacts {
+function invoiceWith(known: InvoiceFacts, fact: BillingEvent): InvoiceFacts {
   const isOther = fact.invoiceReason === 'other'
   if (isOther && fact.invoiceId === null && fact.action !== 'payment_failed') return known
   switch (fact.action) {
@@ -156,7 +156,7 @@ function invoiceWith(known: InvoiceFacts, fact: BillingFact): InvoiceFacts {
 const isSettled = ({ invoiceId, paidAt }: InvoiceFacts, failedAt: Millis): boolean =>
   paidAt !== null && (invoiceId !== null || failedAt <= paidAt)
 
-const covered = (known: InvoiceFacts, { periodStart, periodEnd: end, at }: BillingFact): readonly Coverage[] =>
+const covered = (known: InvoiceFacts, { periodStart, periodEnd: end, at }: BillingEvent): readonly Coverage[] =>
   mergeCoverage(known, { end, start: periodStart ?? at, at })
 
 function mergeCoverage({ invoiceId, coverages }: InvoiceFacts, { end, start, at }: Coverage): readonly Coverage[] {
@@ -182,7 +182,7 @@ export function selectPeriodInvoices(invoices: readonly InvoiceFacts[]): readonl
   return [{ ...nameless, coverages }, ...ofPeriods]
 }
 
-function withRefund(known: InvoiceFacts, { amount, at, periodEnd }: BillingFact): InvoiceFacts {
+function withRefund(known: InvoiceFacts, { amount, at, periodEnd }: BillingEvent): InvoiceFacts {
   const isKnown = known.refunds.some((one) => one.at === at && one.periodEnd === periodEnd)
   if (amount !== 'full' || isKnown) return known
   const refunds = placed(known.refunds, { at, periodEnd }, (one) => [one.at, one.periodEnd])

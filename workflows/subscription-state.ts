@@ -2,7 +2,7 @@
  * The subscription actor's rules, pure: what an account has paid for, as a function of everything that was told and of the
  * time. Neither order nor repetition of what is told matters. Time is an argument and nothing here knows of Temporal.
  */
-import type { BillingFact, FactAction } from '../platform/billing-fact.ts'
+import type { BillingEvent, BillingEventAction } from '../domain/billing-event.ts'
 import { accessAt, lastsUntil, type Terms, termsOf, type UnresolvedPayment } from './subscription-access.ts'
 import {
   compare,
@@ -56,7 +56,7 @@ export interface Standing {
 }
 
 export interface SubscriptionStanding {
-  readonly provider: BillingFact['provider']
+  readonly provider: BillingEvent['provider']
   readonly subscriptionId: string
   readonly kind: 'plan' | 'addon'
   readonly status: 'active' | 'past_due' | 'cancelled' | 'ended'
@@ -69,7 +69,7 @@ export interface SubscriptionStanding {
 export const nothingKnown: SubscriptionState = { subscriptions: [], grant: null }
 
 /** The state with the fact in it; the very same value when it adds nothing. */
-export function learn(state: SubscriptionState, fact: BillingFact): SubscriptionState {
+export function learn(state: SubscriptionState, fact: BillingEvent): SubscriptionState {
   const told = legible(fact)
   if (told === null) return state
   if (told.action === 'grant' || told.action === 'withdraw') {
@@ -87,9 +87,13 @@ export function learn(state: SubscriptionState, fact: BillingFact): Subscription
   return after === before ? state : { ...state, subscriptions: placed(state.subscriptions, after, nameOf) }
 }
 
-const nameOf = ({ provider, subscriptionId, kind }: SubscriptionFacts | BillingFact) => [provider, subscriptionId, kind]
+const nameOf = ({ provider, subscriptionId, kind }: SubscriptionFacts | BillingEvent) => [
+  provider,
+  subscriptionId,
+  kind,
+]
 
-const grantTold = ({ action, at, key, quantity, periodEnd }: BillingFact): Grant => ({
+const grantTold = ({ action, at, key, quantity, periodEnd }: BillingEvent): Grant => ({
   at,
   key,
   isOn: action === 'grant',
@@ -97,7 +101,7 @@ const grantTold = ({ action, at, key, quantity, periodEnd }: BillingFact): Grant
   until: periodEnd,
 })
 
-const actions: readonly FactAction[] = [
+const actions: readonly BillingEventAction[] = [
   'activate',
   'update_addon',
   'payment_recovery',
@@ -110,7 +114,7 @@ const actions: readonly FactAction[] = [
 ]
 
 /** The fact with every number in its range; nothing when it means nothing here, or has no place in time. Inboxes outlive releases. */
-function legible(fact: BillingFact): BillingFact | null {
+function legible(fact: BillingEvent): BillingEvent | null {
   const at = finite(fact.at)
   if (at === null || !actions.includes(fact.action) || (fact.kind !== 'plan' && fact.kind !== 'addon')) return null
   const quantity = finite(fact.quantity)

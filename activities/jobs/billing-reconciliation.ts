@@ -7,7 +7,7 @@ import { recordCustomers } from '../../db/billing-customers.ts'
 import { keepEvent } from '../../db/billing-events.ts'
 import type { Database } from '../../db/connection.ts'
 import { findKeptEvent, newestFact, type OwnSubscription, ownSubscriptions } from '../../db/subscriptions-listed.ts'
-import type { BillingFact } from '../../platform/billing-fact.ts'
+import type { BillingEvent } from '../../domain/billing-event.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { BillingProvider, ListedSubscription } from '../../providers/billing/provider.ts'
 
@@ -97,7 +97,7 @@ interface Difference {
   readonly userId: string
   /** Whether the provider names this account; else only our own rows do. */
   readonly isNamed: boolean
-  readonly fact: BillingFact
+  readonly fact: BillingEvent
   readonly ours: string
   readonly theirs: string
 }
@@ -133,7 +133,7 @@ async function compare(
 const uuidIn = (text: string | null): string | null =>
   text !== null && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text.toLowerCase() : null
 
-const statuses: Readonly<Partial<Record<BillingFact['action'], OwnSubscription['status']>>> = {
+const statuses: Readonly<Partial<Record<BillingEvent['action'], OwnSubscription['status']>>> = {
   activate: 'active',
   update_addon: 'active',
   cancelled: 'cancelled',
@@ -141,10 +141,10 @@ const statuses: Readonly<Partial<Record<BillingFact['action'], OwnSubscription['
   downgrade: 'ended',
 }
 
-const statusOf = ({ action, periodEnd }: BillingFact, now: number) =>
+const statusOf = ({ action, periodEnd }: BillingEvent, now: number) =>
   action === 'cancelled' && periodEnd !== null && periodEnd <= now ? 'ended' : statuses[action]
 
-function isSame(fact: BillingFact, ours: OwnSubscription, now: number): boolean {
+function isSame(fact: BillingEvent, ours: OwnSubscription, now: number): boolean {
   const status = statusOf(fact, now)
   // What ended before we heard of it is nothing to us.
   if (ours.status === null) return status === 'ended'
@@ -158,7 +158,7 @@ function isSame(fact: BillingFact, ours: OwnSubscription, now: number): boolean 
  * The event that says the same already: kept under this very key, or the last one of the subscription in the account's inbox.
  * Keeping it again and again would change nothing.
  */
-async function findRepetition(sql: Database, userId: string, fact: BillingFact) {
+async function findRepetition(sql: Database, userId: string, fact: BillingEvent) {
   const kept = await findKeptEvent(sql, fact.provider, fact.key)
   if (kept) return kept
   const newest = await newestFact(sql, fact.provider, fact.subscriptionId, userId)
@@ -171,7 +171,7 @@ async function findRepetition(sql: Database, userId: string, fact: BillingFact) 
  * @param userRef the account that the provider names; null when it names none that exists, and the event goes to the
  * subscription's owner.
  */
-const tell = (sql: Database, provider: BillingProvider['name'], userRef: string | null, fact: BillingFact) =>
+const tell = (sql: Database, provider: BillingProvider['name'], userRef: string | null, fact: BillingEvent) =>
   keepEvent(sql, {
     provider,
     key: fact.key,
@@ -189,5 +189,5 @@ const ownInWords = ({ status, quantity, periodEnd, userId, holderId }: OwnSubscr
     ? 'nothing'
     : `${status} × ${quantity}${until(periodEnd?.getTime())}${holderId === userId ? '' : ` of account ${holderId}`}`
 
-const inWords = (fact: BillingFact): string =>
+const inWords = (fact: BillingEvent): string =>
   `${statuses[fact.action]} × ${fact.quantity ?? 1}${until(fact.periodEnd)}`

@@ -1,6 +1,6 @@
 /**
- * The workflows' bundle, built ahead of time (`npm run build`) or at the first start, and kept until the workflows or the
- * SDK change. A bundle made by another version of the SDK is refused by the worker, so the version is part of its name.
+ * The workflows' bundle, built ahead of time (`npm run build`) or at the first start, and kept until `workflows/`, `domain/` or
+ * the SDK change. A bundle made by another version of the SDK is refused by the worker, so the version is part of its name.
  */
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
@@ -10,6 +10,7 @@ import { bundleWorkflowCode } from '@temporalio/worker'
 import type { Logger } from '../../platform/log.ts'
 
 const workflows = new URL('../../workflows/', import.meta.url)
+const domain = new URL('../../domain/', import.meta.url)
 const kept = new URL('../../dist/', import.meta.url)
 
 /** The path of a bundle of the workflows as they are now. Building one takes some seconds. */
@@ -36,8 +37,10 @@ export async function workflowBundlePath(log: Logger): Promise<string> {
 
 async function fingerprint(): Promise<string> {
   const { version } = createRequire(import.meta.url)('@temporalio/worker/package.json') as { version: string }
-  const names = (await readdir(workflows)).filter((name) => name.endsWith('.ts')).sort()
   const hash = createHash('sha256').update(version)
-  for (const name of names) hash.update(name).update(await readFile(new URL(name, workflows)))
+  for (const folder of [workflows, domain]) {
+    const names = (await readdir(folder)).filter((name) => name.endsWith('.ts')).sort()
+    for (const name of names) hash.update(name).update(await readFile(new URL(name, folder)))
+  }
   return hash.digest('hex').slice(0, 16)
 }

@@ -3,12 +3,12 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { countAccountsByPlan, countBilledForNothing } from '../../db/account-figures.ts'
 import type { BillingEventStatus } from '../../db/billing-events.ts'
 import type { Sql } from '../../db/connection.ts'
-import type { BillingSource, FactAction } from '../../platform/billing-fact.ts'
+import type { BillingEventAction, BillingSource } from '../../domain/billing-event.ts'
 
 interface CountedEvent {
   readonly provider: BillingSource
   /** `none` where it is not known. */
-  readonly action: FactAction | 'none'
+  readonly action: BillingEventAction | 'none'
   /** The status that it was kept with, or why it was not kept. */
   readonly outcome: BillingEventStatus | 'repeated' | 'invalid_signature'
 }

@@ -1,10 +1,10 @@
 /** The billing inbox as operators see it: what came, what became of it, and once more from the beginning. */
 import { z } from 'zod'
 import { audit } from '../../db/audit.ts'
-import { type BillingEvent, type BillingEventRow, listEvents } from '../../db/billing-events.ts'
+import { type BillingEventRow, listEvents, type ReceivedBillingEvent } from '../../db/billing-events.ts'
 import { findStoredEvent, type ReplacedEvent, replaceEvent, type StoredEvent } from '../../db/billing-replays.ts'
 import { dismissEvent } from '../../db/dismissed-events.ts'
-import { billingActions } from '../../platform/billing-fact.ts'
+import { billingEventActions } from '../../domain/billing-event.ts'
 import { rebuildBillingEvent } from '../../providers/billing/inbox-event.ts'
 import { type BillingProvider, BillingProviderError } from '../../providers/billing/provider.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -19,7 +19,7 @@ const EventView = z.object({
   event_key: z.string(),
   provider: z.enum(['sandbox', 'lemonsqueezy', 'stripe', 'operator']),
   type: z.string(),
-  action: z.enum([...billingActions, 'grant', 'withdraw']).nullable(),
+  action: z.enum(billingEventActions).nullable(),
   user_id: id.nullable(),
   status: Status,
   received_at: timestamp,
@@ -134,7 +134,7 @@ async function replay(eventId: string, ip: string, { sql, billing }: Services): 
  * before. Where the provider has to be asked and does not answer, an event that has an effect stays as it is, and any other one
  * is asked about again by the job.
  */
-async function readAgain({ event, status }: StoredEvent, provider: BillingProvider): Promise<BillingEvent> {
+async function readAgain({ event, status }: StoredEvent, provider: BillingProvider): Promise<ReceivedBillingEvent> {
   const { body } = event
   if (event.provider !== provider.name || body === null || body.length === 0) return event
   const delivery = { headers: {}, body }

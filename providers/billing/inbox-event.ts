@@ -1,11 +1,15 @@
 /** A webhook that was read, in the form in which the billing inbox keeps it. */
-import type { BillingEvent } from '../../platform/billing-event.ts'
+import type { ReceivedBillingEvent } from '../../platform/received-billing-event.ts'
 import type { BillingProviderName, ParsedEvent } from './provider.ts'
 
 /** Of two events the later one counts: one that is dated beyond this would outweigh all that really come after it. */
 const aheadMillisMax = 366 * 86_400_000
 
-export function buildBillingEvent(provider: BillingProviderName, parsed: ParsedEvent, body: Buffer): BillingEvent {
+export function buildBillingEvent(
+  provider: BillingProviderName,
+  parsed: ParsedEvent,
+  body: Buffer,
+): ReceivedBillingEvent {
   const { key, type } = parsed
   const bare = { provider, key, type, body, userRef: null, fact: null, problem: null }
   if (parsed.meaning === 'ignored') return bare
@@ -23,7 +27,11 @@ export function buildBillingEvent(provider: BillingProviderName, parsed: ParsedE
  * The same for an event that is read again from the bytes that were kept. Its key stays as it was: headers, which may have
  * named it, are not kept.
  */
-export function rebuildBillingEvent(kept: BillingEvent, parsed: ParsedEvent, body: Buffer): BillingEvent {
+export function rebuildBillingEvent(
+  kept: ReceivedBillingEvent,
+  parsed: ParsedEvent,
+  body: Buffer,
+): ReceivedBillingEvent {
   const read = buildBillingEvent(kept.provider as BillingProviderName, parsed, body)
   return { ...read, key: kept.key, fact: read.fact && { ...read.fact, key: kept.key } }
 }

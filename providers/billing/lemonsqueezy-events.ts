@@ -1,7 +1,7 @@
 /** Lemon Squeezy's webhooks: what each event says to us. docs/billing.md has the same as a table. */
 import type { z } from 'zod'
-import type { UnresolvedPart } from '../../platform/billing-event.ts'
-import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
+import type { BillingEvent, ProviderAction } from '../../domain/billing-event.ts'
+import type { UnresolvedPart } from '../../platform/received-billing-event.ts'
 import {
   invoiceReasonOf,
   kindOfVariant,
@@ -15,7 +15,7 @@ import { factOf, readJson, refuseTestMode, sha256, typeOf, userRefOf, whyNot } f
 import type { ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
 
 /** Events with a subscription in them: what the name says, or null where its status tells. */
-const subscriptionEvents: Readonly<Record<string, BillingAction | null>> = {
+const subscriptionEvents: Readonly<Record<string, ProviderAction | null>> = {
   subscription_created: null,
   subscription_updated: null,
   subscription_resumed: null,
@@ -27,7 +27,7 @@ const subscriptionEvents: Readonly<Record<string, BillingAction | null>> = {
 }
 
 /** Events with an invoice of a subscription in them. */
-const paymentEvents: Readonly<Record<string, BillingAction>> = {
+const paymentEvents: Readonly<Record<string, ProviderAction>> = {
   subscription_payment_success: 'payment_recovery',
   subscription_payment_recovered: 'payment_recovery',
   subscription_payment_failed: 'payment_failed',
@@ -52,7 +52,7 @@ interface Needs<Answer = Kind | 'unresolved'> extends LemonSqueezyVariants {
 }
 
 type Reading =
-  | { readonly fact: Omit<BillingFact, 'key'> }
+  | { readonly fact: Omit<BillingEvent, 'key'> }
   | { readonly unresolved: UnresolvedPart }
   | { readonly why: string }
   /** Known, and nothing to us. */

@@ -1,6 +1,6 @@
 /** Lemon Squeezy's objects, as far as they mean something to us, and what a subscription of theirs says. */
 import { z } from 'zod'
-import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
+import type { BillingEvent, ProviderAction } from '../../domain/billing-event.ts'
 import { clampQuantity, storable, timeText } from './payload.ts'
 
 const number = z.union([z.int(), storable(200)]).transform(String)
@@ -14,7 +14,7 @@ const actions = {
   cancelled: 'cancelled',
   expired: 'downgrade',
   paused: 'downgrade',
-} as const satisfies Readonly<Record<string, BillingAction>>
+} as const satisfies Readonly<Record<string, ProviderAction>>
 
 export const LemonSqueezySubscription = z.object({
   id: number,
@@ -83,7 +83,7 @@ export const kindOfVariant = (variantId: string, variants: LemonSqueezyVariants)
   variantId === variants.planVariantId ? 'plan' : variantId === variants.addonVariantId ? 'addon' : undefined
 
 type Snapshot = Pick<
-  BillingFact,
+  BillingEvent,
   'action' | 'provider' | 'subscriptionId' | 'kind' | 'at' | 'quantity' | 'periodStart' | 'periodEnd'
 >
 
@@ -91,7 +91,7 @@ type Snapshot = Pick<
 export function snapshotOf(
   { id, attributes }: z.infer<typeof LemonSqueezySubscription>,
   kind: 'plan' | 'addon',
-  named?: BillingAction,
+  named?: ProviderAction,
 ): Snapshot {
   const { status, renews_at, ends_at, created_at, updated_at: at, first_subscription_item: item } = attributes
   const action = named ?? actions[status]

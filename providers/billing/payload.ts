@@ -1,7 +1,7 @@
 /** What all providers' payloads have in common for us: strangers' bytes become facts, or a reason why not. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { BillingFact } from '../../platform/billing-fact.ts'
+import type { BillingEvent } from '../../domain/billing-event.ts'
 import type { ListedSubscription, ParsedEvent, ResolvedEvent } from './provider.ts'
 
 /** As {@link JSON.parse}; undefined for what is no JSON in UTF-8. A byte order mark is no JSON. */
@@ -65,10 +65,10 @@ export const refuseTestMode = (parsed: ParsedEvent, field: string): ResolvedEven
         userRef: parsed.userRef,
       }
 
-type Told = Pick<BillingFact, 'key' | 'action' | 'provider' | 'subscriptionId' | 'kind' | 'at'> & Partial<BillingFact>
+type Told = Pick<BillingEvent, 'key' | 'action' | 'provider' | 'subscriptionId' | 'kind' | 'at'> & Partial<BillingEvent>
 
 /** The fact that was told; null in all that was not. */
-export const factOf = (told: Told): BillingFact => ({
+export const factOf = (told: Told): BillingEvent => ({
   quantity: null,
   invoiceId: null,
   amount: null,

@@ -3,8 +3,8 @@
  * itself believe. Everything else about money is the subscription actor's (docs/billing.md).
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { UnresolvedPart, UserRefSource } from '../../platform/billing-event.ts'
-import type { BillingFact } from '../../platform/billing-fact.ts'
+import type { BillingEvent } from '../../domain/billing-event.ts'
+import type { UnresolvedPart, UserRefSource } from '../../platform/received-billing-event.ts'
 
 export type BillingProviderName = 'sandbox' | 'lemonsqueezy' | 'stripe'
 
@@ -32,7 +32,7 @@ export type ResolvedEvent = ReadEvent &
   (
     | {
         readonly meaning: 'fact'
-        readonly fact: BillingFact
+        readonly fact: BillingEvent
         /** Our id of the account, as far as the provider knows it; else the subscription tells whose it is. */
         readonly userRef: string | null
         /** `subscription` unless given. */
@@ -77,7 +77,7 @@ export interface SubscriptionCustomer {
 export interface ListedSubscription {
   readonly userRef: string | null
   /** Its `action` is one of activate, update_addon, cancelled, downgrade, payment_failed; its `key` follows from its content. */
-  readonly fact: BillingFact
+  readonly fact: BillingEvent
   readonly customerId?: string | undefined
 }
 

@@ -2,7 +2,7 @@
  * Asks the provider for what kept events leave out. An attempt that fails is repeated with backoff, which the event itself
  * stores, so that any process can make the next one.
  */
-import type { BillingEvent } from '../../platform/billing-event.ts'
+import type { ReceivedBillingEvent } from '../../platform/received-billing-event.ts'
 import { rebuildBillingEvent } from './inbox-event.ts'
 import { type BillingProvider, BillingProviderError } from './provider.ts'
 
@@ -15,9 +15,9 @@ export interface UnresolvedEvent {
 /** The billing inbox, as far as it concerns events that are not resolved. */
 export interface UnresolvedEvents {
   /** Takes the event for one attempt; nothing when another process has taken it, or when it is resolved. */
-  claim(event: UnresolvedEvent, leaseSeconds: number): Promise<BillingEvent | undefined>
+  claim(event: UnresolvedEvent, leaseSeconds: number): Promise<ReceivedBillingEvent | undefined>
   /** Puts what was read in its place. Answers the accounts whose inbox changed. */
-  replace(id: string, event: BillingEvent): Promise<readonly string[]>
+  replace(id: string, event: ReceivedBillingEvent): Promise<readonly string[]>
   /** Notes why the attempt failed, and when the next one is due. */
   postpone(id: string, why: string, seconds: number): Promise<void>
 }
@@ -50,7 +50,10 @@ export async function resolveEvent(event: UnresolvedEvent, { provider, events }:
 }
 
 /** The event with the provider's answers, or why there are none. */
-async function askProvider(kept: BillingEvent, provider: BillingProvider): Promise<BillingEvent | string> {
+async function askProvider(
+  kept: ReceivedBillingEvent,
+  provider: BillingProvider,
+): Promise<ReceivedBillingEvent | string> {
   const { body } = kept
   if (kept.provider !== provider.name || body === null) return `it is of ${kept.provider}, which is not in use`
   try {

@@ -1,6 +1,6 @@
 /** The sandbox's webhooks: what a body says. Written down in the api's contract, so that anybody can send one. */
 import { z } from 'zod'
-import type { BillingAction } from '../../platform/billing-fact.ts'
+import type { ProviderAction } from '../../domain/billing-event.ts'
 import { clampQuantity, factOf, readJson, storable, timeText, typeOf, userRefOf, whyNot } from './payload.ts'
 import type { ResolvedEvent, WebhookDelivery } from './provider.ts'
 
@@ -12,7 +12,7 @@ const sandboxActions = {
   'subscription.cancelled': 'cancelled',
   'subscription.downgraded': 'downgrade',
   'payment.refunded': 'refund',
-} as const satisfies Readonly<Record<string, BillingAction>>
+} as const satisfies Readonly<Record<string, ProviderAction>>
 
 export type SandboxEventType = keyof typeof sandboxActions
 
@@ -73,7 +73,7 @@ export function parseSandboxEvent({ headers, body }: WebhookDelivery): ResolvedE
 }
 
 /** Of add-ons; null when the event says nothing of them, undefined when it ought to and does not. */
-function quantityOf(action: BillingAction, told: unknown): number | null | undefined {
+function quantityOf(action: ProviderAction, told: unknown): number | null | undefined {
   if (action !== 'activate' && action !== 'update_addon') return null
   if (action === 'activate' && (told === undefined || told === null)) return 1
   return typeof told === 'number' && Number.isInteger(told) ? clampQuantity(told) : undefined

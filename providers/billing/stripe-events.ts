@@ -1,7 +1,7 @@
 /** Stripe's webhooks: what each event says to us. docs/billing.md has the same as a table. */
 import { z } from 'zod'
-import type { UnresolvedPart } from '../../platform/billing-event.ts'
-import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
+import type { BillingEvent, ProviderAction } from '../../domain/billing-event.ts'
+import type { UnresolvedPart } from '../../platform/received-billing-event.ts'
 import { factOf, readJson, refuseTestMode, sha256, timeSeconds, typeOf, whyNot } from './payload.ts'
 import type { ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
 import {
@@ -35,7 +35,7 @@ interface Needs extends StripePrices {
 type Unresolved = UnresolvedPart & { readonly userRef: string | null }
 
 type Reading =
-  | { readonly fact: Omit<BillingFact, 'key' | 'at' | 'provider'>; readonly userRef: string | null }
+  | { readonly fact: Omit<BillingEvent, 'key' | 'at' | 'provider'>; readonly userRef: string | null }
   | { readonly why: string; readonly userRef?: string | null }
   | { readonly unresolved: Unresolved }
   /** Known, and nothing to us. */
@@ -73,7 +73,7 @@ function parsedAs(
   if ('unresolved' in reading) return { ...named, meaning: 'unresolved', ...reading.unresolved }
   const { userRef = null } = reading
   if ('why' in reading) return { ...named, meaning: 'unusable', why: reading.why, userRef }
-  const fact: BillingFact = { ...reading.fact, key: named.key, at: event.created, provider: 'stripe' }
+  const fact: BillingEvent = { ...reading.fact, key: named.key, at: event.created, provider: 'stripe' }
   return { ...named, meaning: 'fact', fact, userRef, ...(isOfInvoice(event.type) && { userRefSource: 'invoice' }) }
 }
 
@@ -106,7 +106,7 @@ function read(type: string, object: unknown, needs: Needs): Reading | Promise<Re
   }
 }
 
-function readSubscription(object: unknown, prices: StripePrices, named?: BillingAction): Reading {
+function readSubscription(object: unknown, prices: StripePrices, named?: ProviderAction): Reading {
   const { data: subscription, error } = StripeSubscription.safeParse(object)
   if (error) return { why: `data.object.${whyNot(error)}` }
   const userRef = userOf(subscription.metadata)
@@ -129,7 +129,7 @@ const kindOf = ({ items, metadata }: z.infer<typeof StripeSubscription>, prices:
     prices,
   )
 
-async function readInvoice(object: unknown, action: BillingAction, needs: Needs): Promise<Reading> {
+async function readInvoice(object: unknown, action: ProviderAction, needs: Needs): Promise<Reading> {
   const { data: invoice, error } = StripeInvoice.safeParse(object)
   if (error) return { why: `data.object.${whyNot(error)}` }
   const of = await subscriptionOf(invoice, needs)
@@ -169,7 +169,7 @@ async function subscriptionOf(
   return kind && { subscriptionId, kind, userRef: userRef ?? userOf(asked.metadata) }
 }
 
-const unresolvedOf = ({ parent }: z.infer<typeof StripeInvoice>, action: BillingAction): Unresolved => ({
+const unresolvedOf = ({ parent }: z.infer<typeof StripeInvoice>, action: ProviderAction): Unresolved => ({
   action,
   subscriptionId: parent?.subscription_details?.subscription ?? null,
   userRef: userOf(parent?.subscription_details?.metadata),
@@ -236,7 +236,7 @@ async function readClosedDispute(object: unknown, needs: Needs): Promise<Reading
   return { fact: bare({ ...subscription, action: 'payment_recovery', invoiceReason }), userRef }
 }
 
-type Bare = Omit<BillingFact, 'key' | 'at' | 'provider'>
+type Bare = Omit<BillingEvent, 'key' | 'at' | 'provider'>
 
 const bare = (told: Pick<Bare, 'action' | 'subscriptionId' | 'kind'> & Partial<Bare>): Bare => {
   const { key: _key, at: _at, provider: _provider, ...fact } = factOf({ key: '', at: 0, provider: 'stripe', ...told })

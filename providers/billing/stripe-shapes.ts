@@ -3,7 +3,7 @@
  * in the version of their endpoint: what is older than this (before `basil`) is not as documented here.
  */
 import { z } from 'zod'
-import type { BillingAction, BillingFact } from '../../platform/billing-fact.ts'
+import type { BillingEvent, ProviderAction } from '../../domain/billing-event.ts'
 import { clampQuantity, storable, timeSeconds, userRefOf } from './payload.ts'
 
 const id = storable(200)
@@ -101,7 +101,7 @@ export function kindOfPrices(
 
 export const userOf = (marks: Metadata): string | null => userRefOf(marks?.user_id)
 
-type Snapshot = Pick<BillingFact, 'action' | 'quantity' | 'invoiceId' | 'periodStart' | 'periodEnd'>
+type Snapshot = Pick<BillingEvent, 'action' | 'quantity' | 'invoiceId' | 'periodStart' | 'periodEnd'>
 
 /** What a subscription says by its status; 'ignored' before it was paid for, undefined for a status that is not known. */
 export function stripeActionOf({
@@ -109,7 +109,7 @@ export function stripeActionOf({
   cancel_at,
   cancel_at_period_end,
 }: Pick<z.infer<typeof StripeSubscription>, 'status' | 'cancel_at' | 'cancel_at_period_end'>):
-  | BillingAction
+  | ProviderAction
   | 'ignored'
   | undefined {
   const endsAnyway = cancel_at_period_end === true || cancel_at != null
@@ -136,7 +136,7 @@ export function stripeActionOf({
 export function stripeSnapshotOf(
   { items, cancel_at, latest_invoice: invoice }: Omit<z.infer<typeof StripeSubscription>, 'status'>,
   kind: 'plan' | 'addon',
-  action: BillingAction,
+  action: ProviderAction,
   { planPriceId, addonPriceId }: StripePrices,
 ): Snapshot {
   const priceId = kind === 'plan' ? planPriceId : addonPriceId

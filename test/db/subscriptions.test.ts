@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { accountsWithNews, type BillingEvent, factsOf, keepEvent, keepEventIn } from '../../db/billing-events.ts'
+import {
+  accountsWithNews,
+  factsOf,
+  keepEvent,
+  keepEventIn,
+  type ReceivedBillingEvent,
+} from '../../db/billing-events.ts'
 import { replaceEvent } from '../../db/billing-replays.ts'
 import {
   type EntitlementWrite,
@@ -14,7 +20,7 @@ import { eventually } from '../support/relays.ts'
 
 const { sql, given } = await startApi()
 
-const eventFor = (userId: string): BillingEvent => {
+const eventFor = (userId: string): ReceivedBillingEvent => {
   const key = randomUUID()
   return {
     provider: 'sandbox',
@@ -52,7 +58,7 @@ const free: EntitlementWrite = {
 }
 
 /** A paid account whose actor is about to take its plan away, having taken in these events. */
-async function aboutToDowngrade(taken: readonly BillingEvent[] = []) {
+async function aboutToDowngrade(taken: readonly ReceivedBillingEvent[] = []) {
   const { userId } = await given.user()
   await sql`update users set plan_tier = 'paid', plan_status = 'past_due' where id = ${userId}`
   for (const event of taken) await keepEvent(sql, { ...event, userRef: userId })
@@ -68,7 +74,7 @@ const eventsOf = async (userId: string) =>
   sql<{ id: string; status: string; received_at: Date }[]>`
     select id, status, received_at from billing_events where user_id = ${userId} order by seq`
 
-const replay = (id: string, event: BillingEvent) => sql.begin((tx) => replaceEvent(tx, id, event))
+const replay = (id: string, event: ReceivedBillingEvent) => sql.begin((tx) => replaceEvent(tx, id, event))
 
 /** Reads the account's inbox as its workflow does, and writes that it is free. */
 async function judge(userId: string): Promise<WriteOutcome> {
@@ -213,7 +219,7 @@ describe('an event that comes while a judgement is being written', () => {
 })
 
 describe('an event that is replaced after its account was read', () => {
-  const replaced = (event: BillingEvent, userId: string) => ({
+  const replaced = (event: ReceivedBillingEvent, userId: string) => ({
     'as the same event with other content': { ...event, userRef: userId, fact: event.fact && { ...event.fact, at: 1 } },
     'as parked': { ...event, userRef: userId, fact: null, problem: 'type: Invalid option' },
     'as ignored': { ...event, userRef: null, fact: null },

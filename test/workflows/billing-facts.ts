@@ -1,5 +1,5 @@
 /** Facts of billing as tests tell them: what a test does not say of one is left open. */
-import type { BillingFact, FactAction } from '../../platform/billing-fact.ts'
+import type { BillingEvent, BillingEventAction } from '../../domain/billing-event.ts'
 import {
   learn,
   type Millis,
@@ -17,10 +17,10 @@ export const begin = Date.UTC(2026, 0, 10, 12)
 export const monthLater = Date.UTC(2026, 1, 10, 12)
 export const twoMonthsLater = Date.UTC(2026, 2, 10, 12)
 
-type Told = Partial<Omit<BillingFact, 'action' | 'at'>>
+type Told = Partial<Omit<BillingEvent, 'action' | 'at'>>
 
 /** Each fact has a key of its own, which follows from what it says. */
-export function fact(action: FactAction, at: Millis, told: Told = {}): BillingFact {
+export function fact(action: BillingEventAction, at: Millis, told: Told = {}): BillingEvent {
   const said = {
     action,
     provider: 'sandbox' as const,
@@ -38,7 +38,7 @@ export function fact(action: FactAction, at: Millis, told: Told = {}): BillingFa
 }
 
 /** What is told of add-ons. */
-export const addon = (action: FactAction, at: Millis, told: Told = {}): BillingFact =>
+export const addon = (action: BillingEventAction, at: Millis, told: Told = {}): BillingEvent =>
   fact(action, at, { subscriptionId: 'addon-1', kind: 'addon', ...told })
 
 /** The plan's first month, paid by invoice `i1`. */
@@ -54,21 +54,21 @@ export const failedAt = begin + 20 * day
 export const failed = fact('payment_failed', failedAt, { invoiceId: 'i2' })
 
 /** An operator's complimentary plan. */
-export const granted = (at: Millis, addons = 0, until: Millis | null = null): BillingFact =>
+export const granted = (at: Millis, addons = 0, until: Millis | null = null): BillingEvent =>
   fact('grant', at, { provider: 'operator', subscriptionId: 'grant', quantity: addons, periodEnd: until })
 
-export const withdrawn = (at: Millis): BillingFact =>
+export const withdrawn = (at: Millis): BillingEvent =>
   fact('withdraw', at, { provider: 'operator', subscriptionId: 'grant' })
 
-export const knowing = (...facts: readonly BillingFact[]): SubscriptionState =>
+export const knowing = (...facts: readonly BillingEvent[]): SubscriptionState =>
   facts.reduce((state, one) => learn(state, one), nothingKnown)
 
 /** What the account is entitled to at a time, when these facts are known. */
-export const standing = (at: Millis, ...facts: readonly BillingFact[]): Standing =>
+export const standing = (at: Millis, ...facts: readonly BillingEvent[]): Standing =>
   standingAt(knowing(...facts), at, graceSeconds)
 
 /** The account's plan and add-ons in three words. */
-export function plan(at: Millis, ...facts: readonly BillingFact[]): string {
+export function plan(at: Millis, ...facts: readonly BillingEvent[]): string {
   const { planTier, planStatus, addons } = standing(at, ...facts)
   return `${planTier} ${planStatus} ${addons}`
 }

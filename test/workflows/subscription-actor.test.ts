@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type BillingEvent, keepEvent, keepEventIn } from '../../db/billing-events.ts'
-import type { BillingFact } from '../../platform/billing-fact.ts'
+import { keepEvent, keepEventIn, type ReceivedBillingEvent } from '../../db/billing-events.ts'
+import type { BillingEvent } from '../../domain/billing-event.ts'
 import * as messages from '../../workflows/messages.ts'
 import { createSubscriptionActors } from '../../workflows/subscription-client.ts'
 import { streamTokenOf } from '../support/api.ts'
@@ -54,8 +54,8 @@ const inboxEmpty = ({ userId }: Subscriber) =>
 /** An event as the inbox keeps it, of which no actor is told. */
 function toldNowhere(
   { userId, subscriptionId }: Subscriber,
-  what: Pick<BillingFact, 'action' | 'invoiceId'>,
-): BillingEvent {
+  what: Pick<BillingEvent, 'action' | 'invoiceId'>,
+): ReceivedBillingEvent {
   const key = randomUUID()
   const bare = { provider: 'sandbox', kind: 'plan', quantity: null, amount: null, periodStart: null } as const
   const fact = { ...bare, ...what, key, subscriptionId, at: Date.now(), periodEnd: null }

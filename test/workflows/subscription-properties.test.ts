@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { BillingFact, FactAction } from '../../platform/billing-fact.ts'
+import type { BillingEvent, BillingEventAction } from '../../domain/billing-event.ts'
 import {
   learn,
   type Millis,
@@ -16,9 +16,9 @@ const runs = { numRuns: 500 }
 /** Few moments and few names, so that facts meet, tie and repeat; a key may even be another fact's. */
 const anyTime = fc.nat(9).map((tens) => Date.UTC(2026, 0, 31) + tens * 10 * day)
 const anyTimeOrNone = fc.option(anyTime, { freq: 2 })
-const anyFact: fc.Arbitrary<BillingFact> = fc.record({
+const anyFact: fc.Arbitrary<BillingEvent> = fc.record({
   key: fc.constantFrom('k1', 'k2'),
-  action: fc.constantFrom<FactAction>(
+  action: fc.constantFrom<BillingEventAction>(
     'activate',
     'update_addon',
     'payment_recovery',
@@ -52,7 +52,7 @@ const toldTwice = anyFacts.chain((facts) =>
   ),
 )
 
-const knowing = (facts: readonly BillingFact[]): SubscriptionState =>
+const knowing = (facts: readonly BillingEvent[]): SubscriptionState =>
   facts.reduce((state, fact) => learn(state, fact), nothingKnown)
 
 describe('whatever is told', () => {
@@ -164,17 +164,17 @@ describe('the rules, read from the whole history instead of from what is remembe
   const anyHistory = fc.array(
     anyFact
       .filter(({ action }) => !['refund', 'grant', 'withdraw'].includes(action))
-      .map((fact): BillingFact => ({ ...fact, provider: 'sandbox', subscriptionId: 'a', kind: 'plan' })),
+      .map((fact): BillingEvent => ({ ...fact, provider: 'sandbox', subscriptionId: 'a', kind: 'plan' })),
     { maxLength: 8 },
   )
   const latest = (times: readonly Millis[]) => Math.max(Number.NEGATIVE_INFINITY, ...times)
-  const isOfPeriod = (history: readonly BillingFact[], { invoiceId, invoiceReason }: BillingFact) =>
+  const isOfPeriod = (history: readonly BillingEvent[], { invoiceId, invoiceReason }: BillingEvent) =>
     invoiceId === null
       ? invoiceReason !== 'other'
       : !history.some((fact) => fact.invoiceId === invoiceId && fact.invoiceReason === 'other')
 
-  function firstUnsettled(history: readonly BillingFact[]): Millis {
-    const told = (action: FactAction) => history.filter((fact) => fact.action === action)
+  function firstUnsettled(history: readonly BillingEvent[]): Millis {
+    const told = (action: BillingEventAction) => history.filter((fact) => fact.action === action)
     const open = told('payment_failed').filter(
       (failure) =>
         !told('activate').some(({ at }) => at > failure.at) &&
@@ -187,8 +187,8 @@ describe('the rules, read from the whole history instead of from what is remembe
     return Math.min(Number.POSITIVE_INFINITY, ...open.map(({ at }) => at))
   }
 
-  function isActiveButForFailures(history: readonly BillingFact[]): boolean {
-    const at = (...actions: FactAction[]) =>
+  function isActiveButForFailures(history: readonly BillingEvent[]): boolean {
+    const at = (...actions: BillingEventAction[]) =>
       latest(history.filter(({ action }) => actions.includes(action)).map((fact) => fact.at))
     const [began, worse] = [at('activate', 'update_addon'), at('cancelled', 'downgrade')]
     if (latest([began, worse]) === Number.NEGATIVE_INFINITY)

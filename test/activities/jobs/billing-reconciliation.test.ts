@@ -10,7 +10,7 @@ import { reportOf } from '../../../activities/jobs/reconciliation-report.ts'
 import { createWorkerMetrics } from '../../../activities/worker/metrics.ts'
 import { customerOf } from '../../../db/billing-customers.ts'
 import { accountsWithNews } from '../../../db/billing-events.ts'
-import type { BillingFact } from '../../../platform/billing-fact.ts'
+import type { BillingEvent } from '../../../domain/billing-event.ts'
 import { createLog } from '../../../platform/log.ts'
 import { listed } from '../../../providers/billing/payload.ts'
 import {
@@ -26,7 +26,7 @@ const log = createLog('worker', 'debug', { write: (line) => void logged.push(lin
 
 const [start, end] = [Date.parse('2026-03-01T10:00:00Z'), Date.parse('2126-04-01T10:00:00Z')]
 
-type Told = Partial<Omit<BillingFact, 'key' | 'provider'>>
+type Told = Partial<Omit<BillingEvent, 'key' | 'provider'>>
 
 /** A subscription as its provider lists it: an active plan, unless the test says otherwise. */
 const inList = (userRef: string | null, told: Told = {}): ListedSubscription =>

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { createSandboxStore } from '../../../db/sandbox-subscriptions.ts'
-import type { BillingFact } from '../../../platform/billing-fact.ts'
+import type { BillingEvent } from '../../../domain/billing-event.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { createSandboxBilling, SandboxRefused } from '../../../providers/billing/sandbox.ts'
 import { outcomeOf, type SandboxOutcome } from '../../../providers/billing/sandbox-outcomes.ts'
@@ -17,7 +17,7 @@ const sql = await startBillingDatabase()
 const store = createSandboxStore(sql)
 
 /** What came to the webhook's address, as the standard's own library believes it, and how it was answered. */
-const received: { readonly id: string; readonly isSigned: boolean; readonly status: number; fact?: BillingFact }[] = []
+const received: { readonly id: string; readonly isSigned: boolean; readonly status: number; fact?: BillingEvent }[] = []
 /** Answers to come; 200 without one. */
 const answers: number[] = []
 

@@ -1,0 +1,52 @@
+/**
+ * The normalised form of one billing event, whether a billing provider or an operator caused it. Adapters produce it, the inbox
+ * stores it and the subscription workflow applies it. Plain JSON; times are milliseconds since 1970.
+ */
+import type { SubscriptionKind } from './plans.ts'
+
+/** The seven actions that providers' events are mapped to. */
+export const providerActions = [
+  'activate',
+  'update_addon',
+  'payment_recovery',
+  'payment_failed',
+  'cancelled',
+  'downgrade',
+  'refund',
+] as const
+
+export type ProviderAction = (typeof providerActions)[number]
+
+/** An operator's actions: `grant` gives a complimentary plan, `withdraw` ends it. */
+export const operatorActions = ['grant', 'withdraw'] as const
+
+export const billingEventActions = [...providerActions, ...operatorActions] as const
+
+export type BillingEventAction = (typeof billingEventActions)[number]
+
+export type BillingSource = 'sandbox' | 'lemonsqueezy' | 'stripe' | 'operator'
+
+export interface BillingEvent {
+  /** Identical in every repetition of the event, and unique among the events of its provider. */
+  readonly key: string
+  readonly action: BillingEventAction
+  readonly provider: BillingSource
+  /** The provider's id of the subscription; `grant` for an operator's events. */
+  readonly subscriptionId: string
+  readonly kind: SubscriptionKind
+  /** When it happened, by the provider's clock. */
+  readonly at: number
+  /** Number of add-ons, 0 to 3; null when the event does not state it. */
+  readonly quantity: number | null
+  readonly invoiceId: string | null
+  /** Of a refund. */
+  readonly amount: 'full' | 'partial' | null
+  /**
+   * `period`: the invoice is for a period of the subscription. `other`: it is for something else, such as a proration or a manual
+   * fee. Null or absent when the provider does not state it.
+   */
+  readonly invoiceReason?: 'period' | 'other' | null
+  readonly periodStart: number | null
+  /** Of a grant: when it ends, or null when it has no end. */
+  readonly periodEnd: number | null
+}

@@ -1,0 +1,21 @@
+/** Plans, add-ons and subscriptions: the values that they may have, and the number of relays that a plan includes. */
+
+export const planTiers = ['free', 'paid'] as const
+export type PlanTier = (typeof planTiers)[number]
+
+/** `none` for the free tier; `past_due` during the payment grace period; `cancelled` until the end of the paid period. */
+export const planStatuses = ['none', 'active', 'past_due', 'cancelled'] as const
+export type PlanStatus = (typeof planStatuses)[number]
+
+export const subscriptionKinds = ['plan', 'addon'] as const
+export type SubscriptionKind = (typeof subscriptionKinds)[number]
+
+export const subscriptionStatuses = ['active', 'past_due', 'cancelled', 'ended'] as const
+export type SubscriptionStatus = (typeof subscriptionStatuses)[number]
+
+/** How many add-ons an account can have. */
+export const addonsMax = 3
+
+/** How many relays an account may run at the same time: the paid plan includes one, and each add-on one more. */
+export const relayLimit = ({ planTier, addons }: { readonly planTier: PlanTier; readonly addons: number }): number =>
+  planTier === 'paid' ? 1 + Math.min(addonsMax, addons) : 0
