@@ -1,5 +1,5 @@
 /** What a subscription's actor does to the world: reads its inbox, writes the entitlement, tells relays that they end. */
-import { factsOf, type InboxFact } from '../db/billing-events.ts'
+import { type InboxEvent, listInboxEvents } from '../db/billing-events.ts'
 import { findUnresolvedPayments, type UnresolvedPayment } from '../db/billing-resolution.ts'
 import type { Database } from '../db/connection.ts'
 import { liveRelaySessions, markCommandDelivered } from '../db/relay-sessions.ts'
@@ -37,7 +37,7 @@ interface Needs {
   readonly actors: RelaySessionActors
 }
 
-/** Facts of one page, by number and by size: far below what Temporal lets one activity answer, and one call carry. */
+/** Events of one page, by number and by size: far below what Temporal lets one activity answer, and one call carry. */
 const pageMax = 1000
 const pageBytesMax = 512 * 1024
 
@@ -45,15 +45,15 @@ export function createSubscriptionActivities({ config, sql, actors }: Needs): Su
   const { paymentGraceSeconds, addonNoticeSeconds } = config.billing
   return {
     readInbox: async ({ userId, afterSeq }) => {
-      // Before the facts: what comes between the two makes the write look again, and never the other way round.
+      // Before the events: what comes between the two makes the write look again, and never the other way round.
       const version = await entitlementVersion(sql, userId)
       if (version === undefined) return null
-      const found = await factsOf(sql, userId, afterSeq, pageMax)
+      const found = await listInboxEvents(sql, userId, afterSeq, pageMax)
       const unresolved = afterSeq === 0 ? await findUnresolvedPayments(sql, userId) : []
       const page = withinBytes(found, pageBytesMax)
       return {
         version,
-        facts: page.map((one) => one.fact),
+        facts: page.map((one) => one.event),
         taken: [...page.filter((one) => !one.isTaken), ...unresolved].map((one) => one.id),
         unresolved,
         nextSeq: found.length < pageMax && page.length === found.length ? null : (page.at(-1)?.seq ?? null),
@@ -78,11 +78,11 @@ export function createSubscriptionActivities({ config, sql, actors }: Needs): Su
 }
 
 /** As many of them, from the first one on, as have room; one at least. */
-function withinBytes(facts: readonly InboxFact[], bytesMax: number): readonly InboxFact[] {
+function withinBytes(events: readonly InboxEvent[], bytesMax: number): readonly InboxEvent[] {
   let bytes = 0
-  const full = facts.findIndex(({ fact }) => {
-    bytes += Buffer.byteLength(JSON.stringify(fact))
+  const full = events.findIndex(({ event }) => {
+    bytes += Buffer.byteLength(JSON.stringify(event))
     return bytes > bytesMax
   })
-  return full < 0 ? facts : facts.slice(0, Math.max(1, full))
+  return full < 0 ? events : events.slice(0, Math.max(1, full))
 }

@@ -63,19 +63,19 @@ export async function keepEventIn(tx: Sql, event: ReceivedBillingEvent): Promise
 
 async function insertEvent(
   tx: Sql,
-  event: ReceivedBillingEvent,
+  received: ReceivedBillingEvent,
   userId: string | null,
 ): Promise<Omit<KeptEvent, 'accounts'> | undefined> {
-  const { provider, key, type, userRef, userRefSource, fact, unresolved, body } = event
-  const { status, error } = placeOf(event, userId)
+  const { provider, key, type, userRef, userRefSource, event, unresolved, body } = received
+  const { status, error } = placeOf(received, userId)
   return first(
     await tx<Omit<KeptEvent, 'accounts'>[]>`
       insert into billing_events
         (provider, event_key, type, action, user_ref, user_ref_source, subscription_id, user_id, fact, body, status, error,
           occurred_at, settled_at, next_attempt_at)
-      values (${provider}, ${key}, ${type}, ${(fact ?? unresolved)?.action ?? null}, ${userRef},
-        ${userRefSource ?? 'subscription'}, ${(fact ?? unresolved)?.subscriptionId ?? null}, ${userId},
-        ${fact && tx.json({ ...fact })}, ${body}, ${status}, ${error}, ${fact && new Date(fact.at)},
+      values (${provider}, ${key}, ${type}, ${(event ?? unresolved)?.action ?? null}, ${userRef},
+        ${userRefSource ?? 'subscription'}, ${(event ?? unresolved)?.subscriptionId ?? null}, ${userId},
+        ${event && tx.json({ ...event })}, ${body}, ${status}, ${error}, ${event && new Date(event.at)},
         ${status === 'ignored' ? tx`clock_timestamp()` : null}, ${unresolved ? firstAttemptAt(tx) : null})
       on conflict (provider, event_key) do nothing
       returning id, status, user_id as "userId"`,
@@ -89,8 +89,8 @@ const isKept = async (sql: Sql, { provider, key }: ReceivedBillingEvent): Promis
   (await sql`select from billing_events where provider = ${provider} and event_key = ${key}`).length > 0
 
 /** The subscription whose owner the event goes to. Operators' grants all have the same name, and go to the account they name. */
-export const subscriptionOf = ({ provider, fact, unresolved }: ReceivedBillingEvent): SubscriptionRef | undefined => {
-  const subscriptionId = fact?.subscriptionId ?? unresolved?.subscriptionId
+export const subscriptionOf = ({ provider, event, unresolved }: ReceivedBillingEvent): SubscriptionRef | undefined => {
+  const subscriptionId = event?.subscriptionId ?? unresolved?.subscriptionId
   return provider === 'operator' || subscriptionId == null ? undefined : { provider, subscriptionId }
 }
 
@@ -113,7 +113,7 @@ export async function keepGrant(tx: Sql, { userId, planTier, addons, until }: Gr
     from billing_events where user_id = ${userId} and provider = 'operator'`
   const key = `${action}:${randomUUID()}`
   const bare = { provider: 'operator', subscriptionId: 'grant', kind: 'plan', invoiceId: null, amount: null } as const
-  const fact: BillingEvent = {
+  const event: BillingEvent = {
     ...bare,
     key,
     action,
@@ -122,20 +122,20 @@ export async function keepGrant(tx: Sql, { userId, planTier, addons, until }: Gr
     periodStart: null,
     periodEnd: until?.getTime() ?? null,
   }
-  const event = { provider: 'operator', key, type: action, userRef: userId, fact, problem: null } as const
-  const kept = await keepEventIn(tx, { ...event, body: Buffer.alloc(0) })
+  const received = { provider: 'operator', key, type: action, userRef: userId, event, problem: null } as const
+  const kept = await keepEventIn(tx, { ...received, body: Buffer.alloc(0) })
   if (!kept) throw new Error('a random key was taken')
   return kept.id
 }
 
 /** Where an event goes by what is known of it. @param userId the account that it goes to, as far as that is known. */
 export function placeOf(
-  { fact, problem, userRef, unresolved }: ReceivedBillingEvent,
+  { event, problem, userRef, unresolved }: ReceivedBillingEvent,
   userId: string | null,
 ): { status: BillingEventStatus; error: string | null } {
   if (problem !== null) return { status: 'parked', error: problem }
   if (unresolved) return { status: 'unresolved', error: null }
-  if (fact === null) return { status: 'ignored', error: null }
+  if (event === null) return { status: 'ignored', error: null }
   if (userId !== null) return { status: 'pending', error: null }
   return { status: 'parked', error: userRef === null ? 'nobody is known to have this subscription' : 'no such account' }
 }
@@ -186,17 +186,22 @@ export const accountsWithNews = async (
       group by user_id order by min(since) limit ${limit}`
   ).map((row) => row.user_id)
 
-export interface InboxFact {
+export interface InboxEvent {
   readonly id: string
   readonly seq: number
   readonly isTaken: boolean
-  readonly fact: BillingEvent
+  readonly event: BillingEvent
 }
 
 /** What an account's actor goes by, in the order of acceptance, one page. */
-export const factsOf = async (sql: Sql, userId: string, afterSeq: number, limit: number): Promise<InboxFact[]> =>
-  sql<InboxFact[]>`
-    select id, seq::float8 as seq, status = 'applied' as "isTaken", fact from billing_events
+export const listInboxEvents = async (
+  sql: Sql,
+  userId: string,
+  afterSeq: number,
+  limit: number,
+): Promise<InboxEvent[]> =>
+  sql<InboxEvent[]>`
+    select id, seq::float8 as seq, status = 'applied' as "isTaken", fact as event from billing_events
     where user_id = ${userId} and seq > ${afterSeq} and status in ('pending', 'applied')
     order by seq limit ${limit}`
 

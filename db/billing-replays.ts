@@ -28,7 +28,7 @@ interface StoredEventRow {
   readonly userRef: string | null
   readonly userRefSource: UserRefSource
   readonly subscriptionId: string | null
-  readonly fact: BillingEvent | null
+  readonly event: BillingEvent | null
   readonly status: BillingEventStatus
   readonly error: string | null
   readonly body: Buffer | null
@@ -45,12 +45,12 @@ export async function findStoredEvent(sql: Sql, id: string): Promise<StoredEvent
   const row = first(
     await sql<StoredEventRow[]>`
       select provider, event_key as key, type, action, user_ref as "userRef", user_ref_source as "userRefSource",
-        subscription_id as "subscriptionId", fact, status, error, body
+        subscription_id as "subscriptionId", fact as event, status, error, body
       from billing_events where id = ${id}`,
   )
   if (!row) return undefined
   const { status, error, action, subscriptionId, ...read } = row
-  const isProblem = row.fact === null && status !== 'ignored' && status !== 'unresolved'
+  const isProblem = row.event === null && status !== 'ignored' && status !== 'unresolved'
   const problem = isProblem ? (error ?? 'is not as documented') : null
   // Only providers' events are unresolved, never an operator's.
   const unresolved = status === 'unresolved' ? { action: action as ProviderAction, subscriptionId } : undefined
@@ -100,15 +100,20 @@ export async function replaceEvent(
   return { row, accounts: [...new Set([...own, ...changed])] }
 }
 
-async function updateReading(tx: Sql, id: string, event: ReceivedBillingEvent, userId: string | null): Promise<void> {
-  const { type, userRef, userRefSource, fact, unresolved } = event
-  const { status, error } = placeOf(event, userId)
+async function updateReading(
+  tx: Sql,
+  id: string,
+  received: ReceivedBillingEvent,
+  userId: string | null,
+): Promise<void> {
+  const { type, userRef, userRefSource, event, unresolved } = received
+  const { status, error } = placeOf(received, userId)
   await tx`
-    update billing_events set type = ${type}, action = ${(fact ?? unresolved)?.action ?? null}, user_ref = ${userRef},
+    update billing_events set type = ${type}, action = ${(event ?? unresolved)?.action ?? null}, user_ref = ${userRef},
       user_ref_source = ${userRefSource ?? 'subscription'},
-      subscription_id = ${(fact ?? unresolved)?.subscriptionId ?? null}, user_id = ${userId},
-      fact = ${fact && tx.json({ ...fact })}, status = ${status}, error = ${error},
-      occurred_at = ${fact && new Date(fact.at)}, attempts = 0,
+      subscription_id = ${(event ?? unresolved)?.subscriptionId ?? null}, user_id = ${userId},
+      fact = ${event && tx.json({ ...event })}, status = ${status}, error = ${error},
+      occurred_at = ${event && new Date(event.at)}, attempts = 0,
       settled_at = ${status === 'ignored' ? tx`clock_timestamp()` : null},
       next_attempt_at = ${unresolved ? firstAttemptAt(tx) : null}
     where id = ${id}`

@@ -41,22 +41,22 @@ export const ownSubscriptions = async (
         on other.provider = ${provider} and other.subscription_id = l.subscription_id and other.kind <> l.kind
     order by l.place`
 
-export interface NewestFact {
-  readonly fact: BillingEvent
+export interface NewestEvent {
+  readonly event: BillingEvent
   /** Whether the account's workflow has judged with it. */
   readonly isApplied: boolean
 }
 
 /** What was told last of an account's subscription, whether it was taken yet or not. */
-export const newestFact = async (
+export const findNewestEvent = async (
   sql: Sql,
   provider: string,
   subscriptionId: string,
   userId: string,
-): Promise<NewestFact | undefined> =>
+): Promise<NewestEvent | undefined> =>
   first(
-    await sql<NewestFact[]>`
-      select fact, status = 'applied' as "isApplied" from billing_events
+    await sql<NewestEvent[]>`
+      select fact as event, status = 'applied' as "isApplied" from billing_events
       where user_id = ${userId} and provider = ${provider} and subscription_id = ${subscriptionId} and fact is not null
       order by seq desc limit 1`,
   )
@@ -66,8 +66,8 @@ export const findKeptEvent = async (
   sql: Sql,
   provider: string,
   key: string,
-): Promise<Pick<NewestFact, 'isApplied'> | undefined> =>
+): Promise<Pick<NewestEvent, 'isApplied'> | undefined> =>
   first(
-    await sql<Pick<NewestFact, 'isApplied'>[]>`
+    await sql<Pick<NewestEvent, 'isApplied'>[]>`
       select status = 'applied' as "isApplied" from billing_events where provider = ${provider} and event_key = ${key}`,
   )

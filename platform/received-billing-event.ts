@@ -11,7 +11,7 @@ export interface ReceivedBillingEvent {
   /** Where `userRef` comes from; see {@link UserRefSource}. `subscription` unless given. */
   readonly userRefSource?: UserRefSource
   /** The normalised form, which the subscription workflow applies; null when there is nothing to apply. */
-  readonly fact: BillingEvent | null
+  readonly event: BillingEvent | null
   /** Why a relevant event cannot be used. */
   readonly problem: string | null
   /** Set when the event can only be normalised after a request to its provider. */

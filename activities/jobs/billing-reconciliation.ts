@@ -6,7 +6,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { recordCustomers } from '../../db/billing-customers.ts'
 import { keepEvent } from '../../db/billing-events.ts'
 import type { Database } from '../../db/connection.ts'
-import { findKeptEvent, newestFact, type OwnSubscription, ownSubscriptions } from '../../db/subscriptions-listed.ts'
+import {
+  findKeptEvent,
+  findNewestEvent,
+  type OwnSubscription,
+  ownSubscriptions,
+} from '../../db/subscriptions-listed.ts'
 import type { BillingEvent } from '../../domain/billing-event.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { BillingProvider, ListedSubscription } from '../../providers/billing/provider.ts'
@@ -60,14 +65,14 @@ export async function reconcile({ sql, provider, log, dryRun = false }: Needs): 
   const { differences, unknown } = await compare(sql, provider.name, listed)
   const changes: Change[] = []
   let told = 0
-  for (const { userId, isNamed, fact, ...difference } of differences) {
-    const before = await findRepetition(sql, userId, fact)
+  for (const { userId, isNamed, event, ...difference } of differences) {
+    const before = await findRepetition(sql, userId, event)
     const became = before ? (before.isApplied ? 'unsettled' : 'repeated') : told < toldMax ? 'told' : 'held'
     if (became === 'told') {
       told += 1
-      if (!dryRun) await tell(sql, provider.name, isNamed ? userId : null, fact)
+      if (!dryRun) await tell(sql, provider.name, isNamed ? userId : null, event)
     }
-    changes.push({ ...difference, subscriptionId: fact.subscriptionId, kind: fact.kind, userId, became })
+    changes.push({ ...difference, subscriptionId: event.subscriptionId, kind: event.kind, userId, became })
   }
   const held = changes.filter(({ became }) => became === 'held').length
   const unsettled = changes.filter(({ became }) => became === 'unsettled')
@@ -90,14 +95,14 @@ export async function reconcile({ sql, provider, log, dryRun = false }: Needs): 
   return { listed: listed.length, changes, applied, held, unsettled: unsettled.length, unknown }
 }
 
-const customerOf = ({ fact: { subscriptionId }, customerId }: ListedSubscription) =>
+const customerOf = ({ event: { subscriptionId }, customerId }: ListedSubscription) =>
   customerId === undefined ? [] : [{ subscriptionId, customerId }]
 
 interface Difference {
   readonly userId: string
   /** Whether the provider names this account; else only our own rows do. */
   readonly isNamed: boolean
-  readonly fact: BillingEvent
+  readonly event: BillingEvent
   readonly ours: string
   readonly theirs: string
 }
@@ -111,19 +116,19 @@ async function compare(
   const unknown: string[] = []
   for (let from = 0; from < listed.length; from += batchRows) {
     const batch = listed.slice(from, from + batchRows)
-    const asked = batch.map(({ fact, userRef }) => ({
-      subscriptionId: fact.subscriptionId,
-      kind: fact.kind,
+    const asked = batch.map(({ event, userRef }) => ({
+      subscriptionId: event.subscriptionId,
+      kind: event.kind,
       userId: uuidIn(userRef),
     }))
     const own = await ownSubscriptions(sql, provider, asked)
-    for (const [index, { fact }] of batch.entries()) {
+    for (const [index, { event }] of batch.entries()) {
       const ours = own[index]
-      if (!ours || isSame(fact, ours, Date.now())) continue
-      if (ours.userId === null) unknown.push(fact.subscriptionId)
+      if (!ours || isSame(event, ours, Date.now())) continue
+      if (ours.userId === null) unknown.push(event.subscriptionId)
       else {
         const isNamed = ours.userId === asked[index]?.userId
-        differences.push({ userId: ours.userId, isNamed, fact, ours: ownInWords(ours), theirs: inWords(fact) })
+        differences.push({ userId: ours.userId, isNamed, event, ours: ownInWords(ours), theirs: inWords(event) })
       }
     }
   }
@@ -144,26 +149,26 @@ const statuses: Readonly<Partial<Record<BillingEvent['action'], OwnSubscription[
 const statusOf = ({ action, periodEnd }: BillingEvent, now: number) =>
   action === 'cancelled' && periodEnd !== null && periodEnd <= now ? 'ended' : statuses[action]
 
-function isSame(fact: BillingEvent, ours: OwnSubscription, now: number): boolean {
-  const status = statusOf(fact, now)
+function isSame(event: BillingEvent, ours: OwnSubscription, now: number): boolean {
+  const status = statusOf(event, now)
   // What ended before we heard of it is nothing to us.
   if (ours.status === null) return status === 'ended'
   if (status !== ours.status || (status !== 'ended' && ours.holderId !== ours.userId)) return false
   if (status === 'ended' || status === 'past_due') return true
-  const isSameQuantity = fact.kind === 'plan' || fact.quantity === null || fact.quantity === ours.quantity
-  return isSameQuantity && (fact.periodEnd === null || fact.periodEnd === ours.periodEnd?.getTime())
+  const isSameQuantity = event.kind === 'plan' || event.quantity === null || event.quantity === ours.quantity
+  return isSameQuantity && (event.periodEnd === null || event.periodEnd === ours.periodEnd?.getTime())
 }
 
 /**
  * The event that says the same already: kept under this very key, or the last one of the subscription in the account's inbox.
  * Keeping it again and again would change nothing.
  */
-async function findRepetition(sql: Database, userId: string, fact: BillingEvent) {
-  const kept = await findKeptEvent(sql, fact.provider, fact.key)
+async function findRepetition(sql: Database, userId: string, event: BillingEvent) {
+  const kept = await findKeptEvent(sql, event.provider, event.key)
   if (kept) return kept
-  const newest = await newestFact(sql, fact.provider, fact.subscriptionId, userId)
-  if (!newest?.fact.key.startsWith('reconciled:')) return undefined
-  return isDeepStrictEqual({ ...newest.fact, key: '', at: 0 }, { ...fact, key: '', at: 0 }) ? newest : undefined
+  const newest = await findNewestEvent(sql, event.provider, event.subscriptionId, userId)
+  if (!newest?.event.key.startsWith('reconciled:')) return undefined
+  return isDeepStrictEqual({ ...newest.event, key: '', at: 0 }, { ...event, key: '', at: 0 }) ? newest : undefined
 }
 
 /**
@@ -171,13 +176,13 @@ async function findRepetition(sql: Database, userId: string, fact: BillingEvent)
  * @param userRef the account that the provider names; null when it names none that exists, and the event goes to the
  * subscription's owner.
  */
-const tell = (sql: Database, provider: BillingProvider['name'], userRef: string | null, fact: BillingEvent) =>
+const tell = (sql: Database, provider: BillingProvider['name'], userRef: string | null, event: BillingEvent) =>
   keepEvent(sql, {
     provider,
-    key: fact.key,
+    key: event.key,
     type: 'reconciliation',
     userRef,
-    fact,
+    event,
     problem: null,
     body: Buffer.alloc(0),
   })
@@ -189,5 +194,5 @@ const ownInWords = ({ status, quantity, periodEnd, userId, holderId }: OwnSubscr
     ? 'nothing'
     : `${status} × ${quantity}${until(periodEnd?.getTime())}${holderId === userId ? '' : ` of account ${holderId}`}`
 
-const inWords = (fact: BillingEvent): string =>
-  `${statuses[fact.action]} × ${fact.quantity ?? 1}${until(fact.periodEnd)}`
+const inWords = (event: BillingEvent): string =>
+  `${statuses[event.action]} × ${event.quantity ?? 1}${until(event.periodEnd)}`

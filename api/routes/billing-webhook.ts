@@ -25,12 +25,12 @@ export const webhook = route({
       throw new Refusal('invalid_signature')
     }
     const parsed = await provider.parse({ headers, body: bytes })
-    const event = buildBillingEvent(provider.name, parsed, bytes)
-    const kept = await keepEvent(sql, event)
-    const action = event.fact?.action ?? event.unresolved?.action ?? 'none'
+    const received = buildBillingEvent(provider.name, parsed, bytes)
+    const kept = await keepEvent(sql, received)
+    const action = received.event?.action ?? received.unresolved?.action ?? 'none'
     billingMetrics.countEvent({ provider: provider.name, action, outcome: kept?.status ?? 'repeated' })
     const customer = provider.customerIn({ headers, body: bytes })
-    if (customer && parsed.meaning === 'fact') await recordCustomers(sql, provider.name, [customer])
+    if (customer && parsed.meaning === 'event') await recordCustomers(sql, provider.name, [customer])
     for (const userId of kept?.accounts ?? []) deliveries.tell(() => subscriptions.tell(userId))
     if (kept?.status === 'unresolved') deliveries.ask(() => resolveAndSignal(kept.id, services))
     return ok({ received: true })

@@ -11,7 +11,7 @@ export function buildBillingEvent(
   body: Buffer,
 ): ReceivedBillingEvent {
   const { key, type } = parsed
-  const bare = { provider, key, type, body, userRef: null, fact: null, problem: null }
+  const bare = { provider, key, type, body, userRef: null, event: null, problem: null }
   if (parsed.meaning === 'ignored') return bare
   const named = { ...bare, userRef: parsed.userRef }
   if (parsed.meaning === 'unusable') return { ...named, problem: parsed.why }
@@ -19,8 +19,8 @@ export function buildBillingEvent(
     const { action, subscriptionId } = parsed
     return { ...named, unresolved: { action, subscriptionId } }
   }
-  if (parsed.fact.at > Date.now() + aheadMillisMax) return { ...named, problem: 'is dated more than a year ahead' }
-  return { ...named, ...(parsed.userRefSource && { userRefSource: parsed.userRefSource }), fact: parsed.fact }
+  if (parsed.event.at > Date.now() + aheadMillisMax) return { ...named, problem: 'is dated more than a year ahead' }
+  return { ...named, ...(parsed.userRefSource && { userRefSource: parsed.userRefSource }), event: parsed.event }
 }
 
 /**
@@ -33,5 +33,5 @@ export function rebuildBillingEvent(
   body: Buffer,
 ): ReceivedBillingEvent {
   const read = buildBillingEvent(kept.provider as BillingProviderName, parsed, body)
-  return { ...read, key: kept.key, fact: read.fact && { ...read.fact, key: kept.key } }
+  return { ...read, key: kept.key, event: read.event && { ...read.event, key: kept.key } }
 }

@@ -11,7 +11,7 @@ import {
   type LemonSqueezyVariants,
   snapshotOf,
 } from './lemonsqueezy-shapes.ts'
-import { factOf, readJson, refuseTestMode, sha256, typeOf, userRefOf, whyNot } from './payload.ts'
+import { billingEventFrom, readJson, refuseTestMode, sha256, typeOf, userRefOf, whyNot } from './payload.ts'
 import type { ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
 
 /** Events with a subscription in them: what the name says, or null where its status tells. */
@@ -52,7 +52,7 @@ interface Needs<Answer = Kind | 'unresolved'> extends LemonSqueezyVariants {
 }
 
 type Reading =
-  | { readonly fact: Omit<BillingEvent, 'key'> }
+  | { readonly event: Omit<BillingEvent, 'key'> }
   | { readonly unresolved: UnresolvedPart }
   | { readonly why: string }
   /** Known, and nothing to us. */
@@ -86,7 +86,7 @@ function parsedAs(
   if (reading === 'ignored') return { ...named, meaning: 'ignored' }
   if ('unresolved' in reading) return { ...named, meaning: 'unresolved', ...reading.unresolved, userRef }
   if ('why' in reading) return { ...named, meaning: 'unusable', why: reading.why, userRef }
-  return { ...named, meaning: 'fact', fact: { ...reading.fact, key: named.key }, userRef }
+  return { ...named, meaning: 'event', event: { ...reading.event, key: named.key }, userRef }
 }
 
 async function read(type: string, data: unknown, userRef: string | null, needs: Needs): Promise<Reading> {
@@ -105,7 +105,7 @@ function readSubscription(type: string, data: unknown, userRef: string | null, n
     return userRef === null ? 'ignored' : { why: 'data.attributes.variant_id: neither the plan nor the add-on' }
   const told = snapshotOf(subscription, kind, subscriptionEvents[type] ?? undefined)
   const action = told.action === 'activate' && kind === 'addon' ? 'update_addon' : told.action
-  return { fact: factOf({ ...told, key: '', action }) }
+  return { event: billingEventFrom({ ...told, key: '', action }) }
 }
 
 async function readPayment(type: string, data: unknown, needs: Needs): Promise<Reading> {
@@ -118,7 +118,18 @@ async function readPayment(type: string, data: unknown, needs: Needs): Promise<R
   if (kind === 'unresolved') return { unresolved: { action, subscriptionId } }
   const amount = action === 'refund' ? amountOf(invoice.attributes) : null
   const ofInvoice = { invoiceId: invoice.id, invoiceReason: invoiceReasonOf(invoice.attributes.billing_reason) }
-  return { fact: factOf({ key: '', action, provider: 'lemonsqueezy', subscriptionId, kind, at, ...ofInvoice, amount }) }
+  return {
+    event: billingEventFrom({
+      key: '',
+      action,
+      provider: 'lemonsqueezy',
+      subscriptionId,
+      kind,
+      at,
+      ...ofInvoice,
+      amount,
+    }),
+  }
 }
 
 async function readOrder(data: unknown, needs: Needs): Promise<Reading> {
@@ -129,7 +140,9 @@ async function readOrder(data: unknown, needs: Needs): Promise<Reading> {
   if (!subscriptionId || !kind) return 'ignored'
   if (kind === 'unresolved') return { unresolved: { action: 'refund', subscriptionId } }
   const amount = amountOf(order.attributes)
-  return { fact: factOf({ key: '', action: 'refund', provider: 'lemonsqueezy', subscriptionId, kind, at, amount }) }
+  return {
+    event: billingEventFrom({ key: '', action: 'refund', provider: 'lemonsqueezy', subscriptionId, kind, at, amount }),
+  }
 }
 
 function amountOf({

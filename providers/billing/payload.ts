@@ -1,4 +1,4 @@
-/** What all providers' payloads have in common for us: strangers' bytes become facts, or a reason why not. */
+/** What all providers' payloads have in common for us: the bytes of a payload become a billing event, or a reason why not. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { BillingEvent } from '../../domain/billing-event.ts'
@@ -67,8 +67,8 @@ export const refuseTestMode = (parsed: ParsedEvent, field: string): ResolvedEven
 
 type Told = Pick<BillingEvent, 'key' | 'action' | 'provider' | 'subscriptionId' | 'kind' | 'at'> & Partial<BillingEvent>
 
-/** The fact that was told; null in all that was not. */
-export const factOf = (told: Told): BillingEvent => ({
+/** A billing event with null for every field that is not given. */
+export const billingEventFrom = (told: Told): BillingEvent => ({
   quantity: null,
   invoiceId: null,
   amount: null,
@@ -79,9 +79,9 @@ export const factOf = (told: Told): BillingEvent => ({
 
 /** A row of a provider's list. Its key is the same as long as its content is. */
 export const listed = (userRef: string | null, told: Omit<Told, 'key'>): ListedSubscription => {
-  const { key: _, ...content } = factOf({ ...told, key: '' })
+  const { key: _, ...content } = billingEventFrom({ ...told, key: '' })
   const sorted = Object.entries(content).sort(([one], [other]) => (one < other ? -1 : 1))
-  return { userRef, fact: { ...content, key: `reconciled:${sha256(JSON.stringify(sorted))}` } }
+  return { userRef, event: { ...content, key: `reconciled:${sha256(JSON.stringify(sorted))}` } }
 }
 
 export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex')

@@ -31,8 +31,8 @@ export type ParsedEvent =
 export type ResolvedEvent = ReadEvent &
   (
     | {
-        readonly meaning: 'fact'
-        readonly fact: BillingEvent
+        readonly meaning: 'event'
+        readonly event: BillingEvent
         /** Our id of the account, as far as the provider knows it; else the subscription tells whose it is. */
         readonly userRef: string | null
         /** `subscription` unless given. */
@@ -73,11 +73,11 @@ export interface SubscriptionCustomer {
   readonly customerId: string
 }
 
-/** One subscription as the provider has it now, told as the fact that would make us believe the same. */
+/** One subscription as the provider has it now, as the billing event that leads to the same state here. */
 export interface ListedSubscription {
   readonly userRef: string | null
   /** Its `action` is one of activate, update_addon, cancelled, downgrade, payment_failed; its `key` follows from its content. */
-  readonly fact: BillingEvent
+  readonly event: BillingEvent
   readonly customerId?: string | undefined
 }
 

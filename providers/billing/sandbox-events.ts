@@ -1,7 +1,7 @@
 /** The sandbox's webhooks: what a body says. Written down in the api's contract, so that anybody can send one. */
 import { z } from 'zod'
 import type { ProviderAction } from '../../domain/billing-event.ts'
-import { clampQuantity, factOf, readJson, storable, timeText, typeOf, userRefOf, whyNot } from './payload.ts'
+import { billingEventFrom, clampQuantity, readJson, storable, timeText, typeOf, userRefOf, whyNot } from './payload.ts'
 import type { ResolvedEvent, WebhookDelivery } from './provider.ts'
 
 const sandboxActions = {
@@ -56,7 +56,7 @@ export function parseSandboxEvent({ headers, body }: WebhookDelivery): ResolvedE
   const kind = action === 'update_addon' ? 'addon' : data.kind
   const quantity = kind === 'addon' ? quantityOf(action, data.quantity) : null
   if (quantity === undefined) return unusable('data.quantity: is no whole number')
-  const fact = factOf({
+  const event = billingEventFrom({
     key: named.key,
     action,
     provider: 'sandbox',
@@ -69,7 +69,7 @@ export function parseSandboxEvent({ headers, body }: WebhookDelivery): ResolvedE
     periodStart: data.period_start,
     periodEnd: data.period_end,
   })
-  return { ...named, meaning: 'fact', fact, userRef: data.user_id ?? null }
+  return { ...named, meaning: 'event', event, userRef: data.user_id ?? null }
 }
 
 /** Of add-ons; null when the event says nothing of them, undefined when it ought to and does not. */

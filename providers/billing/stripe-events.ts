@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { BillingEvent, ProviderAction } from '../../domain/billing-event.ts'
 import type { UnresolvedPart } from '../../platform/received-billing-event.ts'
-import { factOf, readJson, refuseTestMode, sha256, timeSeconds, typeOf, whyNot } from './payload.ts'
+import { billingEventFrom, readJson, refuseTestMode, sha256, timeSeconds, typeOf, whyNot } from './payload.ts'
 import type { ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
 import {
   invoiceReasonOf,
@@ -35,7 +35,7 @@ interface Needs extends StripePrices {
 type Unresolved = UnresolvedPart & { readonly userRef: string | null }
 
 type Reading =
-  | { readonly fact: Omit<BillingEvent, 'key' | 'at' | 'provider'>; readonly userRef: string | null }
+  | { readonly event: Omit<BillingEvent, 'key' | 'at' | 'provider'>; readonly userRef: string | null }
   | { readonly why: string; readonly userRef?: string | null }
   | { readonly unresolved: Unresolved }
   /** Known, and nothing to us. */
@@ -58,23 +58,29 @@ export async function parseStripeEvent({ body }: WebhookDelivery, needs: Needs):
   const json = readJson(body) as { id?: unknown; type?: unknown } | null | undefined
   const key = typeof json?.id === 'string' && /^[\x21-\x7e]{1,255}$/.test(json.id) ? json.id : sha256(body)
   const named = { key, type: typeOf(json?.type) }
-  const { data: event, error } = Event.safeParse(json)
+  const { data: delivered, error } = Event.safeParse(json)
   if (error) return { ...named, meaning: 'unusable', why: whyNot(error), userRef: null }
-  const parsed = parsedAs(named, event, await read(event.type, event.data.object, needs))
-  return event.livemode === false && !needs.acceptsTestMode ? refuseTestMode(parsed, 'livemode') : parsed
+  const parsed = parsedAs(named, delivered, await read(delivered.type, delivered.data.object, needs))
+  return delivered.livemode === false && !needs.acceptsTestMode ? refuseTestMode(parsed, 'livemode') : parsed
 }
 
 function parsedAs(
   named: { readonly key: string; readonly type: string },
-  event: z.infer<typeof Event>,
+  delivered: z.infer<typeof Event>,
   reading: Reading,
 ): ParsedEvent {
   if (reading === 'ignored') return { ...named, meaning: 'ignored' }
   if ('unresolved' in reading) return { ...named, meaning: 'unresolved', ...reading.unresolved }
   const { userRef = null } = reading
   if ('why' in reading) return { ...named, meaning: 'unusable', why: reading.why, userRef }
-  const fact: BillingEvent = { ...reading.fact, key: named.key, at: event.created, provider: 'stripe' }
-  return { ...named, meaning: 'fact', fact, userRef, ...(isOfInvoice(event.type) && { userRefSource: 'invoice' }) }
+  const event: BillingEvent = { ...reading.event, key: named.key, at: delivered.created, provider: 'stripe' }
+  return {
+    ...named,
+    meaning: 'event',
+    event,
+    userRef,
+    ...(isOfInvoice(delivered.type) && { userRefSource: 'invoice' }),
+  }
 }
 
 /** Invoices keep a copy of their subscription's metadata, and charges have none but their invoice's. */
@@ -118,8 +124,8 @@ function readSubscription(object: unknown, prices: StripePrices, named?: Provide
   if (!action) return { why: 'data.object.status: unknown', userRef }
   const told = stripeSnapshotOf(subscription, kind, action, prices)
   const isAddon = told.action === 'activate' && kind === 'addon'
-  const fact = { ...told, ...(isAddon && { action: 'update_addon' as const, invoiceId: null }) }
-  return { fact: bare({ ...fact, subscriptionId: subscription.id, kind }), userRef }
+  const event = { ...told, ...(isAddon && { action: 'update_addon' as const, invoiceId: null }) }
+  return { event: bare({ ...event, subscriptionId: subscription.id, kind }), userRef }
 }
 
 const kindOf = ({ items, metadata }: z.infer<typeof StripeSubscription>, prices: StripePrices) =>
@@ -140,7 +146,7 @@ async function readInvoice(object: unknown, action: ProviderAction, needs: Needs
   const paidFor = action === 'payment_recovery' && invoiceReason !== 'other' ? periodOf(invoice) : undefined
   const { start: periodStart = null, end: periodEnd = null } = paidFor ?? {}
   const ofInvoice = { invoiceId: invoice.id, invoiceReason }
-  return { fact: bare({ ...subscription, action, ...ofInvoice, periodStart, periodEnd }), userRef }
+  return { event: bare({ ...subscription, action, ...ofInvoice, periodStart, periodEnd }), userRef }
 }
 
 interface OfSubscription {
@@ -213,7 +219,7 @@ async function refundOf(
   if (!of || of === 'unresolved') return 'ignored'
   const { userRef, ...subscription } = of
   const ofInvoice = { invoiceId: invoice.id, invoiceReason: invoiceReasonOf(invoice.billing_reason) }
-  return { fact: bare({ ...subscription, action: 'refund', ...ofInvoice, amount }), userRef }
+  return { event: bare({ ...subscription, action: 'refund', ...ofInvoice, amount }), userRef }
 }
 
 /**
@@ -233,12 +239,17 @@ async function readClosedDispute(object: unknown, needs: Needs): Promise<Reading
   const { status } = await answers.subscription(subscription.subscriptionId)
   if (status !== 'active' && status !== 'trialing') return 'ignored'
   const invoiceReason = invoiceReasonOf(invoice.billing_reason)
-  return { fact: bare({ ...subscription, action: 'payment_recovery', invoiceReason }), userRef }
+  return { event: bare({ ...subscription, action: 'payment_recovery', invoiceReason }), userRef }
 }
 
 type Bare = Omit<BillingEvent, 'key' | 'at' | 'provider'>
 
 const bare = (told: Pick<Bare, 'action' | 'subscriptionId' | 'kind'> & Partial<Bare>): Bare => {
-  const { key: _key, at: _at, provider: _provider, ...fact } = factOf({ key: '', at: 0, provider: 'stripe', ...told })
-  return fact
+  const {
+    key: _key,
+    at: _at,
+    provider: _provider,
+    ...event
+  } = billingEventFrom({ key: '', at: 0, provider: 'stripe', ...told })
+  return event
 }

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import {
   accountsWithNews,
-  factsOf,
   keepEvent,
   keepEventIn,
+  listInboxEvents,
   type ReceivedBillingEvent,
 } from '../../db/billing-events.ts'
 import { replaceEvent } from '../../db/billing-replays.ts'
@@ -27,7 +27,7 @@ const eventFor = (userId: string): ReceivedBillingEvent => {
     key,
     type: 'payment.recovered',
     userRef: userId,
-    fact: {
+    event: {
       key,
       action: 'payment_recovery',
       provider: 'sandbox',
@@ -62,7 +62,7 @@ async function aboutToDowngrade(taken: readonly ReceivedBillingEvent[] = []) {
   const { userId } = await given.user()
   await sql`update users set plan_tier = 'paid', plan_status = 'past_due' where id = ${userId}`
   for (const event of taken) await keepEvent(sql, { ...event, userRef: userId })
-  const ids = (await factsOf(sql, userId, 0, 10)).map((one) => one.id)
+  const ids = (await listInboxEvents(sql, userId, 0, 10)).map((one) => one.id)
   const version = (await entitlementVersion(sql, userId)) ?? -1
   const write = (): Promise<WriteOutcome> =>
     writeEntitlement(sql, { userId, version, taken: ids, entitlement: free, at: Date.now(), addonNoticeSeconds: 1800 })
@@ -79,7 +79,7 @@ const replay = (id: string, event: ReceivedBillingEvent) => sql.begin((tx) => re
 /** Reads the account's inbox as its workflow does, and writes that it is free. */
 async function judge(userId: string): Promise<WriteOutcome> {
   const version = (await entitlementVersion(sql, userId)) ?? -1
-  const taken = (await factsOf(sql, userId, 0, 10)).map((one) => one.id)
+  const taken = (await listInboxEvents(sql, userId, 0, 10)).map((one) => one.id)
   return writeEntitlement(sql, { userId, version, taken, entitlement: free, at: Date.now(), addonNoticeSeconds: 1800 })
 }
 
@@ -220,9 +220,13 @@ describe('an event that comes while a judgement is being written', () => {
 
 describe('an event that is replaced after its account was read', () => {
   const replaced = (event: ReceivedBillingEvent, userId: string) => ({
-    'as the same event with other content': { ...event, userRef: userId, fact: event.fact && { ...event.fact, at: 1 } },
-    'as parked': { ...event, userRef: userId, fact: null, problem: 'type: Invalid option' },
-    'as ignored': { ...event, userRef: null, fact: null },
+    'as the same event with other content': {
+      ...event,
+      userRef: userId,
+      event: event.event && { ...event.event, at: 1 },
+    },
+    'as parked': { ...event, userRef: userId, event: null, problem: 'type: Invalid option' },
+    'as ignored': { ...event, userRef: null, event: null },
   })
 
   test.each(['as the same event with other content', 'as parked', 'as ignored'] as const)(

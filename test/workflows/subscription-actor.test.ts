@@ -58,8 +58,8 @@ function toldNowhere(
 ): ReceivedBillingEvent {
   const key = randomUUID()
   const bare = { provider: 'sandbox', kind: 'plan', quantity: null, amount: null, periodStart: null } as const
-  const fact = { ...bare, ...what, key, subscriptionId, at: Date.now(), periodEnd: null }
-  return { provider: 'sandbox', key, type: what.action, userRef: userId, fact, problem: null, body: Buffer.from('{}') }
+  const event = { ...bare, ...what, key, subscriptionId, at: Date.now(), periodEnd: null }
+  return { provider: 'sandbox', key, type: what.action, userRef: userId, event, problem: null, body: Buffer.from('{}') }
 }
 
 /** Resolves after the time, once an actor wants to write what others hold. */

@@ -15,7 +15,7 @@ test('an account of which more was told than one message of Temporal holds is ju
   const subscriber = await newPaidSubscriber(service, paper)
   const { userId, subscriptionId } = subscriber
   const failedAt = Date.now() - graceMillis / 2
-  const fact = {
+  const event = {
     action: 'payment_failed',
     provider: 'sandbox',
     subscriptionId: long('sub_'),
@@ -28,8 +28,8 @@ test('an account of which more was told than one message of Temporal holds is ju
   const { sql } = service.api
   await sql`
     insert into billing_events (provider, event_key, type, action, user_ref, subscription_id, user_id, fact, body, status)
-    select 'sandbox', key, 'payment.failed', 'payment_failed', ${userId}, ${fact.subscriptionId}, ${userId},
-      ${sql.json(fact)} || jsonb_build_object('key', key, 'at', ${failedAt}::bigint - n, 'invoiceId', ${long('inv_')} || n), '', 'pending'
+    select 'sandbox', key, 'payment.failed', 'payment_failed', ${userId}, ${event.subscriptionId}, ${userId},
+      ${sql.json(event)} || jsonb_build_object('key', key, 'at', ${failedAt}::bigint - n, 'invoiceId', ${long('inv_')} || n), '', 'pending'
     from generate_series(1, 4200) n, lateral (select n || repeat('k', 200) as key) named`
   await subscriber.told('payment.failed', { subscription_id: subscriptionId, invoice_id: 'inv_2' }, failedAt)
   const plan = await subscriber.until(isPastDue, 30)

@@ -137,7 +137,7 @@ describe('the metrics page', () => {
     expect([...names, ...ages, 'svc_subscriptions_overdue'].map(await metrics())).toEqual([0, 0, 0, 0, 0, 0, 0])
 
     const { userId } = await apart.given.user()
-    const fact = sql.json({ key: 'x' })
+    const event = sql.json({ key: 'x' })
     for (const [status, secondsAgo] of [
       ['pending', 90],
       ['pending', 10],
@@ -148,7 +148,7 @@ describe('the metrics page', () => {
     ] as const)
       await sql`
         insert into billing_events (provider, event_key, type, action, fact, body, status, user_id, received_at, next_attempt_at)
-        values ('sandbox', gen_random_uuid()::text, 'x', 'refund', ${fact}, '', ${status}, ${userId},
+        values ('sandbox', gen_random_uuid()::text, 'x', 'refund', ${event}, '', ${status}, ${userId},
           now() - make_interval(secs => ${secondsAgo}), now())`
     await sql`update users set entitlement_due_at = now() - interval '70 seconds' where id = ${userId}`
     const after = await metrics()

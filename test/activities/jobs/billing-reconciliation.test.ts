@@ -51,15 +51,15 @@ interface Row {
 }
 
 /** What the actor wrote of the subscription. */
-async function believe(userId: string, { fact }: ListedSubscription, { status, quantity = 1, periodEnd = end }: Row) {
+async function believe(userId: string, { event }: ListedSubscription, { status, quantity = 1, periodEnd = end }: Row) {
   await sql`
     insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, period_end)
-    values ('stripe', ${fact.subscriptionId}, ${fact.kind}, ${userId}, ${status}, ${quantity},
+    values ('stripe', ${event.subscriptionId}, ${event.kind}, ${userId}, ${status}, ${quantity},
       ${periodEnd === null ? null : new Date(periodEnd)})`
 }
 
 const eventsOf = (userId: string) => sql`
-  select provider, event_key, type, action, user_ref, subscription_id, fact, octet_length(body) as bytes, status, occurred_at
+  select provider, event_key, type, action, user_ref, subscription_id, fact as event, octet_length(body) as bytes, status, occurred_at
   from billing_events where user_id = ${userId} order by seq`
 
 /** All that a round may touch. */
@@ -89,7 +89,7 @@ test('a subscription that no webhook told of becomes an event for its account, a
   expect(done).toMatchObject({ listed: 1, applied: 1, held: 0, unknown: [] })
   expect(done.changes).toEqual([
     {
-      subscriptionId: one.fact.subscriptionId,
+      subscriptionId: one.event.subscriptionId,
       kind: 'plan',
       userId,
       ours: 'nothing',
@@ -100,12 +100,12 @@ test('a subscription that no webhook told of becomes an event for its account, a
   expect(await eventsOf(userId)).toEqual([
     {
       provider: 'stripe',
-      event_key: one.fact.key,
+      event_key: one.event.key,
       type: 'reconciliation',
       action: 'activate',
       user_ref: userId,
-      subscription_id: one.fact.subscriptionId,
-      fact: one.fact,
+      subscription_id: one.event.subscriptionId,
+      event: one.event,
       bytes: 0,
       status: 'pending',
       occurred_at: new Date(start),
@@ -150,7 +150,7 @@ test.each([
   await believe(userId, one, row)
   const { changes, applied } = await round([one])
   expect([changes.length, changes[0]?.ours, applied]).toEqual([1, ours, 1])
-  expect(await eventsOf(userId)).toMatchObject([{ fact: one.fact, status: 'pending' }])
+  expect(await eventsOf(userId)).toMatchObject([{ event: one.event, status: 'pending' }])
 })
 
 test('a second round changes nothing, before the actor has taken its events as after it', async () => {
@@ -169,7 +169,7 @@ test('what the actor was told and sees otherwise is not told again and again, un
   const userId = await newAccount(sql)
   const one = inList(userId)
   const again = () => {
-    const { key: _, ...told } = one.fact
+    const { key: _, ...told } = one.event
     return listed(userId, { ...told, at: told.at + 3_600_000 * (1 + Math.random()) })
   }
   await believe(userId, one, { status: 'ended' })
@@ -200,7 +200,7 @@ test('a difference that remains after its account was judged is counted and logg
   await job?.run()
   expect([await counted('corrected'), await counted('unsettled')]).toEqual([1, 1])
   expect(await eventsOf(userId)).toHaveLength(1)
-  expect(logged.at(-1)).toContain(one.fact.subscriptionId)
+  expect(logged.at(-1)).toContain(one.event.subscriptionId)
   const done = await round([one])
   expect(done).toMatchObject({ applied: 0, unsettled: 1, changes: [{ became: 'unsettled' }] })
   expect(reportOf(done, { provider: 'stripe', dryRun: false })).toContain('Not to be settled by reconciliation: 1.')
@@ -222,12 +222,12 @@ test('a subscription that the list gives to another account moves there, and the
   const first = inList(holder)
   expect(await round([first])).toMatchObject({ applied: 1 })
   await believe(holder, first, { status: 'active' })
-  const { key: _, ...content } = first.fact
+  const { key: _, ...content } = first.event
   const moved = listed(named, { ...content, at: content.at + 1000 })
   const done = await round([moved])
   expect(done.changes).toEqual([
     {
-      subscriptionId: first.fact.subscriptionId,
+      subscriptionId: first.event.subscriptionId,
       kind: 'plan',
       userId: named,
       ours: `active × 1 until 2126-04-01T10:00:00.000Z of account ${holder}`,
@@ -237,7 +237,7 @@ test('a subscription that the list gives to another account moves there, and the
   ])
   expect([await eventsOf(holder), await eventsOf(named)]).toMatchObject([
     [],
-    [{ fact: first.fact }, { fact: moved.fact }],
+    [{ event: first.event }, { event: moved.event }],
   ])
   expect(await accountsWithNews(sql, -1, 1000, [])).toEqual(expect.arrayContaining([holder, named]))
 })
@@ -247,7 +247,7 @@ test('a listed subscription that names no account of ours is compared with the a
   const first = inList(userId)
   await round([first])
   await believe(userId, first, { status: 'active' })
-  const { key: _, ...content } = first.fact
+  const { key: _, ...content } = first.event
   for (const [index, userRef] of [null, randomUUID()].entries()) {
     const over = listed(userRef, { ...content, action: 'downgrade', at: content.at + 1000 + index, quantity: index })
     expect(await round([over])).toMatchObject({ unknown: [], changes: [{ userId, became: 'told' }] })
@@ -294,8 +294,8 @@ test('one that nobody is known to have is named while it goes on, and passed ove
   const seen = await everything()
   const done = await round([nobodys, gone, ...over])
   expect(done).toMatchObject({ listed: 4, changes: [], applied: 0 })
-  expect(done.unknown).toEqual([nobodys.fact.subscriptionId, gone.fact.subscriptionId])
-  expect(logged.join('')).toContain(nobodys.fact.subscriptionId)
+  expect(done.unknown).toEqual([nobodys.event.subscriptionId, gone.event.subscriptionId])
+  expect(logged.join('')).toContain(nobodys.event.subscriptionId)
   expect(await everything()).toEqual(seen)
 })
 
@@ -307,7 +307,7 @@ test('one that ended before we heard of it is nothing to its account', async () 
 test('plan and add-ons under one id are two', async () => {
   const userId = await newAccount(sql)
   const plan = inList(userId)
-  const addon = inList(userId, { kind: 'addon', quantity: 1, subscriptionId: plan.fact.subscriptionId })
+  const addon = inList(userId, { kind: 'addon', quantity: 1, subscriptionId: plan.event.subscriptionId })
   await believe(userId, plan, { status: 'active' })
   expect((await round([plan, addon])).changes).toMatchObject([{ kind: 'addon', ours: 'nothing' }])
 })
@@ -333,15 +333,15 @@ test('no more than fifty are told in a round, the others in the next ones, and t
 test('more than one batch is compared, each with its own row', async () => {
   const userId = await newAccount(sql)
   const list = Array.from({ length: 1001 }, (_, index) => inList(userId, { kind: 'addon', quantity: index % 4 }))
-  const rows = list.map(({ fact }) => ({ id: fact.subscriptionId, quantity: fact.quantity ?? 0 }))
+  const rows = list.map(({ event }) => ({ id: event.subscriptionId, quantity: event.quantity ?? 0 }))
   await sql`
     insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, period_end)
     select 'stripe', id, 'addon', ${userId}, 'active', quantity, ${new Date(end)}
     from unnest(${rows.map(({ id }) => id)}::text[], ${rows.map(({ quantity }) => quantity)}::int[]) as r (id, quantity)`
   expect(await round(list)).toMatchObject({ listed: 1001, changes: [] })
   const last = list.at(-1)
-  await sql`update subscriptions set status = 'ended' where subscription_id = ${last?.fact.subscriptionId ?? ''}`
-  expect((await round(list)).changes.map(({ subscriptionId }) => subscriptionId)).toEqual([last?.fact.subscriptionId])
+  await sql`update subscriptions set status = 'ended' where subscription_id = ${last?.event.subscriptionId ?? ''}`
+  expect((await round(list)).changes.map(({ subscriptionId }) => subscriptionId)).toEqual([last?.event.subscriptionId])
 })
 
 test('the report reads like a page: what differs, what happens, and whom nobody knows', async () => {

@@ -85,10 +85,10 @@ describe('the list of events', () => {
     'has only those that are %s when they are asked for',
     async (status) => {
       const { sql } = service.api
-      const fact = sql.json({ key: status })
+      const event = sql.json({ key: status })
       await sql`
       insert into billing_events (provider, event_key, type, action, fact, body, status, next_attempt_at)
-      values ('stripe', ${`one that is ${status}`}, 'x', 'refund', ${fact}, '', ${status}, now() + interval '1 day')`
+      values ('stripe', ${`one that is ${status}`}, 'x', 'refund', ${event}, '', ${status}, now() + interval '1 day')`
       const { events } = (await list(`?status=${status}`)).body
       expect(new Set(events.map((event) => event.status))).toEqual(new Set([status]))
       expect(events.some((event) => event.event_key === `one that is ${status}`)).toBe(true)
@@ -98,11 +98,11 @@ describe('the list of events', () => {
   test('has only those of one account when they are asked for, page by page', async () => {
     const { userId } = await service.api.given.user()
     const other = await service.api.given.user()
-    const fact = service.api.sql.json({ key: 'x' })
+    const event = service.api.sql.json({ key: 'x' })
     for (const owner of [userId, other.userId])
       await service.api.sql`
         insert into billing_events (provider, event_key, type, action, fact, body, status, user_id)
-        select 'stripe', gen_random_uuid()::text, 'x', 'refund', ${fact}, '',
+        select 'stripe', gen_random_uuid()::text, 'x', 'refund', ${event}, '',
           case when n % 10 = 0 then 'ignored' else 'applied' end, ${owner} from generate_series(1, 60) n`
     const first = (await list(`?user_id=${userId}`)).body
     const second = (await list(`?user_id=${userId}&cursor=${first.next_cursor}`)).body
@@ -247,7 +247,7 @@ describe('a replay', () => {
     const event = await sent(billingEvent('subscription.activated', { user_id: user.userId }))
     await until(event, 'applied')
     const { sql } = service.api
-    const applied = () => sql`select applied_at, body, fact from billing_events where id = ${event.id}`
+    const applied = () => sql`select applied_at, body, fact as event from billing_events where id = ${event.id}`
     const before = await applied()
     const answers = await Promise.all(Array.from({ length: 12 }, () => replay(event.id)))
     expect(answers.map((answer) => [answer.status, answer.body.event.id])).toEqual(answers.map(() => [200, event.id]))

@@ -61,6 +61,6 @@ test('each believes the configured secrets, both of them', async () => {
 test('what a payment at Lemon Squeezy is for is looked up among our own subscriptions', async () => {
   const { provider } = await billingOf({ SVC_BILLING_PROVIDER: 'lemonsqueezy' })
   const parsed = await provider.parse(aDelivery('subscription_payment_success', anInvoice('901')))
-  expect(parsed).toMatchObject({ fact: { kind: 'addon' } })
+  expect(parsed).toMatchObject({ event: { kind: 'addon' } })
   expect(asked).toEqual(['lemonsqueezy 7'])
 })

@@ -47,8 +47,8 @@ test.each([
   expect(await parse(delivery)).toEqual({
     key,
     type: name,
-    meaning: 'fact',
-    fact: { key, quantity: null, invoiceId: null, ...bare, ...told },
+    meaning: 'event',
+    event: { key, quantity: null, invoiceId: null, ...bare, ...told },
     userRef: 'user-1',
   })
 })
@@ -61,7 +61,7 @@ test.each([
 ])('add-ons that are %s tell their number', async (status, told) => {
   const attributes = { variant_id: 1002, status, ...ended, first_subscription_item: { quantity: 2 } }
   const parsed = await parse(aDelivery('subscription_updated', aSubscription('7', attributes), 'user-1'))
-  expect(parsed).toMatchObject({ fact: { kind: 'addon', ...told } })
+  expect(parsed).toMatchObject({ event: { kind: 'addon', ...told } })
 })
 
 test.each([
@@ -71,13 +71,13 @@ test.each([
 ])('an item of %j counts as %j add-ons', async (item, quantity) => {
   const attributes = { variant_id: 1002, first_subscription_item: item }
   const parsed = await parse(aDelivery('subscription_created', aSubscription('7', attributes), 'user-1'))
-  expect(parsed).toMatchObject({ fact: { quantity } })
+  expect(parsed).toMatchObject({ event: { quantity } })
 })
 
 test('a period begins a month before it ends, not before the purchase, and nobody knows when it is paid by the year', async () => {
   const of = async (attributes: object) => {
     const parsed = await parse(aDelivery('subscription_updated', aSubscription('7', { ...attributes }), 'user-1'))
-    return parsed.meaning === 'fact' ? parsed.fact.periodStart : undefined
+    return parsed.meaning === 'event' ? parsed.event.periodStart : undefined
   }
   expect(await of({ renews_at: '2026-03-31T10:00:00Z' })).toBe(Date.parse('2026-02-28T10:00:00Z'))
   expect(await of({ created_at: '2026-03-01T10:00:03Z' })).toBe(Date.parse('2026-03-01T10:00:03Z'))
@@ -98,7 +98,7 @@ test.each([
 ])('%s with %j is about its invoice', async (name, attributes, told) => {
   const parsed = await parse(aDelivery(name, anInvoice('901', attributes)))
   const bare = { subscriptionId: '7', kind: 'plan', at: invoiceAt, invoiceId: '901', quantity: null, ...noPeriod }
-  expect(parsed).toMatchObject({ meaning: 'fact', type: name, userRef: null, fact: { ...bare, ...told } })
+  expect(parsed).toMatchObject({ meaning: 'event', type: name, userRef: null, event: { ...bare, ...told } })
 })
 
 test.each([
@@ -111,13 +111,13 @@ test.each([
 ])('an invoice made for %s is for: %s', async (billing_reason, invoiceReason) => {
   for (const name of ['success', 'failed', 'refunded'])
     expect(await parse(aDelivery(`subscription_payment_${name}`, anInvoice('901', { billing_reason })))).toMatchObject({
-      fact: { invoiceReason },
+      event: { invoiceReason },
     })
 })
 
 test('what a payment is for is asked, since it does not say so', async () => {
   const parsed = await parse(aDelivery('subscription_payment_success', anInvoice('901'), 'user-1'), 'addon')
-  expect(parsed).toMatchObject({ userRef: 'user-1', fact: { kind: 'addon' } })
+  expect(parsed).toMatchObject({ userRef: 'user-1', event: { kind: 'addon' } })
   expect(asked.at(-1)).toBe('7')
 })
 
@@ -134,7 +134,7 @@ test('an event of test mode is unusable where test mode is not accepted, and wha
     const delivery = signedBytes(Buffer.from(JSON.stringify({ meta: { ...meta, test_mode }, data })))
     return parseLemonSqueezyEvent(delivery, { ...lemonSqueezyConfig, acceptsTestMode, kindOf: async () => 'plan' })
   }
-  expect(await of('subscription_created', true, true)).toMatchObject({ meaning: 'fact' })
+  expect(await of('subscription_created', true, true)).toMatchObject({ meaning: 'event' })
   expect(await of('subscription_created', true, false)).toMatchObject({
     meaning: 'unusable',
     userRef: 'user-1',
@@ -142,7 +142,7 @@ test('an event of test mode is unusable where test mode is not accepted, and wha
   })
   expect(await of('order_created', true, false)).toMatchObject({ meaning: 'ignored' })
   for (const isTest of [false, undefined])
-    expect(await of('subscription_created', isTest, false)).toMatchObject({ meaning: 'fact' })
+    expect(await of('subscription_created', isTest, false)).toMatchObject({ meaning: 'event' })
 })
 
 test('the refund of an order counts when it names a subscription', async () => {
@@ -152,7 +152,7 @@ test('the refund of an order counts when it names a subscription', async () => {
     attributes: anInvoice('5', { ...attributes }).attributes,
   })
   expect(await parse(aDelivery('order_refunded', order({ status: 'refunded' })))).toMatchObject({
-    fact: { action: 'refund', amount: 'full', subscriptionId: '7', invoiceId: null },
+    event: { action: 'refund', amount: 'full', subscriptionId: '7', invoiceId: null },
   })
   expect(await parse(aDelivery('order_refunded', order({ subscription_id: undefined })))).toMatchObject({
     meaning: 'ignored',

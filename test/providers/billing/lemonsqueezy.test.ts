@@ -33,7 +33,7 @@ const asJson = (body: string | undefined) => JSON.parse(body ?? '') as Record<'d
 test('a signed webhook is believed and read', async () => {
   const delivery = aDelivery('subscription_created', aSubscription('7'), 'user-1')
   expect(provider.verify(delivery, Date.now())).toBe(true)
-  expect(await provider.parse(delivery)).toMatchObject({ meaning: 'fact', userRef: 'user-1' })
+  expect(await provider.parse(delivery)).toMatchObject({ meaning: 'event', userRef: 'user-1' })
 })
 
 test('a checkout of the plan names the store, the variant, the account and the way back', async () => {
@@ -163,7 +163,7 @@ test('a payment of an unknown kind is unresolved at first, and Lemon Squeezy is 
     userRef: 'user-1',
   })
   known.set('70', 'plan')
-  expect(await provider.parse(delivery)).toMatchObject({ meaning: 'fact', fact: { kind: 'plan' } })
+  expect(await provider.parse(delivery)).toMatchObject({ meaning: 'event', event: { kind: 'plan' } })
   expect(api.requests.length).toBe(count)
 })
 
@@ -176,9 +176,9 @@ test('whether a payment is for the plan we know ourselves, or else ask its subsc
   }
   known.set('71', 'addon')
   const count = api.requests.length
-  expect(await payment(71)).toMatchObject({ fact: { kind: 'addon' } })
+  expect(await payment(71)).toMatchObject({ event: { kind: 'addon' } })
   expect(api.requests.length).toBe(count)
-  expect(await payment(72)).toMatchObject({ fact: { kind: 'addon' } })
+  expect(await payment(72)).toMatchObject({ event: { kind: 'addon' } })
   expect(api.requests.at(-1)?.path).toBe('/v1/subscriptions/72')
   expect(await payment(73)).toMatchObject({ meaning: 'ignored' })
 })
@@ -196,10 +196,10 @@ test('the list holds every page of the store, each as it stands at the end of it
   api.answer = lists(all, 100)
   const from = api.requests.length
   const listed = await provider.list()
-  expect(listed.map(({ fact }) => fact.subscriptionId)).toEqual(ids.slice(0, -1))
+  expect(listed.map(({ event }) => event.subscriptionId)).toEqual(ids.slice(0, -1))
   expect(listed[0]).toMatchObject({
     userRef: null,
-    fact: {
+    event: {
       action: 'activate',
       at: Date.parse('2026-03-01T10:00:05.999Z'),
       periodEnd: Date.parse('2026-04-01T10:00:00Z'),
@@ -222,14 +222,14 @@ test.each([
   const one = aSubscription('1', { variant_id: 1002, status, ends_at, first_subscription_item: { quantity: 2 } })
   api.answer = lists([one], 100)
   const [seen] = await provider.list()
-  expect(seen?.fact).toMatchObject({ action, kind: 'addon', quantity: 2 })
+  expect(seen?.event).toMatchObject({ action, kind: 'addon', quantity: 2 })
   expect(await provider.list()).toEqual([seen])
 })
 
 test('subscriptions of test mode are listed only where test mode is accepted', async () => {
   api.answer = lists([aSubscription('1', { test_mode: true }), aSubscription('2')], 100)
   const idsOf = async (acceptsTestMode: boolean) =>
-    (await createLemonSqueezy({ ...needs, acceptsTestMode }).list()).map(({ fact }) => fact.subscriptionId)
+    (await createLemonSqueezy({ ...needs, acceptsTestMode }).list()).map(({ event }) => event.subscriptionId)
   expect([await idsOf(true), await idsOf(false)]).toEqual([['1', '2'], ['2']])
 })
 

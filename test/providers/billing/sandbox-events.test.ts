@@ -10,7 +10,7 @@ const parse = (body: object | string | Buffer) =>
     body: Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
   })
 
-const fact = {
+const event = {
   key: 'msg_1',
   provider: 'sandbox',
   subscriptionId: 'sub-1',
@@ -33,24 +33,24 @@ test.each([
   ['payment.refunded', { action: 'refund', amount: 'full' }],
 ])('%s is %j', (type, told) => {
   const parsed = parse({ type, occurred_at: at, data: { ...data, quantity: 2 } })
-  expect(parsed).toEqual({ key: 'msg_1', type, meaning: 'fact', fact: { ...fact, ...told }, userRef: 'user-1' })
+  expect(parsed).toEqual({ key: 'msg_1', type, meaning: 'event', event: { ...event, ...told }, userRef: 'user-1' })
 })
 
 test('invoice, amount and period are told with their times in milliseconds, whatever their zone', () => {
   const more = { invoice_id: 'inv-1', period_start: '2026-03-01T00:00:00+01:00', period_end: '2026-04-01T00:00:00.5Z' }
   const parsed = parse({ type: 'payment.refunded', occurred_at: at, data: { ...data, ...more, amount: 'partial' } })
   const times = { periodStart: Date.parse('2026-02-28T23:00:00Z'), periodEnd: Date.parse('2026-04-01T00:00:00.500Z') }
-  expect(parsed).toMatchObject({ fact: { invoiceId: 'inv-1', amount: 'partial', ...times } })
+  expect(parsed).toMatchObject({ event: { invoiceId: 'inv-1', amount: 'partial', ...times } })
 })
 
 test('a time may be written in small letters, as RFC 3339 allows', () => {
   const parsed = parse({ type: 'subscription.cancelled', occurred_at: at.toLowerCase(), data })
-  expect(parsed).toMatchObject({ fact: { at: Date.parse(at) } })
+  expect(parsed).toMatchObject({ event: { at: Date.parse(at) } })
 })
 
 test('what an event leaves out is not told, and the kind is the plan', () => {
   const parsed = parse({ type: 'subscription.cancelled', occurred_at: at, data: { subscription_id: 'sub-1' } })
-  expect(parsed).toMatchObject({ userRef: null, fact: { ...fact, action: 'cancelled' } })
+  expect(parsed).toMatchObject({ userRef: null, event: { ...event, action: 'cancelled' } })
 })
 
 describe('quantities of add-ons', () => {
@@ -66,7 +66,7 @@ describe('quantities of add-ons', () => {
     [-1, 0],
     [-0, 0],
   ])('%j counts as %j', (quantity, counted) => {
-    expect(of('addon.updated', quantity)).toMatchObject({ fact: { quantity: counted } })
+    expect(of('addon.updated', quantity)).toMatchObject({ event: { quantity: counted } })
   })
 
   test.each([1.5, '2', null, undefined, true, [2], {}])('%j is unusable where one is needed', (quantity) => {
@@ -78,13 +78,13 @@ describe('quantities of add-ons', () => {
   })
 
   test('an add-on that is activated without a quantity is one, and a strange one is unusable', () => {
-    expect(of('subscription.activated', undefined)).toMatchObject({ fact: { kind: 'addon', quantity: 1 } })
-    expect(of('subscription.activated', 2)).toMatchObject({ fact: { quantity: 2 } })
+    expect(of('subscription.activated', undefined)).toMatchObject({ event: { kind: 'addon', quantity: 1 } })
+    expect(of('subscription.activated', 2)).toMatchObject({ event: { quantity: 2 } })
     expect(of('subscription.activated', '2')).toMatchObject({ meaning: 'unusable' })
   })
 
   test('a payment says nothing of them', () => {
-    expect(of('payment.failed', 2)).toMatchObject({ fact: { kind: 'addon', quantity: null } })
+    expect(of('payment.failed', 2)).toMatchObject({ event: { kind: 'addon', quantity: null } })
   })
 })
 

@@ -17,7 +17,8 @@ const sql = await startBillingDatabase()
 const store = createSandboxStore(sql)
 
 /** What came to the webhook's address, as the standard's own library believes it, and how it was answered. */
-const received: { readonly id: string; readonly isSigned: boolean; readonly status: number; fact?: BillingEvent }[] = []
+const received: { readonly id: string; readonly isSigned: boolean; readonly status: number; event?: BillingEvent }[] =
+  []
 /** Answers to come; 200 without one. */
 const answers: number[] = []
 
@@ -32,7 +33,7 @@ const server = createServer(async (request, response) => {
     id: headers['webhook-id'] ?? '',
     isSigned: new Webhook(secret).verify(body, headers) !== undefined && billing.provider.verify(delivery, Date.now()),
     status: answers.shift() ?? 200,
-    ...(parsed.meaning === 'fact' && { fact: parsed.fact }),
+    ...(parsed.meaning === 'event' && { event: parsed.event }),
   })
   response.writeHead(received.at(-1)?.status ?? 500).end('{}')
 })
@@ -69,13 +70,13 @@ async function after(outcomes: readonly SandboxOutcome[], kind: 'plan' | 'addon'
   return { id, userId }
 }
 
-const lastFact = () => received.at(-1)?.fact
+const lastEvent = () => received.at(-1)?.event
 
 test('a checkout is a page of the site with an open subscription behind it, which is listed nowhere yet', async () => {
   const { id, url, userId } = await opened('addon', 2)
   expect(url).toBe(`https://site.example/sandbox/checkout/${id}`)
   expect(await store.find(id)).toMatchObject({ userId, kind: 'addon', quantity: 2, status: 'open', periodEnd: null })
-  expect((await provider.list()).map(({ fact }) => fact.subscriptionId)).not.toContain(id)
+  expect((await provider.list()).map(({ event }) => event.subscriptionId)).not.toContain(id)
 })
 
 test('paying activates for a calendar month, and tells so by a webhook that is really signed', async () => {
@@ -86,7 +87,7 @@ test('paying activates for a calendar month, and tells so by a webhook that is r
   expect(end.getTime() - start.getTime()).toBeLessThanOrEqual(31 * 86_400_000)
   expect(received.at(-1)).toMatchObject({
     isSigned: true,
-    fact: {
+    event: {
       action: 'activate',
       subscriptionId: id,
       at: paid.updatedAt.getTime(),
@@ -95,7 +96,7 @@ test('paying activates for a calendar month, and tells so by a webhook that is r
       periodEnd: end.getTime(),
     },
   })
-  expect((await provider.list()).find(({ fact }) => fact.subscriptionId === id)).toMatchObject({ userRef: userId })
+  expect((await provider.list()).find(({ event }) => event.subscriptionId === id)).toMatchObject({ userRef: userId })
 })
 
 test('paying again renews: the next period, with an invoice of its own', async () => {
@@ -103,7 +104,7 @@ test('paying again renews: the next period, with an invoice of its own', async (
   const [one, two] = [await act(id, 'pay'), await act(id, 'pay')]
   expect(two.periodStart).toEqual(one.periodEnd)
   expect(two.invoiceId).not.toBe(one.invoiceId)
-  expect(lastFact()).toMatchObject({ action: 'activate', invoiceId: two.invoiceId })
+  expect(lastEvent()).toMatchObject({ action: 'activate', invoiceId: two.invoiceId })
 })
 
 test('a failure is of the renewal, each try of it of the same invoice, and recovery pays that one', async () => {
@@ -112,10 +113,10 @@ test('a failure is of the renewal, each try of it of the same invoice, and recov
   const failed = await act(id, 'fail')
   expect(failed).toMatchObject({ status: 'past_due', periodEnd: paid.periodEnd })
   expect(failed.invoiceId).not.toBe(paid.invoiceId)
-  expect(lastFact()).toMatchObject({ action: 'payment_failed', invoiceId: failed.invoiceId })
+  expect(lastEvent()).toMatchObject({ action: 'payment_failed', invoiceId: failed.invoiceId })
   expect((await act(id, 'fail')).invoiceId).toBe(failed.invoiceId)
   expect((await act(id, 'recover')).status).toBe('active')
-  expect(lastFact()).toMatchObject({ action: 'payment_recovery', invoiceId: failed.invoiceId })
+  expect(lastEvent()).toMatchObject({ action: 'payment_recovery', invoiceId: failed.invoiceId })
   expect((await act(id, 'fail')).invoiceId).not.toBe(failed.invoiceId)
 })
 
@@ -123,10 +124,10 @@ test.each([
   ['cancel', 'cancelled', { action: 'cancelled', periodEnd: expect.any(Number) }],
   ['refund', 'ended', { action: 'refund', amount: 'full', invoiceId: expect.any(String) }],
   ['end', 'ended', { action: 'downgrade' }],
-] as const)('%s makes it %s', async (outcome, status, fact) => {
+] as const)('%s makes it %s', async (outcome, status, event) => {
   const { id } = await after(['pay'])
   expect((await act(id, outcome)).status).toBe(status)
-  expect(lastFact()).toMatchObject(fact)
+  expect(lastEvent()).toMatchObject(event)
 })
 
 test('a cancelled one that is resumed is active in the same period, by the same invoice', async () => {
@@ -135,15 +136,15 @@ test('a cancelled one that is resumed is active in the same period, by the same 
   await act(id, 'cancel')
   const { status, invoiceId, periodEnd } = await act(id, 'resume')
   expect([status, invoiceId, periodEnd]).toEqual(['active', paid.invoiceId, paid.periodEnd])
-  expect(lastFact()).toMatchObject({ action: 'activate', invoiceId: paid.invoiceId })
+  expect(lastEvent()).toMatchObject({ action: 'activate', invoiceId: paid.invoiceId })
 })
 
 test('paying for another number of add-ons changes the number, and the period stays', async () => {
   const { id } = await opened('addon', 1)
   const paid = await act(id, 'pay', { quantity: 2 })
-  expect(lastFact()).toMatchObject({ action: 'activate', kind: 'addon', quantity: 2 })
+  expect(lastEvent()).toMatchObject({ action: 'activate', kind: 'addon', quantity: 2 })
   expect(await act(id, 'pay', { quantity: 9 })).toMatchObject({ quantity: 3, periodEnd: paid.periodEnd })
-  expect(lastFact()).toMatchObject({ action: 'update_addon', kind: 'addon', quantity: 3 })
+  expect(lastEvent()).toMatchObject({ action: 'update_addon', kind: 'addon', quantity: 3 })
   expect((await act(id, 'pay', { quantity: 3 })).periodStart).toEqual(paid.periodEnd)
 })
 
@@ -186,7 +187,7 @@ test('of two people who press at once one is refused, and what changed meanwhile
 
 test('no two changes of a subscription have the same time', async () => {
   const { id } = await after(['pay', 'cancel', 'resume', 'cancel', 'resume'])
-  const times = received.flatMap(({ fact }) => (fact?.subscriptionId === id ? fact.at : []))
+  const times = received.flatMap(({ event }) => (event?.subscriptionId === id ? event.at : []))
   expect(times).toHaveLength(5)
   expect(new Set(times).size).toBe(5)
 })
@@ -196,7 +197,7 @@ test('time goes on at a subscription whose last change lies ahead, as after a cl
   const ahead = new Date(Date.now() + 3_600_000)
   await sql`update sandbox_subscriptions set updated_at = ${ahead} where id = ${id}`
   await act(id, 'cancel')
-  expect(lastFact()?.at).toBe(ahead.getTime() + 1)
+  expect(lastEvent()?.at).toBe(ahead.getTime() + 1)
 })
 
 test.each([
@@ -210,7 +211,7 @@ test.each([
     await Promise.all([1, 2, 3, 4, 5].map(() => provider.cancel(id)))
     await provider.cancel(id)
     expect((await store.find(id))?.status).toBe(status)
-    expect(received.slice(from).map(({ fact }) => [fact?.subscriptionId, fact?.action])).toEqual([[id, action]])
+    expect(received.slice(from).map(({ event }) => [event?.subscriptionId, event?.action])).toEqual([[id, action]])
   },
 )
 
@@ -247,7 +248,7 @@ test('when nobody takes it the change stays, and the list tells it', async () =>
   answers.push(503, 503, 204)
   await expect(act(id, 'end')).rejects.toThrow(BillingProviderError)
   expect((await store.find(id))?.status).toBe('ended')
-  expect((await provider.list()).find(({ fact }) => fact.subscriptionId === id)?.fact.action).toBe('downgrade')
+  expect((await provider.list()).find(({ event }) => event.subscriptionId === id)?.event.action).toBe('downgrade')
 })
 
 test.each([
@@ -265,8 +266,8 @@ test.each([
   [['pay', 'end'], 'ended'],
 ] as const)('after %j both sides believe it %s', async (outcomes, status) => {
   const { id } = await after(outcomes)
-  const facts = received.flatMap(({ fact }) => (fact?.subscriptionId === id ? fact : []))
-  const { subscriptions } = standingAt(facts.reduce(learn, nothingKnown), Date.now() + 1000, 172_800)
+  const events = received.flatMap(({ event }) => (event?.subscriptionId === id ? event : []))
+  const { subscriptions } = standingAt(events.reduce(learn, nothingKnown), Date.now() + 1000, 172_800)
   const theirs = await store.find(id)
   expect([theirs?.status, subscriptions[0]?.status]).toEqual([status, status])
   if (status !== 'ended') expect(subscriptions[0]?.periodEnd).toBe(theirs?.periodEnd?.getTime())
@@ -281,12 +282,12 @@ test('the list says of each what would make us believe the same, under a key of 
   }
   for (const [action, outcomes] of Object.entries(last)) {
     const { id, userId } = await after(outcomes, 'addon')
-    const of = async () => (await provider.list()).find(({ fact }) => fact.subscriptionId === id)
+    const of = async () => (await provider.list()).find(({ event }) => event.subscriptionId === id)
     const seen = await of()
-    expect(seen).toMatchObject({ userRef: userId, fact: { action, kind: 'addon', quantity: 1 } })
+    expect(seen).toMatchObject({ userRef: userId, event: { action, kind: 'addon', quantity: 1 } })
     expect(await of()).toEqual(seen)
-    expect(seen?.fact.key).toMatch(/^reconciled:[0-9a-f]{64}$/)
+    expect(seen?.event.key).toMatch(/^reconciled:[0-9a-f]{64}$/)
   }
-  const keys = (await provider.list()).map(({ fact }) => fact.key)
+  const keys = (await provider.list()).map(({ event }) => event.key)
   expect(new Set(keys).size).toBe(keys.length)
 })

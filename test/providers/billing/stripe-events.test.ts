@@ -71,7 +71,7 @@ test.each([
 ])('customer.subscription.%s with %j', async (name, attributes, told) => {
   const type = `customer.subscription.${name}`
   const parsed = await parse(aStripeDelivery(type, aStripeSubscription('sub_1', attributes)))
-  expect(parsed).toEqual({ key: 'evt_1', type, meaning: 'fact', fact: { ...bare, ...told }, userRef: 'user-1' })
+  expect(parsed).toEqual({ key: 'evt_1', type, meaning: 'event', event: { ...bare, ...told }, userRef: 'user-1' })
 })
 
 test.each([
@@ -85,7 +85,7 @@ test.each([
 ])('add-ons with %j tell their number', async (attributes, told) => {
   const subscription = aStripeSubscription('sub_1', attributes, { price: 'price_addon', quantity: 2 })
   const parsed = await parse(aStripeDelivery('customer.subscription.updated', subscription))
-  expect(parsed).toMatchObject({ fact: { kind: 'addon', ...told } })
+  expect(parsed).toMatchObject({ event: { kind: 'addon', ...told } })
 })
 
 test('of a subscription that holds other things too, ours is the one that counts', async () => {
@@ -95,13 +95,13 @@ test('of a subscription that holds other things too, ours is the one that counts
   const parsed = await parse(
     aStripeDelivery('customer.subscription.updated', aStripeSubscription('sub_1', { items: { data: [other, ours] } })),
   )
-  expect(parsed).toMatchObject({ fact: { kind: 'addon', quantity: 2, ...period } })
+  expect(parsed).toMatchObject({ event: { kind: 'addon', quantity: 2, ...period } })
 })
 
 test('no more than three add-ons are told', async () => {
   const subscription = aStripeSubscription('sub_1', {}, { price: 'price_addon', quantity: 12 })
   const parsed = await parse(aStripeDelivery('customer.subscription.updated', subscription))
-  expect(parsed).toMatchObject({ fact: { quantity: 3 } })
+  expect(parsed).toMatchObject({ event: { quantity: 3 } })
 })
 
 test('an old price is told from others by the mark of our checkout', async () => {
@@ -109,7 +109,7 @@ test('an old price is told from others by the mark of our checkout', async () =>
     parse(
       aStripeDelivery('customer.subscription.updated', aStripeSubscription('sub_1', {}, { price: 'old', metadata })),
     )
-  expect(await of({ user_id: 'user-1', kind: 'addon' })).toMatchObject({ fact: { kind: 'addon' } })
+  expect(await of({ user_id: 'user-1', kind: 'addon' })).toMatchObject({ event: { kind: 'addon' } })
   expect(await of({ user_id: 'user-1' })).toMatchObject({ meaning: 'unusable', userRef: 'user-1' })
   expect(await of({})).toMatchObject({ meaning: 'ignored' })
 })
@@ -125,11 +125,11 @@ test('a paid invoice pays for its period, and a failed one is the same on every 
   const paid = await parse(aStripeDelivery('invoice.paid', aStripeInvoice('in_1')))
   expect(paid).toMatchObject({
     userRef: 'user-1',
-    fact: { ...bare, action: 'payment_recovery', invoiceId: 'in_1', ...period },
+    event: { ...bare, action: 'payment_recovery', invoiceId: 'in_1', ...period },
   })
   const failure = aStripeInvoice('in_2', { status: 'open', attempt_count: 3 })
   const failed = await parse(aStripeDelivery('invoice.payment_failed', failure))
-  expect(failed).toMatchObject({ userRef: 'user-1', fact: { ...bare, action: 'payment_failed', invoiceId: 'in_2' } })
+  expect(failed).toMatchObject({ userRef: 'user-1', event: { ...bare, action: 'payment_failed', invoiceId: 'in_2' } })
 })
 
 test('an invoice for a change within a period tells no period', async () => {
@@ -139,7 +139,7 @@ test('an invoice for a change within a period tells no period', async () => {
     parent: { type: 'subscription_item_details', subscription_item_details: { proration: true } },
   }))
   const parsed = await parse(aStripeDelivery('invoice.paid', { ...invoice, lines: { data: lines } }))
-  expect(parsed).toMatchObject({ fact: { action: 'payment_recovery', periodStart: null, periodEnd: null } })
+  expect(parsed).toMatchObject({ event: { action: 'payment_recovery', periodStart: null, periodEnd: null } })
 })
 
 test.each([
@@ -154,10 +154,10 @@ test.each([
   const invoice = aStripeInvoice('in_1', { billing_reason })
   const periodEnd = invoiceReason === 'other' ? null : period.periodEnd
   const of = async (type: string, object: object) => parse(aStripeDelivery(type, object), { invoice })
-  expect(await of('invoice.paid', invoice)).toMatchObject({ fact: { invoiceReason, periodEnd } })
-  expect(await of('invoice.payment_failed', invoice)).toMatchObject({ fact: { invoiceReason } })
-  expect(await of('charge.refunded', aCharge())).toMatchObject({ fact: { action: 'refund', invoiceReason } })
-  expect(await of('charge.dispute.created', aDispute())).toMatchObject({ fact: { action: 'refund', invoiceReason } })
+  expect(await of('invoice.paid', invoice)).toMatchObject({ event: { invoiceReason, periodEnd } })
+  expect(await of('invoice.payment_failed', invoice)).toMatchObject({ event: { invoiceReason } })
+  expect(await of('charge.refunded', aCharge())).toMatchObject({ event: { action: 'refund', invoiceReason } })
+  expect(await of('charge.dispute.created', aDispute())).toMatchObject({ event: { action: 'refund', invoiceReason } })
 })
 
 test('an invoice that does not say whose or what it is for has its subscription asked', async () => {
@@ -165,7 +165,7 @@ test('an invoice that does not say whose or what it is for has its subscription 
   const subscription = aStripeSubscription('sub_1', {}, { price: 'price_addon', metadata: { user_id: 'user-2' } })
   expect(await parse(aStripeDelivery('invoice.paid', invoice), { subscription })).toMatchObject({
     userRef: 'user-2',
-    fact: { kind: 'addon' },
+    event: { kind: 'addon' },
   })
   const other = aStripeSubscription('sub_1', {}, { price: 'other', metadata: {} })
   expect(await parse(aStripeDelivery('invoice.paid', invoice), { subscription: other })).toMatchObject({
@@ -182,7 +182,7 @@ test('an invoice of a subscription that we know needs no question, and says whos
     const invoice = aStripeInvoice('in_1', {}, { price: 'old', metadata })
     expect(await parseStripeEvent(aStripeDelivery('invoice.paid', invoice), known)).toMatchObject({
       userRef,
-      fact: { kind: 'addon', action: 'payment_recovery' },
+      event: { kind: 'addon', action: 'payment_recovery' },
     })
   }
 })
@@ -205,7 +205,7 @@ test.each([
 ])('%s of %j is a refund of its invoice: %s', async (type, object, amount) => {
   expect(await parse(aStripeDelivery(type, object), { invoice })).toMatchObject({
     userRef: 'user-1',
-    fact: { ...refund, amount },
+    event: { ...refund, amount },
   })
 })
 
@@ -233,7 +233,7 @@ test('a dispute that was won gives the money back while the subscription goes on
   const won = aStripeDelivery('charge.dispute.closed', aDispute({ status: 'won' }))
   const subscription = aStripeSubscription('sub_1')
   expect(await parse(won, { invoice, subscription })).toMatchObject({
-    fact: { ...bare, action: 'payment_recovery', invoiceId: null },
+    event: { ...bare, action: 'payment_recovery', invoiceId: null },
   })
   const over = aStripeSubscription('sub_1', { status: 'canceled' })
   expect(await parse(won, { invoice, subscription: over })).toMatchObject({ meaning: 'ignored' })
@@ -245,14 +245,14 @@ test('an event of test mode is unusable where test mode is not accepted, and wha
     parseStripeEvent(delivery, { ...stripeConfig, acceptsTestMode, answers: null })
   const event = (type: string, object: object, livemode?: boolean) => aStripeDelivery(type, object, { livemode })
   const created = event('customer.subscription.created', subscription, false)
-  expect(await of(created, true)).toMatchObject({ meaning: 'fact' })
+  expect(await of(created, true)).toMatchObject({ meaning: 'event' })
   const refused = { meaning: 'unusable', why: expect.stringMatching(/^livemode: /) }
   expect(await of(created, false)).toMatchObject({ ...refused, userRef: 'user-1' })
   expect(await of(event('charge.refunded', aCharge(), false), false)).toMatchObject(refused)
   expect(await of(event('customer.created', {}, false), false)).toMatchObject({ meaning: 'ignored' })
   for (const livemode of [true, undefined])
     expect(await of(event('customer.subscription.created', subscription, livemode), false)).toMatchObject({
-      meaning: 'fact',
+      meaning: 'event',
     })
 })
 

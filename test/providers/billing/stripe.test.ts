@@ -29,7 +29,7 @@ const request = {
 test('a webhook that Stripe signed is believed and read', async () => {
   const delivery = aStripeDelivery('customer.subscription.created', aStripeSubscription('sub_1'))
   expect(provider.verify(delivery, Date.now())).toBe(true)
-  expect(await provider.parse(delivery)).toMatchObject({ meaning: 'fact', userRef: 'user-1' })
+  expect(await provider.parse(delivery)).toMatchObject({ meaning: 'event', userRef: 'user-1' })
 })
 
 test('a checkout leaves our mark on the subscription', async () => {
@@ -218,7 +218,7 @@ test('the invoice of a refunded charge is found by its payment', async () => {
     path === '/v1/invoice_payments'
       ? { json: { object: 'list', has_more: false, data: [{ id: 'inpay_1', invoice: aStripeInvoice('in_9') }] } }
       : undefined
-  expect(await refunded()).toMatchObject({ fact: { action: 'refund', invoiceId: 'in_9', subscriptionId: 'sub_1' } })
+  expect(await refunded()).toMatchObject({ event: { action: 'refund', invoiceId: 'in_9', subscriptionId: 'sub_1' } })
   expect(Object.fromEntries(api.requests.at(-1)?.query ?? [])).toEqual({
     'payment[type]': 'payment_intent',
     'payment[payment_intent]': 'pi_1',
@@ -269,12 +269,12 @@ test('the list holds every page, of every status, as it stands now', async () =>
   api.answer = listsOfStripe(ids.map((id) => inList(id)))
   const [from, began] = [api.requests.length, Math.floor(Date.now() / 1000) * 1000]
   const listed = await provider.list()
-  expect(listed.map(({ fact }) => fact.subscriptionId)).toEqual(ids)
+  expect(listed.map(({ event }) => event.subscriptionId)).toEqual(ids)
   expect(listed[0]).toMatchObject({
     userRef: 'user-1',
-    fact: { action: 'activate', invoiceId: 'in_1', periodEnd: periodOfMarch.end * 1000 },
+    event: { action: 'activate', invoiceId: 'in_1', periodEnd: periodOfMarch.end * 1000 },
   })
-  expect(listed[0]?.fact.at).toBeGreaterThanOrEqual(began)
+  expect(listed[0]?.event.at).toBeGreaterThanOrEqual(began)
   const asked = api.requests.slice(from).map(({ query }) => [query.get('starting_after'), query.get('status')])
   expect(asked).toEqual([null, 'sub_99', 'sub_199'].map((after) => [after, 'all']))
 })
@@ -290,14 +290,14 @@ test.each([
 ])('add-ons with %j are listed as %j', async (attributes, told) => {
   api.answer = listsOfStripe([inList('sub_1', attributes, { price: 'price_addon', quantity: 2 })])
   const [seen] = await provider.list()
-  expect(seen?.fact).toMatchObject({ kind: 'addon', ...told })
+  expect(seen?.event).toMatchObject({ kind: 'addon', ...told })
 })
 
 test('one that is past due counts from when its invoice was due', async () => {
   const due = aStripeInvoice('in_2', { status: 'open', status_transitions: { finalized_at: 1_772_500_000 } })
   api.answer = listsOfStripe([inList('sub_1', { status: 'past_due', latest_invoice: due })])
   const [seen] = await provider.list()
-  expect(seen?.fact).toMatchObject({ action: 'payment_failed', at: 1_772_500_000_000, invoiceId: 'in_2' })
+  expect(seen?.event).toMatchObject({ action: 'payment_failed', at: 1_772_500_000_000, invoiceId: 'in_2' })
   expect(await provider.list()).toEqual([seen])
 })
 
@@ -329,7 +329,7 @@ test('subscriptions of test mode are listed only where test mode is accepted', a
   api.answer = listsOfStripe([inList('sub_1'), inList('sub_2', { livemode: true })])
   const idsOf = async (acceptsTestMode: boolean) => {
     const one = createStripe({ ...stripeConfig, apiUrl: api.url, acceptsTestMode })
-    return (await one.list()).map(({ fact }) => fact.subscriptionId)
+    return (await one.list()).map(({ event }) => event.subscriptionId)
   }
   expect([await idsOf(true), await idsOf(false)]).toEqual([['sub_1', 'sub_2'], ['sub_2']])
 })

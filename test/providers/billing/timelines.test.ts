@@ -19,10 +19,10 @@ import {
 const graceSeconds = 48 * 3600
 
 /** The standing at a time, however the events were ordered on their way. */
-function standingOf(events: readonly ParsedEvent[], at: number): Standing {
-  const facts = events.flatMap((event) => (event.meaning === 'fact' ? event.fact : []))
-  const inOrder = standingAt(facts.reduce(learn, nothingKnown), at, graceSeconds)
-  const reversed = standingAt(facts.toReversed().reduce(learn, nothingKnown), at, graceSeconds)
+function standingOf(parsed: readonly ParsedEvent[], at: number): Standing {
+  const events = parsed.flatMap((one) => (one.meaning === 'event' ? one.event : []))
+  const inOrder = standingAt(events.reduce(learn, nothingKnown), at, graceSeconds)
+  const reversed = standingAt(events.toReversed().reduce(learn, nothingKnown), at, graceSeconds)
   expect(reversed).toEqual(inOrder)
   return inOrder
 }
