@@ -7,7 +7,7 @@ export interface Visitor {
   readonly userAgent: string
 }
 
-export interface Asking {
+export interface ApiRequest {
   readonly visitor: Visitor
   /** The visitor's access token. */
   readonly bearer?: string | undefined
@@ -16,7 +16,7 @@ export interface Asking {
   readonly body?: object | Uint8Array | undefined
 }
 
-export interface ApiAnswer<Body = unknown> {
+export interface ApiResponse<Body = unknown> {
   readonly status: number
   readonly headers: Headers
   /** Parsed when it is JSON; an empty object when there is none. */
@@ -27,38 +27,41 @@ export interface ApiAnswer<Body = unknown> {
 export interface Api {
   /**
    * @param path below the api's address, from `/api/v1/` on. One that the api can't have is answered as the api would.
-   * Rejects with {@link ApiAway}.
+   * Rejects with {@link ApiUnavailableError}.
    */
-  ask<Body = unknown>(method: string, path: string, asking: Asking): Promise<ApiAnswer<Body>>
+  call<Body = unknown>(method: string, path: string, request: ApiRequest): Promise<ApiResponse<Body>>
 }
 
 /** The api can't be reached, or not in time. */
-export class ApiAway extends Error {
-  override name = 'ApiAway'
+export class ApiUnavailableError extends Error {
+  override name = 'ApiUnavailableError'
 }
 
 const usualAnswerMillisMax = 20_000
 
 export const createApi = (apiUrl: string, answerMillisMax = usualAnswerMillisMax): Api => ({
-  ask: async <Body>(method: string, path: string, asking: Asking) => {
+  call: async <Body>(method: string, path: string, request: ApiRequest) => {
     // Parts of it may be what a visitor wrote: they name a thing, and are no way to another one.
-    if (!isPlainPath(path.split('?')[0] ?? '')) return nothingThere as ApiAnswer<Body>
+    if (!isPlainPath(path.split('?')[0] ?? '')) return nothingThere as ApiResponse<Body>
     try {
       const response = await fetch(apiUrl + path, {
         method,
         redirect: 'manual',
         signal: AbortSignal.timeout(answerMillisMax),
-        ...sent(asking),
+        ...requestInit(request),
       })
       const bytes = new Uint8Array(await response.arrayBuffer())
       return { status: response.status, headers: response.headers, bytes, body: parsed(response, bytes) as Body }
     } catch (error) {
-      throw new ApiAway('the api did not answer', { cause: error })
+      throw new ApiUnavailableError('the api did not answer', { cause: error })
     }
   },
 })
 
-function sent({ visitor, bearer, headers = {}, body }: Asking): { headers: Record<string, string>; body?: BodyInit } {
+function requestInit({ visitor, bearer, headers = {}, body }: ApiRequest): {
+  headers: Record<string, string>
+  body?: BodyInit
+} {
   const isJson = body !== undefined && !(body instanceof Uint8Array)
   const all = {
     accept: 'application/json',
@@ -76,7 +79,7 @@ function sent({ visitor, bearer, headers = {}, body }: Asking): { headers: Recor
   }
 }
 
-const nothingThere: ApiAnswer = {
+const nothingThere: ApiResponse = {
   status: 404,
   headers: new Headers(),
   body: { error: { code: 'not_found', message: 'There is no such thing here.' } },
@@ -89,7 +92,7 @@ const parsed = (response: Response, bytes: Uint8Array): unknown =>
     : {}
 
 /** The sentence of the api's refusal, for a person to read. */
-export const refusalOf = ({ body }: ApiAnswer): { code: string; message: string } => {
+export const readApiError = ({ body }: ApiResponse): { code: string; message: string } => {
   const { error } = body as { error?: { code?: string; message?: string } }
   return { code: error?.code ?? 'internal_error', message: error?.message ?? 'Something went wrong on our side.' }
 }

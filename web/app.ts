@@ -4,28 +4,28 @@ import Koa, { type Context, type Middleware } from 'koa'
 import type { VNode } from 'preact'
 import type { SiteConfig } from '../platform/config.ts'
 import type { Logger } from '../platform/log.ts'
-import { type Api, ApiAway } from './api.ts'
+import { type Api, ApiUnavailableError } from './api.ts'
 import type { Assets } from './assets.ts'
 import { forward } from './backend-for-frontend.ts'
-import { setCookies, signedOut } from './cookies.ts'
+import { setCookies, signOutCookies } from './cookies.ts'
 import { html } from './document.tsx'
 import { localPath } from './local-path.ts'
-import type { PageAnswer, PageRoute } from './page-route.ts'
+import type { PageResult, PageRoute } from './page.ts'
 import { leadingPage, problemPage } from './pages/problem.tsx'
 import { pages } from './pages.ts'
-import type { Refreshing } from './refreshing.ts'
-import { goAndRenew, isJustRenewed, renew, returnPath } from './renewal.ts'
-import { BodyBrokenOff, BodyTooLarge, FormUnreadable } from './request-body.ts'
-import { arrivesFromElsewhere, isFromElsewhere } from './same-origin.ts'
+import { isRecentlyRenewed, redirectToRenewal, renew, renewalPath } from './renewal.ts'
+import { BodyTooLargeError, InvalidFormEncodingError, RequestAbortedError } from './request-body.ts'
+import { isCrossOriginWrite, isCrossSiteNavigation } from './same-origin.ts'
 import { securityHeaders } from './security-headers.ts'
-import { isSignedIn, mustRenew, SignInOver, startVisit, visitorOf } from './visits.ts'
+import type { TokenRefresher } from './token-refresh.ts'
+import { createVisit, hasExpiredAccessToken, isSignedIn, SignInExpiredError, visitorOf } from './visit.ts'
 
 export interface Site {
   readonly config: SiteConfig
   readonly log: Logger
   readonly api: Api
   readonly assets: Assets
-  readonly refreshing: Refreshing
+  readonly tokenRefresher: TokenRefresher
   /** Whether the process was asked to end, and still answers so that load balancers notice. */
   readonly isDraining: () => boolean
 }
@@ -49,7 +49,7 @@ export function createApp(site: Site): Koa {
     ctx.set('Cache-Control', 'no-store')
     ctx.body = { status: site.isDraining() ? 'draining' : 'ready' }
   })
-  router.register(returnPath, ['GET', 'POST'], (ctx) => renew(ctx, site))
+  router.register(renewalPath, ['GET', 'POST'], (ctx) => renew(ctx, site))
   for (const page of pages) mount(router, page, site)
   app.use(router.routes())
   app.use(backendForFrontend(site))
@@ -79,41 +79,45 @@ const serveAssets =
 function refuseWritesFromElsewhere(site: Site): Middleware {
   const { origin } = new URL(site.config.siteUrl)
   return (ctx, next) => {
-    if (!isFromElsewhere(ctx, origin)) return next()
+    if (!isCrossOriginWrite(ctx, origin)) return next()
     if (isForScripts(ctx)) return answerJson(ctx, [403, 'forbidden', 'This was sent from another site.'])
     return answer(ctx, site, problemPage('forbidden'))
   }
 }
 
 /** Who reads the answer: a page's script, or a person. */
-const isForScripts = (ctx: Context): boolean => ctx.path.startsWith('/api/') && ctx.path !== returnPath
+const isForScripts = (ctx: Context): boolean => ctx.path.startsWith('/api/') && ctx.path !== renewalPath
 
 /** One page in its order: who comes from where, whether their sign-in has to be renewed first, and only then the page. */
 function mount(router: Router, page: PageRoute, site: Site): void {
   router.register(page.path, [page.method], async (ctx) => {
     const signedIn = isSignedIn(ctx)
     // Strict cookies don't come along from elsewhere. A step of our own fetches them, or a signed-in person seems a stranger.
-    if (!signedIn && !page.arrival && arrivesFromElsewhere(ctx))
-      return answer(ctx, site, { leadTo: localPath(ctx.url, '/'), says: 'One moment …' })
+    if (!signedIn && !page.allowsCrossSiteEntry && isCrossSiteNavigation(ctx))
+      return answer(ctx, site, { continueTo: localPath(ctx.url, '/'), message: 'One moment …' })
     if (page.caller === 'user' && !signedIn) {
       // Browsers drop cookies one by one: the refresh token's may still be there.
-      if (page.method === 'GET' && !isJustRenewed(ctx)) return goAndRenew(ctx)
-      return answer(ctx, site, { goTo: loginPath(page, ctx) })
+      if (page.method === 'GET' && !isRecentlyRenewed(ctx)) return redirectToRenewal(ctx)
+      return answer(ctx, site, { redirectTo: loginPath(page, ctx) })
     }
-    if (mustRenew(ctx) && !page.arrival && !isJustRenewed(ctx)) return goAndRenew(ctx)
+    if (hasExpiredAccessToken(ctx) && !page.allowsCrossSiteEntry && !isRecentlyRenewed(ctx))
+      return redirectToRenewal(ctx)
     try {
-      return answer(ctx, site, await page.handle(await startVisit(ctx, site)))
+      return answer(ctx, site, await page.handle(await createVisit(ctx, site)))
     } catch (error) {
-      if (!(error instanceof SignInOver)) throw error
-      if (!isJustRenewed(ctx)) return goAndRenew(ctx)
-      return answer(ctx, site, { goTo: page.caller === 'user' ? loginPath(page, ctx) : '/login', cookies: signedOut })
+      if (!(error instanceof SignInExpiredError)) throw error
+      if (!isRecentlyRenewed(ctx)) return redirectToRenewal(ctx)
+      return answer(ctx, site, {
+        redirectTo: page.caller === 'user' ? loginPath(page, ctx) : '/login',
+        cookies: signOutCookies,
+      })
     }
   })
 }
 
 /** The login page, and from there back to the page, or to that of the form, which has to be sent again. */
 const loginPath = (page: PageRoute, ctx: Context): string =>
-  `/login?next=${encodeURIComponent(page.method === 'GET' ? ctx.url : (page.backTo ?? '/'))}`
+  `/login?next=${encodeURIComponent(page.method === 'GET' ? ctx.url : (page.returnTo ?? '/'))}`
 
 const backendForFrontend =
   (site: Site): Middleware =>
@@ -127,17 +131,17 @@ const backendForFrontend =
     if (forwarded.body.length === 0) ctx.status = forwarded.status
   }
 
-function answer(ctx: Context, { assets }: Site, reply: PageAnswer): void {
+function answer(ctx: Context, { assets }: Site, reply: PageResult): void {
   setCookies(ctx, reply.cookies ?? [])
   const signedIn = isSignedIn(ctx)
-  if ('goTo' in reply) {
+  if ('redirectTo' in reply) {
     ctx.status = 303
-    ctx.set('Location', reply.goTo)
+    ctx.set('Location', reply.redirectTo)
     ctx.body = ''
-  } else if ('leadTo' in reply) {
+  } else if ('continueTo' in reply) {
     ctx.type = 'html'
-    const frame = { assets, title: 'One moment', isSignedIn: false, leadTo: reply.leadTo }
-    ctx.body = html(frame, leadingPage(reply.says, reply.leadTo))
+    const frame = { assets, title: 'One moment', isSignedIn: false, continueTo: reply.continueTo }
+    ctx.body = html(frame, leadingPage(reply.message, reply.continueTo))
   } else {
     ctx.status = reply.status ?? 200
     ctx.type = 'html'
@@ -162,7 +166,7 @@ const answerProblems =
       await next()
     } catch (error) {
       // Nobody is there any more to be answered.
-      if (error instanceof BodyBrokenOff) return
+      if (error instanceof RequestAbortedError) return
       const kind = problemKind(error)
       if (kind === 'broken') site.log.error({ err: error, method: ctx.method }, 'a page failed')
       if (kind === 'away')
@@ -174,9 +178,9 @@ const answerProblems =
   }
 
 function problemKind(error: unknown): keyof typeof jsonProblems {
-  if (error instanceof ApiAway) return 'away'
-  if (error instanceof BodyTooLarge) return 'too_large'
-  return error instanceof FormUnreadable ? 'unreadable' : 'broken'
+  if (error instanceof ApiUnavailableError) return 'away'
+  if (error instanceof BodyTooLargeError) return 'too_large'
+  return error instanceof InvalidFormEncodingError ? 'unreadable' : 'broken'
 }
 
 const jsonProblems = {

@@ -3,19 +3,19 @@
  * a script: a token set in a reply becomes cookies (specification, "Web dashboard").
  */
 import type { Context } from 'koa'
-import type { Api, ApiAnswer, Visitor } from './api.ts'
+import type { Api, ApiResponse, Visitor } from './api.ts'
 import {
   type Cookie,
   isTokenSet,
   readAccessToken,
   readRefreshToken,
   refreshPath,
-  signedIn,
-  signedOut,
+  signInCookies,
+  signOutCookies,
 } from './cookies.ts'
 import { isPlainPath } from './plain-path.ts'
-import type { Refreshing } from './refreshing.ts'
 import { readRequestBody } from './request-body.ts'
+import type { TokenRefresher } from './token-refresh.ts'
 
 /** What a page's request may bring to the api. Its Authorization is not among them, nor anything about the connection. */
 const requestHeaders = ['content-type', 'idempotency-key', 'accept-language']
@@ -40,30 +40,30 @@ export interface Forwarded {
   readonly cookies: readonly Cookie[]
 }
 
-interface Needs {
+interface Deps {
   readonly api: Api
-  readonly refreshing: Refreshing
+  readonly tokenRefresher: TokenRefresher
 }
 
-/** Rejects with `ApiAway`, `BodyTooLarge` and `BodyBrokenOff`. */
-export async function forward(ctx: Context, visitor: Visitor, { api, refreshing }: Needs): Promise<Forwarded> {
+/** Rejects with `ApiUnavailableError`, `BodyTooLargeError` and `RequestAbortedError`. */
+export async function forward(ctx: Context, visitor: Visitor, { api, tokenRefresher }: Deps): Promise<Forwarded> {
   const [path = ''] = ctx.url.split('?')
   if (!isForPages(path)) return refused(404, 'not_found', 'There is no such thing here.')
   if (!methods.includes(ctx.method)) {
     const refusal = refused(405, 'method_not_allowed', 'Nothing here is asked that way.')
     return { ...refusal, headers: { ...refusal.headers, allow: methods.join(', ') } }
   }
-  if (path === refreshPath && ctx.method === 'POST') return refresh(ctx, visitor, refreshing)
+  if (path === refreshPath && ctx.method === 'POST') return refresh(ctx, visitor, tokenRefresher)
   const isRead = ctx.method === 'GET' || ctx.method === 'HEAD'
   const body = isRead ? undefined : await readRequestBody(ctx.req)
   // The head of an answer is that of the whole answer, which our own server then leaves out.
-  const answer = await api.ask(isRead ? 'GET' : ctx.method, ctx.url, {
+  const answer = await api.call(isRead ? 'GET' : ctx.method, ctx.url, {
     visitor,
     bearer: readAccessToken(ctx),
     headers: present(requestHeaders, (name) => ctx.get(name)),
     body: body && body.length > 0 ? body : undefined,
   })
-  if (path === '/api/v1/auth/logout' && answer.status < 300) return { ...presented(answer), cookies: signedOut }
+  if (path === '/api/v1/auth/logout' && answer.status < 300) return { ...presented(answer), cookies: signOutCookies }
   return presented(answer)
 }
 
@@ -76,15 +76,15 @@ const isForPages = (path: string): boolean =>
   path.startsWith('/api/v1/') && isPlainPath(path) && !notForPages.test(path)
 
 /** The refresh token comes from its cookie, which goes to this path only; what a script sends is not even read. */
-async function refresh(ctx: Context, visitor: Visitor, refreshing: Refreshing): Promise<Forwarded> {
+async function refresh(ctx: Context, visitor: Visitor, tokenRefresher: TokenRefresher): Promise<Forwarded> {
   const token = readRefreshToken(ctx)
-  const tokens = token ? await refreshing.refresh(token, visitor) : undefined
+  const tokens = token ? await tokenRefresher.refresh(token, visitor) : undefined
   if (!tokens)
-    return { ...refused(401, 'invalid_refresh_token', 'You are signed out: sign in again.'), cookies: signedOut }
+    return { ...refused(401, 'invalid_refresh_token', 'You are signed out: sign in again.'), cookies: signOutCookies }
   return withoutTokens(200, {}, tokens)
 }
 
-const presented = (answer: ApiAnswer): Forwarded => {
+const presented = (answer: ApiResponse): Forwarded => {
   const headers = present(replyHeaders, (name) => answer.headers.get(name) ?? '')
   if (isTokenSet(answer.body)) return withoutTokens(answer.status, headers, answer.body)
   return { status: answer.status, headers, body: answer.bytes, cookies: [] }
@@ -93,14 +93,14 @@ const presented = (answer: ApiAnswer): Forwarded => {
 function withoutTokens(
   status: number,
   headers: Record<string, string>,
-  body: Parameters<typeof signedIn>[0],
+  body: Parameters<typeof signInCookies>[0],
 ): Forwarded {
   const { cp_access_jwt: _access, refresh_token: _refresh, ...rest } = body
   return {
     status,
     headers: { ...headers, 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
     body: Buffer.from(JSON.stringify(rest)),
-    cookies: signedIn(body),
+    cookies: signInCookies(body),
   }
 }
 

@@ -24,20 +24,20 @@ export const refreshCookie = 'svc_refresh'
 export const refreshPath = '/api/v1/auth/refresh'
 
 /** As long as the refresh token lives: an access token that has expired says that there may be one. */
-const signedInSeconds = 30 * 86_400
+const signInSeconds = 30 * 86_400
 
-export const signedIn = (tokens: TokenSet): readonly Cookie[] => [
-  { name: sessionCookie, value: tokens.cp_access_jwt, path: '/', maxAgeSeconds: signedInSeconds, sameSite: 'Strict' },
+export const signInCookies = (tokens: TokenSet): readonly Cookie[] => [
+  { name: sessionCookie, value: tokens.cp_access_jwt, path: '/', maxAgeSeconds: signInSeconds, sameSite: 'Strict' },
   {
     name: refreshCookie,
     value: tokens.refresh_token,
     path: refreshPath,
-    maxAgeSeconds: signedInSeconds,
+    maxAgeSeconds: signInSeconds,
     sameSite: 'Strict',
   },
 ]
 
-export const signedOut: readonly Cookie[] = [
+export const signOutCookies: readonly Cookie[] = [
   { name: sessionCookie, value: '', path: '/', maxAgeSeconds: 0, sameSite: 'Strict' },
   { name: refreshCookie, value: '', path: refreshPath, maxAgeSeconds: 0, sameSite: 'Strict' },
 ]
@@ -80,7 +80,7 @@ export function readRefreshToken(ctx: Context): string | undefined {
 }
 
 /** Whether an access token is over, or about to be, by what it says of itself; the api judges whether it is true. */
-export function isOver(accessToken: string): boolean {
+export function isExpired(accessToken: string): boolean {
   try {
     const { exp } = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString()) as { exp: number }
     return !(exp > Date.now() / 1000 + 5)

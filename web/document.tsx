@@ -8,7 +8,7 @@ interface Frame {
   readonly title: string
   readonly isSignedIn: boolean
   /** Leads on to this address by itself. */
-  readonly leadTo?: string
+  readonly continueTo?: string
   /** Further scripts, by their names in `web/assets`. */
   readonly scripts?: readonly string[] | undefined
 }
@@ -18,7 +18,7 @@ export const html = (frame: Frame, page: VNode): string =>
 
 type DocumentParts = Frame & { readonly children: ComponentChildren }
 
-const Document = ({ assets, title, isSignedIn, leadTo, scripts = [], children }: DocumentParts) => (
+const Document = ({ assets, title, isSignedIn, continueTo, scripts = [], children }: DocumentParts) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
@@ -27,7 +27,7 @@ const Document = ({ assets, title, isSignedIn, leadTo, scripts = [], children }:
       <meta name="color-scheme" content="light dark" />
       {/* The header says no-referrer; with that, forms of browsers without Fetch Metadata would name no Origin to be judged by. */}
       <meta name="referrer" content="same-origin" />
-      {leadTo ? <meta http-equiv="refresh" content={`0;url=${leadTo}`} /> : null}
+      {continueTo ? <meta http-equiv="refresh" content={`0;url=${continueTo}`} /> : null}
       <link rel="stylesheet" href={assets.pathOf('site.css')} />
       <link rel="icon" href={assets.pathOf('icon.svg')} />
       {['site.js', ...scripts].map((name) => (

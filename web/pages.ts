@@ -1,5 +1,5 @@
 /** All pages of the site. */
-import type { PageRoute } from './page-route.ts'
+import type { PageRoute } from './page.ts'
 import * as account from './pages/account.tsx'
 import * as approval from './pages/approval.tsx'
 import * as emailVerification from './pages/email-verification.tsx'

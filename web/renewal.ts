@@ -11,37 +11,43 @@ import {
   readRefreshToken,
   refreshPath,
   setCookies,
-  signedIn,
-  signedOut,
+  signInCookies,
+  signOutCookies,
 } from './cookies.ts'
 import { localPath } from './local-path.ts'
-import type { Refreshing } from './refreshing.ts'
-import { visitorOf } from './visits.ts'
+import type { TokenRefresher } from './token-refresh.ts'
+import { visitorOf } from './visit.ts'
 
-export const returnPath = `${refreshPath}/return`
+export const renewalPath = `${refreshPath}/return`
 
 /** Which access token came out of a renewal a moment ago; of no use to anybody who reads it. */
 const renewedCookie = 'svc_renewed'
 /** Long enough for the way back to a page, and much less than an access token lives. */
 const renewedSeconds = 10
 
-export function goAndRenew(ctx: Context): void {
-  redirect(ctx, `${returnPath}?to=${encodeURIComponent(ctx.url)}`)
+export function redirectToRenewal(ctx: Context): void {
+  redirect(ctx, `${renewalPath}?to=${encodeURIComponent(ctx.url)}`)
 }
 
 /** Whether the browser was there just now and came back with what it brings: going again would go on for ever. */
-export const isJustRenewed = (ctx: Context): boolean =>
+export const isRecentlyRenewed = (ctx: Context): boolean =>
   readCookie(ctx.get('cookie'), renewedCookie) === markOf(readAccessToken(ctx))
 
 /**
  * Answers with the way back. Without a refresh token nothing changes: another site may have sent the browser here, which
- * then leaves its cookies at home, and that is no reason to sign anybody out. Rejects with `ApiAway`.
+ * then leaves its cookies at home, and that is no reason to sign anybody out. Rejects with `ApiUnavailableError`.
  */
-export async function renew(ctx: Context, { refreshing }: { readonly refreshing: Refreshing }): Promise<void> {
+export async function renew(
+  ctx: Context,
+  { tokenRefresher }: { readonly tokenRefresher: TokenRefresher },
+): Promise<void> {
   const refreshToken = readRefreshToken(ctx)
   if (refreshToken) {
-    const tokens = await refreshing.refresh(refreshToken, visitorOf(ctx))
-    setCookies(ctx, tokens ? [...signedIn(tokens), mark(tokens.cp_access_jwt)] : [...signedOut, mark(undefined)])
+    const tokens = await tokenRefresher.refresh(refreshToken, visitorOf(ctx))
+    setCookies(
+      ctx,
+      tokens ? [...signInCookies(tokens), mark(tokens.cp_access_jwt)] : [...signOutCookies, mark(undefined)],
+    )
   } else setCookies(ctx, [mark(readAccessToken(ctx))])
   redirect(ctx, localPath(new URLSearchParams(ctx.search).get('to'), '/'))
 }

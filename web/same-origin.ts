@@ -7,7 +7,7 @@ const readOnly = ['GET', 'HEAD', 'OPTIONS']
  * By Fetch Metadata, which no page can forge; browsers without it name at least the Origin. `null` is nobody's. A client
  * that sends neither is no browser, and has no cookies of somebody else's.
  */
-export function isFromElsewhere(ctx: Context, siteOrigin: string): boolean {
+export function isCrossOriginWrite(ctx: Context, siteOrigin: string): boolean {
   if (readOnly.includes(ctx.method)) return false
   const site = ctx.get('sec-fetch-site')
   if (site !== '') return site !== 'same-origin'
@@ -16,5 +16,5 @@ export function isFromElsewhere(ctx: Context, siteOrigin: string): boolean {
 }
 
 /** A page of another site, or a link in a mail, opened this address: Strict cookies stayed at home. */
-export const arrivesFromElsewhere = (ctx: Context): boolean =>
+export const isCrossSiteNavigation = (ctx: Context): boolean =>
   ctx.method === 'GET' && ctx.get('sec-fetch-site') === 'cross-site' && ctx.get('sec-fetch-mode') === 'navigate'

@@ -8,20 +8,20 @@ import type { Logger } from '../platform/log.ts'
 import { createApi } from './api.ts'
 import { createApp } from './app.ts'
 import { readAssets } from './assets.ts'
-import { createRefreshing } from './refreshing.ts'
+import { createTokenRefresher } from './token-refresh.ts'
 
-interface Needs {
+interface Deps {
   readonly config: SiteConfig
   readonly log: Logger
   readonly life: Lifecycle
 }
 
 /** Resolves once it listens, whether or not the api is there. */
-export async function startSite({ config, log, life }: Needs): Promise<{ port: number }> {
+export async function startSite({ config, log, life }: Deps): Promise<{ port: number }> {
   const api = createApi(config.apiUrl)
   const assets = await readAssets()
   const isDraining = () => life.isStopping
-  const app = createApp({ config, log, api, assets, refreshing: createRefreshing(api), isDraining })
+  const app = createApp({ config, log, api, assets, tokenRefresher: createTokenRefresher(api), isDraining })
   const server = createServer(
     { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000 },
     app.callback(),

@@ -1,20 +1,19 @@
 /**
- * A browser as far as HTTP goes: it keeps cookies by their attributes, says by Fetch Metadata who asks, follows redirects and
- * pages that lead on, and sends forms as they stand on a page. It runs no scripts.
+ * An HTTP client that behaves as a browser without scripts: it stores cookies by their attributes, sends Fetch Metadata,
+ * follows redirects and pages that refresh to another address, and submits the forms of a page.
  */
-
 import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { CookieJar } from './site-cookies.ts'
 import { type Page, readPage } from './site-page.ts'
 
 const stepsMax = 12
 
-interface Asking {
-  /** Sent as a form; text and bytes as they are. */
+interface RequestOptions {
+  /** Sent as a form; text and bytes are sent unchanged. */
   readonly body?: Readonly<Record<string, string>> | string | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
-  /** Whose page or script asks: ours, another site's, one of a sibling host, or the person at the address bar. */
+  /** `Sec-Fetch-Site`: a page of the site, of another site, of a sibling host, or the address bar (`none`). */
   readonly from?: 'same-origin' | 'cross-site' | 'same-site' | 'none'
 }
 
@@ -26,24 +25,24 @@ export interface Reply {
   json<Body = Record<string, unknown>>(): Body
 }
 
-interface Sent {
+interface RawRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | undefined
 }
 
-/** Not by `fetch`, which has Fetch Metadata of its own. */
-async function exchange(url: URL, { method, headers, body }: Sent): Promise<Reply> {
-  const asking = request(url, { method, headers })
-  asking.end(body)
-  const [answer] = (await once(asking, 'response')) as [IncomingMessage]
+/** Uses `node:http`, since `fetch` sets Fetch Metadata itself. */
+async function exchange(url: URL, { method, headers, body }: RawRequest): Promise<Reply> {
+  const outgoing = httpRequest(url, { method, headers })
+  outgoing.end(body)
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
   const chunks: Buffer[] = []
-  for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk)
+  for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk)
   const text = Buffer.concat(chunks).toString('utf8')
-  const entries = Object.entries(answer.headersDistinct).flatMap(([name, values = []]) =>
+  const entries = Object.entries(response.headersDistinct).flatMap(([name, values = []]) =>
     values.map((value): [string, string] => [name, value]),
   )
-  return { status: answer.statusCode ?? 0, headers: new Headers(entries), text, json: () => JSON.parse(text) }
+  return { status: response.statusCode ?? 0, headers: new Headers(entries), text, json: () => JSON.parse(text) }
 }
 
 export class Browser {
@@ -51,9 +50,9 @@ export class Browser {
 
   constructor(readonly home: string) {}
 
-  /** One request and its answer, with nothing followed: what a page's script would do. */
-  async ask(method: string, path: string, asking: Asking = {}): Promise<Reply> {
-    const { body, headers = {}, from = 'same-origin' } = asking
+  /** One request as a page's script would send it. Follows nothing. */
+  async request(method: string, path: string, options: RequestOptions = {}): Promise<Reply> {
+    const { body, headers = {}, from = 'same-origin' } = options
     const url = new URL(path, this.home)
     const isForm = typeof body === 'object' && !(body instanceof Uint8Array)
     const cookie = this.cookies.headerFor(url, { strict: from !== 'cross-site' })
@@ -68,67 +67,72 @@ export class Browser {
       },
       body: isForm ? new URLSearchParams(body).toString() : body,
     })
-    this.cookies.take(url, reply.headers.getSetCookie())
+    this.cookies.store(url, reply.headers.getSetCookie())
     return reply
   }
 
-  /** Asks for JSON as a page's script does. */
-  askApi(method: string, path: string, body?: object, asking: Omit<Asking, 'body'> = {}): Promise<Reply> {
+  /** A JSON request to `/api/v1` as a page's script would send it. */
+  requestApi(method: string, path: string, body?: object, options: Omit<RequestOptions, 'body'> = {}): Promise<Reply> {
     const json = body === undefined ? {} : { body: JSON.stringify(body) }
-    const headers = { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...asking.headers }
-    return this.ask(method, `/api/v1${path}`, { ...asking, ...json, headers })
+    const headers = { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...options.headers }
+    return this.request(method, `/api/v1${path}`, { ...options, ...json, headers })
   }
 
-  /** Goes to the address and on to wherever it leads. Stops before an address that is not the site's. */
-  open(path: string, asking: Asking = {}): Promise<Page> {
-    return this.#navigate('GET', path, { from: 'none', ...asking })
+  /** Opens the address and follows redirects. Stops before an address of another origin. */
+  open(path: string, options: RequestOptions = {}): Promise<Page> {
+    return this.#navigate('GET', path, { from: 'none', ...options })
   }
 
-  /** Sends a form to the address as a page of ours would. */
-  post(path: string, fields: Readonly<Record<string, string>>, asking: Omit<Asking, 'body'> = {}): Promise<Page> {
-    return this.#navigate('POST', path, { from: 'same-origin', ...asking, body: fields })
+  /** Posts a form to the address as a page of the site would. */
+  post(
+    path: string,
+    fields: Readonly<Record<string, string>>,
+    options: Omit<RequestOptions, 'body'> = {},
+  ): Promise<Page> {
+    return this.#navigate('POST', path, { from: 'same-origin', ...options, body: fields })
   }
 
   /**
-   * Fills in the page's form with this action, keeps what stands in it otherwise, and sends it. Fails when there is none.
-   * @param pick which of several forms with that action: one that has all these fields.
+   * Submits the page's form with this action, with these fields filled in. Throws when the page has no such form.
+   * @param having selects one of several forms with the same action by the values of its fields.
    */
   submit(
     page: Page,
     action: string,
     fields: Readonly<Record<string, string>> = {},
-    pick: Readonly<Record<string, string>> = {},
+    having: Readonly<Record<string, string>> = {},
   ): Promise<Page> {
-    const form = page.form(action, pick)
+    const form = page.form(action, having)
     return this.#navigate(form.method, form.action, { from: 'same-origin', body: { ...form.fields, ...fields } })
   }
 
-  async #navigate(firstMethod: string, firstPath: string, { from = 'none', body, headers }: Asking): Promise<Page> {
-    let [method, path, initiator, sent] = [firstMethod, firstPath, from, body]
-    if (method === 'GET' && typeof sent === 'object' && !(sent instanceof Uint8Array)) {
+  async #navigate(firstMethod: string, firstPath: string, options: RequestOptions): Promise<Page> {
+    const { from = 'none', body: firstBody, headers } = options
+    let [method, path, site, body] = [firstMethod, firstPath, from, firstBody]
+    if (method === 'GET' && typeof body === 'object' && !(body instanceof Uint8Array)) {
       const url = new URL(path, this.home)
-      for (const [name, value] of Object.entries(sent)) url.searchParams.set(name, value)
-      ;[path, sent] = [url.pathname + url.search, undefined]
+      for (const [name, value] of Object.entries(body)) url.searchParams.set(name, value)
+      ;[path, body] = [url.pathname + url.search, undefined]
     }
     const visited: string[] = []
     for (let step = 0; step < stepsMax; step += 1) {
       visited.push(`${method} ${path}`)
-      const reply = await this.ask(method, path, {
-        from: initiator,
+      const reply = await this.request(method, path, {
+        from: site,
         headers: { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document', ...headers },
-        ...(sent === undefined ? {} : { body: sent }),
+        ...(body === undefined ? {} : { body }),
       })
       const page = readPage(reply, path, visited)
       const location = reply.headers.get('location')
-      const next = location && reply.status >= 300 && reply.status < 400 ? location : page.leadsTo
+      const next = location && reply.status >= 300 && reply.status < 400 ? location : page.continuesTo
       if (!next) return page
       const url = new URL(next, new URL(path, this.home))
-      if (url.origin !== this.home) return { ...page, leadsTo: url.href }
-      // A page that leads on is itself who asks for the next one; along redirects whoever began it stays the one.
-      if (!location) initiator = 'same-origin'
-      if (!location || reply.status < 307) [method, sent] = ['GET', undefined]
+      if (url.origin !== this.home) return { ...page, continuesTo: url.href }
+      // A page that refreshes initiates the next request itself; a redirect keeps the initiator of the first one.
+      if (!location) site = 'same-origin'
+      if (!location || reply.status < 307) [method, body] = ['GET', undefined]
       path = url.pathname + url.search
     }
-    throw new Error(`the browser goes round in circles: ${visited.join(' → ')}`)
+    throw new Error(`redirect loop: ${visited.join(' → ')}`)
   }
 }

@@ -1,34 +1,34 @@
-/** What a browser does with cookies, as far as our site uses them. */
+/** The cookie jar of a browser, as far as the site uses cookies. */
 
-interface Kept {
+interface StoredCookie {
   readonly name: string
   readonly value: string
   readonly path: string
   readonly sameSite: string
   readonly httpOnly: boolean
-  /** The attributes as they came. */
+  /** The attributes as they were set. */
   readonly attributes: string
 }
 
 export class CookieJar {
-  readonly #kept = new Map<string, Kept>()
+  readonly #cookies = new Map<string, StoredCookie>()
 
-  /** Takes what an answer sets; an age of none or less removes. Fails on a cookie that a browser would not keep. */
-  take(url: URL, setCookies: readonly string[]): void {
+  /** Applies the Set-Cookie headers of a reply. Throws on a cookie that a browser would reject. */
+  store(url: URL, setCookies: readonly string[]): void {
     for (const line of setCookies) {
       const [pair = '', ...attributes] = line.split(/;\s*/)
       const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
       const attribute = (wanted: string) =>
         attributes.find((one) => one.toLowerCase().split('=')[0] === wanted)?.split('=')[1]
       const has = (wanted: string) => attributes.some((one) => one.toLowerCase().split('=')[0] === wanted)
-      if (has('domain')) throw new Error(`a cookie for other hosts too: ${line}`)
+      if (has('domain')) throw new Error(`cookie with a Domain attribute: ${line}`)
       if (has('secure') && url.protocol !== 'https:' && url.hostname !== 'localhost')
-        throw new Error(`a Secure cookie over plain HTTP: ${line}`)
+        throw new Error(`Secure cookie over plain HTTP: ${line}`)
       const path = attribute('path') ?? '/'
       const key = `${name} ${path}`
-      if (Number(attribute('max-age') ?? 1) <= 0) this.#kept.delete(key)
+      if (Number(attribute('max-age') ?? 1) <= 0) this.#cookies.delete(key)
       else
-        this.#kept.set(key, {
+        this.#cookies.set(key, {
           name,
           value,
           path,
@@ -39,21 +39,21 @@ export class CookieJar {
     }
   }
 
-  /** @param strict whether our own pages ask: only then Strict cookies go along. */
+  /** @param strict whether the request comes from the same site, so that Strict cookies are sent too. */
   headerFor(url: URL, { strict }: { strict: boolean }): string | undefined {
-    const going = [...this.#kept.values()]
+    const sent = [...this.#cookies.values()]
       .filter(({ path, sameSite }) => covers(path, url.pathname) && (strict || sameSite.toLowerCase() !== 'strict'))
       .sort((one, other) => other.path.length - one.path.length)
-    return going.length > 0 ? going.map(({ name, value }) => `${name}=${value}`).join('; ') : undefined
+    return sent.length > 0 ? sent.map(({ name, value }) => `${name}=${value}`).join('; ') : undefined
   }
 
-  /** Puts one there as if the site had set it. */
+  /** Stores a cookie as if the site had set it. */
   set(name: string, value: string, path = '/'): void {
-    this.#kept.set(`${name} ${path}`, { name, value, path, sameSite: 'Strict', httpOnly: true, attributes: '' })
+    this.#cookies.set(`${name} ${path}`, { name, value, path, sameSite: 'Strict', httpOnly: true, attributes: '' })
   }
 
   remove(name: string): void {
-    for (const [key, kept] of this.#kept) if (kept.name === name) this.#kept.delete(key)
+    for (const [key, cookie] of this.#cookies) if (cookie.name === name) this.#cookies.delete(key)
   }
 
   /** The value of the cookie, whatever its path. */
@@ -61,13 +61,13 @@ export class CookieJar {
     return this.#find(name)?.value
   }
 
-  /** Everything behind its value, as it was set. */
+  /** The attributes of the cookie as they were set. */
   attributesOf(name: string): string | undefined {
     return this.#find(name)?.attributes
   }
 
-  #find(name: string): Kept | undefined {
-    return [...this.#kept.values()].find((kept) => kept.name === name)
+  #find(name: string): StoredCookie | undefined {
+    return [...this.#cookies.values()].find((cookie) => cookie.name === name)
   }
 }
 

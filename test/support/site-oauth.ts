@@ -18,10 +18,10 @@ export async function startOAuthSite(variables: Readonly<Record<string, string>>
   const oauth = await startOAuthApi({ SVC_SITE_URL: await freeSiteUrl(), ...variables })
   const site = await startSite(oauth.api)
 
-  const away: OAuthSite['away'] = async (provider, account, { leadsTo }) => {
-    if (!leadsTo) throw new Error('the page leads nowhere')
+  const away: OAuthSite['away'] = async (provider, account, { continuesTo }) => {
+    if (!continuesTo) throw new Error('the page leads nowhere')
     oauth.providers[provider].account = account
-    const back = await oauth.providers[provider].visit(leadsTo)
+    const back = await oauth.providers[provider].visit(continuesTo)
     return `/oauth/${provider}/callback?${new URLSearchParams({ ...back })}`
   }
   const through: OAuthSite['through'] = async (browser, page, provider, account) => {

@@ -1,9 +1,9 @@
-/** What a person finds on a page of the site, read from its HTML. */
+/** The structure of a page, read from its HTML: forms, links, data attributes and text. */
 
 export interface Form {
   readonly method: string
   readonly action: string
-  /** What would be sent if nobody filled anything in. */
+  /** The fields as they would be sent unchanged. */
   readonly fields: Readonly<Record<string, string>>
 }
 
@@ -11,81 +11,108 @@ export interface Page {
   readonly status: number
   readonly headers: Headers
   readonly html: string
-  /** Path and query where the browser ended. */
+  /** Path and query of the last request. */
   readonly path: string
-  /** Every step to here. */
+  /** Method and address of each request that led here. */
   readonly visited: readonly string[]
-  /** The heading. */
-  readonly heading: string
-  /** All text that can be seen, blanks folded. */
+  /** Which page it is: `data-page` of its main landmark. */
+  readonly name: string
+  /** All visible text, white space collapsed. */
   readonly text: string
-  /** What alerts say, if there are any. */
+  readonly heading: string
   readonly problem: string | undefined
-  /** The address that the page leads on to by itself. */
-  readonly leadsTo: string | undefined
-  /** The form with this action, and with all of these fields. Fails when there is none. */
+  /** The code of the success that the page reports: `data-notice` of its status message. */
+  readonly notice: string | undefined
+  /** The address that the page refreshes to by itself. */
+  readonly continuesTo: string | undefined
+  /** The addresses of all links. */
+  readonly links: readonly string[]
+  /** The values of a data attribute in document order; `name` is without `data-`. */
+  data(name: string): readonly string[]
+  /** The form with this action and with all of these field values. Throws when the page has none. */
   form(action: string, having?: Readonly<Record<string, string>>): Form
+  /** Whether the page has that form. */
+  hasForm(action: string, having?: Readonly<Record<string, string>>): boolean
 }
 
-interface Answer {
+interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
 }
 
-export function readPage({ status, headers, text: html }: Answer, path: string, visited: readonly string[]): Page {
+export function readPage({ status, headers, text: html }: Reply, path: string, visited: readonly string[]): Page {
   const forms = [...html.matchAll(/<form\b([^>]*)>(.*?)<\/form>/gs)].map(([, tag = '', inside = '']) =>
-    formOf(tag, inside),
+    readForm(tag, inside),
   )
-  const leads = /<meta http-equiv="refresh" content="0;url=([^"]*)"/.exec(html)?.[1]
+  const data = (name: string) => valuesOf(html, `data-${name}`)
   const alert = /<[^>]+role="alert"[^>]*>(.*?)<\//s.exec(html)?.[1]
+  const findForm = (action: string, having: Readonly<Record<string, string>> = {}) =>
+    forms.find(
+      (form) => form.action === action && Object.entries(having).every(([name, value]) => form.fields[name] === value),
+    )
   return {
     status,
     headers,
     html,
     path,
     visited: [...visited],
-    heading: textOf(/<h1\b[^>]*>(.*?)<\/h1>/s.exec(html)?.[1] ?? ''),
-    text: textOf(/<main\b[^>]*>(.*)<\/main>/s.exec(html)?.[1] ?? html),
-    problem: alert === undefined ? undefined : textOf(alert),
-    leadsTo: leads === undefined ? undefined : decoded(leads),
-    form: (action, having = {}) => {
-      const found = forms.find(
-        (form) =>
-          form.action === action && Object.entries(having).every(([name, value]) => form.fields[name] === value),
-      )
-      if (found) return found
-      throw new Error(`${path} (${status}) has no form for ${action}: ${forms.map((form) => form.action).join(', ')}`)
+    name: data('page')[0] ?? '',
+    text: readText(/<main\b[^>]*>(.*)<\/main>/s.exec(html)?.[1] ?? html),
+    problem: alert === undefined ? undefined : readText(alert),
+    heading: readText(/<h1\b[^>]*>(.*?)<\/h1>/s.exec(html)?.[1] ?? ''),
+    notice: codeOf(html, 'status', 'data-notice'),
+    continuesTo: valuesOf(html, 'content', 'meta')
+      .find((value) => value.startsWith('0;url='))
+      ?.slice(6),
+    links: valuesOf(html, 'href', 'a'),
+    data,
+    form: (action, having) => {
+      const form = findForm(action, having)
+      if (form) return form
+      throw new Error(`${path} (${status}) has no form for ${action}: ${forms.map((one) => one.action).join(', ')}`)
     },
+    hasForm: (action, having) => findForm(action, having) !== undefined,
   }
 }
 
-function formOf(tag: string, inside: string): Form {
+/** The value of the data attribute on the first element that has it and this role. */
+const codeOf = (html: string, role: string, attribute: string): string | undefined =>
+  [...html.matchAll(new RegExp(`<\\w+\\b([^>]*\\srole="${role}"[^>]*)>`, 'g'))]
+    .map(([, tag = '']) => readAttribute(tag, attribute))
+    .find((code) => code !== '')
+
+const valuesOf = (html: string, attribute: string, element = '\\w+'): string[] =>
+  [...html.matchAll(new RegExp(`<${element}\\b([^>]*)>`, 'g'))]
+    .filter(([, tag = '']) => new RegExp(`(?:^|\\s)${attribute}="`).test(tag))
+    .map(([, tag = '']) => readAttribute(tag, attribute))
+
+function readForm(tag: string, inside: string): Form {
   const inputs = [...inside.matchAll(/<input\b([^>]*)>/g)].map(([, attributes = '']) => attributes)
-  const chosen = inputs.filter((input) => !/type="(checkbox|radio)"/.test(input) || /\bchecked\b/.test(input))
+  const sent = inputs.filter((input) => !/type="(checkbox|radio)"/.test(input) || /\bchecked\b/.test(input))
   const selects = [...inside.matchAll(/<select\b([^>]*)>(.*?)<\/select>/gs)].map(
     ([, attributes = '', options = '']) => {
       const all = [...options.matchAll(/<option\b([^>]*)>/g)].map(([, option = '']) => option)
       const option = all.find((one) => /\bselected\b/.test(one)) ?? all[0] ?? ''
-      return [attribute(attributes, 'name'), attribute(option, 'value')] as const
+      return [readAttribute(attributes, 'name'), readAttribute(option, 'value')] as const
     },
   )
-  const named = chosen.map((input) => [attribute(input, 'name'), attribute(input, 'value')] as const)
+  const named = sent.map((input) => [readAttribute(input, 'name'), readAttribute(input, 'value')] as const)
   return {
-    method: attribute(tag, 'method').toUpperCase() || 'GET',
-    action: attribute(tag, 'action'),
+    method: readAttribute(tag, 'method').toUpperCase() || 'GET',
+    action: readAttribute(tag, 'action'),
     fields: Object.fromEntries([...named, ...selects].filter(([name]) => name !== '')),
   }
 }
 
-const attribute = (tag: string, name: string): string =>
-  decoded(new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(tag)?.[1] ?? '')
+const readAttribute = (tag: string, name: string): string =>
+  decode(new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(tag)?.[1] ?? '')
 
-const textOf = (html: string): string =>
-  decoded(html.replaceAll(/<[^>]+>/g, ' '))
+const readText = (html: string): string =>
+  decode(html.replaceAll(/<[^>]+>/g, ' '))
     .replaceAll(/\s+/g, ' ')
     .trim()
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
-const decoded = (text: string): string =>
+const decode = (text: string): string =>
   text.replaceAll(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => entities[name] ?? '')

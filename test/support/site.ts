@@ -1,4 +1,4 @@
-/** The site in this process in front of an api, and browsers without scripts that visit it. */
+/** Starts the site in this process in front of an API, and gives tests browsers without scripts. */
 
 import { readSiteConfig } from '../../platform/config.ts'
 import { freePort } from '../../platform/embedded/ports.ts'
@@ -10,29 +10,29 @@ import { atEnd } from './at-end.ts'
 import { Browser } from './site-browser.ts'
 
 export interface TestSite {
-  /** `http://localhost:<port>`: browsers take Secure cookies from there. */
+  /** `http://localhost:<port>`: browsers accept Secure cookies from there. */
   readonly url: string
-  /** Every line that the site logged, from debug up. */
+  /** Every line that the site logged, from level debug. */
   readonly logged: readonly string[]
-  /** One that was never here. */
+  /** A browser without cookies. */
   browser(): Browser
-  /** Ends it in good order, before the end of the tests. */
+  /** Stops the site gracefully, before the end of the tests. */
   stop(): Promise<void>
 }
 
-/** An address for a site that is started later: the api needs it first, for its links. */
+/** An address for a site that starts later than its API, which needs the address for its links. */
 export const freeSiteUrl = async (): Promise<string> => `http://localhost:${await freePort()}`
 
 /**
- * Starts it and stops it after the tests of this file.
- * @param variables of the site's environment. `SVC_SITE_URL` is the api's unless it is named, and says the port.
+ * Starts the site, and stops it after the tests of this file.
+ * @param variables environment of the site. `SVC_SITE_URL` defaults to the API's and determines the port.
  */
 export async function startSite(
   api: { readonly url: string; readonly services?: TestApi['services'] },
   variables: Readonly<Record<string, string>> = {},
 ): Promise<TestSite> {
-  const ofApi = api.services?.config.siteUrl
-  const url = variables.SVC_SITE_URL ?? (ofApi && !ofApi.endsWith(':8081') ? ofApi : await freeSiteUrl())
+  const urlOfApi = api.services?.config.siteUrl
+  const url = variables.SVC_SITE_URL ?? (urlOfApi && !urlOfApi.endsWith(':8081') ? urlOfApi : await freeSiteUrl())
   const config = readSiteConfig({
     SVC_API_URL: api.url,
     SVC_SITE_URL: url,
@@ -48,7 +48,7 @@ export async function startSite(
   return { url: home, logged, browser: () => new Browser(home), stop: () => life.stop() }
 }
 
-/** Both, knowing of each other. */
+/** Starts an API and a site that are configured with each other's addresses. */
 export async function startApiAndSite(
   variables: { readonly api?: Readonly<Record<string, string>>; readonly site?: Readonly<Record<string, string>> } = {},
 ): Promise<{ api: TestApi; site: TestSite }> {

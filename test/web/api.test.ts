@@ -1,21 +1,23 @@
 /** How the site asks the api, where no page could show it. */
 import { beforeEach, expect, test } from 'vitest'
-import { ApiAway, createApi } from '../../web/api.ts'
+import { ApiUnavailableError, createApi } from '../../web/api.ts'
 import { startApiDouble } from '../support/api-double.ts'
 
 const double = await startApiDouble()
 const visitor = { ip: '192.0.2.1', userAgent: 'a browser' }
 
 beforeEach(() => {
-  double.asked.length = 0
-  double.answers(() => ({ body: {} }))
+  double.requests.length = 0
+  double.respondWith(() => ({ body: {} }))
 })
 
 test('an api that takes too long is away', async () => {
   // Of its own, since a request that was given up may still arrive when the next test looks.
   const slow = await startApiDouble()
-  slow.answers(() => new Promise(() => {}))
-  await expect(createApi(slow.url, 100).ask('GET', '/api/v1/capacity/status', { visitor })).rejects.toThrow(ApiAway)
+  slow.respondWith(() => new Promise(() => {}))
+  await expect(createApi(slow.url, 100).call('GET', '/api/v1/capacity/status', { visitor })).rejects.toThrow(
+    ApiUnavailableError,
+  )
 })
 
 test.each([
@@ -25,14 +27,14 @@ test.each([
   '/api/v1/things/a b',
   '/api/v1/things/a#b',
 ])('what a visitor wrote into a path names nothing else: %s', async (path) => {
-  const answer = await createApi(double.url).ask('GET', path, { visitor, bearer: 'a.b.c' })
+  const answer = await createApi(double.url).call('GET', path, { visitor, bearer: 'a.b.c' })
   expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
-  expect(double.asked).toEqual([])
+  expect(double.requests).toEqual([])
 })
 
 test('what a visitor wrote into a header ends no header', async () => {
   const headers = { 'idempotency-key': 'one\r\nx-injected: two' }
-  await createApi(double.url).ask('POST', '/api/v1/relay/start', { visitor, headers, body: {} })
-  expect(double.asked[0]?.headers).toMatchObject({ 'idempotency-key': 'onex-injected: two' })
-  expect(double.asked[0]?.headers['x-injected']).toBeUndefined()
+  await createApi(double.url).call('POST', '/api/v1/relay/start', { visitor, headers, body: {} })
+  expect(double.requests[0]?.headers).toMatchObject({ 'idempotency-key': 'onex-injected: two' })
+  expect(double.requests[0]?.headers['x-injected']).toBeUndefined()
 })

@@ -14,8 +14,8 @@ const double = await startApiDouble()
 const behindNothing = await startSite(double)
 
 beforeEach(() => {
-  double.asked.length = 0
-  double.answers(() => ({ body: {} }))
+  double.requests.length = 0
+  double.respondWith(() => ({ body: {} }))
 })
 
 describe('a visit', () => {
@@ -51,12 +51,12 @@ describe('an address', () => {
   )
 
   test('of the api that is nothing is so in its words', async () => {
-    const reply = await site.browser().ask('GET', '/api/v2/auth/session')
+    const reply = await site.browser().request('GET', '/api/v2/auth/session')
     expect(reply.json()).toMatchObject({ error: { code: 'not_found' } })
   })
 
   test('that is known says by which methods, when it is asked by another', async () => {
-    const reply = await site.browser().ask('DELETE', '/login')
+    const reply = await site.browser().request('DELETE', '/login')
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
   })
 
@@ -76,7 +76,7 @@ describe('an address', () => {
   )
 
   test('HEAD of a page has its length and no body', async () => {
-    const reply = await site.browser().ask('HEAD', '/login')
+    const reply = await site.browser().request('HEAD', '/login')
     expect([reply.status, reply.text]).toEqual([200, ''])
     expect(Number(reply.headers.get('content-length'))).toBeGreaterThan(500)
   })
@@ -86,7 +86,7 @@ describe('every answer', () => {
   test.each(['/login', '/nothing', '/livez', '/api/v1/capacity/status'])(
     'forbids frames, foreign code, guesses of its type and keeping it: %s',
     async (path) => {
-      const { headers } = await site.browser().ask('GET', path)
+      const { headers } = await site.browser().request('GET', path)
       const policy = headers.get('content-security-policy') ?? ''
       expect(policy).toContain("default-src 'none'")
       expect(policy).toContain("frame-ancestors 'none'")
@@ -101,16 +101,16 @@ describe('every answer', () => {
 
   test('is for TLS alone from now on where the site has it', async () => {
     const secured = await startSite(double, { SVC_SITE_URL: 'https://relay.example.com', SVC_SITE_PORT: '0' })
-    expect((await secured.browser().ask('GET', '/livez')).headers.get('strict-transport-security')).toMatch(
+    expect((await secured.browser().request('GET', '/livez')).headers.get('strict-transport-security')).toMatch(
       /max-age=\d{8}/,
     )
-    expect((await site.browser().ask('GET', '/livez')).headers.get('strict-transport-security')).toBeNull()
+    expect((await site.browser().request('GET', '/livez')).headers.get('strict-transport-security')).toBeNull()
   })
 
   test('files are kept for ever under a name that changes with them', async () => {
     const { html } = await site.browser().open('/login')
     const path = /href="(\/assets\/[^"]+\.css)"/.exec(html)?.[1] ?? ''
-    const { headers, text } = await site.browser().ask('GET', path)
+    const { headers, text } = await site.browser().request('GET', path)
     expect([headers.get('cache-control'), headers.get('content-type')]).toEqual([
       'public, max-age=31536000, immutable',
       'text/css; charset=utf-8',
@@ -123,9 +123,9 @@ describe('a body', () => {
   const tooMuch = Buffer.alloc(64 * 1024 + 1, 'a')
 
   test.each(['/login', '/api/v1/auth/login'])('that is too large for %s is refused before it is read', async (path) => {
-    const reply = await behindNothing.browser().ask('POST', path, { body: tooMuch })
+    const reply = await behindNothing.browser().request('POST', path, { body: tooMuch })
     expect(reply.status).toBe(413)
-    expect(double.asked).toEqual([])
+    expect(double.requests).toEqual([])
   })
 
   test.each([
@@ -135,8 +135,8 @@ describe('a body', () => {
     ['a broken encoding', 'email=a@b.example&password=100%'],
   ])('of a form with %s that are not UTF-8 is refused before the api is asked', async (_, body) => {
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
-    expect((await behindNothing.browser().ask('POST', '/login', { body, headers })).status).toBe(400)
-    expect(double.asked).toEqual([])
+    expect((await behindNothing.browser().request('POST', '/login', { body, headers })).status).toBe(400)
+    expect(double.requests).toEqual([])
   })
 
   test('that does not say its length is refused once it is too large, and the answer arrives', async () => {
@@ -159,7 +159,7 @@ describe('a body', () => {
       '2\r\n{}\r\n',
       '1\r\n \r\n0\r\n\r\n',
     )
-    expect([answer.status, double.asked[0]?.body]).toEqual([200, '{} '])
+    expect([answer.status, double.requests[0]?.body]).toEqual([200, '{} '])
   })
 
   test('that is broken off is nobody’s trouble', async () => {
@@ -170,26 +170,26 @@ describe('a body', () => {
     expect(goOn.toString()).toMatch(/^HTTP\/1\.1 100 /)
     socket.write('{"email"')
     socket.resetAndDestroy()
-    expect((await behindNothing.browser().ask('GET', '/livez')).status).toBe(200)
-    expect(double.asked).toEqual([])
+    expect((await behindNothing.browser().request('GET', '/livez')).status).toBe(200)
+    expect(double.requests).toEqual([])
     expect(behindNothing.logged.filter((line) => line.includes('"error"'))).toEqual([])
   })
 })
 
 test('who leaves before the answer is nobody’s trouble', async () => {
   let answered = () => {}
-  double.answers(() => new Promise((resolve) => (answered = () => resolve({ body: {} }))))
+  double.respondWith(() => new Promise((resolve) => (answered = () => resolve({ body: {} }))))
   const { hostname, port } = new URL(behindNothing.url)
   const socket = connect(Number(port), hostname)
   socket.write('GET /api/v1/capacity/status HTTP/1.1\r\nHost: x\r\n\r\n')
   await eventually(
-    () => double.asked.length,
+    () => double.requests.length,
     (count) => count === 1,
   )
   socket.resetAndDestroy()
   answered()
-  double.answers(() => ({ body: {} }))
-  expect((await behindNothing.browser().askApi('GET', '/capacity/status')).status).toBe(200)
+  double.respondWith(() => ({ body: {} }))
+  expect((await behindNothing.browser().requestApi('GET', '/capacity/status')).status).toBe(200)
   expect(behindNothing.logged.filter((line) => line.includes('"error"'))).toEqual([])
 })
 
@@ -209,8 +209,8 @@ describe('the address of a visitor', () => {
   const seenBy = async (proxies: string, forwardedFor?: string) => {
     const behind = await startSite(double, { SVC_TRUSTED_PROXY_HOPS: proxies })
     const headers: Record<string, string> = forwardedFor ? { 'X-Forwarded-For': forwardedFor } : {}
-    await behind.browser().askApi('GET', '/capacity/status', undefined, { headers })
-    return double.asked[0]?.headers['x-forwarded-for']
+    await behind.browser().requestApi('GET', '/capacity/status', undefined, { headers })
+    return double.requests[0]?.headers['x-forwarded-for']
   }
 
   test.each([
@@ -229,7 +229,7 @@ describe('the address of a visitor', () => {
       site: { SVC_TRUSTED_PROXY_HOPS: '1' },
     })
     const ask = (ip: string) =>
-      limited.site.browser().askApi('GET', '/capacity/status', undefined, { headers: { 'X-Forwarded-For': ip } })
+      limited.site.browser().requestApi('GET', '/capacity/status', undefined, { headers: { 'X-Forwarded-For': ip } })
     expect((await ask('192.0.2.1')).status).toBe(200)
     expect((await ask('192.0.2.1')).status).toBe(429)
     expect((await ask('192.0.2.2')).status).toBe(200)
@@ -241,14 +241,16 @@ describe('when the api is away', () => {
   test('a page says so and asks to try again, and the site itself is well', async () => {
     const alone = await startApiDouble()
     const left = await startSite(alone)
-    await alone.leave()
+    await alone.close()
     const browser = left.browser()
     browser.cookies.set('svc_session', looksLikeAccessToken(600))
     const page = await browser.open('/account')
     expect([page.status, page.headers.get('retry-after'), page.heading]).toEqual([503, '2', 'One moment, please'])
-    expect(left.logged.filter((line) => line.includes('"ApiAway"') && line.includes('ECONNREFUSED'))).toHaveLength(1)
-    expect((await browser.ask('GET', '/livez')).json()).toEqual({ status: 'ok' })
-    const readiness = await browser.ask('GET', '/readyz')
+    expect(
+      left.logged.filter((line) => line.includes('"ApiUnavailableError"') && line.includes('ECONNREFUSED')),
+    ).toHaveLength(1)
+    expect((await browser.request('GET', '/livez')).json()).toEqual({ status: 'ok' })
+    const readiness = await browser.request('GET', '/readyz')
     expect([readiness.status, readiness.json()]).toEqual([200, { status: 'ready' }])
   })
 })
@@ -256,21 +258,21 @@ describe('when the api is away', () => {
 test('a site that drains is not ready, and serves every page until its time is over', async () => {
   const site = await startSite(double, { SVC_DRAIN_SECONDS: '1' })
   const stopped = site.stop()
-  const readiness = await site.browser().ask('GET', '/readyz')
+  const readiness = await site.browser().request('GET', '/readyz')
   expect([readiness.status, readiness.json()]).toEqual([503, { status: 'draining' }])
   expect((await site.browser().open('/login')).status).toBe(200)
   await stopped
-  await expect(site.browser().ask('GET', '/readyz')).rejects.toThrow()
+  await expect(site.browser().request('GET', '/readyz')).rejects.toThrow()
 })
 
 test('a site that is asked to stop answers what is under way, and takes nothing new', async () => {
   const slow = await startApiDouble()
   const stopping = await startSite(slow)
   let goOn: (answer: object) => void = () => {}
-  slow.answers(() => new Promise((resolve) => (goOn = resolve)))
-  const under = stopping.browser().askApi('GET', '/capacity/status')
+  slow.respondWith(() => new Promise((resolve) => (goOn = resolve)))
+  const under = stopping.browser().requestApi('GET', '/capacity/status')
   await eventually(
-    () => slow.asked.length,
+    () => slow.requests.length,
     (count) => count === 1,
   )
   const stopped = stopping.stop()

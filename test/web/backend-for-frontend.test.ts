@@ -14,7 +14,7 @@ describe('in front of the api', async () => {
   async function signedIn() {
     const user = await api.given.user()
     const browser = site.browser()
-    const reply = await browser.askApi('POST', '/auth/login', { email: user.email, password: user.password })
+    const reply = await browser.requestApi('POST', '/auth/login', { email: user.email, password: user.password })
     return { user, browser, reply }
   }
 
@@ -31,13 +31,13 @@ describe('in front of the api', async () => {
   test('a script asks the api as the person of the cookie, whatever bearer it sends', async () => {
     const { user, browser } = await signedIn()
     const other = await api.given.user()
-    const reply = await browser.askApi('GET', '/auth/session', undefined, {
+    const reply = await browser.requestApi('GET', '/auth/session', undefined, {
       headers: { Authorization: `Bearer ${other.bearer}` },
     })
     expect(reply.json()).toMatchObject({ user: { id: user.userId } })
     const stranger = await site
       .browser()
-      .askApi('GET', '/auth/session', undefined, { headers: { Authorization: `Bearer ${other.bearer}` } })
+      .requestApi('GET', '/auth/session', undefined, { headers: { Authorization: `Bearer ${other.bearer}` } })
     expect(stranger.status).toBe(401)
     expect(stranger.headers.get('www-authenticate')).toBeNull()
   })
@@ -48,19 +48,19 @@ describe('in front of the api', async () => {
     await api.post(`/auth/plugin/login/attempts/${attempt.login_attempt_id}/approve`, {}, { bearer: user.bearer })
     const { login_attempt_id, poll_token } = attempt
     browser.cookies.remove('svc_session')
-    const reply = await browser.askApi('POST', '/auth/plugin/login/poll', { login_attempt_id, poll_token })
+    const reply = await browser.requestApi('POST', '/auth/plugin/login/poll', { login_attempt_id, poll_token })
     expect(reply.json()).toEqual({ status: 'complete', token_type: 'Bearer', expires_in: 720 })
-    expect((await browser.askApi('GET', '/auth/session')).status).toBe(200)
+    expect((await browser.requestApi('GET', '/auth/session')).status).toBe(200)
   })
 
   test('the refresh token of the cookie is exchanged, and one that a script sends is not', async () => {
     const { browser } = await signedIn()
     const other = await api.given.user()
     const before = browser.cookies.get('svc_refresh')
-    const reply = await browser.askApi('POST', '/auth/refresh', { refresh_token: other.refreshToken })
+    const reply = await browser.requestApi('POST', '/auth/refresh', { refresh_token: other.refreshToken })
     expect(reply.json()).toEqual({ token_type: 'Bearer', expires_in: 720 })
     expect(browser.cookies.get('svc_refresh')).not.toBe(before)
-    const stranger = await site.browser().askApi('POST', '/auth/refresh', { refresh_token: other.refreshToken })
+    const stranger = await site.browser().requestApi('POST', '/auth/refresh', { refresh_token: other.refreshToken })
     expect(stranger.json()).toMatchObject({ error: { code: 'invalid_refresh_token' } })
     // Nobody used the other one's.
     expect((await api.post('/auth/refresh', { refresh_token: other.refreshToken })).status).toBe(200)
@@ -69,14 +69,14 @@ describe('in front of the api', async () => {
   test('whoever has only the refresh cookie left is signed in again by it', async () => {
     const { browser } = await signedIn()
     browser.cookies.remove('svc_session')
-    expect((await browser.askApi('POST', '/auth/refresh')).status).toBe(200)
-    expect((await browser.askApi('GET', '/auth/session')).status).toBe(200)
+    expect((await browser.requestApi('POST', '/auth/refresh')).status).toBe(200)
+    expect((await browser.requestApi('GET', '/auth/session')).status).toBe(200)
   })
 
   test('signing out removes both cookies, and the sign-in is over', async () => {
     const { browser } = await signedIn()
     const token = browser.cookies.get('svc_session') ?? ''
-    expect((await browser.askApi('POST', '/auth/logout')).status).toBe(204)
+    expect((await browser.requestApi('POST', '/auth/logout')).status).toBe(204)
     expect([browser.cookies.get('svc_session'), browser.cookies.get('svc_refresh')]).toEqual([undefined, undefined])
     expect((await api.get('/auth/session', { bearer: token })).status).toBe(401)
   })
@@ -91,20 +91,20 @@ describe('in front of the api', async () => {
     ['GET', '/auth/session/'],
   ])('%s %s is nothing for a browser', async (method, path) => {
     const { browser } = await signedIn()
-    const reply = await browser.askApi(method, path, method === 'POST' ? {} : undefined)
+    const reply = await browser.requestApi(method, path, method === 'POST' ? {} : undefined)
     expect([reply.status, reply.json()]).toMatchObject([404, { error: { code: 'not_found' } }])
   })
 
   test('a known path that is asked by another method says which there are', async () => {
-    const reply = await site.browser().askApi('DELETE', '/auth/login')
+    const reply = await site.browser().requestApi('DELETE', '/auth/login')
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST'])
   })
 
   test('a limit that is met is told with its times', async () => {
     const limited = await startApiAndSite({ api: { SVC_RATE_LIMITS: 'capacity=1' } })
     const browser = limited.site.browser()
-    await browser.askApi('GET', '/capacity/status')
-    const reply = await browser.askApi('GET', '/capacity/status')
+    await browser.requestApi('GET', '/capacity/status')
+    const reply = await browser.requestApi('GET', '/capacity/status')
     expect(reply.status).toBe(429)
     expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(reply.headers.get('ratelimit-policy')).toMatch(/q=1/)
@@ -117,15 +117,15 @@ describe('in front of a double', async () => {
   const token = looksLikeAccessToken(600)
   const withSession = { Cookie: `svc_session=${token}` }
   const ask = (headers: Record<string, string> = {}, path = '/auth/session') =>
-    site.browser().askApi('GET', path, undefined, { headers })
+    site.browser().requestApi('GET', path, undefined, { headers })
 
   beforeEach(() => {
-    api.asked.length = 0
-    api.answers(() => ({ body: {} }))
+    api.requests.length = 0
+    api.respondWith(() => ({ body: {} }))
   })
 
   test('the api hears what was asked, of whom, and nothing about the connection or the cookies', async () => {
-    await site.browser().askApi(
+    await site.browser().requestApi(
       'POST',
       '/relay/start?a=1&a=%2F',
       { region: 'local' },
@@ -144,7 +144,7 @@ describe('in front of a double', async () => {
         },
       },
     )
-    const [asked] = api.asked
+    const [asked] = api.requests
     expect(asked).toMatchObject({ method: 'POST', url: '/api/v1/relay/start?a=1&a=%2F', body: '{"region":"local"}' })
     expect(asked?.headers).toMatchObject({
       authorization: `Bearer ${token}`,
@@ -165,16 +165,16 @@ describe('in front of a double', async () => {
     ['is of another name', `x_svc_session=${token}; SVC_SESSION=${token}`],
   ])('a session cookie that %s signs nobody in', async (_, cookie) => {
     await ask({ Cookie: cookie })
-    expect(api.asked[0]?.headers.authorization).toBeUndefined()
+    expect(api.requests[0]?.headers.authorization).toBeUndefined()
   })
 
   test('of cookies with one name that all say the same, that is believed', async () => {
     await ask({ Cookie: `svc_session=${token}; other=1;svc_session=${token}` })
-    expect(api.asked[0]?.headers.authorization).toBe(`Bearer ${token}`)
+    expect(api.requests[0]?.headers.authorization).toBe(`Bearer ${token}`)
   })
 
   test('nothing of an answer but what a page may know gets through', async () => {
-    api.answers(() => ({
+    api.respondWith(() => ({
       status: 401,
       headers: {
         'WWW-Authenticate': 'Basic realm="operators"',
@@ -195,14 +195,14 @@ describe('in front of a double', async () => {
   })
 
   test.each([204, 304])('an answer %i stays without a body and without a type', async (status) => {
-    api.answers(() => ({ status }))
+    api.respondWith(() => ({ status }))
     const reply = await ask(withSession)
     expect([reply.status, reply.text, reply.headers.get('content-type')]).toEqual([status, '', null])
   })
 
   test('HEAD is answered with the head of the whole answer', async () => {
-    api.answers(() => ({ body: { some: 'thing' } }))
-    const reply = await site.browser().askApi('HEAD', '/usage/current', undefined, { headers: withSession })
+    api.respondWith(() => ({ body: { some: 'thing' } }))
+    const reply = await site.browser().requestApi('HEAD', '/usage/current', undefined, { headers: withSession })
     expect([reply.status, reply.text, reply.headers.get('content-length')]).toEqual([200, '', '16'])
   })
 
@@ -210,14 +210,14 @@ describe('in front of a double', async () => {
     const answer = await rawRequest(site.url, `${method} /api/v1/auth/session HTTP/1.1`, 'Sec-Fetch-Site: same-origin')
     expect(answer.status).toBe(405)
     expect(answer.head).toMatch(/\r\nallow: DELETE, GET, HEAD, PATCH, POST, PUT\r\n/i)
-    expect(api.asked).toEqual([])
+    expect(api.requests).toEqual([])
   })
 
   test('a body that comes with a GET is left out', async () => {
     const reply = await site
       .browser()
-      .ask('GET', '/api/v1/usage/current', { body: '{}', headers: { 'Content-Length': '2' } })
-    expect([reply.status, api.asked[0]?.body]).toEqual([200, ''])
+      .request('GET', '/api/v1/usage/current', { body: '{}', headers: { 'Content-Length': '2' } })
+    expect([reply.status, api.requests[0]?.body]).toEqual([200, ''])
   })
 
   test('bytes that no header of ours can hold are left out of what is passed on', async () => {
@@ -228,7 +228,7 @@ describe('in front of a double', async () => {
       'Idempotency-Key: \xfe\xff',
     )
     expect(answer.status).toBe(200)
-    expect(api.asked[0]?.headers['user-agent']).toMatch(/^a.*c$/)
+    expect(api.requests[0]?.headers['user-agent']).toMatch(/^a.*c$/)
   })
 
   const segments = [
@@ -256,11 +256,11 @@ describe('in front of a double', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(...segments), { maxLength: 6 }), fc.boolean(), async (parts, below) => {
         const path = `/${[...(below ? ['api', 'v1'] : []), ...parts].join('/')}`
-        const before = api.asked.length
+        const before = api.requests.length
         const answer = await rawRequest(site.url, `GET ${path} HTTP/1.1`)
         expect(answer.status).toBeGreaterThanOrEqual(200)
         expect(answer.status).not.toBe(500)
-        for (const { url } of api.asked.slice(before)) {
+        for (const { url } of api.requests.slice(before)) {
           expect(url).toBe(path)
           expect(url).toMatch(/^\/api\/v1(\/[\w-]+)+$/)
           expect(url).not.toMatch(/^\/api\/v1\/(admin|relay\/health)/)
@@ -286,11 +286,11 @@ describe('in front of a double', async () => {
     const answer = await rawRequest(site.url, firstLine)
     expect([0, 400, 404, 405]).toContain(answer.status)
     expect(answer.head).not.toMatch(/\r\nlocation:/i)
-    expect(api.asked).toEqual([])
+    expect(api.requests).toEqual([])
   })
 
   test('an api that answers no JSON where it says so is away', async () => {
-    api.answers(() => ({ headers: { 'Content-Type': 'application/json' }, body: '<html>' }))
+    api.respondWith(() => ({ headers: { 'Content-Type': 'application/json' }, body: '<html>' }))
     expect((await ask(withSession)).status).toBe(503)
   })
 })
@@ -298,10 +298,10 @@ describe('in front of a double', async () => {
 describe('without the api', async () => {
   const api = await startApiDouble()
   const site = await startSite(api)
-  await api.leave()
+  await api.close()
 
   test('a script is told to come back', async () => {
-    const reply = await site.browser().askApi('GET', '/capacity/status')
+    const reply = await site.browser().requestApi('GET', '/capacity/status')
     expect(reply.json()).toMatchObject({ error: { code: 'temporarily_unavailable' } })
     expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '2'])
   })
@@ -310,7 +310,7 @@ describe('without the api', async () => {
     const browser = site.browser()
     browser.cookies.set('svc_session', looksLikeAccessToken(-1))
     browser.cookies.set('svc_refresh', 'r'.repeat(43), '/api/v1/auth/refresh')
-    const reply = await browser.askApi('POST', '/auth/refresh')
+    const reply = await browser.requestApi('POST', '/auth/refresh')
     expect([reply.status, reply.headers.getSetCookie()]).toEqual([503, []])
   })
 })

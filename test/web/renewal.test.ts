@@ -88,7 +88,7 @@ test('a stranger comes to the login page', async () => {
 
 test('clocks that are far apart cost one detour and no more', async () => {
   const double = await startApiDouble()
-  double.answers(() => ({
+  double.respondWith(() => ({
     body: { cp_access_jwt: looksLikeAccessToken(-1, String(Math.random())), refresh_token: 'n'.repeat(43) },
   }))
   const browser = browserOf({ refreshToken: 'r'.repeat(43) }, undefined, await startSite(double))
@@ -103,7 +103,7 @@ test('clocks that are far apart cost one detour and no more', async () => {
 
 test('an api that takes none of its own tokens signs out instead of going round for ever', async () => {
   const double = await startApiDouble()
-  double.answers(({ url }) =>
+  double.respondWith(({ url }) =>
     url === refreshPath
       ? { body: { cp_access_jwt: looksLikeAccessToken(600), refresh_token: 'n'.repeat(43) } }
       : { status: 401, body: { error: { code: 'unauthorized', message: 'No.' } } },
@@ -117,13 +117,13 @@ test('an api that takes none of its own tokens signs out instead of going round 
 test('an api that is away signs nobody out: the same address works when it is back', async () => {
   const user = await api.given.user()
   const double = await startApiDouble()
-  double.answers(() => ({ status: 503, headers: { 'Retry-After': '1' }, body: { error: {} } }))
+  double.respondWith(() => ({ status: 503, headers: { 'Retry-After': '1' }, body: { error: {} } }))
   const before = looksLikeAccessToken(-1)
   const browser = browserOf(user, before, await startSite(double))
   const page = await browser.open('/account')
   expect([page.status, page.headers.get('content-type')]).toEqual([503, 'text/html; charset=utf-8'])
   expect([browser.cookies.get('svc_session'), browser.cookies.get('svc_refresh')]).toEqual([before, user.refreshToken])
-  double.answers(() => ({ body: { cp_access_jwt: user.bearer, refresh_token: 'n'.repeat(43) } }))
+  double.respondWith(() => ({ body: { cp_access_jwt: user.bearer, refresh_token: 'n'.repeat(43) } }))
   expect((await browser.open(page.path)).visited.at(-1)).toBe('GET /account')
   expect(browser.cookies.get('svc_session')).toBe(user.bearer)
 })
@@ -144,7 +144,7 @@ test('another site that sends a browser there signs nobody out', async () => {
 test.each(['https://evil.example/', '//evil.example', '/\\evil.example', '/api/v1/auth/logout', '', 'x'])(
   'the way back leads to no other place: %s',
   async (to) => {
-    const reply = await site.browser().ask('GET', returnTo(to))
+    const reply = await site.browser().request('GET', returnTo(to))
     expect([reply.status, reply.headers.get('location')]).toEqual([307, '/'])
   },
 )

@@ -11,8 +11,8 @@ const site = await startSite(api, { SVC_SITE_URL: 'https://relay.example.com', S
 const own = 'https://relay.example.com'
 
 beforeEach(() => {
-  api.asked.length = 0
-  api.answers(() => ({ body: { cp_access_jwt: looksLikeAccessToken(600), refresh_token: 'n'.repeat(43) } }))
+  api.requests.length = 0
+  api.respondWith(() => ({ body: { cp_access_jwt: looksLikeAccessToken(600), refresh_token: 'n'.repeat(43) } }))
 })
 
 /** The cookies come along in any case, as if SameSite were not kept. */
@@ -43,7 +43,7 @@ describe.each([
     const answer = await post(path, ...headers)
     expect(answer.status).toBe(403)
     expect(answer.head).not.toMatch(/set-cookie/i)
-    expect(api.asked).toEqual([])
+    expect(api.requests).toEqual([])
   })
 
   test.each([
@@ -52,7 +52,7 @@ describe.each([
     ['no browser', []],
   ])('answers %s', async (_, headers) => {
     expect((await post(path, ...headers)).status).not.toBe(403)
-    expect(api.asked).not.toEqual([])
+    expect(api.requests).not.toEqual([])
   })
 })
 

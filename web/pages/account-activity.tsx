@@ -1,8 +1,8 @@
 /** What happened to an account, in words: who reads it wants to know whether all of it was them. */
-import { Ago } from '../moments.tsx'
-import { addonsInWords } from './account-billing.tsx'
-import { type ClientKind, clientInWords } from './account-sign-ins.tsx'
-import { displayNames, namesOfProvidersIn, providerNamed } from './providers.tsx'
+import { TimeAgo } from '../time-text.tsx'
+import { formatAddons } from './account-billing.tsx'
+import { type ClientKind, describeClient } from './account-sign-ins.tsx'
+import { displayNames, formatProviderNames, parseProvider } from './providers.tsx'
 
 export interface Entry {
   readonly id: string
@@ -89,7 +89,7 @@ export const Activity = ({ entries, hasAddress }: Shown) => (
             <When entry={entry} />
             {entry.actor === 'operator' ? ' · by support' : null}
             {placeInWords(entry)}
-            {entry.client ? ` · ${clientInWords(entry.client, entry.client_kind)}` : null}
+            {entry.client ? ` · ${describeClient(entry.client, entry.client_kind)}` : null}
           </p>
         </li>
       ))}
@@ -100,10 +100,10 @@ export const Activity = ({ entries, hasAddress }: Shown) => (
 const When = ({ entry: { at, detail } }: { readonly entry: Entry }) =>
   typeof detail.last_at === 'string' ? (
     <>
-      {detail.times} times, first <Ago at={at} />, last <Ago at={detail.last_at} />
+      {detail.times} times, first <TimeAgo at={at} />, last <TimeAgo at={detail.last_at} />
     </>
   ) : (
-    <Ago at={at} />
+    <TimeAgo at={at} />
   )
 
 function placeInWords({ ip, detail }: Entry): string {
@@ -115,18 +115,18 @@ function placeInWords({ ip, detail }: Entry): string {
 function inWords({ action, detail }: Entry): string {
   if (action === 'plan_changed') return `Plan changed: ${planInWords(detail)}`
   if (action === 'plan_granted' && detail.plan_tier === 'free') return 'Given plan taken back'
-  if (action === 'addons_billed_without_plan') return `Plan ended, ${addonsInWords(Number(detail.addons))} still billed`
+  if (action === 'addons_billed_without_plan') return `Plan ended, ${formatAddons(Number(detail.addons))} still billed`
   if (action === 'usage_notice') return `${detail.percent} % of the relay time of the cycle used`
   if (action === 'password_reset' && detail.unlinked)
-    return `Password changed, unlinked: ${namesOfProvidersIn(String(detail.unlinked))}`
+    return `Password changed, unlinked: ${formatProviderNames(String(detail.unlinked))}`
   const said = actions[action] ?? action.replaceAll('_', ' ')
-  const provider = providerNamed(String(detail.provider ?? detail.method))
+  const provider = parseProvider(String(detail.provider ?? detail.method))
   return provider ? `${said}: ${displayNames[provider]}` : said
 }
 
 const standings: Readonly<Record<string, string>> = { past_due: ', payment failed', cancelled: ', cancelled' }
 
 function planInWords({ plan_tier: tier, plan_status: status, addons }: Entry['detail']): string {
-  const extra = Number(addons) > 0 ? `, ${addonsInWords(Number(addons))}` : ''
+  const extra = Number(addons) > 0 ? `, ${formatAddons(Number(addons))}` : ''
   return `${tier === 'paid' ? 'paid plan' : 'free plan'}${standings[String(status)] ?? ''}${extra}`
 }

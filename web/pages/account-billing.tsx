@@ -1,7 +1,7 @@
 /** Buying: what there is to buy, what becomes of what was bought, and where it is managed. */
-import { type ApiAnswer, refusalOf } from '../api.ts'
-import { Day, Moment } from '../moments.tsx'
-import type { PageAnswer, Visit } from '../page-route.ts'
+import { type ApiResponse, readApiError } from '../api.ts'
+import type { PageResult, Visit } from '../page.ts'
+import { DateTime, Day } from '../time-text.tsx'
 import type { Subscription } from './account-subscriptions.tsx'
 
 /** The body of `GET /billing/subscription`. */
@@ -24,7 +24,7 @@ interface Bought {
 const addonsMax = 3
 
 /** `1 add-on`, `3 add-ons`. */
-export const addonsInWords = (count: number): string => `${count} ${count === 1 ? 'add-on' : 'add-ons'}`
+export const formatAddons = (count: number): string => `${count} ${count === 1 ? 'add-on' : 'add-ons'}`
 
 /** What becomes of the plan by itself. That of a failed payment stands above everything else of the page. */
 export function Prospect({ billing }: Bought) {
@@ -49,7 +49,7 @@ export function Prospect({ billing }: Bought) {
   if (ends === null) return null
   return (
     <p>
-      It was cancelled, and is paid until <Moment at={ends} />. Then it becomes free, and its relays end.
+      It was cancelled, and is paid until <DateTime at={ends} />. Then it becomes free, and its relays end.
     </p>
   )
 }
@@ -62,7 +62,7 @@ export const Addons = ({ billing: { plan_tier: tier, addons } }: Bought) =>
     <p>
       {tier === 'paid'
         ? `One relay goes with the plan, and one with ${addons === 1 ? 'your add-on' : `each of your ${addons} add-ons`}.`
-        : `${addonsInWords(addons)} ${addons === 1 ? 'is' : 'are'} on record. They count once you have the plan.`}
+        : `${formatAddons(addons)} ${addons === 1 ? 'is' : 'are'} on record. They count once you have the plan.`}
     </p>
   )
 
@@ -130,7 +130,7 @@ const AddonsForm = ({ addons }: { readonly addons: number }) => (
           .filter((count) => count > addons)
           .map((count) => (
             <option key={count} value={count}>
-              {`${addonsInWords(count)}: ${count + 1} relays at once`}
+              {`${formatAddons(count)}: ${count + 1} relays at once`}
             </option>
           ))}
       </select>
@@ -148,17 +148,17 @@ const AddonsForm = ({ addons }: { readonly addons: number }) => (
  * On the way to where one pays, which may be a page of this site.
  * @param refused shows why not.
  */
-export async function leaveForCheckout(
+export async function redirectToCheckout(
   visit: Visit,
-  refused: (answer: ApiAnswer) => Promise<PageAnswer>,
-): Promise<PageAnswer> {
+  refused: (answer: ApiResponse) => Promise<PageResult>,
+): Promise<PageResult> {
   const addons = visit.form.get('addons')
   const wanted = addons === null ? { plan: visit.form.get('plan') } : { addons: Number(addons) }
-  const answer = await visit.ask<{ checkout_url: string }>('POST', '/api/v1/billing/checkout', wanted)
+  const answer = await visit.callApi<{ checkout_url: string }>('POST', '/api/v1/billing/checkout', wanted)
   if (answer.status !== 200) return refused(answer)
   const url = new URL(answer.body.checkout_url)
-  if (url.origin === visit.origin) return { goTo: url.pathname + url.search }
-  return { leadTo: url.href, says: 'Going to where you pay …' }
+  if (url.origin === visit.origin) return { redirectTo: url.pathname + url.search }
+  return { continueTo: url.href, message: 'Going to where you pay …' }
 }
 
 const problems: Readonly<Record<string, string>> = {
@@ -168,4 +168,4 @@ const problems: Readonly<Record<string, string>> = {
 }
 
 /** Why nothing was bought; nothing where the refusal is about something else. */
-export const checkoutProblem = (answer: ApiAnswer): string | undefined => problems[refusalOf(answer).code]
+export const checkoutProblem = (answer: ApiResponse): string | undefined => problems[readApiError(answer).code]

@@ -1,5 +1,5 @@
 /** What the plan of an account includes, and how much of its relay time is used. */
-import { Day, hoursInWords } from '../moments.tsx'
+import { Day, formatHours } from '../time-text.tsx'
 import { Addons, type Billing, Buying, Prospect } from './account-billing.tsx'
 import { BillingWarnings } from './account-subscriptions.tsx'
 
@@ -68,7 +68,7 @@ export interface Usage {
 export const TimeBank = ({ usage }: { readonly usage: Usage }) => (
   <section class="card" aria-labelledby="time-bank">
     <h2 id="time-bank">Relay time</h2>
-    {usage.included_seconds > 0 ? <Used usage={usage} /> : <p>{hoursInWords(usage.consumed_seconds)} used.</p>}
+    {usage.included_seconds > 0 ? <Used usage={usage} /> : <p>{formatHours(usage.consumed_seconds)} used.</p>}
     <p class="muted">
       Counted since <Day at={usage.cycle_start} />, anew from <Day at={usage.cycle_end} />.
     </p>
@@ -78,10 +78,10 @@ export const TimeBank = ({ usage }: { readonly usage: Usage }) => (
 const Used = ({ usage }: { readonly usage: Usage }) => (
   <>
     <p id="used">
-      {hoursInWords(usage.consumed_seconds)} of {hoursInWords(usage.included_seconds)} used,{' '}
+      {formatHours(usage.consumed_seconds)} of {formatHours(usage.included_seconds)} used,{' '}
       {usage.overage_seconds > 0
-        ? `${hoursInWords(usage.overage_seconds)} over`
-        : `${hoursInWords(usage.remaining_seconds)} left`}
+        ? `${formatHours(usage.overage_seconds)} over`
+        : `${formatHours(usage.remaining_seconds)} left`}
       .
     </p>
     <progress max={usage.included_seconds} value={usage.consumed_seconds} aria-labelledby="used" />

@@ -1,5 +1,5 @@
 /** The ways into an account: what is linked to it, and where it is signed in. */
-import { Ago } from '../moments.tsx'
+import { TimeAgo } from '../time-text.tsx'
 import { displayNames, type ProviderName } from './providers.tsx'
 
 export interface LinkedAccount {
@@ -94,7 +94,8 @@ export const SignedIn = ({ sessions }: { readonly sessions: readonly AuthSession
               {session.current ? <span class="badge good">This browser</span> : null}
             </p>
             <p class="muted">
-              {session.ip} · signed in <Ago at={session.created_at} />, last used <Ago at={session.last_used_at} />
+              {session.ip} · signed in <TimeAgo at={session.created_at} />, last used{' '}
+              <TimeAgo at={session.last_used_at} />
             </p>
           </div>
           {session.current ? null : (
@@ -120,5 +121,5 @@ export type ClientKind = 'web' | 'plugin'
 /** A plugin chooses its own name, “Browser” too, so its kind always stands beside it. */
 const nameOf = ({ kind, client }: Pick<AuthSession, 'kind' | 'client'>): string => (kind === 'web' ? 'Browser' : client)
 
-export const clientInWords = (client: string, kind: ClientKind | null): string =>
+export const describeClient = (client: string, kind: ClientKind | null): string =>
   kind === 'web' ? 'Browser' : `streaming software “${client}”`

@@ -1,9 +1,9 @@
 /** Warnings of subscriptions that are billed and bring nothing, each with a button that cancels it. */
 import type { ComponentChildren } from 'preact'
-import { type ApiAnswer, refusalOf } from '../api.ts'
-import { Day } from '../moments.tsx'
-import type { PageAnswer, Visit } from '../page-route.ts'
-import { addonsInWords, type Billing } from './account-billing.tsx'
+import { type ApiResponse, readApiError } from '../api.ts'
+import type { PageResult, Visit } from '../page.ts'
+import { Day } from '../time-text.tsx'
+import { type Billing, formatAddons } from './account-billing.tsx'
 
 /** One of `subscriptions` in the body of `GET /billing/subscription`. */
 export interface Subscription {
@@ -41,7 +41,7 @@ export function BillingWarnings({ billing }: { readonly billing: Billing }) {
         </Warning>
       ) : null}
       {idle.length > 0 ? (
-        <Warning id="idle-addons" title={`You are still billed for ${addonsInWords(countOf(idle))}`} about={idle}>
+        <Warning id="idle-addons" title={`You are still billed for ${formatAddons(countOf(idle))}`} about={idle}>
           Add-ons do nothing without a plan. Get the paid plan to use them, or cancel them.
         </Warning>
       ) : null}
@@ -74,7 +74,7 @@ const Warning = ({ id, title, about, children }: Shown) => (
   </section>
 )
 
-const nameOf = ({ kind, quantity }: Subscription): string => (kind === 'plan' ? 'Paid plan' : addonsInWords(quantity))
+const nameOf = ({ kind, quantity }: Subscription): string => (kind === 'plan' ? 'Paid plan' : formatAddons(quantity))
 
 const Cancelling = ({ one }: { readonly one: Subscription }) => {
   const rowId = `subscription-${one.subscription_id}`
@@ -99,7 +99,7 @@ const Cancelling = ({ one }: { readonly one: Subscription }) => {
     >
       {about}
       <button class="danger" type="submit" aria-describedby={rowId}>
-        {one.kind === 'plan' ? 'Cancel this plan' : `Cancel ${addonsInWords(one.quantity)}`}
+        {one.kind === 'plan' ? 'Cancel this plan' : `Cancel ${formatAddons(one.quantity)}`}
       </button>
     </form>
   )
@@ -122,7 +122,7 @@ const cancelProblems: Readonly<Record<string, string>> = {
 }
 
 /** Why a subscription is not known to be cancelled; nothing where the refusal is about something else. */
-export const cancelProblem = (answer: ApiAnswer): string | undefined => cancelProblems[refusalOf(answer).code]
+export const cancelProblem = (answer: ApiResponse): string | undefined => cancelProblems[readApiError(answer).code]
 
 const portalProblems: Readonly<Record<string, string>> = {
   billing_provider_error:
@@ -134,13 +134,13 @@ const portalProblems: Readonly<Record<string, string>> = {
  * On the way to where one manages payments, by an address that is for this visitor and soon expires.
  * @param refused shows why not.
  */
-export async function leaveForPortal(
+export async function redirectToBillingPortal(
   visit: Visit,
-  refused: (answer: ApiAnswer, problem: string | undefined) => Promise<PageAnswer>,
-): Promise<PageAnswer> {
-  const answer = await visit.ask<{ portal_url: string }>('POST', '/api/v1/billing/portal', {})
-  if (answer.status !== 200) return refused(answer, portalProblems[refusalOf(answer).code])
+  refused: (answer: ApiResponse, problem: string | undefined) => Promise<PageResult>,
+): Promise<PageResult> {
+  const answer = await visit.callApi<{ portal_url: string }>('POST', '/api/v1/billing/portal', {})
+  if (answer.status !== 200) return refused(answer, portalProblems[readApiError(answer).code])
   const url = new URL(answer.body.portal_url)
-  if (url.origin === visit.origin) return { goTo: url.pathname + url.search }
-  return { leadTo: url.href, says: 'Going to where you manage payments …' }
+  if (url.origin === visit.origin) return { redirectTo: url.pathname + url.search }
+  return { continueTo: url.href, message: 'Going to where you manage payments …' }
 }

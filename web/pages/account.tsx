@@ -1,12 +1,12 @@
 /** The account: whose it is, what its plan includes, how it is signed in to, and what happened to it. */
-import { type ApiAnswer, ApiAway, refusalOf } from '../api.ts'
-import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
+import { type ApiResponse, ApiUnavailableError, readApiError } from '../api.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { Activity, type Entry } from './account-activity.tsx'
-import { type Billing, checkoutProblem, leaveForCheckout } from './account-billing.tsx'
+import { type Billing, checkoutProblem, redirectToCheckout } from './account-billing.tsx'
 import { type Entitlement, Plan, TimeBank, type Usage } from './account-plan.tsx'
 import { type AuthSession, type LinkedAccount, LinkedAccounts, SignedIn } from './account-sign-ins.tsx'
-import { cancelProblem, leaveForPortal } from './account-subscriptions.tsx'
-import { PlanNews } from './plan-news.tsx'
+import { cancelProblem, redirectToBillingPortal } from './account-subscriptions.tsx'
+import { PlanAlerts } from './plan-alerts.tsx'
 import { configuredProviders } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
 
@@ -21,18 +21,19 @@ export const sendVerification: PageRoute = {
   method: 'POST',
   path: '/account/verification',
   caller: 'user',
-  backTo: '/account',
-  handle: async (visit) => done(visit, await visit.ask('POST', '/api/v1/auth/email/resend', {}), 'verification_sent'),
+  returnTo: '/account',
+  handle: async (visit) =>
+    done(visit, await visit.callApi('POST', '/api/v1/auth/email/resend', {}), 'verification_sent'),
 }
 
 export const unlink: PageRoute = {
   method: 'POST',
   path: '/account/linked/:provider/unlink',
   caller: 'user',
-  backTo: '/account',
+  returnTo: '/account',
   handle: async (visit) => {
     const provider = encodeURIComponent(visit.params.provider ?? '')
-    return done(visit, await visit.ask('DELETE', `/api/v1/auth/oauth/${provider}`), 'unlinked')
+    return done(visit, await visit.callApi('DELETE', `/api/v1/auth/oauth/${provider}`), 'unlinked')
   },
 }
 
@@ -40,10 +41,10 @@ export const signOut: PageRoute = {
   method: 'POST',
   path: '/account/sessions/:id/sign-out',
   caller: 'user',
-  backTo: '/account',
+  returnTo: '/account',
   handle: async (visit) => {
     const id = encodeURIComponent(visit.params.id ?? '')
-    return done(visit, await visit.ask('DELETE', `/api/v1/auth/sessions/${id}`), 'signed_out')
+    return done(visit, await visit.callApi('DELETE', `/api/v1/auth/sessions/${id}`), 'signed_out')
   },
 }
 
@@ -51,8 +52,8 @@ export const checkout: PageRoute = {
   method: 'POST',
   path: '/account/checkout',
   caller: 'user',
-  backTo: '/account',
-  handle: (visit) => leaveForCheckout(visit, (refused) => accountPage(visit, refused, checkoutProblem(refused))),
+  returnTo: '/account',
+  handle: (visit) => redirectToCheckout(visit, (refused) => accountPage(visit, refused, checkoutProblem(refused))),
 }
 
 /** Where `manage_url` leads: a personal page of the provider's, whose address is made on demand. */
@@ -60,19 +61,19 @@ export const payments: PageRoute = {
   method: 'GET',
   path: '/account/payments',
   caller: 'user',
-  handle: (visit) => leaveForPortal(visit, (refused, problem) => accountPage(visit, refused, problem)),
+  handle: (visit) => redirectToBillingPortal(visit, (refused, problem) => accountPage(visit, refused, problem)),
 }
 
 export const cancelSubscription: PageRoute = {
   method: 'POST',
   path: '/account/subscriptions/:subscription_id/cancel',
   caller: 'user',
-  backTo: '/account',
+  returnTo: '/account',
   handle: async (visit) => {
     const id = encodeURIComponent(visit.params.subscription_id ?? '')
-    const answer = await visit.ask('POST', `/api/v1/billing/subscriptions/${id}/cancel`)
+    const answer = await visit.callApi('POST', `/api/v1/billing/subscriptions/${id}/cancel`)
     return answer.status === 200
-      ? { goTo: '/account?done=cancelled' }
+      ? { redirectTo: '/account?done=cancelled' }
       : accountPage(visit, answer, cancelProblem(answer))
   },
 }
@@ -88,8 +89,8 @@ const notices: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Back to the page with a notice, or the page with the refusal. */
-const done = (visit: Visit, answer: ApiAnswer, notice: string): Promise<PageAnswer> | PageAnswer =>
-  answer.status < 300 ? { goTo: `/account?done=${notice}` } : accountPage(visit, answer)
+const done = (visit: Visit, answer: ApiResponse, notice: string): Promise<PageResult> | PageResult =>
+  answer.status < 300 ? { redirectTo: `/account?done=${notice}` } : accountPage(visit, answer)
 
 const problems: Readonly<Record<string, string>> = {
   last_sign_in_method:
@@ -98,7 +99,7 @@ const problems: Readonly<Record<string, string>> = {
   not_found: 'There is no such thing on your account any more.',
 }
 
-const problemIn = (refused: ApiAnswer): string => problems[refusalOf(refused).code] ?? problemOf(refused).text
+const problemIn = (refused: ApiResponse): string => problems[readApiError(refused).code] ?? problemOf(refused).text
 
 interface Summary {
   readonly user: {
@@ -112,17 +113,17 @@ interface Summary {
 }
 
 /** @param problem of the refusal, where it is known better here. */
-async function accountPage(visit: Visit, refused?: ApiAnswer, problem?: string): Promise<PageAnswer> {
+async function accountPage(visit: Visit, refused?: ApiResponse, problem?: string): Promise<PageResult> {
   const [summary, billing, sessions, providers, audit] = await Promise.all([
-    visit.ask<Summary>('GET', '/api/v1/auth/session?view=dock'),
-    visit.ask<Billing>('GET', '/api/v1/billing/subscription'),
-    visit.ask<{ sessions?: readonly AuthSession[] }>('GET', '/api/v1/auth/sessions'),
+    visit.callApi<Summary>('GET', '/api/v1/auth/session?view=dock'),
+    visit.callApi<Billing>('GET', '/api/v1/billing/subscription'),
+    visit.callApi<{ sessions?: readonly AuthSession[] }>('GET', '/api/v1/auth/sessions'),
     configuredProviders(visit),
-    visit.ask<{ entries?: readonly Entry[] }>('GET', '/api/v1/auth/audit'),
+    visit.callApi<{ entries?: readonly Entry[] }>('GET', '/api/v1/auth/audit'),
   ])
   // A list that is not known is not an empty one: it would say that nobody else is signed in.
   for (const { status } of [summary, billing, sessions, audit])
-    if (status !== 200) throw new ApiAway(`the api answered ${status} for an account`)
+    if (status !== 200) throw new ApiUnavailableError(`the api answered ${status} for an account`)
   const { user, entitlement, usage } = summary.body
   return {
     title: 'Account',
@@ -134,7 +135,7 @@ async function accountPage(visit: Visit, refused?: ApiAnswer, problem?: string):
           problem={problem ?? (refused && problemIn(refused))}
           notice={notices.get(visit.query.get('done') ?? '')}
         />
-        <PlanNews entitlement={entitlement} usage={usage} payAt={billing.body.manage_url} />
+        <PlanAlerts entitlement={entitlement} usage={usage} payAt={billing.body.manage_url} />
         <Plan entitlement={entitlement} billing={billing.body} />
         <TimeBank usage={usage} />
         <Profile user={user} />

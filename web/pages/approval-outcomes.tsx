@@ -1,9 +1,9 @@
 /** What became of a plugin's login, and what to do next. */
-import type { PageAnswer } from '../page-route.ts'
+import type { PageResult } from '../page.ts'
 import { Decision } from './approval-question.tsx'
 import { type Attempt, approvalPath } from './login-attempt.ts'
 
-export const outcomes: Readonly<Record<Exclude<Attempt['status'], 'pending'>, (attempt: Attempt) => PageAnswer>> = {
+export const outcomes: Readonly<Record<Exclude<Attempt['status'], 'pending'>, (attempt: Attempt) => PageResult>> = {
   approved: (attempt) => ({
     title: 'Approved',
     page: (
@@ -64,7 +64,7 @@ export const outcomes: Readonly<Record<Exclude<Attempt['status'], 'pending'>, (a
 }
 
 /** Also one that another account has decided: it is nobody else's to see. */
-export const unknownAttempt: PageAnswer = {
+export const unknownAttempt: PageResult = {
   title: 'Unknown sign-in',
   status: 404,
   page: (
@@ -78,7 +78,7 @@ export const unknownAttempt: PageAnswer = {
 }
 
 /** The api could not tell, or not do it. */
-export const notDone = (status: number, says: string, attempt: string): PageAnswer => ({
+export const notDone = (status: number, says: string, attempt: string): PageResult => ({
   title: 'Not done',
   status,
   page: (

@@ -1,14 +1,14 @@
 /** What a person must see before deciding a plugin's login, and the two ways to decide. */
 import type { ComponentChildren } from 'preact'
-import { agoInWords, TimeLeft } from '../moments.tsx'
+import { formatAge, TimeLeft } from '../time-text.tsx'
 import { type Account, type Attempt, approvalPath } from './login-attempt.ts'
-import type { Network } from './networks.ts'
+import type { NetworkMatch } from './network-match.ts'
 import { displayNames } from './providers.tsx'
 
 interface QuestionParts {
   readonly attempt: Attempt
   readonly account: Account
-  readonly network: Network
+  readonly network: NetworkMatch
 }
 
 export const Question = ({ attempt, account, network }: QuestionParts) => (
@@ -69,7 +69,7 @@ export const Decision = ({ act, says, attempt, account }: DecisionParts) => (
   </form>
 )
 
-const fromWhere: Readonly<Record<Network, (ip: string) => ComponentChildren>> = {
+const fromWhere: Readonly<Record<NetworkMatch, (ip: string) => ComponentChildren>> = {
   same: (ip) => `from this network (${ip})`,
   other: (ip) => (
     <>
@@ -84,7 +84,7 @@ const fromWhere: Readonly<Record<Network, (ip: string) => ComponentChildren>> = 
 function ago(timestamp: string): string {
   const [at, now] = [new Date(timestamp), new Date()]
   const seconds = Math.round((now.getTime() - at.getTime()) / 1000)
-  return seconds >= 5 && seconds < 60 ? `${seconds} seconds ago` : agoInWords(at, now)
+  return seconds >= 5 && seconds < 60 ? `${seconds} seconds ago` : formatAge(at, now)
 }
 
 /** Some accounts have no address: their provider vouches for none. */

@@ -1,6 +1,6 @@
 /** Confirming that an account's address is one's own. Mail programs open links by themselves, so only a button does it. */
-import { refusalOf } from '../api.ts'
-import type { PageAnswer, PageRoute } from '../page-route.ts'
+import { readApiError } from '../api.ts'
+import type { PageResult, PageRoute } from '../page.ts'
 import { ProblemNote } from './fields.tsx'
 import { type Problem, problemOf } from './refusal-text.ts'
 
@@ -9,7 +9,7 @@ export const show: PageRoute = {
   path: '/verify-email',
   caller: 'anyone',
   // From a mail: it needs no sign-in, and looking at it uses nothing up.
-  arrival: true,
+  allowsCrossSiteEntry: true,
   handle: ({ query }) =>
     query.get('done') === 'verified' ? verified : confirmPage({ token: query.get('token') ?? '' }),
 }
@@ -18,12 +18,12 @@ export const submit: PageRoute = {
   method: 'POST',
   path: '/verify-email',
   caller: 'anyone',
-  arrival: true,
-  handle: async ({ form, askAsNobody }) => {
+  allowsCrossSiteEntry: true,
+  handle: async ({ form, callApiAnonymously }) => {
     const token = form.get('token') ?? ''
-    const answer = await askAsNobody('POST', '/api/v1/auth/email/verify', { token })
-    if (answer.status === 204) return { goTo: '/verify-email?done=verified' }
-    if (refusalOf(answer).code === 'token_invalid') return confirmPage({ token: '' })
+    const answer = await callApiAnonymously('POST', '/api/v1/auth/email/verify', { token })
+    if (answer.status === 204) return { redirectTo: '/verify-email?done=verified' }
+    if (readApiError(answer).code === 'token_invalid') return confirmPage({ token: '' })
     return confirmPage({ token, problem: problemOf(answer), status: answer.status })
   },
 }
@@ -35,7 +35,7 @@ interface Shown {
   readonly status?: number
 }
 
-const confirmPage = ({ token, problem, status = 200 }: Shown): PageAnswer =>
+const confirmPage = ({ token, problem, status = 200 }: Shown): PageResult =>
   token === ''
     ? linkOver
     : {
@@ -59,7 +59,7 @@ const confirmPage = ({ token, problem, status = 200 }: Shown): PageAnswer =>
         ),
       }
 
-const verified: PageAnswer = {
+const verified: PageResult = {
   title: 'Address confirmed',
   page: (
     <section class="card narrow">
@@ -72,7 +72,7 @@ const verified: PageAnswer = {
   ),
 }
 
-const linkOver: PageAnswer = {
+const linkOver: PageResult = {
   title: 'This link does not work',
   status: 400,
   page: (

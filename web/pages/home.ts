@@ -1,9 +1,9 @@
 /** The site's front door. */
-import type { PageRoute } from '../page-route.ts'
+import type { PageRoute } from '../page.ts'
 
 export const show: PageRoute = {
   method: 'GET',
   path: '/',
   caller: 'anyone',
-  handle: ({ isSignedIn }) => ({ goTo: isSignedIn ? '/relays' : '/login' }),
+  handle: ({ isSignedIn }) => ({ redirectTo: isSignedIn ? '/relays' : '/login' }),
 }

@@ -1,12 +1,12 @@
 /** Signing in, and being asked by a plugin to let it in: one address, since the plugin opens it for both. */
-import { isTokenSet, signedIn } from '../cookies.ts'
+import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
-import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { showApproval } from './approval.tsx'
 import { unknownAttempt } from './approval-outcomes.tsx'
 import { EmailField, PasswordField, ProblemNote } from './fields.tsx'
 import { approvalPath, isAboutPlugin, isAttemptId } from './login-attempt.ts'
-import { configuredProviders, namesOfProvidersIn, type ProviderName, SignInButtons } from './providers.tsx'
+import { configuredProviders, formatProviderNames, type ProviderName, SignInButtons } from './providers.tsx'
 import { type Problem, problemOf } from './refusal-text.ts'
 
 export const show: PageRoute = {
@@ -18,7 +18,7 @@ export const show: PageRoute = {
     const attempt = query.get('attempt')
     if (attempt !== null && !isAttemptId(attempt)) return unknownAttempt
     const next = attempt === null ? localPath(query.get('next'), '/relays') : approvalPath(attempt)
-    if (isSignedIn) return attempt === null ? { goTo: next } : showApproval(visit, attempt)
+    if (isSignedIn) return attempt === null ? { redirectTo: next } : showApproval(visit, attempt)
     return loginPage(visit, { next, email: '', notice: noticeOf(query) })
   },
 }
@@ -28,10 +28,13 @@ export const submit: PageRoute = {
   path: '/login',
   caller: 'anyone',
   handle: async (visit) => {
-    const { form, askAsNobody } = visit
+    const { form, callApiAnonymously } = visit
     const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
-    const answer = await askAsNobody('POST', '/api/v1/auth/login', { email, password: form.get('password') ?? '' })
-    if (isTokenSet(answer.body)) return { goTo: next, cookies: signedIn(answer.body) }
+    const answer = await callApiAnonymously('POST', '/api/v1/auth/login', {
+      email,
+      password: form.get('password') ?? '',
+    })
+    if (isTokenSet(answer.body)) return { redirectTo: next, cookies: signInCookies(answer.body) }
     return loginPage(visit, { next, email, problem: problemOf(answer), status: answer.status })
   },
 }
@@ -39,10 +42,14 @@ export const submit: PageRoute = {
 /** What was done on the page that led here. The address names it, which anybody can write: no other words of it are shown. */
 function noticeOf(query: URLSearchParams): string | undefined {
   if (query.get('done') !== 'reset') return undefined
-  const unlinked = namesOfProvidersIn(query.get('unlinked') ?? '')
-  const signedOut =
+  const unlinked = formatProviderNames(query.get('unlinked') ?? '')
+  const signOutCookies =
     'Your new password is set. Browsers, phones and streaming software that were signed in to the account are signed out.'
-  return [signedOut, ...(unlinked === '' ? [] : [`Unlinked: ${unlinked}.`]), 'Sign in with the new password.'].join(' ')
+  return [
+    signOutCookies,
+    ...(unlinked === '' ? [] : [`Unlinked: ${unlinked}.`]),
+    'Sign in with the new password.',
+  ].join(' ')
 }
 
 interface Shown {
@@ -53,7 +60,7 @@ interface Shown {
   readonly status?: number
 }
 
-async function loginPage(visit: Visit, shown: Shown): Promise<PageAnswer> {
+async function loginPage(visit: Visit, shown: Shown): Promise<PageResult> {
   const providers = await configuredProviders(visit)
   const title = isAboutPlugin(shown.next) ? 'Sign in to answer your streaming software' : 'Sign in'
   return { title, status: shown.status ?? 200, page: <Login {...shown} title={title} providers={providers} /> }

@@ -1,12 +1,12 @@
 /** A provider's address is an account's already: its owner proves to be it, and the two become one. */
-import { refusalOf } from '../api.ts'
-import { isTokenSet, signedIn } from '../cookies.ts'
-import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
-import { carriedMerge, type Merge, mergeOver } from './carried.ts'
+import { readApiError } from '../api.ts'
+import { isTokenSet, signInCookies } from '../cookies.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { PasswordField, ProblemNote } from './fields.tsx'
-import { leaveFor } from './oauth.tsx'
+import { startAuthorization } from './oauth.tsx'
+import { clearMergeCookie, type MergeRequest, readMergeRequest } from './oauth-cookies.ts'
 import { problemPage } from './problem.tsx'
-import { displayNames, type ProviderName, providerNamed } from './providers.tsx'
+import { displayNames, type ProviderName, parseProvider } from './providers.tsx'
 import { type Problem, problemOf } from './refusal-text.ts'
 
 export const show: PageRoute = {
@@ -14,26 +14,27 @@ export const show: PageRoute = {
   path: '/merge',
   caller: 'anyone',
   handle: (visit) => {
-    const merge = carriedMerge(visit)
+    const merge = readMergeRequest(visit)
     if (!merge) return startAgain
-    const proved = providerNamed(visit.query.get('proved') ?? undefined)
+    const proved = parseProvider(visit.query.get('proved') ?? undefined)
     return proved && merge.methods.includes(proved) ? provedPage(merge, proved) : provePage(merge)
   },
 }
 
-/** With the password, or with nothing after a round trip through a provider that the account had before. */
+/** With the password, or with nothing after a round request through a provider that the account had before. */
 export const submit: PageRoute = {
   method: 'POST',
   path: '/merge',
   caller: 'anyone',
   handle: async (visit) => {
-    const merge = carriedMerge(visit)
+    const merge = readMergeRequest(visit)
     if (!merge) return startAgain
     const password = visit.form.get('password')
     const body = { merge_token: merge.token, ...(password === null ? {} : { password }) }
-    const answer = await visit.askAsNobody('POST', `/api/v1/auth/merge/${merge.id}/confirm`, body)
-    if (isTokenSet(answer.body)) return { goTo: merge.next, cookies: [...signedIn(answer.body), mergeOver] }
-    if (over.has(refusalOf(answer).code)) return startAgain
+    const answer = await visit.callApiAnonymously('POST', `/api/v1/auth/merge/${merge.id}/confirm`, body)
+    if (isTokenSet(answer.body))
+      return { redirectTo: merge.next, cookies: [...signInCookies(answer.body), clearMergeCookie] }
+    if (over.has(readApiError(answer).code)) return startAgain
     return provePage(merge, problemOf(answer), answer.status)
   },
 }
@@ -45,15 +46,15 @@ export const leave: PageRoute = {
   path: '/merge/oauth/:provider',
   caller: 'anyone',
   handle: (visit: Visit) => {
-    const provider = providerNamed(visit.params.provider)
+    const provider = parseProvider(visit.params.provider)
     if (!provider) return problemPage('not_found')
-    const merge = carriedMerge(visit)
+    const merge = readMergeRequest(visit)
     if (!merge) return startAgain
-    return leaveFor(visit, { provider, intent: 'merge', next: '/merge' }, { merge_request_id: merge.id })
+    return startAuthorization(visit, { provider, intent: 'merge', next: '/merge' }, { merge_request_id: merge.id })
   },
 }
 
-function provePage(merge: Merge, problem?: Problem, status = 200): PageAnswer {
+function provePage(merge: MergeRequest, problem?: Problem, status = 200): PageResult {
   const name = displayNames[merge.provider]
   const others = merge.methods.filter((method) => method !== 'password')
   return {
@@ -93,7 +94,7 @@ const ByPassword = ({ name, problem }: { readonly name: string; readonly problem
 )
 
 /** Coming back from a provider links nothing by itself. */
-const provedPage = (merge: Merge, proved: ProviderName): PageAnswer => ({
+const provedPage = (merge: MergeRequest, proved: ProviderName): PageResult => ({
   title: `Link ${displayNames[merge.provider]} to your account`,
   page: (
     <section class="card narrow">
@@ -120,10 +121,10 @@ const Cancel = ({ next }: { readonly next: string }) => (
   </p>
 )
 
-const startAgain: PageAnswer = {
+const startAgain: PageResult = {
   title: 'Start again',
   status: 410,
-  cookies: [mergeOver],
+  cookies: [clearMergeCookie],
   page: (
     <section class="card narrow">
       <h1>Start again</h1>

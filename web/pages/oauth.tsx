@@ -1,11 +1,18 @@
 /** Leaving for a provider, and coming back from one. */
-import { type ApiAnswer, refusalOf } from '../api.ts'
-import { isTokenSet, signedIn } from '../cookies.ts'
+import { type ApiResponse, readApiError } from '../api.ts'
+import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
-import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
-import { carriedTrip, type Merge, mergeCookie, type Trip, tripCookie, tripOver } from './carried.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
+import {
+  type AuthorizationRequest,
+  authorizationCookie,
+  clearAuthorizationCookie,
+  type MergeRequest,
+  mergeCookie,
+  readAuthorizationRequest,
+} from './oauth-cookies.ts'
 import { problemPage } from './problem.tsx'
-import { displayNames, providerNamed } from './providers.tsx'
+import { displayNames, parseProvider } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
 
 /** Fields: `intent` (`sign_in` or `link`), `next`, and for links `scopes`. */
@@ -15,26 +22,30 @@ export const start: PageRoute = {
   caller: 'anyone',
   handle: (visit) => {
     const { params, form, isSignedIn } = visit
-    const provider = providerNamed(params.provider)
+    const provider = parseProvider(params.provider)
     if (!provider) return problemPage('not_found')
     if (form.get('intent') !== 'link')
-      return leaveFor(visit, { provider, intent: 'sign_in', next: localPath(form.get('next'), '/relays') })
-    if (!isSignedIn) return { goTo: '/login?next=/account' }
+      return startAuthorization(visit, { provider, intent: 'sign_in', next: localPath(form.get('next'), '/relays') })
+    if (!isSignedIn) return { redirectTo: '/login?next=/account' }
     const scopes = form.get('scopes') === 'chat' ? 'chat' : 'identity'
-    return leaveFor(visit, { provider, intent: 'link', next: '/account' }, { scopes })
+    return startAuthorization(visit, { provider, intent: 'link', next: '/account' }, { scopes })
   },
 }
 
 /** @param more what the api has to know besides. */
-export async function leaveFor(visit: Visit, trip: Omit<Trip, 'binding'>, more: object = {}): Promise<PageAnswer> {
+export async function startAuthorization(
+  visit: Visit,
+  request: Omit<AuthorizationRequest, 'binding'>,
+  more: object = {},
+): Promise<PageResult> {
   type Started = { readonly authorization_url: string; readonly binding: string }
-  const ask = trip.intent === 'link' ? visit.ask<Started> : visit.askAsNobody<Started>
-  const { provider, intent } = trip
+  const ask = request.intent === 'link' ? visit.callApi<Started> : visit.callApiAnonymously<Started>
+  const { provider, intent } = request
   const answer = await ask('POST', `/api/v1/auth/oauth/${provider}/start`, { intent, ...more })
-  if (answer.status !== 201) return refused(answer, trip)
+  if (answer.status !== 201) return refused(answer, request)
   const { authorization_url, binding } = answer.body
-  const cookies = [tripCookie({ ...trip, binding })]
-  return { leadTo: authorization_url, says: `Going to ${displayNames[provider]} …`, cookies }
+  const cookies = [authorizationCookie({ ...request, binding })]
+  return { continueTo: authorization_url, message: `Going to ${displayNames[provider]} …`, cookies }
 }
 
 /** What the api may answer to somebody who came back. */
@@ -46,7 +57,7 @@ type Arrived =
       readonly merge_request_id: string
       /** Only in the answer that begins a merge. */
       readonly merge_token?: string
-      readonly sign_in_methods: Merge['methods']
+      readonly sign_in_methods: MergeRequest['methods']
     }
 
 export const callback: PageRoute = {
@@ -54,21 +65,21 @@ export const callback: PageRoute = {
   path: '/oauth/:provider/callback',
   caller: 'anyone',
   // A provider sends the browser here. Who is signed in meanwhile is not known, and stays so unless this signs in.
-  arrival: true,
+  allowsCrossSiteEntry: true,
   handle: async (visit) => {
-    const { params, query, askAsNobody } = visit
-    const provider = providerNamed(params.provider)
+    const { params, query, callApiAnonymously } = visit
+    const provider = parseProvider(params.provider)
     if (!provider) return problemPage('not_found')
-    const carried = carriedTrip(visit)
-    const trip = carried?.provider === provider ? carried : undefined
-    if (!trip || isRepeated(query)) return begunElsewhere
+    const carried = readAuthorizationRequest(visit)
+    const request = carried?.provider === provider ? carried : undefined
+    if (!request || isRepeated(query)) return begunElsewhere
     // Whatever stands beside an error is no answer to go on with.
-    if (query.has('error')) return notCompleted(query.get('error') === 'access_denied', trip)
+    if (query.has('error')) return notCompleted(query.get('error') === 'access_denied', request)
     const [code, state, iss] = ['code', 'state', 'iss'].map((name) => query.get(name))
     if (!code || !state) return begunElsewhere
-    const body = { code, state, binding: trip.binding, ...(iss ? { iss } : {}) }
-    const answer = await askAsNobody<Arrived>('POST', `/api/v1/auth/oauth/${provider}/callback`, body)
-    return answer.status === 200 ? arrived(answer, trip) : refused(answer, trip)
+    const body = { code, state, binding: request.binding, ...(iss ? { iss } : {}) }
+    const answer = await callApiAnonymously<Arrived>('POST', `/api/v1/auth/oauth/${provider}/callback`, body)
+    return answer.status === 200 ? arrived(answer, request) : refused(answer, request)
   },
 }
 
@@ -76,31 +87,35 @@ export const callback: PageRoute = {
 const isRepeated = (query: URLSearchParams): boolean =>
   ['error', 'code', 'state', 'iss'].some((name) => query.getAll(name).length > 1)
 
-function arrived({ body }: ApiAnswer<Arrived>, { provider, intent, next }: Trip): PageAnswer {
+function arrived({ body }: ApiResponse<Arrived>, { provider, intent, next }: AuthorizationRequest): PageResult {
   const name = displayNames[provider]
   if (body.status === 'linked')
-    return { leadTo: '/account?done=linked', says: `${name} is linked.`, cookies: [tripOver] }
+    return { continueTo: '/account?done=linked', message: `${name} is linked.`, cookies: [clearAuthorizationCookie] }
   if (body.status === 'signed_in') {
     if (!isTokenSet(body)) throw new Error('a sign-in came without tokens')
-    return { leadTo: next, says: 'Signing you in …', cookies: [...signedIn(body), tripOver] }
+    return {
+      continueTo: next,
+      message: 'Signing you in …',
+      cookies: [...signInCookies(body), clearAuthorizationCookie],
+    }
   }
   const { merge_request_id: id, merge_token: token, sign_in_methods: methods } = body
   if (intent === 'merge' || token === undefined)
-    return { leadTo: `/merge?proved=${provider}`, says: 'Going on …', cookies: [tripOver] }
-  const cookies = [mergeCookie({ id, token, methods, provider, next }), tripOver]
-  return { leadTo: '/merge', says: 'Going on …', cookies }
+    return { continueTo: `/merge?proved=${provider}`, message: 'Going on …', cookies: [clearAuthorizationCookie] }
+  const cookies = [mergeCookie({ id, token, methods, provider, next }), clearAuthorizationCookie]
+  return { continueTo: '/merge', message: 'Going on …', cookies }
 }
 
 /** Where somebody goes to try again, by what they were about to do. */
-const ways: Readonly<Record<Trip['intent'], (next: string) => { href: string; says: string }>> = {
+const ways: Readonly<Record<AuthorizationRequest['intent'], (next: string) => { href: string; says: string }>> = {
   sign_in: (next) => ({ href: `/login?next=${encodeURIComponent(next)}`, says: 'Back to the sign-in' }),
   link: () => ({ href: '/account', says: 'Back to your account' }),
   merge: () => ({ href: '/merge', says: 'Back to linking' }),
 }
 
 /** The api's sentence, and the way on. */
-function refused(answer: ApiAnswer, { provider, intent, next }: Omit<Trip, 'binding'>): PageAnswer {
-  const { code } = refusalOf(answer)
+function refused(answer: ApiResponse, { provider, intent, next }: Omit<AuthorizationRequest, 'binding'>): PageResult {
+  const { code } = readApiError(answer)
   const says = (intent === 'link' && linkRefusals[code]?.(displayNames[provider])) || problemOf(answer).text
   return trouble({ title: 'That did not work', status: answer.status, says, way: ways[intent](next) })
 }
@@ -112,7 +127,7 @@ const linkRefusals: Readonly<Record<string, (name: string) => string>> = {
 }
 
 /** Any link can lead a browser here with an error, so none is a failure of ours or of the provider's, as a 5xx would be. */
-function notCompleted(isDenial: boolean, { provider, intent, next }: Trip): PageAnswer {
+function notCompleted(isDenial: boolean, { provider, intent, next }: AuthorizationRequest): PageResult {
   const name = displayNames[provider]
   const says = isDenial
     ? `You did not agree at ${name}, so nothing was done.`
@@ -134,7 +149,7 @@ interface Trouble {
   readonly way: { readonly href: string; readonly says: string }
 }
 
-function trouble({ title, status, says, way }: Trouble): PageAnswer {
+function trouble({ title, status, says, way }: Trouble): PageResult {
   return {
     title,
     status,

@@ -1,5 +1,5 @@
 /** Pages for when something is not there or does not work. */
-import type { PageAnswer } from '../page-route.ts'
+import type { PageResult } from '../page.ts'
 
 const problems = {
   not_found: [404, 'Not found', 'There is no such page here.'],
@@ -14,7 +14,7 @@ const problems = {
   broken: [500, 'Something went wrong', 'That is our fault, and it was written down. Try again in a moment.'],
 } as const satisfies Record<string, readonly [number, string, string]>
 
-export function problemPage(kind: keyof typeof problems): PageAnswer {
+export function problemPage(kind: keyof typeof problems): PageResult {
   const [status, title, says] = problems[kind]
   return {
     status,
@@ -31,11 +31,11 @@ export function problemPage(kind: keyof typeof problems): PageAnswer {
   }
 }
 
-export const leadingPage = (says: string, leadTo: string) => (
+export const leadingPage = (says: string, continueTo: string) => (
   <section class="card narrow">
     <h1>{says}</h1>
     <p>
-      <a class="link" href={leadTo}>
+      <a class="link" href={continueTo}>
         Go on
       </a>
     </p>

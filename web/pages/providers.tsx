@@ -1,6 +1,6 @@
 /** The providers that one can sign in with: their names, and the buttons that lead to them. */
-import { ApiAway } from '../api.ts'
-import type { Visit } from '../page-route.ts'
+import { ApiUnavailableError } from '../api.ts'
+import type { Visit } from '../page.ts'
 
 export const providerNames = ['twitch', 'google', 'discord'] as const
 export type ProviderName = (typeof providerNames)[number]
@@ -12,11 +12,11 @@ export const displayNames: Readonly<Record<ProviderName, string>> = {
 }
 
 /** The provider that a page's path names, if it is one. */
-export const providerNamed = (name: string | undefined): ProviderName | undefined =>
+export const parseProvider = (name: string | undefined): ProviderName | undefined =>
   providerNames.find((one) => one === name)
 
 /** The providers in a list that blanks or commas separate, as people read them. Other words in it are left out. */
-export const namesOfProvidersIn = (list: string): string => {
+export const formatProviderNames = (list: string): string => {
   const words = list.split(/[ ,]/)
   return providerNames
     .filter((name) => words.includes(name))
@@ -25,13 +25,13 @@ export const namesOfProvidersIn = (list: string): string => {
 }
 
 /** Those that are set up. None when nobody can tell: a form that needs none of them is shown all the same. */
-export async function configuredProviders({ askAsNobody }: Visit): Promise<readonly ProviderName[]> {
+export async function configuredProviders({ callApiAnonymously }: Visit): Promise<readonly ProviderName[]> {
   type Answer = { readonly providers?: readonly { readonly provider: string; readonly configured: boolean }[] }
   try {
-    const { body } = await askAsNobody<Answer>('GET', '/api/v1/auth/oauth/providers')
+    const { body } = await callApiAnonymously<Answer>('GET', '/api/v1/auth/oauth/providers')
     return providerNames.filter((name) => body.providers?.some((one) => one.provider === name && one.configured))
   } catch (error) {
-    if (error instanceof ApiAway) return []
+    if (error instanceof ApiUnavailableError) return []
     throw error
   }
 }

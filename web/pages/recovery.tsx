@@ -1,9 +1,9 @@
 /** A forgotten password: asking for a link, and choosing another password with it. */
-import { ApiAway, refusalOf } from '../api.ts'
-import { signedOut } from '../cookies.ts'
-import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
+import { ApiUnavailableError, readApiError } from '../api.ts'
+import { signOutCookies } from '../cookies.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { EmailField, NewPasswordField, ProblemNote } from './fields.tsx'
-import { displayNames, type ProviderName, providerNamed } from './providers.tsx'
+import { displayNames, type ProviderName, parseProvider } from './providers.tsx'
 import { type Problem, problemOf } from './refusal-text.ts'
 
 export const showForgot: PageRoute = {
@@ -17,9 +17,9 @@ export const submitForgot: PageRoute = {
   method: 'POST',
   path: '/forgot-password',
   caller: 'anyone',
-  handle: async ({ form, askAsNobody }) => {
+  handle: async ({ form, callApiAnonymously }) => {
     const email = form.get('email') ?? ''
-    const answer = await askAsNobody('POST', '/api/v1/auth/password/forgot', { email })
+    const answer = await callApiAnonymously('POST', '/api/v1/auth/password/forgot', { email })
     if (answer.status === 202) return onItsWay(email)
     return forgotPage({ email, problem: problemOf(answer), status: answer.status })
   },
@@ -31,7 +31,7 @@ interface Forgot {
   readonly status?: number
 }
 
-const forgotPage = ({ email, problem, status = 200 }: Forgot): PageAnswer => ({
+const forgotPage = ({ email, problem, status = 200 }: Forgot): PageResult => ({
   title: 'Forgotten password',
   status,
   page: (
@@ -51,7 +51,7 @@ const forgotPage = ({ email, problem, status = 200 }: Forgot): PageAnswer => ({
 })
 
 /** The same for every address. */
-const onItsWay = (email: string): PageAnswer => ({
+const onItsWay = (email: string): PageResult => ({
   title: 'Look into your mail',
   page: (
     <section class="card narrow">
@@ -70,23 +70,24 @@ export const showReset: PageRoute = {
   path: '/reset-password',
   caller: 'anyone',
   // From a mail: it needs no sign-in, and looking at it uses nothing up.
-  arrival: true,
-  handle: async ({ query, askAsNobody }) => resetPage(await askForPreview(askAsNobody, query.get('token') ?? '')),
+  allowsCrossSiteEntry: true,
+  handle: async ({ query, callApiAnonymously }) =>
+    resetPage(await askForPreview(callApiAnonymously, query.get('token') ?? '')),
 }
 
 export const submitReset: PageRoute = {
   method: 'POST',
   path: '/reset-password',
   caller: 'anyone',
-  arrival: true,
-  handle: async ({ form, askAsNobody }) => {
+  allowsCrossSiteEntry: true,
+  handle: async ({ form, callApiAnonymously }) => {
     const [token, password] = [form.get('token') ?? '', form.get('password') ?? '']
     // Before the link is used up, which ends the only way to ask what it unlinks.
-    const preview = await askForPreview(askAsNobody, token)
+    const preview = await askForPreview(callApiAnonymously, token)
     if (!preview) return linkOver
-    const answer = await askAsNobody('POST', '/api/v1/auth/password/reset', { token, password })
-    if (answer.status === 204) return { goTo: afterReset(preview), cookies: signedOut }
-    if (refusalOf(answer).code === 'token_invalid') return linkOver
+    const answer = await callApiAnonymously('POST', '/api/v1/auth/password/reset', { token, password })
+    if (answer.status === 204) return { redirectTo: afterReset(preview), cookies: signOutCookies }
+    if (readApiError(answer).code === 'token_invalid') return linkOver
     return resetPage({ ...preview, problem: problemOf(answer), status: answer.status })
   },
 }
@@ -98,17 +99,17 @@ interface Preview {
 }
 
 /** What a link's reset changes besides the password; nothing when the link does not work. */
-async function askForPreview(ask: Visit['askAsNobody'], token: string): Promise<Preview | undefined> {
+async function askForPreview(ask: Visit['callApiAnonymously'], token: string): Promise<Preview | undefined> {
   type Body = {
     readonly linked_accounts: readonly { readonly provider: string; readonly stays: boolean }[]
     readonly replaces_stream_token: boolean
   }
   if (token === '') return undefined
   const answer = await ask<Body>('POST', '/api/v1/auth/password/reset/preview', { token })
-  if (refusalOf(answer).code === 'token_invalid') return undefined
-  if (answer.status !== 200) throw new ApiAway(`the api answered ${answer.status} for a preview of a reset`)
+  if (readApiError(answer).code === 'token_invalid') return undefined
+  if (answer.status !== 200) throw new ApiUnavailableError(`the api answered ${answer.status} for a preview of a reset`)
   const linked = answer.body.linked_accounts.flatMap(({ provider: name, stays }) => {
-    const provider = providerNamed(name)
+    const provider = parseProvider(name)
     return provider ? [{ provider, stays }] : []
   })
   return { token, linked, replacesStreamToken: answer.body.replaces_stream_token }
@@ -125,7 +126,7 @@ interface Reset extends Preview {
   readonly status?: number
 }
 
-const resetPage = (reset: Reset | undefined): PageAnswer =>
+const resetPage = (reset: Reset | undefined): PageResult =>
   reset === undefined
     ? linkOver
     : {
@@ -178,7 +179,7 @@ const LinkedNote = ({ linked }: Preview) =>
     </>
   )
 
-const linkOver: PageAnswer = {
+const linkOver: PageResult = {
   title: 'This link does not work',
   status: 400,
   page: (

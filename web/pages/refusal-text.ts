@@ -1,5 +1,5 @@
 /** The api's refusals, as a person in front of a form reads them. */
-import { type ApiAnswer, refusalOf } from '../api.ts'
+import { type ApiResponse, readApiError } from '../api.ts'
 
 export interface Problem {
   readonly text: string
@@ -9,8 +9,8 @@ export interface Problem {
 
 const fieldNames: Readonly<Record<string, string>> = { email: 'email address', password: 'password' }
 
-export function problemOf(answer: ApiAnswer): Problem {
-  const { code, message } = refusalOf(answer)
+export function problemOf(answer: ApiResponse): Problem {
+  const { code, message } = readApiError(answer)
   if (code === 'rate_limited') return { text: tooOften(answer.headers.get('retry-after')) }
   if (code === 'invalid_credentials') return { text: message, field: 'password' }
   // The api's own sentence is for whoever sees headers.

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Addresses } from '../connection-kit.ts'
-import { Ago, countdown } from '../moments.tsx'
+import { formatCountdown, TimeAgo } from '../time-text.tsx'
 import { ConnectionKit } from './connection-kit.tsx'
 import { newKey } from './relays-start.tsx'
 
@@ -75,7 +75,7 @@ function Now({ session, region }: Shown) {
         <Says session={session} />
       </p>
       <p class="muted">
-        {region} · started <Ago at={session.created_at} />
+        {region} · started <TimeAgo at={session.created_at} />
       </p>
       <div class="row">
         {isStopping(session) ? <GoOn name={name} sessionId={id} /> : null}
@@ -109,7 +109,7 @@ function Countdown({ until }: { readonly until: string | null }) {
   const seconds = until === null ? 0 : (Date.parse(until) - Date.now()) / 1000
   return (
     <span class="countdown" role="timer" data-seconds-left={Math.max(0, Math.round(seconds))}>
-      {countdown(seconds)}
+      {formatCountdown(seconds)}
     </span>
   )
 }

@@ -1,6 +1,6 @@
 /** Starting a relay: the form, and in plain words why it was refused and what helps. */
 import { randomUUID } from 'node:crypto'
-import { type ApiAnswer, refusalOf } from '../api.ts'
+import { type ApiResponse, readApiError } from '../api.ts'
 import { problemOf } from './refusal-text.ts'
 
 export interface Region {
@@ -162,7 +162,7 @@ const StartForm = ({ name, regions, region, isFirst }: FormParts) => (
 )
 
 /** A refused start or stop in plain words, with what to do about it. */
-export const problemIn = (answer: ApiAnswer): string => problems[refusalOf(answer).code] ?? problemOf(answer).text
+export const problemIn = (answer: ApiResponse): string => problems[readApiError(answer).code] ?? problemOf(answer).text
 
 /** For a form that was sent before, with other values or long ago. */
 export const usedForm = 'This form was used before, so nothing was started. Here is a fresh one: start again.'

@@ -1,8 +1,8 @@
 /** The relays of an account: which there are, how they are, and starting and stopping them. */
-import type { ApiAnswer } from '../api.ts'
-import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
+import type { ApiResponse } from '../api.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
 import type { Entitlement, Usage } from './account-plan.tsx'
-import { PlanNews } from './plan-news.tsx'
+import { PlanAlerts } from './plan-alerts.tsx'
 import { RelaySession, type Session } from './relays-session.tsx'
 import { problemIn, type Region, StartRelay, usedForm, type Wanted } from './relays-start.tsx'
 
@@ -22,7 +22,7 @@ export const start: PageRoute = {
       connectionId: visit.form.get('connection_id')?.trim() ?? '',
       region: visit.form.get('region') ?? '',
     }
-    const answer = await visit.ask<{ session?: Session }>(
+    const answer = await visit.callApi<{ session?: Session }>(
       'POST',
       '/api/v1/relay/start?view=dock',
       { connection_id: wanted.connectionId, ...(wanted.region ? { region: wanted.region } : {}) },
@@ -31,7 +31,7 @@ export const start: PageRoute = {
     if (answer.status >= 300) return relaysPage(visit, { problem: problemIn(answer), status: answer.status, wanted })
     // Sent again after its relay was stopped: the api answers that one, and starts nothing.
     if (answer.body.session?.state === 'stopped') return relaysPage(visit, { problem: usedForm, status: 409, wanted })
-    return { goTo: '/relays' }
+    return { redirectTo: '/relays' }
   },
 }
 
@@ -43,12 +43,12 @@ export const stop: PageRoute = {
     const sessionId = visit.params.session_id ?? ''
     const atOnce = visit.form.get('at_once') === 'yes'
     // A finger that taps twice would stop it at once; only the button that says so does.
-    if (!atOnce && (await isStopping(visit, sessionId))) return { goTo: '/relays' }
-    const answer = await visit.ask('POST', '/api/v1/relay/stop?view=dock', {
+    if (!atOnce && (await isStopping(visit, sessionId))) return { redirectTo: '/relays' }
+    const answer = await visit.callApi('POST', '/api/v1/relay/stop?view=dock', {
       session_id: sessionId,
       immediate: atOnce,
     })
-    if (answer.status < 300) return { goTo: '/relays' }
+    if (answer.status < 300) return { redirectTo: '/relays' }
     // An id of another shape is nobody's relay either.
     const status = answer.status === 400 ? 404 : answer.status
     return relaysPage(visit, { problem: answer.status === 400 ? noSuchRelay : problemIn(answer), status })
@@ -58,7 +58,7 @@ export const stop: PageRoute = {
 const noSuchRelay = 'You have no such relay.'
 
 async function isStopping(visit: Visit, sessionId: string): Promise<boolean> {
-  const { body } = await visit.ask<{ sessions?: readonly Session[] }>('GET', '/api/v1/relay/active?view=dock')
+  const { body } = await visit.callApi<{ sessions?: readonly Session[] }>('GET', '/api/v1/relay/active?view=dock')
   const session = body.sessions?.find((one) => one.session_id === sessionId)
   return session?.state === 'grace' && session.reason === 'stop_requested'
 }
@@ -69,12 +69,12 @@ interface Refused {
   readonly wanted?: Wanted
 }
 
-async function relaysPage(visit: Visit, refused?: Refused): Promise<PageAnswer> {
+async function relaysPage(visit: Visit, refused?: Refused): Promise<PageResult> {
   const [live, summary, manifest, capacity] = await Promise.all([
-    visit.ask<{ sessions?: readonly Session[] }>('GET', '/api/v1/relay/active'),
-    visit.ask<{ entitlement?: Entitlement; usage?: Usage }>('GET', '/api/v1/auth/session?view=dock'),
-    visit.ask<{ regions?: readonly Region[] }>('GET', '/api/v1/relay/manifest'),
-    visit.ask<{ status?: string }>('GET', '/api/v1/capacity/status'),
+    visit.callApi<{ sessions?: readonly Session[] }>('GET', '/api/v1/relay/active'),
+    visit.callApi<{ entitlement?: Entitlement; usage?: Usage }>('GET', '/api/v1/auth/session?view=dock'),
+    visit.callApi<{ regions?: readonly Region[] }>('GET', '/api/v1/relay/manifest'),
+    visit.callApi<{ status?: string }>('GET', '/api/v1/capacity/status'),
   ])
   const { sessions } = live.body
   const problem = refused?.problem ?? (sessions ? undefined : problemIn(live))
@@ -103,7 +103,7 @@ const capacities: Readonly<Record<string, string>> = {
 }
 
 /** How much room there is, in words; nothing when that is not known. */
-const capacityOf = ({ body }: ApiAnswer<{ status?: string }>): string | undefined => capacities[body.status ?? '']
+const capacityOf = ({ body }: ApiResponse<{ status?: string }>): string | undefined => capacities[body.status ?? '']
 
 interface Shown {
   readonly problem?: string | undefined
@@ -129,7 +129,7 @@ const Relays = ({ problem, sessions, entitlement, usage, regions, capacity, want
         {problem}
       </p>
     ) : null}
-    {entitlement && usage ? <PlanNews entitlement={entitlement} usage={usage} payAt="/account" /> : null}
+    {entitlement && usage ? <PlanAlerts entitlement={entitlement} usage={usage} payAt="/account" /> : null}
     <div class="row apart news">
       {/* The page's script tells here what changed, in a place that is kept for it. */}
       <p role="status" data-news />

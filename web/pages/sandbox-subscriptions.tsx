@@ -1,6 +1,6 @@
 /** One subscription at the sandbox, and what can happen to it, in words. */
-import { Day } from '../moments.tsx'
-import { addonsInWords } from './account-billing.tsx'
+import { Day } from '../time-text.tsx'
+import { formatAddons } from './account-billing.tsx'
 
 export const outcomes = ['pay', 'fail', 'recover', 'cancel', 'resume', 'refund', 'end'] as const
 export type Outcome = (typeof outcomes)[number]
@@ -24,7 +24,7 @@ export const pathOf = ({ subscription_id: id }: Subscription, outcome: Outcome):
   `/sandbox/subscriptions/${id}/${outcome}`
 
 export const nameOf = ({ kind, quantity }: Subscription): string =>
-  kind === 'plan' ? 'Paid plan' : addonsInWords(quantity)
+  kind === 'plan' ? 'Paid plan' : formatAddons(quantity)
 
 const standings: Readonly<Record<Subscription['status'], readonly [badge: string, label: string]>> = {
   open: ['warn', 'Not paid yet'],
@@ -102,7 +102,7 @@ const Change = ({ one }: Shown) => {
             .filter((count) => count !== one.quantity)
             .map((count) => (
               <option key={count} value={count}>
-                {addonsInWords(count)}
+                {formatAddons(count)}
               </option>
             ))}
         </select>

@@ -2,8 +2,8 @@
  * The sandbox's own pages, in the place of a billing provider's: where one pays, and where one plays what happens to what was
  * bought. Where another provider is in use there are none.
  */
-import { type ApiAnswer, ApiAway, refusalOf } from '../api.ts'
-import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
+import { type ApiResponse, ApiUnavailableError, readApiError } from '../api.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { problemPage } from './problem.tsx'
 import { problemOf } from './refusal-text.ts'
 import {
@@ -39,7 +39,7 @@ export const act: PageRoute = {
   method: 'POST',
   path: '/sandbox/subscriptions/:subscription_id/:outcome',
   caller: 'user',
-  backTo: '/sandbox/subscriptions',
+  returnTo: '/sandbox/subscriptions',
   handle: async (visit) => {
     const { subscription_id: id = '', outcome = '' } = visit.params
     const one = (await subscriptionsOf(visit))?.find((known) => known.subscription_id === id)
@@ -48,16 +48,19 @@ export const act: PageRoute = {
     const version = visit.form.get('version') ?? ''
     const quantity = visit.form.get('quantity')
     const path = `/api/v1/billing/sandbox/subscriptions/${encodeURIComponent(id)}/${encodeURIComponent(outcome)}`
-    const answer = await visit.ask('POST', path, { version, ...(quantity !== null && { quantity: Number(quantity) }) })
+    const answer = await visit.callApi('POST', path, {
+      version,
+      ...(quantity !== null && { quantity: Number(quantity) }),
+    })
     if (answer.status === 200)
       return {
-        goTo: isCheckout ? '/account?done=bought' : `${listPath}?done=${quantity === null ? outcome : 'number'}`,
+        redirectTo: isCheckout ? '/account?done=bought' : `${listPath}?done=${quantity === null ? outcome : 'number'}`,
       }
     // It has happened all the same: a page that could be sent again would make it happen twice.
-    if (refusalOf(answer).code === 'billing_provider_error') return { goTo: `${listPath}?done=untold` }
+    if (readApiError(answer).code === 'billing_provider_error') return { redirectTo: `${listPath}?done=untold` }
     if (answer.status === 404) return problemPage('not_found')
     if (answer.status === 409 && (await hasChanged(visit, id, version)))
-      return { goTo: isCheckout ? checkoutPathOf(one) : `${listPath}?done=changed` }
+      return { redirectTo: isCheckout ? checkoutPathOf(one) : `${listPath}?done=changed` }
     return listPage(visit, answer)
   },
 }
@@ -69,12 +72,12 @@ const hasChanged = async (visit: Visit, id: string, version: string): Promise<bo
 const listPath = '/sandbox/subscriptions'
 const checkoutPathOf = ({ subscription_id: id }: Subscription): string => `/sandbox/checkout/${id}`
 
-/** The visitor's; nothing where there is no sandbox. Rejects with {@link ApiAway}. */
+/** The visitor's; nothing where there is no sandbox. Rejects with {@link ApiUnavailableError}. */
 async function subscriptionsOf(visit: Visit): Promise<readonly Subscription[] | undefined> {
   type Listed = { readonly subscriptions?: readonly Subscription[] }
-  const { status, body } = await visit.ask<Listed>('GET', '/api/v1/billing/sandbox/subscriptions')
+  const { status, body } = await visit.callApi<Listed>('GET', '/api/v1/billing/sandbox/subscriptions')
   if (status === 404) return undefined
-  if (!body.subscriptions) throw new ApiAway(`the api answered ${status} for the sandbox`)
+  if (!body.subscriptions) throw new ApiUnavailableError(`the api answered ${status} for the sandbox`)
   return body.subscriptions
 }
 
@@ -100,7 +103,7 @@ const problems: ReadonlyMap<string, string> = new Map([
   ],
 ])
 
-async function listPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswer> {
+async function listPage(visit: Visit, refused?: ApiResponse): Promise<PageResult> {
   const subscriptions = await subscriptionsOf(visit)
   if (!subscriptions) return problemPage('not_found')
   const done = visit.query.get('done')
@@ -117,9 +120,9 @@ async function listPage(visit: Visit, refused?: ApiAnswer): Promise<PageAnswer> 
   }
 }
 
-const problemIn = (refused: ApiAnswer): string =>
-  refusalOf(refused).code === 'invalid_transition'
-    ? `Nothing was done. ${refusalOf(refused).message}`
+const problemIn = (refused: ApiResponse): string =>
+  readApiError(refused).code === 'invalid_transition'
+    ? `Nothing was done. ${readApiError(refused).message}`
     : problemOf(refused).text
 
 interface Shown {

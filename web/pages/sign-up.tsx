@@ -1,8 +1,8 @@
 /** Opening an account with an address and a password. */
-import { refusalOf } from '../api.ts'
-import { isTokenSet, signedIn } from '../cookies.ts'
+import { readApiError } from '../api.ts'
+import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
-import type { PageAnswer, PageRoute, Visit } from '../page-route.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { EmailField, NewPasswordField, ProblemNote } from './fields.tsx'
 import { configuredProviders, type ProviderName, SignInButtons } from './providers.tsx'
 import { type Problem, problemOf } from './refusal-text.ts'
@@ -13,7 +13,7 @@ export const show: PageRoute = {
   caller: 'anyone',
   handle: (visit) => {
     const next = localPath(visit.query.get('next'), '/relays')
-    return visit.isSignedIn ? { goTo: next } : signUpPage(visit, { next, email: '' })
+    return visit.isSignedIn ? { redirectTo: next } : signUpPage(visit, { next, email: '' })
   },
 }
 
@@ -22,12 +22,15 @@ export const submit: PageRoute = {
   path: '/sign-up',
   caller: 'anyone',
   handle: async (visit) => {
-    const { form, askAsNobody } = visit
+    const { form, callApiAnonymously } = visit
     const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
-    const answer = await askAsNobody('POST', '/api/v1/auth/signup', { email, password: form.get('password') ?? '' })
-    if (isTokenSet(answer.body)) return { goTo: next, cookies: signedIn(answer.body) }
+    const answer = await callApiAnonymously('POST', '/api/v1/auth/signup', {
+      email,
+      password: form.get('password') ?? '',
+    })
+    if (isTokenSet(answer.body)) return { redirectTo: next, cookies: signInCookies(answer.body) }
     if (answer.status === 202) return lookIntoYourMail(email, next)
-    const isTaken = refusalOf(answer).code === 'email_taken'
+    const isTaken = readApiError(answer).code === 'email_taken'
     const problem = isTaken ? { ...problemOf(answer), field: 'email' } : problemOf(answer)
     return signUpPage(visit, { next, email, problem, status: answer.status, isTaken })
   },
@@ -41,7 +44,7 @@ interface Shown {
   readonly isTaken?: boolean
 }
 
-async function signUpPage(visit: Visit, shown: Shown): Promise<PageAnswer> {
+async function signUpPage(visit: Visit, shown: Shown): Promise<PageResult> {
   const providers = await configuredProviders(visit)
   return { title: 'Open an account', status: shown.status ?? 200, page: <SignUp {...shown} providers={providers} /> }
 }
@@ -80,7 +83,7 @@ const SignUp = ({
 )
 
 /** The same whether the address has an account or not. */
-const lookIntoYourMail = (email: string, next: string): PageAnswer => ({
+const lookIntoYourMail = (email: string, next: string): PageResult => ({
   title: 'Look into your mail',
   page: (
     <section class="card narrow">

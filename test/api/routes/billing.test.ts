@@ -244,10 +244,10 @@ describe('with a provider elsewhere', () => {
 
   test('the checkout is the address that it gives', async () => {
     const provider = await startApiDouble()
-    provider.answers(() => ({ body: { id: 'cs_1', object: 'checkout.session', url: 'https://pay.example/cs_1' } }))
+    provider.respondWith(() => ({ body: { id: 'cs_1', object: 'checkout.session', url: 'https://pay.example/cs_1' } }))
     const customer = await newCustomer(await stripe(provider.url))
     expect((await customer.checkout({ addons: 2 })).body).toEqual({ checkout_url: 'https://pay.example/cs_1' })
-    const sent = new URLSearchParams(provider.asked[0]?.body)
+    const sent = new URLSearchParams(provider.requests[0]?.body)
     expect([sent.get('line_items[0][quantity]'), sent.get('client_reference_id')]).toEqual(['2', customer.userId])
     expect([sent.get('success_url'), sent.get('cancel_url')]).toEqual([
       'http://localhost:8081/account?done=bought',
@@ -264,19 +264,19 @@ describe('with a provider elsewhere', () => {
       'http://pay.example/cs_1',
       'http://localhost:80811/',
     ]) {
-      provider.answers(() => ({ body: { id: 'cs_1', object: 'checkout.session', url } }))
+      provider.respondWith(() => ({ body: { id: 'cs_1', object: 'checkout.session', url } }))
       expect([url, ...outcome(await customer.checkout({ plan: 'paid' }))]).toEqual([url, 502, 'billing_provider_error'])
     }
   })
 
   test('its trouble is told as its own, without a word of what it said', async () => {
     const provider = await startApiDouble()
-    provider.answers(() => ({ status: 500, body: { error: { message: 'a secret of theirs' } } }))
+    provider.respondWith(() => ({ status: 500, body: { error: { message: 'a secret of theirs' } } }))
     const customer = await newCustomer(await stripe(provider.url))
     const refused = await customer.checkout({ plan: 'paid' })
     expect(outcome(refused)).toEqual([502, 'billing_provider_error'])
     expect(JSON.stringify(refused.body)).not.toContain('secret')
-    await provider.leave()
+    await provider.close()
     expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual([502, 'billing_provider_error'])
   })
 

@@ -242,7 +242,9 @@ describe('relay time that runs out', () => {
 describe('with a provider elsewhere', () => {
   async function elsewhere(variables: Readonly<Record<string, string>> = {}) {
     const provider = await startApiDouble()
-    provider.answers(() => ({ body: { id: 'cs_1', object: 'checkout.session', url: 'https://pay.example/cs_1?a=b' } }))
+    provider.respondWith(() => ({
+      body: { id: 'cs_1', object: 'checkout.session', url: 'https://pay.example/cs_1?a=b' },
+    }))
     const abroad = await startApi({
       SVC_SITE_URL: await freeSiteUrl(),
       SVC_BILLING_PROVIDER: 'stripe',
@@ -277,10 +279,12 @@ describe('with a provider elsewhere', () => {
     await bought()
     const account = await browser.open('/account')
     expect(account.html).toMatch(/href="[^"]*\/account\/payments"/)
-    provider.answers(() => ({ body: { id: 'bps_1', object: 'billing_portal.session', url: 'https://pay.example/me' } }))
+    provider.respondWith(() => ({
+      body: { id: 'bps_1', object: 'billing_portal.session', url: 'https://pay.example/me' },
+    }))
     const leaving = await browser.open('/account/payments')
-    expect([leaving.status, leaving.leadsTo]).toEqual([200, 'https://pay.example/me'])
-    await provider.leave()
+    expect([leaving.status, leaving.continuesTo]).toEqual([200, 'https://pay.example/me'])
+    await provider.close()
     const refused = await browser.open('/account/payments')
     expect([refused.status, refused.problem]).toEqual([502, expect.stringContaining('could not be opened')])
   })
@@ -294,7 +298,7 @@ describe('with a provider elsewhere', () => {
   test('a subscription is not said to be cancelled before the provider has said so', async () => {
     const { provider, browser, bought } = await elsewhere()
     await bought()
-    await provider.leave()
+    await provider.close()
     const refused = await browser.post('/account/subscriptions/sub_1/cancel', {})
     expect([refused.status, refused.problem]).toEqual([502, expect.stringContaining('did not confirm')])
   })
@@ -302,9 +306,9 @@ describe('with a provider elsewhere', () => {
   test('one is led to its page by a page of ours, or told that it does not answer', async () => {
     const { provider, browser } = await elsewhere()
     const leaving = await browser.submit(await browser.open('/account'), '/account/checkout')
-    expect([leaving.status, leaving.leadsTo]).toEqual([200, 'https://pay.example/cs_1?a=b'])
+    expect([leaving.status, leaving.continuesTo]).toEqual([200, 'https://pay.example/cs_1?a=b'])
     expect(leaving.html).toContain('href="https://pay.example/cs_1?a=b"')
-    await provider.leave()
+    await provider.close()
     const refused = await browser.submit(await browser.open('/account'), '/account/checkout')
     expect([refused.status, refused.problem]).toEqual([502, expect.stringContaining('nothing was bought')])
   })

@@ -71,7 +71,7 @@ test('lists that the api does not tell are not shown as empty', async () => {
   const user = await api.given.user()
   const { body: summary } = await api.get<object>('/auth/session?view=dock', { bearer: user.bearer })
   const double = await startApiDouble()
-  double.answers(({ url }) => (url.includes('/auth/sessions') ? { status: 503, body: {} } : { body: summary }))
+  double.respondWith(({ url }) => (url.includes('/auth/sessions') ? { status: 503, body: {} } : { body: summary }))
   const browser = (await startSite(double)).browser()
   browser.cookies.set('svc_session', user.bearer)
   expect((await browser.open('/account')).status).toBe(503)

@@ -49,7 +49,7 @@ test('a notice is one of ours or none', async () => {
 test('trouble of the api is told in words for people', async () => {
   const double = await startApiDouble()
   const message = 'Something went wrong on our side. Quote the X-Request-Id header when you report it.'
-  double.answers(() => ({ status: 500, body: { error: { code: 'internal_error', message } } }))
+  double.respondWith(() => ({ status: 500, body: { error: { code: 'internal_error', message } } }))
   const page = await (await startSite(double)).browser().post('/login', { email: 'someone@example.com', password: 'x' })
   expect(page.status).toBe(500)
   expect(page.problem).toBe('Something went wrong on our side. Try again in a moment.')
@@ -80,7 +80,7 @@ test('after signing in nobody is led to another site', async () => {
     expect(login.form('/login').fields.next, next).toBe('/relays')
     // Nor when the field of the form was changed.
     const page = await browser.post('/login', { email: user.email, password: user.password, next })
-    expect(page, next).toMatchObject({ path: '/relays', leadsTo: undefined })
+    expect(page, next).toMatchObject({ path: '/relays', continuesTo: undefined })
   }
 })
 

@@ -27,10 +27,10 @@ test('somebody who comes back from any of the providers is signed in where they 
 test('what the browser carries to the provider and back is read by no script and goes to those pages only', async () => {
   const browser = site.browser()
   const leaving = await browser.submit(await browser.open('/login'), '/oauth/google/start')
-  expect(leaving.leadsTo).toContain(oauth.providers.google.issuerUrl)
+  expect(leaving.continuesTo).toContain(oauth.providers.google.issuerUrl)
   expect(browser.cookies.attributesOf('svc_oauth')).toBe('Path=/oauth; Max-Age=600; HttpOnly; Secure; SameSite=Lax')
   const carried = JSON.parse(Buffer.from(browser.cookies.get('svc_oauth') ?? '', 'base64url').toString())
-  expect(leaving.leadsTo).not.toContain(carried.binding)
+  expect(leaving.continuesTo).not.toContain(carried.binding)
 })
 
 test('providers that are not set up are not offered', async () => {
@@ -114,7 +114,7 @@ test('a return that did not begin in this browser signs nobody in', async () => 
   const page = await victim.open(back, { from: 'cross-site' })
   expect(page).toMatchObject({ status: 400, heading: 'Start again in this browser' })
   expect(victim.cookies.get('svc_session')).toBeUndefined()
-  // Nor when the victim has a trip of their own under way, which stays well.
+  // Nor when the victim has a request of their own under way, which stays well.
   const own = await victim.submit(await victim.open('/login'), '/oauth/google/start')
   expect((await victim.open(back, { from: 'cross-site' })).status).toBe(400)
   expect(victim.cookies.get('svc_session')).toBeUndefined()
@@ -136,16 +136,23 @@ test('a return to the page of another provider, or for the second time, does not
   expect(second.cookies.get('svc_session')).toBeUndefined()
 })
 
-test('a cookie that is not ours is no round trip, and leads nowhere else', async () => {
+test('a cookie that is not ours is no round request, and leads nowhere else', async () => {
   const browser = site.browser()
   const forged = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const trip = { provider: 'google', intent: 'sign_in', binding: 'x', next: '/account' }
-  for (const value of ['', 'x', forged({}), forged({ ...trip, intent: 'take_over' }), forged([]), 'e'.repeat(5000)]) {
+  const request = { provider: 'google', intent: 'sign_in', binding: 'x', next: '/account' }
+  for (const value of [
+    '',
+    'x',
+    forged({}),
+    forged({ ...request, intent: 'take_over' }),
+    forged([]),
+    'e'.repeat(5000),
+  ]) {
     browser.cookies.set('svc_oauth', value, '/oauth')
     const page = await browser.open('/oauth/google/callback?code=x&state=y', { from: 'cross-site' })
     expect(page, value).toMatchObject({ status: 400, heading: 'Start again in this browser' })
   }
-  browser.cookies.set('svc_oauth', forged({ ...trip, next: 'https://evil.example/' }), '/oauth')
+  browser.cookies.set('svc_oauth', forged({ ...request, next: 'https://evil.example/' }), '/oauth')
   const page = await browser.open('/oauth/google/callback?error=access_denied')
   expect(page.html).not.toContain('evil')
 })
@@ -166,7 +173,7 @@ test('the rights to a chat are asked for only where somebody connects it', async
   const [user, browser] = [await api.given.user(), site.browser()]
   await browser.post('/login', { email: user.email, password: user.password })
   const scopesOf = async (fields: Readonly<Record<string, string>>) =>
-    new URL((await browser.post('/oauth/twitch/start', fields)).leadsTo ?? '').searchParams.get('scope')
+    new URL((await browser.post('/oauth/twitch/start', fields)).continuesTo ?? '').searchParams.get('scope')
   expect(await scopesOf({ intent: 'link', scopes: 'chat' })).toContain('chat:read')
   expect(await scopesOf({ intent: 'link' })).not.toContain('chat')
   expect(await scopesOf({ intent: 'sign_in', scopes: 'chat' })).not.toContain('chat')

@@ -5,7 +5,7 @@
  * there are several, all requests of a browser have to come to the same one (docs/operating.md).
  */
 import { createHash } from 'node:crypto'
-import { type Api, ApiAway, type Visitor } from './api.ts'
+import { type Api, ApiUnavailableError, type Visitor } from './api.ts'
 import { isTokenSet, type TokenSet } from './cookies.ts'
 
 /** As long as the api honours a replaced token. */
@@ -15,19 +15,19 @@ const rememberedMax = 10_000
 /** What the api says of a token; anything else is a word on itself, or on who stands between. */
 const refusals = [400, 401, 403]
 
-export interface Refreshing {
-  /** The next token set, or undefined when the token is worth nothing any more. Rejects with {@link ApiAway}. */
+export interface TokenRefresher {
+  /** The next token set, or undefined when the token is worth nothing any more. Rejects with {@link ApiUnavailableError}. */
   refresh(refreshToken: string, visitor: Visitor): Promise<TokenSet | undefined>
 }
 
-export function createRefreshing(api: Api): Refreshing {
+export function createTokenRefresher(api: Api): TokenRefresher {
   const exchanges = new Map<string, Promise<TokenSet | undefined>>()
 
   const exchange = async (refreshToken: string, visitor: Visitor): Promise<TokenSet | undefined> => {
-    const answer = await api.ask('POST', '/api/v1/auth/refresh', { visitor, body: { refresh_token: refreshToken } })
+    const answer = await api.call('POST', '/api/v1/auth/refresh', { visitor, body: { refresh_token: refreshToken } })
     if (answer.status === 200 && isTokenSet(answer.body)) return answer.body
     if (refusals.includes(answer.status)) return undefined
-    throw new ApiAway(`the api answered a refresh with ${answer.status}`)
+    throw new ApiUnavailableError(`the api answered a refresh with ${answer.status}`)
   }
 
   return {

@@ -3,21 +3,21 @@ import { isIP } from 'node:net'
 import type { Context } from 'koa'
 import type { SiteConfig } from '../platform/config.ts'
 import type { Api, Visitor } from './api.ts'
-import { isOver, readAccessToken, readCookie } from './cookies.ts'
-import type { Visit } from './page-route.ts'
+import { isExpired, readAccessToken, readCookie } from './cookies.ts'
+import type { Visit } from './page.ts'
 import { parseForm, readRequestBody } from './request-body.ts'
 
 /** The api did not take the sign-in that a page was asked with. */
-export class SignInOver extends Error {
-  override name = 'SignInOver'
+export class SignInExpiredError extends Error {
+  override name = 'SignInExpiredError'
 }
 
 export const isSignedIn = (ctx: Context): boolean => readAccessToken(ctx) !== undefined
 
 /** The access token says of itself that it is over. */
-export const mustRenew = (ctx: Context): boolean => {
+export const hasExpiredAccessToken = (ctx: Context): boolean => {
   const token = readAccessToken(ctx)
-  return token !== undefined && isOver(token)
+  return token !== undefined && isExpired(token)
 }
 
 export const visitorOf = (ctx: Context): Visitor => ({
@@ -30,7 +30,7 @@ interface Asked {
   readonly config: SiteConfig
 }
 
-export async function startVisit(ctx: Context, { api, config }: Asked): Promise<Visit> {
+export async function createVisit(ctx: Context, { api, config }: Asked): Promise<Visit> {
   const bearer = readAccessToken(ctx)
   const visitor = visitorOf(ctx)
   const form = ctx.method === 'POST' ? parseForm(await readRequestBody(ctx.req)) : new URLSearchParams()
@@ -43,12 +43,12 @@ export async function startVisit(ctx: Context, { api, config }: Asked): Promise<
     visitor,
     isSignedIn: bearer !== undefined,
     cookie: (name) => readCookie(ctx.get('cookie'), name) || undefined,
-    ask: async (method, path, body, headers = {}) => {
-      const answer = await api.ask<never>(method, path, { visitor, bearer, headers, body })
-      if (answer.status === 401 && isUnauthorized(answer.body)) throw new SignInOver('the sign-in is over')
+    callApi: async (method, path, body, headers = {}) => {
+      const answer = await api.call<never>(method, path, { visitor, bearer, headers, body })
+      if (answer.status === 401 && isUnauthorized(answer.body)) throw new SignInExpiredError('the sign-in is over')
       return answer
     },
-    askAsNobody: (method, path, body) => api.ask(method, path, { visitor, body }),
+    callApiAnonymously: (method, path, body) => api.call(method, path, { visitor, body }),
   }
 }
 

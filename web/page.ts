@@ -1,6 +1,6 @@
 /** What a page is: data that the site's router is made from. Pages ask the api and present; they decide nothing. */
 import type { VNode } from 'preact'
-import type { ApiAnswer, Visitor } from './api.ts'
+import type { ApiResponse, Visitor } from './api.ts'
 import type { Cookie } from './cookies.ts'
 
 export interface Visit {
@@ -17,21 +17,25 @@ export interface Visit {
   readonly isSignedIn: boolean
   cookie(name: string): string | undefined
   /** Asks the api as this visitor. A sign-in that the api does not take any more is renewed, or the login page shown. */
-  ask<Body = Record<string, unknown>>(
+  callApi<Body = Record<string, unknown>>(
     method: string,
     path: string,
     body?: object,
     headers?: Readonly<Record<string, string>>,
-  ): Promise<ApiAnswer<Body>>
+  ): Promise<ApiResponse<Body>>
   /** The same without the sign-in. */
-  askAsNobody<Body = Record<string, unknown>>(method: string, path: string, body?: object): Promise<ApiAnswer<Body>>
+  callApiAnonymously<Body = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<ApiResponse<Body>>
 }
 
 interface Cookies {
   readonly cookies?: readonly Cookie[]
 }
 
-export type PageAnswer = Cookies &
+export type PageResult = Cookies &
   (
     | {
         readonly title: string
@@ -41,12 +45,12 @@ export type PageAnswer = Cookies &
         readonly scripts?: readonly string[]
       }
     /** To another page of this site, by GET. */
-    | { readonly goTo: string }
+    | { readonly redirectTo: string }
     /**
      * To any address, by a page of ours that leads on. For leaving to a provider (a form may not be redirected there), and
      * for arriving from one: the next request then comes from this site, and brings its Strict cookies.
      */
-    | { readonly leadTo: string; readonly says: string }
+    | { readonly continueTo: string; readonly message: string }
   )
 
 export interface PageRoute {
@@ -55,8 +59,8 @@ export interface PageRoute {
   /** `user` pages send others to the login page, and bring them back. */
   readonly caller: 'anyone' | 'user'
   /** Of a form: the page where one goes on who had to sign in first. The start unless given. */
-  readonly backTo?: string
+  readonly returnTo?: string
   /** Reached from other sites by design: it makes do without the cookies that those requests do not bring. */
-  readonly arrival?: true
-  handle(visit: Visit): Promise<PageAnswer> | PageAnswer
+  readonly allowsCrossSiteEntry?: true
+  handle(visit: Visit): Promise<PageResult> | PageResult
 }

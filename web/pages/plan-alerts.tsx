@@ -1,6 +1,6 @@
 /** What an owner has to know of the plan on every page: a payment that failed, relays beyond it, relay time that runs out. */
 import type { ComponentChildren } from 'preact'
-import { Day, hoursInWords, Moment, TimeLeft } from '../moments.tsx'
+import { DateTime, Day, formatHours, TimeLeft } from '../time-text.tsx'
 import type { Entitlement, Usage } from './account-plan.tsx'
 
 interface Shown {
@@ -11,8 +11,8 @@ interface Shown {
 }
 
 /** Always there, so that the page's script finds the place; without news it takes no room. */
-export const PlanNews = (shown: Shown) => (
-  <div class="plan-news" data-part="plan-news" data-version={versionOf(shown)}>
+export const PlanAlerts = (shown: Shown) => (
+  <div class="plan-alerts" data-part="plan-alerts" data-version={versionOf(shown)}>
     <PaymentDue {...shown} />
     <Surplus {...shown} />
     <Running usage={shown.usage} />
@@ -30,7 +30,7 @@ const PaymentDue = ({ entitlement: { plan_status: status, grace_ends_at: ends },
         A payment did not get through
       </h2>
       <p>
-        Pay by <Moment at={ends} />. Otherwise the plan becomes free then, and its relays end at once. Left:{' '}
+        Pay by <DateTime at={ends} />. Otherwise the plan becomes free then, and its relays end at once. Left:{' '}
         <TimeLeft until={ends} over="over" />
       </p>
       {payAt === null ? (
@@ -87,7 +87,7 @@ function Running({ usage }: { readonly usage: Usage }): ComponentChildren {
       {percent >= 95
         ? 'Almost all of this cycle’s relay time is used'
         : `${percent} % of this cycle’s relay time is used`}
-      : {hoursInWords(usage.remaining_seconds)} left until {anew}.{' '}
+      : {formatHours(usage.remaining_seconds)} left until {anew}.{' '}
       {isEnforced ? 'After that no new relay starts.' : 'Relays go on all the same after that.'}
     </p>
   )

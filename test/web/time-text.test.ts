@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { agoInWords, countdown, hoursInWords, momentInWords } from '../../web/moments.tsx'
+import { formatAge, formatCountdown, formatDateTime, formatHours } from '../../web/time-text.tsx'
 
 test('the past is told in its largest whole unit', () => {
   const now = new Date('2026-11-21T12:00:00Z')
-  const secondsAgo = (seconds: number) => agoInWords(new Date(now.getTime() - seconds * 1000), now)
+  const secondsAgo = (seconds: number) => formatAge(new Date(now.getTime() - seconds * 1000), now)
   expect([-5, 59, 60, 3599, 3600, 86_399, 86_400, 12 * 86_400].map(secondsAgo)).toEqual([
     'just now',
     'just now',
@@ -17,7 +17,7 @@ test('the past is told in its largest whole unit', () => {
 })
 
 test('relay time is told in minutes, then in hours and minutes, then in hours', () => {
-  expect([0, 59, 60, 3599, 3600, 34_200, 35_999, 36_000, 720_000].map(hoursInWords)).toEqual([
+  expect([0, 59, 60, 3599, 3600, 34_200, 35_999, 36_000, 720_000].map(formatHours)).toEqual([
     '0 min',
     '0 min',
     '1 min',
@@ -31,9 +31,9 @@ test('relay time is told in minutes, then in hours and minutes, then in hours', 
 })
 
 test('what runs out is counted in whole seconds, and never below none', () => {
-  expect([105, 9.2, 0, -3].map(countdown)).toEqual(['1:45', '0:10', '0:00', '0:00'])
+  expect([105, 9.2, 0, -3].map(formatCountdown)).toEqual(['1:45', '0:10', '0:00', '0:00'])
 })
 
 test('a moment is told in UTC', () => {
-  expect(momentInWords(new Date('2026-12-03T23:05:00Z'))).toBe('3 December 2026, 23:05 UTC')
+  expect(formatDateTime(new Date('2026-12-03T23:05:00Z'))).toBe('3 December 2026, 23:05 UTC')
 })

@@ -23,10 +23,10 @@ for (const [address, bits] of [
 ] as const)
   shared.addSubnet(address, bits, 'ipv6')
 
-export type Network = 'same' | 'other' | 'unknown'
+export type NetworkMatch = 'same' | 'other' | 'unknown'
 
 /** A network owns one IPv4 address, or a whole /64 of IPv6. */
-export function networkOf(theirs: string, ours: string): Network {
+export function compareNetworks(theirs: string, ours: string): NetworkMatch {
   if (isIP(theirs) === 0 || isIP(ours) === 0 || tellsNothing(theirs)) return 'unknown'
   if (theirs === ours) return 'same'
   if (!isIPv6(theirs) || !isIPv6(ours)) return 'other'

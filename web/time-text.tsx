@@ -7,7 +7,7 @@ const units = [
 ] as const
 
 /** `just now`, `1 minute ago`, `5 hours ago`, `12 days ago`. */
-export function agoInWords(at: Date, now: Date): string {
+export function formatAge(at: Date, now: Date): string {
   const seconds = (now.getTime() - at.getTime()) / 1000
   const unit = units.find(([, length]) => seconds >= length)
   if (!unit) return 'just now'
@@ -16,14 +16,14 @@ export function agoInWords(at: Date, now: Date): string {
 }
 
 /** `3 December 2026`. */
-export const dayInWords = (at: Date): string =>
+export const formatDay = (at: Date): string =>
   at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
 
 /** `3 December 2026, 14:05 UTC`. */
-export const momentInWords = (at: Date): string => `${dayInWords(at)}, ${at.toISOString().slice(11, 16)} UTC`
+export const formatDateTime = (at: Date): string => `${formatDay(at)}, ${at.toISOString().slice(11, 16)} UTC`
 
 /** `45 min`, `9 h 30 min`, and from ten hours on without minutes: `12 h`. */
-export function hoursInWords(seconds: number): string {
+export function formatHours(seconds: number): string {
   const minutes = Math.floor(seconds / 60)
   if (minutes < 60) return `${minutes} min`
   if (minutes >= 600) return `${Math.round(minutes / 60)} h`
@@ -31,15 +31,15 @@ export function hoursInWords(seconds: number): string {
 }
 
 /** What is left of a time that runs out: `1:45`. */
-export function countdown(seconds: number): string {
+export function formatCountdown(seconds: number): string {
   const left = Math.max(0, Math.ceil(seconds))
   return `${Math.floor(left / 60)}:${String(left % 60).padStart(2, '0')}`
 }
 
 /** The same for any length: `47 h 59 min`, and within the last hour `12:34 minutes`. The script says it in the same words. */
-const leftInWords = (seconds: number): string =>
+const formatTimeLeft = (seconds: number): string =>
   seconds < 3600
-    ? `${countdown(seconds)} minutes`
+    ? `${formatCountdown(seconds)} minutes`
     : `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
 
 interface Deadline {
@@ -54,20 +54,20 @@ export function TimeLeft({ until, over }: Deadline) {
   const seconds = (Date.parse(until) - Date.now()) / 1000
   return (
     <time class="countdown" datetime={until} data-seconds-left={Math.max(0, Math.round(seconds))} data-until={over}>
-      {seconds > 0 ? leftInWords(seconds) : over}
+      {seconds > 0 ? formatTimeLeft(seconds) : over}
     </time>
   )
 }
 
 /** @param at RFC 3339. */
-export const Ago = ({ at }: { readonly at: string }) => (
-  <time datetime={at} title={momentInWords(new Date(at))}>
-    {agoInWords(new Date(at), new Date())}
+export const TimeAgo = ({ at }: { readonly at: string }) => (
+  <time datetime={at} title={formatDateTime(new Date(at))}>
+    {formatAge(new Date(at), new Date())}
   </time>
 )
 
 /** @param at RFC 3339. */
-export const Day = ({ at }: { readonly at: string }) => <time datetime={at}>{dayInWords(new Date(at))}</time>
+export const Day = ({ at }: { readonly at: string }) => <time datetime={at}>{formatDay(new Date(at))}</time>
 
 /** @param at RFC 3339. */
-export const Moment = ({ at }: { readonly at: string }) => <time datetime={at}>{momentInWords(new Date(at))}</time>
+export const DateTime = ({ at }: { readonly at: string }) => <time datetime={at}>{formatDateTime(new Date(at))}</time>

@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import type { Cookie } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
-import type { Visit } from '../page-route.ts'
+import type { Visit } from '../page.ts'
 import { providerNames } from './providers.tsx'
 
 const seconds = 600
@@ -18,7 +18,7 @@ const start = '/relays'
 const next = z.string().transform((path) => localPath(path, start))
 const secret = z.string().min(1).max(256)
 
-const Trip = z.object({
+const AuthorizationRequest = z.object({
   provider: z.enum(providerNames),
   intent: z.enum(['sign_in', 'link', 'merge']),
   /** Shows the api that the browser which comes back is the one that left. */
@@ -27,10 +27,10 @@ const Trip = z.object({
   next,
 })
 
-/** A round trip to a provider. */
-export type Trip = z.infer<typeof Trip>
+/** A round request to a provider. */
+export type AuthorizationRequest = z.infer<typeof AuthorizationRequest>
 
-const Merge = z.object({
+const MergeRequest = z.object({
   id: z.uuid(),
   token: secret,
   /** How the account's owner can prove to be it. */
@@ -41,24 +41,26 @@ const Merge = z.object({
 })
 
 /** A merge that waits for a proof. */
-export type Merge = z.infer<typeof Merge>
+export type MergeRequest = z.infer<typeof MergeRequest>
 
 const places = {
   // Lax, for it has to come along when a provider sends the browser back.
-  trip: { name: 'svc_oauth', path: '/oauth', sameSite: 'Lax' },
+  request: { name: 'svc_oauth', path: '/oauth', sameSite: 'Lax' },
   merge: { name: 'svc_merge', path: '/merge', sameSite: 'Strict' },
 } as const
 
-export const tripCookie = (trip: Trip): Cookie => written(places.trip, trip)
-export const mergeCookie = (merge: Merge): Cookie => written(places.merge, merge)
-export const tripOver: Cookie = { ...places.trip, value: '', maxAgeSeconds: 0 }
-export const mergeOver: Cookie = { ...places.merge, value: '', maxAgeSeconds: 0 }
+export const authorizationCookie = (request: AuthorizationRequest): Cookie => written(places.request, request)
+export const mergeCookie = (merge: MergeRequest): Cookie => written(places.merge, merge)
+export const clearAuthorizationCookie: Cookie = { ...places.request, value: '', maxAgeSeconds: 0 }
+export const clearMergeCookie: Cookie = { ...places.merge, value: '', maxAgeSeconds: 0 }
 
 /** Undefined when there is none under way in this browser, or what the cookie holds is none. */
-export const carriedTrip = ({ cookie }: Visit): Trip | undefined => read(Trip, cookie(places.trip.name))
-export const carriedMerge = ({ cookie }: Visit): Merge | undefined => read(Merge, cookie(places.merge.name))
+export const readAuthorizationRequest = ({ cookie }: Visit): AuthorizationRequest | undefined =>
+  read(AuthorizationRequest, cookie(places.request.name))
+export const readMergeRequest = ({ cookie }: Visit): MergeRequest | undefined =>
+  read(MergeRequest, cookie(places.merge.name))
 
-function written(place: (typeof places)[keyof typeof places], value: Trip | Merge): Cookie {
+function written(place: (typeof places)[keyof typeof places], value: AuthorizationRequest | MergeRequest): Cookie {
   const bounded = value.next.length > nextMax ? { ...value, next: start } : value
   return { ...place, value: Buffer.from(JSON.stringify(bounded)).toString('base64url'), maxAgeSeconds: seconds }
 }

@@ -24,7 +24,9 @@ test('fifty tabs at once, pages and scripts, make one exchange and end with the 
   const tabs = tabsOf(site, user.refreshToken, 50)
   const replies = await Promise.all(
     tabs.map((tab, index) =>
-      index % 2 === 0 ? tab.askApi('POST', '/auth/refresh') : tab.ask('GET', `${refreshPath}/return?to=/relays`),
+      index % 2 === 0
+        ? tab.requestApi('POST', '/auth/refresh')
+        : tab.request('GET', `${refreshPath}/return?to=/relays`),
     ),
   )
   expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 307]))
@@ -37,23 +39,23 @@ test('fifty tabs at once, pages and scripts, make one exchange and end with the 
 test('a tab that comes a moment later with the old token gets the same, and everybody stays signed in', async () => {
   const user = await api.given.user()
   const [first, late] = tabsOf(site, user.refreshToken, 2)
-  await first?.askApi('POST', '/auth/refresh')
+  await first?.requestApi('POST', '/auth/refresh')
   const before = exchanges(api.logged)
-  await late?.askApi('POST', '/auth/refresh')
+  await late?.requestApi('POST', '/auth/refresh')
   expect(exchanges(api.logged)).toBe(before)
   expect(late?.cookies.get('svc_refresh')).toBe(first?.cookies.get('svc_refresh'))
   // Used again, it is good for the next one.
-  expect((await late?.askApi('POST', '/auth/refresh'))?.status).toBe(200)
-  expect((await late?.askApi('GET', '/auth/session'))?.status).toBe(200)
+  expect((await late?.requestApi('POST', '/auth/refresh'))?.status).toBe(200)
+  expect((await late?.requestApi('GET', '/auth/session'))?.status).toBe(200)
 })
 
 test('all tabs of a refused token are signed out, by one question', async () => {
   const double = await startApiDouble()
-  double.answers(() => ({ status: 401, body: { error: { code: 'invalid_refresh_token', message: 'No.' } } }))
+  double.respondWith(() => ({ status: 401, body: { error: { code: 'invalid_refresh_token', message: 'No.' } } }))
   const tabs = tabsOf(await startSite(double), 'r'.repeat(43), 10)
-  const replies = await Promise.all(tabs.map((tab) => tab.askApi('POST', '/auth/refresh')))
+  const replies = await Promise.all(tabs.map((tab) => tab.requestApi('POST', '/auth/refresh')))
   expect(replies.map(({ status }) => status)).toEqual(Array(10).fill(401))
-  expect(double.asked).toHaveLength(1)
+  expect(double.requests).toHaveLength(1)
   for (const { cookies } of tabs)
     expect([cookies.get('svc_session'), cookies.get('svc_refresh')]).toEqual([undefined, undefined])
 })
@@ -64,13 +66,13 @@ test.each([
   ['answers something else', { status: 200, body: {} }],
 ])('an api that %s signs no tab out, and is asked again by the next', async (_, answer) => {
   const double = await startApiDouble()
-  double.answers(() => answer)
+  double.respondWith(() => answer)
   const tabs = tabsOf(await startSite(double), 'r'.repeat(43), 10)
-  const replies = await Promise.all(tabs.map((tab) => tab.askApi('POST', '/auth/refresh')))
+  const replies = await Promise.all(tabs.map((tab) => tab.requestApi('POST', '/auth/refresh')))
   expect(replies.map(({ status }) => status)).toEqual(Array(10).fill(503))
   for (const { cookies } of tabs) expect(cookies.get('svc_refresh')).toBe('r'.repeat(43))
-  double.answers(() => ({ body: { cp_access_jwt: looksLikeAccessToken(600), refresh_token: 'n'.repeat(43) } }))
-  expect((await tabs[0]?.askApi('POST', '/auth/refresh'))?.status).toBe(200)
+  double.respondWith(() => ({ body: { cp_access_jwt: looksLikeAccessToken(600), refresh_token: 'n'.repeat(43) } }))
+  expect((await tabs[0]?.requestApi('POST', '/auth/refresh'))?.status).toBe(200)
 })
 
 test('tokens of different people never meet', async () => {
@@ -78,8 +80,8 @@ test('tokens of different people never meet', async () => {
   const seen = await Promise.all(
     users.map(async (user) => {
       const [tab] = tabsOf(site, user.refreshToken, 1)
-      await tab?.askApi('POST', '/auth/refresh')
-      return (await tab?.askApi('GET', '/auth/session'))?.json<{ user: { id: string } }>().user.id
+      await tab?.requestApi('POST', '/auth/refresh')
+      return (await tab?.requestApi('GET', '/auth/session'))?.json<{ user: { id: string } }>().user.id
     }),
   )
   expect(seen).toEqual(users.map(({ userId }) => userId))
