@@ -18,13 +18,13 @@ import {
 import type { Logger } from '../../platform/log.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import {
-  OAuthDenied,
+  OAuthDeniedError,
   type OAuthProvider,
+  OAuthProviderError,
   type OAuthProviderName,
-  OAuthProviderTrouble,
   type OAuthTokens,
 } from '../../providers/oauth/provider.ts'
-import { tokenPlace } from '../../providers/oauth/token-place.ts'
+import { tokenPlace } from '../../providers/oauth/tokens.ts'
 import type { Job } from './jobs.ts'
 
 interface Needs {
@@ -64,7 +64,7 @@ async function tendProviderTokens(needs: Needs, signal?: AbortSignal): Promise<v
       await renewTokens(needs, id)
     } catch (error) {
       // All is left as it was, for the next round. A row that is broken in itself stops no other.
-      if (error instanceof OAuthProviderTrouble) troubles.set(provider, troublesOf(provider) + 1)
+      if (error instanceof OAuthProviderError) troubles.set(provider, troublesOf(provider) + 1)
       log.warn({ err: error, provider, oauth_account_id: id }, 'the tokens of a chat could not be renewed yet')
     }
   }
@@ -74,7 +74,7 @@ async function tendProviderTokens(needs: Needs, signal?: AbortSignal): Promise<v
 
 /**
  * The row stays locked while the provider is asked: two workers with one refresh token, and the slower one would take its
- * refusal for a withdrawn grant. Throws {@link OAuthProviderTrouble}.
+ * refusal for a withdrawn grant. Throws {@link OAuthProviderError}.
  */
 async function renewTokens(needs: Needs, id: string): Promise<void> {
   const asked: { chat?: ChatTokens; answer?: Promise<RenewedTokens | 'denied'> } = {}
@@ -117,7 +117,7 @@ async function tokensAnew(
 
 const refreshed = (provider: OAuthProvider, refreshToken: string): Promise<OAuthTokens | 'denied'> =>
   provider.refresh(refreshToken).catch((error: unknown) => {
-    if (error instanceof OAuthDenied) return 'denied' as const
+    if (error instanceof OAuthDeniedError) return 'denied' as const
     throw error
   })
 

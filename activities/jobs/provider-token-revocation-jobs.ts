@@ -11,7 +11,7 @@ import {
 import type { Logger } from '../../platform/log.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import type { OAuthProvider, OAuthProviderName } from '../../providers/oauth/provider.ts'
-import { tokenPlace } from '../../providers/oauth/token-place.ts'
+import { tokenPlace } from '../../providers/oauth/tokens.ts'
 import type { Job } from './jobs.ts'
 
 interface Needs {

@@ -28,7 +28,7 @@ import {
 import type { Logger } from '../../platform/log.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import type { OAuthProviderName } from '../../providers/oauth/provider.ts'
-import { type TokenField, tokenPlace } from '../../providers/oauth/token-place.ts'
+import { type TokenField, tokenPlace } from '../../providers/oauth/tokens.ts'
 import type { Job } from './jobs.ts'
 
 interface Needs {

@@ -29,9 +29,8 @@ import {
   lockUserByEmail,
   verifyEmailIfOwn,
 } from '../../db/users.ts'
-import { holdsChatScopes } from '../../providers/oauth/chat-scopes.ts'
 import type { OAuthTokens } from '../../providers/oauth/provider.ts'
-import { tokenPlace } from '../../providers/oauth/token-place.ts'
+import { hasChatScopes, tokenPlace } from '../../providers/oauth/tokens.ts'
 import { Refusal } from '../http/refusals.ts'
 import { type OpenedAuthSession, openAuthSession, siteClient } from '../routes/auth-sessions.ts'
 import { type RequestedMerge, requestMerge } from '../routes/merges.ts'
@@ -177,7 +176,7 @@ export const link = (
     if (ownerId === userId) await recordVouching(sql, userId, arrival)
     else if (ownerId || !(await insertLink(sql, userId, arrival))) throw new Refusal('provider_already_linked')
     const { provider } = identity
-    if (wantsChat && holdsChatScopes(provider, tokens.scopes)) {
+    if (wantsChat && hasChatScopes(provider, tokens.scopes)) {
       await connectChat(sql, userId, provider, sealedFor(sealing, userId, provider, tokens))
       await cancelRevocations(sql, identity)
     }

@@ -2,7 +2,7 @@
 import type { SealedTokens } from '../../db/oauth-accounts.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import type { OAuthTokens } from '../../providers/oauth/provider.ts'
-import type { TokenField } from '../../providers/oauth/token-place.ts'
+import type { TokenField } from '../../providers/oauth/tokens.ts'
 
 /** Which row they are sealed for. */
 type Place = (field: TokenField) => readonly string[]

@@ -4,11 +4,11 @@ import { z } from 'zod'
 import { findMergeRequest } from '../../db/merge-requests.ts'
 import { endRoundTrip, insertRoundTrip, lifetimeSeconds, type Purpose } from '../../db/oauth-states.ts'
 import {
-  OAuthDenied,
+  type OAuthAuthorizationRequest,
+  OAuthDeniedError,
   type OAuthProvider,
+  OAuthProviderError,
   type OAuthProviderName,
-  OAuthProviderTrouble,
-  type OAuthRound,
   oauthProviderNames,
 } from '../../providers/oauth/provider.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -104,7 +104,7 @@ async function purposeOf(
   return { intent, mergeRequestId }
 }
 
-interface RoundSecrets extends Pick<OAuthRound, 'state' | 'scopes'> {
+interface RoundSecrets extends Pick<OAuthAuthorizationRequest, 'state' | 'scopes'> {
   readonly binding: string
 }
 
@@ -116,7 +116,7 @@ const roundOf = (
   { config }: Services,
   provider: OAuthProviderName,
   { state, binding, scopes }: RoundSecrets,
-): OAuthRound => ({
+): OAuthAuthorizationRequest => ({
   state,
   verifier: derived('verifier', binding),
   nonce: derived('nonce', binding),
@@ -212,8 +212,9 @@ const inOurWords =
   ({ log }: Services, provider: OAuthProviderName) =>
   (error: unknown): never => {
     const name = displayNames[provider]
-    if (error instanceof OAuthDenied) throw new Refusal('token_invalid', `${name} did not confirm it: start it again.`)
-    if (!(error instanceof OAuthProviderTrouble)) throw error
+    if (error instanceof OAuthDeniedError)
+      throw new Refusal('token_invalid', `${name} did not confirm it: start it again.`)
+    if (!(error instanceof OAuthProviderError)) throw error
     log.warn({ provider, trouble: error.message }, 'a provider did not answer as it should')
     throw new Refusal('temporarily_unavailable', `${name} did not answer as it should: try again in a moment.`, {
       'Retry-After': String(retrySeconds),

@@ -1,31 +1,28 @@
-/**
- * Mails that prove an address. One interface, so that a sender can be added; the first version has none and writes the
- * links to the log (specification, "Authentication" 14).
- */
+/** Mails that prove an address. The only sender so far writes the links to the log (specification, "Authentication" 14). */
 import type { Logger } from '../../platform/log.ts'
 
 export interface Mail {
   readonly to: string
   readonly subject: 'verify_email' | 'reset_password'
-  /** Holds a secret that works once. */
+  /** Contains a single-use secret. */
   readonly link: string
 }
 
 export interface Mailer {
   /**
-   * Hands a mail on. Called before the transaction of its token is committed, so that no accepted request is without its
-   * mail; a link whose token was never committed does not work and does no harm.
+   * Runs before the transaction that stores the link's token commits, so that every accepted request has its mail. A link
+   * whose token was not committed does not work.
    */
   send(mail: Mail): Promise<void>
 }
 
 /**
- * Says each mail in one line of the log, where an operator finds it: search for `"mail"`.
- * @param logLinks false where the log is no place for links: then only that a mail was due is said.
+ * Writes each mail as one log line with the key `mail`.
+ * @param logLinks false if links must not be logged: the line then contains only the subject.
  */
 export const logMailer = (log: Logger, logLinks: boolean): Mailer => ({
   send: async ({ to, subject, link }) => {
-    if (logLinks) log.info({ mail: { to, subject, link } }, 'mail: no sender is configured, pass this link on')
-    else log.warn({ mail: { subject } }, 'mail: not sent, there is no sender and SVC_LOG_LINKS is false')
+    if (logLinks) log.info({ mail: { to, subject, link } }, 'mail: no sender is configured, forward this link')
+    else log.warn({ mail: { subject } }, 'mail: not sent, no sender is configured and SVC_LOG_LINKS is false')
   },
 })

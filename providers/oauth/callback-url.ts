@@ -1,23 +1,24 @@
-/** The address that a browser came back to, put together again from what the site handed on. */
-import { OAuthDenied, type OAuthRound } from './provider.ts'
+/** The URL that the provider redirected the browser to, rebuilt from what the site forwards. */
+import { type OAuthAuthorizationRequest, type OAuthCallback, OAuthDeniedError } from './provider.ts'
 
-interface Issuer {
+interface ExpectedIssuer {
   readonly issuer: string
-  /** Whether the provider says that each of its answers names it (RFC 9207). */
-  readonly isAlwaysNamed: boolean
-}
-
-interface Callback {
-  readonly code: string
-  readonly iss?: string | undefined
+  /** Whether the provider declares that every callback carries `iss` (RFC 9207). */
+  readonly isAlwaysSent: boolean
 }
 
 /**
- * Without the state, which the caller has checked. Throws {@link OAuthDenied} when the answer names another issuer, or none
- * where the provider promises to name it. An issuer that is named is checked at providers that promise nothing, too.
+ * Without `state`, which the caller has checked. Throws {@link OAuthDeniedError} if `iss` is another issuer, at every provider,
+ * and if `iss` is missing where the provider always sends it.
  */
-export function callbackUrl(says: string, { redirectUri }: OAuthRound, { code, iss }: Callback, at: Issuer): URL {
-  if (iss === undefined ? at.isAlwaysNamed : iss !== at.issuer) throw new OAuthDenied(`${says} is not who answered`)
+export function buildCallbackUrl(
+  providerName: string,
+  { redirectUri }: OAuthAuthorizationRequest,
+  { code, iss }: OAuthCallback,
+  { issuer, isAlwaysSent }: ExpectedIssuer,
+): URL {
+  if (iss === undefined ? isAlwaysSent : iss !== issuer)
+    throw new OAuthDeniedError(`the callback does not come from ${providerName}: its iss is missing or another issuer`)
   const url = new URL(redirectUri)
   url.searchParams.set('code', code)
   if (iss !== undefined) url.searchParams.set('iss', iss)

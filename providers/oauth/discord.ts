@@ -1,4 +1,4 @@
-/** Discord: OAuth 2 without OpenID Connect. Who somebody is, its API tells whoever holds their token. */
+/** Discord implements OAuth 2 without OpenID Connect: its API returns the user that an access token belongs to. */
 import {
   allowInsecureRequests,
   authorizationCodeGrant,
@@ -12,12 +12,12 @@ import {
   tokenRevocation,
 } from 'openid-client'
 import type { OAuthClientConfig } from '../../platform/config.ts'
-import { identityOf, tokensOf } from './answers.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
-import { callbackUrl } from './callback-url.ts'
-import { chatScopes } from './chat-scopes.ts'
-import { inOurWords, revoking } from './failures.ts'
-import { type OAuthIdentity, type OAuthProvider, OAuthProviderTrouble } from './provider.ts'
+import { buildCallbackUrl } from './callback-url.ts'
+import { translateErrors, translateRevocationErrors } from './errors.ts'
+import { parseIdentity } from './identity.ts'
+import { type OAuthIdentity, type OAuthProvider, OAuthProviderError } from './provider.ts'
+import { chatScopes, parseTokens } from './tokens.ts'
 
 const name = 'discord'
 const identityScopes = ['identify', 'email']
@@ -25,50 +25,56 @@ const scopes = { identity: identityScopes, chat: [...identityScopes, ...chatScop
 
 export function createDiscord(client: OAuthClientConfig): OAuthProvider {
   const { issuerUrl } = client
-  const at = configurationOf(client)
+  const configuration = createConfiguration(client)
 
   return {
     name,
-    authorizationUrl: async ({ redirectUri, state, verifier, scopes: wanted }) =>
-      buildAuthorizationUrl(at, {
+    authorizationUrl: async ({ redirectUri, state, verifier, scopes: scopeSet }) =>
+      buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
         state,
-        scope: scopes[wanted].join(' '),
+        scope: scopes[scopeSet].join(' '),
         code_challenge: await calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
       }),
-    exchange: (round, callback) =>
-      inOurWords(name, async () => {
-        const url = callbackUrl(name, round, callback, { issuer: issuerUrl, isAlwaysNamed: false })
-        const answer = await authorizationCodeGrant(at, url, { pkceCodeVerifier: round.verifier })
-        const tokens = tokensOf(answer, { scopes: scopes[round.scopes] })
-        return { identity: await whoHolds(at, issuerUrl, tokens.accessToken), tokens }
+    exchange: (request, callback) =>
+      translateErrors(name, async () => {
+        const url = buildCallbackUrl(name, request, callback, { issuer: issuerUrl, isAlwaysSent: false })
+        const response = await authorizationCodeGrant(configuration, url, { pkceCodeVerifier: request.verifier })
+        const tokens = parseTokens(response, { scopes: scopes[request.scopes] })
+        return { identity: await fetchIdentity(configuration, issuerUrl, tokens.accessToken), tokens }
       }),
     refresh: (refreshToken) =>
-      inOurWords(name, async () => tokensOf(await refreshTokenGrant(at, refreshToken), { scopes: [], refreshToken })),
-    revoke: (token) => revoking(name, () => tokenRevocation(at, token)),
+      translateErrors(name, async () =>
+        parseTokens(await refreshTokenGrant(configuration, refreshToken), { scopes: [], refreshToken }),
+      ),
+    revoke: (token) => translateRevocationErrors(name, () => tokenRevocation(configuration, token)),
   }
 }
 
-function configurationOf({ clientId, clientSecret, issuerUrl }: OAuthClientConfig): Configuration {
+function createConfiguration({ clientId, clientSecret, issuerUrl }: OAuthClientConfig): Configuration {
   const endpoints = {
     issuer: issuerUrl,
     authorization_endpoint: `${issuerUrl}/oauth2/authorize`,
     token_endpoint: `${issuerUrl}/api/oauth2/token`,
     revocation_endpoint: `${issuerUrl}/api/oauth2/token/revoke`,
   }
-  const at = new Configuration(endpoints, clientId, undefined, ClientSecretPost(clientSecret))
-  at[customFetch] = createBoundedFetch(name, issuerUrl)
-  if (issuerUrl.startsWith('http:')) allowInsecureRequests(at)
-  return at
+  const configuration = new Configuration(endpoints, clientId, undefined, ClientSecretPost(clientSecret))
+  configuration[customFetch] = createBoundedFetch(name, issuerUrl)
+  if (issuerUrl.startsWith('http:')) allowInsecureRequests(configuration)
+  return configuration
 }
 
-async function whoHolds(at: Configuration, issuerUrl: string, accessToken: string): Promise<OAuthIdentity> {
+async function fetchIdentity(
+  configuration: Configuration,
+  issuerUrl: string,
+  accessToken: string,
+): Promise<OAuthIdentity> {
   const url = new URL(`${issuerUrl}/api/v10/users/@me`)
-  const response = await fetchProtectedResource(at, accessToken, url, 'GET')
-  if (response.status !== 200) throw new OAuthProviderTrouble(`${name} answered ${response.status}`)
+  const response = await fetchProtectedResource(configuration, accessToken, url, 'GET')
+  if (response.status !== 200) throw new OAuthProviderError(`${name} answered ${response.status}`)
   const user: unknown = await response.json().catch(() => undefined)
-  if (typeof user !== 'object' || user === null) throw new OAuthProviderTrouble(`${name} did not answer in JSON`)
+  if (typeof user !== 'object' || user === null) throw new OAuthProviderError(`${name} did not answer in JSON`)
   const { id, email, verified }: { id?: unknown; email?: unknown; verified?: unknown } = user
-  return identityOf(name, { id, email, emailVerified: verified })
+  return parseIdentity(name, { id, email, emailVerified: verified })
 }

@@ -1,22 +1,21 @@
-/** Google: OpenID Connect by the book. */
 import type { OAuthClientConfig } from '../../platform/config.ts'
-import { chatScopes } from './chat-scopes.ts'
 import { createOpenIdProvider } from './openid.ts'
 import type { OAuthProvider } from './provider.ts'
+import { chatScopes } from './tokens.ts'
 
 const identityScopes = ['openid', 'email']
 
 export const createGoogle = (client: OAuthClientConfig): OAuthProvider =>
   createOpenIdProvider(client, {
     name: 'google',
-    pkce: true,
+    hasPkce: true,
     scopes: {
       identity: identityScopes,
       chat: [...identityScopes, ...chatScopes.google],
     },
     parameters: {
       identity: {},
-      // A refresh token comes only with a consent, and only when one asks for it.
+      // Google sends a refresh token only with `access_type=offline` and an explicit consent.
       chat: { access_type: 'offline', prompt: 'consent', include_granted_scopes: 'true' },
     },
   })

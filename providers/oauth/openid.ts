@@ -1,4 +1,4 @@
-/** What Twitch and Google have in common: OpenID Connect, as far as each of them keeps to it. */
+/** An OpenID Connect provider: the common part of Twitch and Google. */
 import {
   allowInsecureRequests,
   authorizationCodeGrant,
@@ -15,99 +15,110 @@ import {
   tokenRevocation,
 } from 'openid-client'
 import type { OAuthClientConfig } from '../../platform/config.ts'
-import { identityOf, tokensOf } from './answers.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
-import { callbackUrl } from './callback-url.ts'
-import { inOurWords, revoking } from './failures.ts'
-import { kept } from './kept.ts'
-import type { OAuthProvider, OAuthProviderName, OAuthRound, OAuthScopes } from './provider.ts'
+import { buildCallbackUrl } from './callback-url.ts'
+import { translateErrors, translateRevocationErrors } from './errors.ts'
+import { parseIdentity } from './identity.ts'
+import { memoizeWithTtl } from './memoize-with-ttl.ts'
+import type { OAuthAuthorizationRequest, OAuthProvider, OAuthProviderName, OAuthScopes } from './provider.ts'
+import { parseTokens } from './tokens.ts'
 
-/** What one provider does in its own way. */
+/** How one provider differs from the others. */
 export interface OpenIdTraits {
   readonly name: OAuthProviderName
-  readonly pkce: boolean
+  readonly hasPkce: boolean
   readonly scopes: Readonly<Record<OAuthScopes, readonly string[]>>
-  /** Sent along with the browser, besides what every round needs. */
+  /** Additional query parameters of the authorization URL. */
   readonly parameters: Readonly<Record<OAuthScopes, Readonly<Record<string, string>>>>
-  /** Puts right what the provider answers in its own way, before the library looks at it. */
-  readonly mend?: (answer: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
+  /** Converts deviating JSON responses to the standard before openid-client checks them. */
+  readonly normalizeResponse?: (response: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
 }
 
-const discoveryMillis = 3_600_000
+const discoveryTtlMillis = 3_600_000
 
 export function createOpenIdProvider(client: OAuthClientConfig, traits: OpenIdTraits): OAuthProvider {
   const { name, scopes } = traits
-  const configuration = kept(discoveryMillis, () => discover(client, traits))
+  const getConfiguration = memoizeWithTtl(discoveryTtlMillis, () => discoverConfiguration(client, traits))
 
   return {
     name,
-    authorizationUrl: (round) =>
-      inOurWords(name, async () => buildAuthorizationUrl(await configuration(), await parametersOf(traits, round))),
-    exchange: (round, callback) =>
-      inOurWords(name, async () => {
-        const at = await configuration()
-        const answer = await authorizationCodeGrant(at, callbackUrl(name, round, callback, issuerAt(at)), {
-          expectedNonce: round.nonce,
-          ...(traits.pkce ? { pkceCodeVerifier: round.verifier } : {}),
+    authorizationUrl: (request) =>
+      translateErrors(name, async () =>
+        buildAuthorizationUrl(await getConfiguration(), await buildParameters(traits, request)),
+      ),
+    exchange: (request, callback) =>
+      translateErrors(name, async () => {
+        const configuration = await getConfiguration()
+        const url = buildCallbackUrl(name, request, callback, expectedIssuer(configuration))
+        const response = await authorizationCodeGrant(configuration, url, {
+          expectedNonce: request.nonce,
+          ...(traits.hasPkce ? { pkceCodeVerifier: request.verifier } : {}),
         })
-        const claims = answer.claims()
+        const claims = response.claims()
         return {
-          identity: identityOf(name, { id: claims?.sub, email: claims?.email, emailVerified: claims?.email_verified }),
-          tokens: tokensOf(answer, { scopes: scopes[round.scopes] }),
+          identity: parseIdentity(name, {
+            id: claims?.sub,
+            email: claims?.email,
+            emailVerified: claims?.email_verified,
+          }),
+          tokens: parseTokens(response, { scopes: scopes[request.scopes] }),
         }
       }),
     refresh: (refreshToken) =>
-      inOurWords(name, async () => {
-        const answer = await refreshTokenGrant(await configuration(), refreshToken)
-        return tokensOf(answer, { scopes: [], refreshToken })
+      translateErrors(name, async () => {
+        const response = await refreshTokenGrant(await getConfiguration(), refreshToken)
+        return parseTokens(response, { scopes: [], refreshToken })
       }),
-    revoke: (token) => revoking(name, async () => tokenRevocation(await configuration(), token)),
+    revoke: (token) => translateRevocationErrors(name, async () => tokenRevocation(await getConfiguration(), token)),
   }
 }
 
-async function discover({ clientId, clientSecret, issuerUrl }: OAuthClientConfig, traits: OpenIdTraits) {
-  const fetch = mending(createBoundedFetch(traits.name, issuerUrl), traits)
-  const execute = issuerUrl.startsWith('http:') ? [allowInsecureRequests] : []
+async function discoverConfiguration({ clientId, clientSecret, issuerUrl }: OAuthClientConfig, traits: OpenIdTraits) {
+  const fetch = normalizeResponses(createBoundedFetch(traits.name, issuerUrl), traits)
+  const options = issuerUrl.startsWith('http:') ? [allowInsecureRequests] : []
   return discovery(new URL(issuerUrl), clientId, undefined, ClientSecretPost(clientSecret), {
     [customFetch]: fetch,
-    // Without this the library trusts the connection alone for the ID token, and not its signature.
-    execute: [...execute, enableNonRepudiationChecks],
+    // Without this, openid-client does not verify the signature of an ID token that it received over TLS.
+    execute: [...options, enableNonRepudiationChecks],
   })
 }
 
-async function parametersOf(traits: OpenIdTraits, round: OAuthRound): Promise<Record<string, string>> {
+async function buildParameters(
+  traits: OpenIdTraits,
+  request: OAuthAuthorizationRequest,
+): Promise<Record<string, string>> {
   return {
-    redirect_uri: round.redirectUri,
-    scope: traits.scopes[round.scopes].join(' '),
-    state: round.state,
-    nonce: round.nonce,
-    ...(traits.pkce && {
-      code_challenge: await calculatePKCECodeChallenge(round.verifier),
+    redirect_uri: request.redirectUri,
+    scope: traits.scopes[request.scopes].join(' '),
+    state: request.state,
+    nonce: request.nonce,
+    ...(traits.hasPkce && {
+      code_challenge: await calculatePKCECodeChallenge(request.verifier),
       code_challenge_method: 'S256',
     }),
-    ...traits.parameters[round.scopes],
+    ...traits.parameters[request.scopes],
   }
 }
 
-function issuerAt(at: Configuration) {
-  const { issuer, authorization_response_iss_parameter_supported: isAlwaysNamed = false } = at.serverMetadata()
-  return { issuer, isAlwaysNamed }
+function expectedIssuer(configuration: Configuration) {
+  const { issuer, authorization_response_iss_parameter_supported: isAlwaysSent = false } =
+    configuration.serverMetadata()
+  return { issuer, isAlwaysSent }
 }
 
-/** @returns a fetch whose answers in JSON are put right. */
-const mending =
-  (fetch: CustomFetch, { mend = (answer) => answer }: OpenIdTraits): CustomFetch =>
+const normalizeResponses =
+  (fetch: CustomFetch, { normalizeResponse = (response) => response }: OpenIdTraits): CustomFetch =>
   async (url, init) => {
     const response = await fetch(url, init)
-    const answer: unknown = await response
+    const body: unknown = await response
       .clone()
       .json()
       .catch(() => undefined)
-    if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) return response
-    const mended = { ...mend(answer as Record<string, unknown>) }
-    // Who it is was settled at sign-in. A flaw in a repeated ID token must not cost the new refresh token beside it.
-    if (isRefresh(init)) delete mended.id_token
-    return new Response(JSON.stringify(mended), response)
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) return response
+    const normalized = { ...normalizeResponse(body as Record<string, unknown>) }
+    // A refresh does not use the identity. An invalid ID token in its response must not lose the new refresh token.
+    if (isRefresh(init)) delete normalized.id_token
+    return new Response(JSON.stringify(normalized), response)
   }
 
 const isRefresh = ({ body }: CustomFetchOptions): boolean =>

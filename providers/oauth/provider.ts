@@ -1,25 +1,31 @@
-/** Whoever people may sign in with, behind one interface. Identities are told apart by the provider's own user id. */
+/** The common interface of the OAuth providers. An identity is keyed by the provider's own user id. */
 
 export const oauthProviderNames = ['twitch', 'google', 'discord'] as const
 export type OAuthProviderName = (typeof oauthProviderNames)[number]
 
-/** What is asked of the provider: who somebody is, or to read and write the chat of their channel as well. */
+/** `chat` requests access to the chat of the user's channel in addition to the identity. */
 export type OAuthScopes = 'identity' | 'chat'
 
-/** One round trip of a browser. The same values go out with the browser and are checked when it is back. */
-export interface OAuthRound {
+/** The same values are sent with the browser and checked at its callback. */
+export interface OAuthAuthorizationRequest {
   readonly state: string
-  /** PKCE's code verifier; providers without PKCE leave it out. */
+  /** The PKCE code verifier; not used by providers without PKCE. */
   readonly verifier: string
-  /** For OpenID Connect; the others leave it out. */
+  /** For OpenID Connect; not used by other providers. */
   readonly nonce: string
   readonly redirectUri: string
   readonly scopes: OAuthScopes
 }
 
+/** The query parameters that the provider adds to the redirect URI. The caller has checked `state`. */
+export interface OAuthCallback {
+  readonly code: string
+  readonly iss?: string | undefined
+}
+
 export interface OAuthIdentity {
   readonly providerUserId: string
-  /** The address only if the provider says that it belongs to this person, else null. */
+  /** Null unless the provider states that the address is verified. */
   readonly verifiedEmail: string | null
 }
 
@@ -32,28 +38,28 @@ export interface OAuthTokens {
 
 export interface OAuthProvider {
   readonly name: OAuthProviderName
-  /** Where the browser is to go. Throws {@link OAuthProviderTrouble}. */
-  authorizationUrl(round: OAuthRound): Promise<URL>
-  /** Who came back, within 10 s. Throws {@link OAuthDenied} or {@link OAuthProviderTrouble}. */
+  /** The URL to send the browser to. Throws {@link OAuthProviderError}. */
+  authorizationUrl(request: OAuthAuthorizationRequest): Promise<URL>
+  /** Exchanges the code for tokens within 10 s. Throws {@link OAuthDeniedError} or {@link OAuthProviderError}. */
   exchange(
-    round: OAuthRound,
-    callback: { readonly code: string; readonly iss?: string | undefined },
+    request: OAuthAuthorizationRequest,
+    callback: OAuthCallback,
   ): Promise<{ readonly identity: OAuthIdentity; readonly tokens: OAuthTokens }>
-  /** Tokens anew. Throws {@link OAuthDenied} when the person has withdrawn the grant, or {@link OAuthProviderTrouble}. */
+  /** Throws {@link OAuthDeniedError} if the user has withdrawn the grant, or {@link OAuthProviderError}. */
   refresh(refreshToken: string): Promise<OAuthTokens>
   /**
-   * Resolves once the provider takes the token no more, also when it did not before. May end the whole grant, with all tokens
-   * that it has issued. Throws {@link OAuthProviderTrouble}.
+   * Resolves once the token is not valid, also if it was not valid before. May end the whole grant with all its tokens.
+   * Throws {@link OAuthProviderError}.
    */
   revoke(token: string): Promise<void>
 }
 
-/** The provider answered, and its answer is no: a code that is none, a grant that is over. */
-export class OAuthDenied extends Error {
-  override name = 'OAuthDenied'
+/** The provider refuses: the code is not valid, or the grant has ended. */
+export class OAuthDeniedError extends Error {
+  override name = 'OAuthDeniedError'
 }
 
-/** The provider did not answer as it should, or not in time: nobody's fault here, and worth another try. */
-export class OAuthProviderTrouble extends Error {
-  override name = 'OAuthProviderTrouble'
+/** The provider gave no usable response, or none in time. A later attempt may succeed. */
+export class OAuthProviderError extends Error {
+  override name = 'OAuthProviderError'
 }

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { migrate, readMigrations } from '../../db/migrations.ts'
 import { createEmptyDatabase } from '../support/api.ts'
-import { userOf } from '../support/oauth-rounds.ts'
+import { fetchUser } from '../support/oauth-api.ts'
 import { eventually, paperRelays, startService } from '../support/relays.ts'
 
 async function databaseBefore(): Promise<{ sql: Database; url: string }> {
@@ -95,7 +95,7 @@ test('stream tokens and the tokens of live sessions stay as they are while they 
   const user = { userId, email: 'streamer@example.com', password: '', authSessionId: '', bearer: '', refreshToken: '' }
   const { bearer } = await api.given.signIn(user)
   const expectTheSame = async () => {
-    expect(await userOf(api, bearer)).toMatchObject({ stream_token: 'Ab12Cd34' })
+    expect(await fetchUser(api, bearer)).toMatchObject({ stream_token: 'Ab12Cd34' })
     const { body } = await api.get('/relay/active', { bearer })
     expect(body).toMatchObject({ session: { pair_token: 'the pair token', relay_ws_token: 'the token of the socket' } })
   }

@@ -1,7 +1,7 @@
-/** The way of a browser through a provider's pages, without one. */
+/** Follows the pages of a provider with plain HTTP requests, without a browser. */
 
-/** What the provider sent back with the browser. */
-export interface CameBack {
+/** The query parameters that the provider added to the redirect URI. */
+export interface CallbackParameters {
   readonly code: string
   readonly state: string
   readonly iss?: string
@@ -9,14 +9,14 @@ export interface CameBack {
 
 const stepsMax = 10
 
-/** Follows redirects, keeps cookies, and agrees where it is asked. Fails with the page on which it got stuck. */
-export async function followBrowser(authorizationUrl: string | URL): Promise<CameBack> {
-  const home = new URL(authorizationUrl).searchParams.get('redirect_uri') ?? ''
+/** Follows redirects, keeps cookies and consents where the provider asks. Throws with the page that it could not leave. */
+export async function followBrowser(authorizationUrl: string | URL): Promise<CallbackParameters> {
+  const redirectUri = new URL(authorizationUrl).searchParams.get('redirect_uri') ?? ''
   const cookies = new Map<string, string>()
-  let at = new URL(authorizationUrl)
+  let url = new URL(authorizationUrl)
   let form: URLSearchParams | undefined
   for (let step = 0; step < stepsMax; step += 1) {
-    const response = await fetch(at, {
+    const response = await fetch(url, {
       redirect: 'manual',
       headers: { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
       ...(form ? { method: 'POST', body: form } : {}),
@@ -28,16 +28,16 @@ export async function followBrowser(authorizationUrl: string | URL): Promise<Cam
     const location = response.headers.get('location')
     const page = await response.text()
     const action = /<form method="post" action="([^"]+)"/.exec(page)?.[1]
-    if (!location && !action) throw new Error(`the browser got stuck at ${at.pathname}: ${response.status} ${page}`)
+    if (!location && !action) throw new Error(`no redirect and no form at ${url.pathname}: ${response.status} ${page}`)
     form = location ? undefined : new URLSearchParams({ decision: 'continue' })
-    at = new URL(location ?? action ?? '', at)
-    if (at.href.startsWith(home)) return cameBack(at)
+    url = new URL(location ?? action ?? '', url)
+    if (url.href.startsWith(redirectUri)) return parseCallback(url)
   }
-  throw new Error(`the browser never came back from ${at.href}`)
+  throw new Error(`no callback after ${stepsMax} pages, the last one was ${url.href}`)
 }
 
-function cameBack({ searchParams, href }: URL): CameBack {
+function parseCallback({ searchParams, href }: URL): CallbackParameters {
   const [code, state, iss] = ['code', 'state', 'iss'].map((name) => searchParams.get(name))
-  if (!code || !state) throw new Error(`the browser came back with neither code nor state: ${href}`)
+  if (!code || !state) throw new Error(`the callback lacks code or state: ${href}`)
   return { code, state, ...(iss ? { iss } : {}) }
 }

@@ -1,18 +1,18 @@
-/** What the stand-ins for Twitch, Google and Discord have in common: a server on a free port that can be made to fail. */
+/** The common part of the doubles for Twitch, Google and Discord: a server on a free port that can be made to fail. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { atEnd } from './at-end.ts'
-import { type CameBack, followBrowser } from './oauth-browser.ts'
+import { type CallbackParameters, followBrowser } from './oauth-browser.ts'
 
-/** Who signs in at the provider. */
+/** The account that signs in at the provider. */
 export interface DoubleAccount {
   readonly providerUserId: string
   readonly email: string | null
-  /** Google may send text. */
+  /** Google may send a string. */
   readonly emailVerified: boolean | 'true' | 'false'
 }
 
-export type Breakage = 'status 500' | 'html' | '10 MB' | 'nothing' | 'redirect'
+export type Failure = 'status 500' | 'html' | '10 MB' | 'nothing' | 'redirect'
 export type Endpoint = 'discovery' | 'token' | 'keys' | 'userinfo' | 'revocation'
 
 export interface IssuedTokens {
@@ -21,26 +21,27 @@ export interface IssuedTokens {
 }
 
 export interface OAuthDouble {
-  /** For `startApi`: makes it the provider that the service is registered with. */
+  /** Environment variables that configure this double as the provider. */
   readonly variables: Readonly<Record<string, string>>
-  /** Where it is, as the service is told. */
   readonly issuerUrl: string
-  /** Who signs in next. */
+  /** The account that the next visit signs in. */
   account: DoubleAccount
-  /** Shows a page with the buttons "Continue as …" and "Cancel" instead of going on by itself. */
-  asks: boolean
-  /** Goes where a browser would go, to the end: the page of ours that it comes back to, which is not opened. */
-  visit(authorizationUrl: string | URL): Promise<CameBack>
-  /** Lets an endpoint fail from now on; without `how` all of them are well again. */
-  break(how?: Breakage, at?: Endpoint): void
-  /** How often an endpoint was asked. */
-  asked(endpoint: Endpoint | 'trap'): number
-  /** Bytes that were sent to whoever asks for 10 MB, before they hung up. */
+  /** Shows a page with the buttons "Continue as …" and "Cancel" instead of consenting at once. */
+  asksForConsent: boolean
+  /** Follows the pages to the callback, which is not requested. */
+  visit(authorizationUrl: string | URL): Promise<CallbackParameters>
+  /** Makes an endpoint fail until `recover`; `token` by default. */
+  failWith(failure: Failure, endpoint?: Endpoint): void
+  /** Ends all failures. */
+  recover(): void
+  /** The number of requests to an endpoint. `trap` is the target of the failure `redirect`. */
+  requestCount(endpoint: Endpoint | 'trap'): number
+  /** Bytes sent by the failure `10 MB` before the client closed the connection. */
   bytesSent(): number
-  /** All that were ever issued, the newest last. */
-  readonly tokensIssued: readonly IssuedTokens[]
-  /** Everybody withdraws what they granted: their refresh tokens are worth nothing from now on. */
-  revoke(): Promise<void>
+  /** All issued tokens, the newest last. */
+  readonly issuedTokens: readonly IssuedTokens[]
+  /** Withdraws all grants: their refresh tokens are not valid any more. */
+  withdrawGrants(): Promise<void>
 }
 
 export const someAccount: DoubleAccount = {
@@ -52,24 +53,24 @@ export const someAccount: DoubleAccount = {
 type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
 
 export interface DoubleServer {
-  /** From now on answers everything that is not broken. */
+  /** Answers all requests to endpoints that do not fail. */
   handle: Handler
-  /** What every provider's stand-in offers; each adds its own. */
+  /** The common members of a double. */
   double(name: string, client: { readonly id: string; readonly secret: string }, path?: string): OAuthDouble
 }
 
 /** @param endpoints their paths. */
 export async function startDoubleServer(endpoints: Readonly<Record<string, Endpoint>>): Promise<DoubleServer> {
-  const broken = new Map<string, Breakage>()
+  const failures = new Map<string, Failure>()
   const counts = new Map<string, number>()
   const sent = { bytes: 0 }
-  const asked = (endpoint: string) => counts.get(endpoint) ?? 0
+  const requestCount = (endpoint: string) => counts.get(endpoint) ?? 0
   const httpServer = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0] ?? ''
     const endpoint = path === '/trap' ? 'trap' : (endpoints[path] ?? 'other')
-    counts.set(endpoint, asked(endpoint) + 1)
-    const breakage = broken.get(endpoint)
-    if (breakage) fail[breakage](response, sent)
+    counts.set(endpoint, requestCount(endpoint) + 1)
+    const failure = failures.get(endpoint)
+    if (failure) answerWith[failure](response, sent)
     else
       void Promise.resolve(server.handle(request, response)).catch((error) => response.writeHead(500).end(`${error}`))
   })
@@ -89,19 +90,20 @@ export async function startDoubleServer(endpoints: Readonly<Record<string, Endpo
       },
       issuerUrl: `${origin}${path}`,
       account: someAccount,
-      asks: false,
+      asksForConsent: false,
       visit: followBrowser,
-      break: (how, at = 'token') => (how ? void broken.set(at, how) : broken.clear()),
-      asked,
+      failWith: (failure, endpoint = 'token') => void failures.set(endpoint, failure),
+      recover: () => failures.clear(),
+      requestCount,
       bytesSent: () => sent.bytes,
-      tokensIssued: [],
-      revoke: async () => {},
+      issuedTokens: [],
+      withdrawGrants: async () => {},
     }),
   }
   return server
 }
 
-const fail: Record<Breakage, (response: ServerResponse, sent: { bytes: number }) => void> = {
+const answerWith: Record<Failure, (response: ServerResponse, sent: { bytes: number }) => void> = {
   'status 500': (response) =>
     response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":"server_error"}'),
   html: (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>We are down</h1>'),
@@ -121,15 +123,13 @@ const fail: Record<Breakage, (response: ServerResponse, sent: { bytes: number })
   },
 }
 
-/** A page with two buttons, for doubles that ask. */
 export const consentPage = (email: string | null, action: string): string => `<!doctype html><title>Sign in</title>
 <form method="post" action="${action}">
 <button name="decision" value="continue">Continue as ${email ?? 'someone without an address'}</button>
 <button name="decision" value="cancel">Cancel</button>
 </form>`
 
-/** The body of a small request. */
-export async function bodyOf(request: IncomingMessage): Promise<URLSearchParams> {
+export async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
   let text = ''
   for await (const chunk of request.setEncoding('utf8')) text += chunk
   return new URLSearchParams(text)

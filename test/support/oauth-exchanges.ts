@@ -1,9 +1,9 @@
-/** One provider and its stand-in, without the service around them. */
+/** One provider client with its double, without the API. */
 import { randomBytes } from 'node:crypto'
 import { readConfig } from '../../platform/config.ts'
-import type { OAuthProvider, OAuthProviderName, OAuthRound } from '../../providers/oauth/provider.ts'
+import type { OAuthAuthorizationRequest, OAuthProvider, OAuthProviderName } from '../../providers/oauth/provider.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
-import type { CameBack } from './oauth-browser.ts'
+import type { CallbackParameters } from './oauth-browser.ts'
 import { startDiscord } from './oauth-discord.ts'
 import type { OAuthDouble } from './oauth-double.ts'
 import { startGoogle } from './oauth-google.ts'
@@ -16,27 +16,27 @@ export const startDouble: Readonly<Record<OAuthProviderName, () => Promise<OAuth
   discord: startDiscord,
 }
 
-/** What a process needs besides the providers, made up. */
-const others = {
+/** The other variables that `readConfig` requires. */
+const requiredVariables = {
   DATABASE_URL: 'postgres://svc@127.0.0.1/svc',
   TEMPORAL_ADDRESS: '127.0.0.1:7233',
   ...randomSecrets(),
 }
 
-/** As a process has them that was just started: nothing is known of any provider yet. */
-export const providersWith = (variables: Readonly<Record<string, string>>) =>
-  createOAuthProviders(readConfig({ ...others, ...variables }).oauth)
+/** New provider clients, which have not loaded any discovery document. */
+export const createProviders = (variables: Readonly<Record<string, string>>) =>
+  createOAuthProviders(readConfig({ ...requiredVariables, ...variables }).oauth)
 
-/** The provider as the service sees it, with the stand-in behind it. */
-export function providerAt({ variables }: Pick<OAuthDouble, 'variables'>): OAuthProvider {
-  const [provider] = providersWith(variables).values()
+/** A new client of the provider that the variables configure. */
+export function createProvider({ variables }: Pick<OAuthDouble, 'variables'>): OAuthProvider {
+  const [provider] = createProviders(variables).values()
   if (!provider) throw new Error('the variables configure no provider')
   return provider
 }
 
 const random = () => randomBytes(32).toString('base64url')
 
-export const someRound = (changes: Partial<OAuthRound> = {}): OAuthRound => ({
+export const newRequest = (changes: Partial<OAuthAuthorizationRequest> = {}): OAuthAuthorizationRequest => ({
   state: random(),
   verifier: random(),
   nonce: random(),
@@ -45,23 +45,27 @@ export const someRound = (changes: Partial<OAuthRound> = {}): OAuthRound => ({
   ...changes,
 })
 
-export interface Returned {
-  readonly round: OAuthRound
-  readonly back: CameBack
+export interface Authorized {
+  readonly request: OAuthAuthorizationRequest
+  readonly callback: CallbackParameters
 }
 
-/** Somebody who has been at the provider and is back with a code. */
-export async function goAndReturn(
+/** Signs in at the double, up to the callback with its code. */
+export async function authorizeAt(
   provider: OAuthProvider,
   double: OAuthDouble,
-  changes?: Partial<OAuthRound>,
-): Promise<Returned> {
-  const round = someRound(changes)
-  return { round, back: await double.visit(await provider.authorizationUrl(round)) }
+  changes?: Partial<OAuthAuthorizationRequest>,
+): Promise<Authorized> {
+  const request = newRequest(changes)
+  return { request, callback: await double.visit(await provider.authorizationUrl(request)) }
 }
 
-/** The whole way: who it is, and their tokens. */
-export async function signInAt(provider: OAuthProvider, double: OAuthDouble, changes?: Partial<OAuthRound>) {
-  const { round, back } = await goAndReturn(provider, double, changes)
-  return provider.exchange(round, back)
+/** Signs in at the double and exchanges the code: returns the identity and the tokens. */
+export async function signInAt(
+  provider: OAuthProvider,
+  double: OAuthDouble,
+  changes?: Partial<OAuthAuthorizationRequest>,
+) {
+  const { request, callback } = await authorizeAt(provider, double, changes)
+  return provider.exchange(request, callback)
 }

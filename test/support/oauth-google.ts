@@ -1,4 +1,4 @@
-/** Google's stand-in: PKCE, `iss` in the answer, refresh tokens only for who asks for them, never replaced. */
+/** Double of Google: PKCE, `iss` in the callback, refresh tokens only with `access_type=offline` and never replaced. */
 import { type OpenIdDouble, startOpenIdDouble } from './oauth-openid.ts'
 
 export const startGoogle = (): Promise<OpenIdDouble> =>
@@ -6,21 +6,21 @@ export const startGoogle = (): Promise<OpenIdDouble> =>
     name: 'google',
     path: '',
     routes: { authorization: '/o/oauth2/v2/auth', token: '/token', jwks: '/oauth2/v3/certs' },
-    revocation: '/revoke',
+    revocationPath: '/revoke',
     revokesGrant: true,
-    unknownToken: { error: 'invalid_token', error_description: 'Token expired or revoked' },
+    unknownTokenBody: { error: 'invalid_token', error_description: 'Token expired or revoked' },
     discovery: (document) => ({ ...document, revocation_endpoint: `${document.issuer}/revoke` }),
-    emailNeedsScope: 'email',
-    givesRefreshToken: ({ access_type }) => access_type === 'offline',
+    emailScope: 'email',
+    issuesRefreshToken: ({ access_type }) => access_type === 'offline',
     accessTokenSeconds: 3599,
     configuration: {
       scopes: ['openid', 'email', 'https://www.googleapis.com/auth/youtube.readonly'],
       pkce: { required: () => true },
-      // The address is in the ID token, not only at the userinfo endpoint.
+      // Puts the address into the ID token, not only into the userinfo response.
       conformIdTokenClaims: false,
       extraParams: ['access_type', 'include_granted_scopes'],
       rotateRefreshToken: false,
     },
-    token: ({ refresh_token, ...answer }, grantType) =>
-      grantType === 'refresh_token' || !refresh_token ? answer : { ...answer, refresh_token },
+    token: ({ refresh_token, ...body }, grantType) =>
+      grantType === 'refresh_token' || !refresh_token ? body : { ...body, refresh_token },
   })

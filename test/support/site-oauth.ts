@@ -1,7 +1,7 @@
 /** The site with all three providers behind it, and people who go to them from its pages and come back. */
 import type { OAuthProviderName } from '../../providers/oauth/provider.ts'
+import { type OAuthApi, startOAuthApi } from './oauth-api.ts'
 import type { DoubleAccount } from './oauth-double.ts'
-import { type OAuthApi, startOAuthApi } from './oauth-rounds.ts'
 import { freeSiteUrl, startSite, type TestSite } from './site.ts'
 import type { Browser } from './site-browser.ts'
 import type { Page } from './site-page.ts'

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { mailsTo } from '../support/mails.ts'
 import { userWithProvedAddress } from '../support/merges.ts'
-import { somebody } from '../support/oauth-rounds.ts'
+import { newProviderAccount } from '../support/oauth-api.ts'
 import { startOAuthSite } from '../support/site-oauth.ts'
 import { type Device, devices, expectUsable, type Visitor, visitor } from './browser.ts'
 
@@ -121,8 +121,8 @@ test('the question counts down whatever the clock here says, and says when it is
 })
 
 test('who signs in by way of a provider comes back from its site signed in, and answers the plugin', async () => {
-  oauth.providers.google.account = somebody()
-  oauth.providers.google.asks = true
+  oauth.providers.google.account = newProviderAccount()
+  oauth.providers.google.asksForConsent = true
   const [asking, person] = [await plugin(), await visitor({ device: 'phone' })]
   const { page } = person
   await page.goto(asking.url)
@@ -137,7 +137,7 @@ test('who signs in by way of a provider comes back from its site signed in, and 
 })
 
 test('who cancels at the provider is back with nothing done', async () => {
-  oauth.providers.google.asks = true
+  oauth.providers.google.asksForConsent = true
   const { page } = await visitor({ script: false })
   await page.goto(at('/login'))
   await page.getByRole('button', { name: 'Continue with Google' }).click()
@@ -148,8 +148,8 @@ test('who cancels at the provider is back with nothing done', async () => {
 })
 
 test('who is signed in and links a provider comes back as who they were', async () => {
-  oauth.providers.google.asks = false
-  oauth.providers.google.account = somebody()
+  oauth.providers.google.asksForConsent = false
+  oauth.providers.google.account = newProviderAccount()
   const [user, person] = [await api.given.user(), await visitor()]
   await signIn(person, user, '/login?next=/account')
   await person.page.getByRole('button', { name: /Google/ }).click()
@@ -159,8 +159,8 @@ test('who is signed in and links a provider comes back as who they were', async 
 
 test.for([true, false])('an account and a provider with its address become one, with script: %s', async (script) => {
   const user = await userWithProvedAddress(oauth)
-  oauth.providers.google.asks = false
-  oauth.providers.google.account = somebody({ email: user.email })
+  oauth.providers.google.asksForConsent = false
+  oauth.providers.google.account = newProviderAccount({ email: user.email })
   const person = await visitor({ device: 'phone', script })
   const { page } = person
   await page.goto(at('/login?next=/verify-email'))
@@ -266,8 +266,8 @@ const pages: Readonly<Record<string, (person: Visitor) => Promise<unknown>>> = {
     await api.sql`
       insert into user_oauth_accounts (user_id, provider, provider_user_id)
       values (${user.userId}, 'twitch', ${randomUUID()})`
-    oauth.providers.google.asks = false
-    oauth.providers.google.account = somebody({ email: user.email })
+    oauth.providers.google.asksForConsent = false
+    oauth.providers.google.account = newProviderAccount({ email: user.email })
     await page.goto(at('/login'))
     await page.getByRole('button', { name: 'Continue with Google' }).click()
     await page.getByRole('heading', { name: 'Is this your account?' }).waitFor()

@@ -5,12 +5,12 @@ import { createLog } from '../../../platform/log.ts'
 import { createSealing, type Sealing } from '../../../platform/sealing.ts'
 import { type OAuthProvider, type OAuthProviderName, oauthProviderNames } from '../../../providers/oauth/provider.ts'
 import { createOAuthProviders } from '../../../providers/oauth/providers.ts'
-import { type TokenField, tokenPlace } from '../../../providers/oauth/token-place.ts'
+import { type TokenField, tokenPlace } from '../../../providers/oauth/tokens.ts'
 import type { GivenUser } from '../../support/api.ts'
-import { somebody, startOAuthApi } from '../../support/oauth-rounds.ts'
+import { newProviderAccount, startOAuthApi } from '../../support/oauth-api.ts'
 import { eventually } from '../../support/relays.ts'
 
-const { api, providers: doubles, go } = await startOAuthApi()
+const { api, providers: doubles, authorize } = await startOAuthApi()
 const { config, sealing } = api.services
 const real = createOAuthProviders(config.oauth)
 const logged: string[] = []
@@ -37,7 +37,11 @@ interface Chat extends GivenUser {
 /** A chat that somebody has connected, and that is due unless the test says otherwise. */
 async function connectedChat(provider: OAuthProviderName, isDue = true): Promise<Chat> {
   const user = { ...(await api.given.user()), provider }
-  const { body } = await go(provider, somebody(), { intent: 'link', scopes: 'chat', bearer: user.bearer })
+  const { body } = await authorize(provider, newProviderAccount(), {
+    intent: 'link',
+    scopes: 'chat',
+    bearer: user.bearer,
+  })
   expect(body).toEqual({ status: 'linked' })
   if (isDue) await makeDue(user)
   return user
@@ -74,7 +78,7 @@ test.each(oauthProviderNames)('the tokens of a chat at %s are renewed when an ho
   const before = await rowOf(chat)
   await round()
   const after = await rowOf(chat)
-  const issued = doubles[provider].tokensIssued.at(-1)
+  const issued = doubles[provider].issuedTokens.at(-1)
   expect(opened(chat, 'access_token', after).text).toBe(issued?.accessToken)
   expect(opened(chat, 'access_token', before).text).not.toBe(issued?.accessToken)
   if (issued?.refreshToken) expect(opened(chat, 'refresh_token', after).text).toBe(issued.refreshToken)
@@ -97,7 +101,7 @@ test('the tokens of a chat are renewed a quarter of an hour before they end', as
 test('tokens that are not due are left alone, and so are identities without a chat', async () => {
   const fresh = await connectedChat('twitch', false)
   const unconnected = { ...(await api.given.user()), provider: 'discord' as const }
-  await go('discord', somebody(), { intent: 'link', bearer: unconnected.bearer })
+  await authorize('discord', newProviderAccount(), { intent: 'link', bearer: unconnected.bearer })
   await makeDue(unconnected)
   const before = await Promise.all([rowOf(fresh), rowOf(unconnected)])
   await round()
@@ -109,14 +113,14 @@ test('renewed tokens are sealed with the new key, so that the old one can go', a
   const added = { id: 'new', key: randomBytes(32).toString('base64') }
   await round({ sealing: createSealing([added, ...config.oauthEncryptionKeys]) })
   const [row, onlyNew] = [await rowOf(chat), createSealing([added])]
-  const issued = doubles.twitch.tokensIssued.at(-1)
+  const issued = doubles.twitch.issuedTokens.at(-1)
   expect(opened(chat, 'access_token', row, onlyNew)).toEqual({ text: issued?.accessToken, isStale: false })
   expect(opened(chat, 'refresh_token', row, onlyNew)).toEqual({ text: issued?.refreshToken, isStale: false })
 })
 
 test.each(oauthProviderNames)('a grant that was withdrawn at %s ends the chat, and is audited', async (provider) => {
   const chat = await connectedChat(provider)
-  await doubles[provider].revoke()
+  await doubles[provider].withdrawGrants()
   await round()
   expect(await rowOf(chat)).toMatchObject({
     chat_connected_at: null,
@@ -132,11 +136,11 @@ test.each(oauthProviderNames)('a grant that was withdrawn at %s ends the chat, a
 test('trouble with a provider leaves all as it was, and the next round makes up for it', async () => {
   const chat = await connectedChat('discord')
   const before = await rowOf(chat)
-  doubles.discord.break('status 500')
+  doubles.discord.failWith('status 500')
   await round()
   expect(await rowOf(chat)).toEqual(before)
   expect(await auditOf(chat)).toEqual([])
-  doubles.discord.break()
+  doubles.discord.recover()
   await round()
   expect((await rowOf(chat)).access_token_sealed).not.toBe(before.access_token_sealed)
 })
@@ -146,11 +150,11 @@ test('a provider that fails again and again is left in peace until the next roun
   for (let count = 0; count < 20; count += 1) chats.push(await connectedChat('discord'))
   const other = await connectedChat('twitch')
   const before = await rowOf(other)
-  doubles.discord.break('status 500')
-  const asked = doubles.discord.asked('token')
+  doubles.discord.failWith('status 500')
+  const asked = doubles.discord.requestCount('token')
   await round()
-  doubles.discord.break()
-  expect(doubles.discord.asked('token') - asked).toBeLessThan(chats.length)
+  doubles.discord.recover()
+  expect(doubles.discord.requestCount('token') - asked).toBeLessThan(chats.length)
   expect((await rowOf(other)).access_token_sealed).not.toBe(before.access_token_sealed)
   await round()
   for (const chat of chats) expect((await rowOf(chat)).tokens_checked_at.getTime()).toBeGreaterThan(Date.now() - 60_000)
@@ -171,11 +175,11 @@ test('a row that nobody can open stops no other, and says so in the log', async 
 
 test('of many rounds at once one uses a refresh token, and nobody takes the others for a withdrawn grant', async () => {
   const chat = await connectedChat('discord')
-  const issued = doubles.discord.tokensIssued.length
+  const issued = doubles.discord.issuedTokens.length
   await Promise.all(Array.from({ length: 5 }, () => round()))
-  expect(doubles.discord.tokensIssued.length).toBe(issued + 1)
+  expect(doubles.discord.issuedTokens.length).toBe(issued + 1)
   const row = await rowOf(chat)
-  expect(opened(chat, 'refresh_token', row).text).toBe(doubles.discord.tokensIssued.at(-1)?.refreshToken)
+  expect(opened(chat, 'refresh_token', row).text).toBe(doubles.discord.issuedTokens.at(-1)?.refreshToken)
   expect(await auditOf(chat)).toEqual([])
 })
 
@@ -201,11 +205,11 @@ test.each(['before', 'after'])(
         return tokens
       },
     })
-    const issued = doubles.discord.tokensIssued.length
+    const issued = doubles.discord.issuedTokens.length
     await round({ around: losing })
-    expect(doubles.discord.tokensIssued.length).toBe(issued + 1)
+    expect(doubles.discord.issuedTokens.length).toBe(issued + 1)
     const row = await rowOf(chat)
-    expect(opened(chat, 'refresh_token', row).text).toBe(doubles.discord.tokensIssued.at(-1)?.refreshToken)
+    expect(opened(chat, 'refresh_token', row).text).toBe(doubles.discord.issuedTokens.at(-1)?.refreshToken)
     expect(row.chat_connected_at).not.toBeNull()
   },
 )
@@ -219,18 +223,18 @@ test('a worker that is stopping begins no more refreshes', async () => {
 
 test('neither the log nor the audit entries hold a token, whatever happens', async () => {
   const [renewed, withdrawn] = [await connectedChat('twitch'), await connectedChat('google')]
-  await doubles.google.revoke()
+  await doubles.google.withdrawGrants()
   await round()
   await makeDue(renewed)
-  doubles.twitch.break('status 500')
+  doubles.twitch.failWith('status 500')
   await round()
-  doubles.twitch.break()
+  doubles.twitch.recover()
   const entries = await api.sql`select action, detail from audit_entries where user_id = ${withdrawn.userId}`
   const told = logged.join('') + JSON.stringify(entries)
   for (const event of ['chat_disconnected', 'a chat is disconnected', 'twitch answered 500'])
     expect(told).toContain(event)
-  const tokens = Object.values(doubles).flatMap(({ tokensIssued }) =>
-    tokensIssued.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? []].flat()),
+  const tokens = Object.values(doubles).flatMap(({ issuedTokens }) =>
+    issuedTokens.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? []].flat()),
   )
   expect(tokens.length).toBeGreaterThanOrEqual(5)
   expect(tokens.filter((token) => told.includes(token))).toEqual([])

@@ -4,14 +4,14 @@ import { providerTokenRevocationJobs } from '../../../activities/jobs/provider-t
 import { secretJobs } from '../../../activities/jobs/secret-jobs.ts'
 import { createLog } from '../../../platform/log.ts'
 import { createSealing, type Sealing } from '../../../platform/sealing.ts'
-import { OAuthDenied, type OAuthProviderName, oauthProviderNames } from '../../../providers/oauth/provider.ts'
+import { OAuthDeniedError, type OAuthProviderName, oauthProviderNames } from '../../../providers/oauth/provider.ts'
 import { createOAuthProviders } from '../../../providers/oauth/providers.ts'
 import type { GivenUser } from '../../support/api.ts'
 import { mailsTo } from '../../support/mails.ts'
+import { newProviderAccount, startOAuthApi } from '../../support/oauth-api.ts'
 import type { DoubleAccount } from '../../support/oauth-double.ts'
-import { somebody, startOAuthApi } from '../../support/oauth-rounds.ts'
 
-const { api, providers: doubles, go } = await startOAuthApi()
+const { api, providers: doubles, authorize } = await startOAuthApi()
 const { config, sealing } = api.services
 const providers = createOAuthProviders(config.oauth)
 const logged: string[] = []
@@ -30,11 +30,11 @@ interface Chat {
   readonly refreshToken: string
 }
 
-async function connectedChat(name: OAuthProviderName, person = somebody(), given?: GivenUser): Promise<Chat> {
+async function connectedChat(name: OAuthProviderName, person = newProviderAccount(), given?: GivenUser): Promise<Chat> {
   const user = given ?? (await api.given.user())
-  const { body } = await go(name, person, { intent: 'link', scopes: 'chat', bearer: user.bearer })
+  const { body } = await authorize(name, person, { intent: 'link', scopes: 'chat', bearer: user.bearer })
   expect(body).toEqual({ status: 'linked' })
-  const { accessToken, refreshToken = '' } = doubles[name].tokensIssued.at(-1) ?? { accessToken: '' }
+  const { accessToken, refreshToken = '' } = doubles[name].issuedTokens.at(-1) ?? { accessToken: '' }
   return { user, person, accessToken, refreshToken }
 }
 
@@ -46,7 +46,7 @@ const isTaken = (name: OAuthProviderName, { refreshToken }: Chat): Promise<boole
   (providers.get(name)?.refresh(refreshToken) ?? Promise.reject(new Error('not configured'))).then(
     () => true,
     (error: unknown) => {
-      if (error instanceof OAuthDenied) return false
+      if (error instanceof OAuthDeniedError) return false
       throw error
     },
   )
@@ -56,37 +56,37 @@ const pass = (seconds: number) => api.sql`
 
 test.each(oauthProviderNames)('unlinking a chat of %s revokes its tokens at the provider', async (name) => {
   const chat = await connectedChat(name)
-  const asked = doubles[name].asked('revocation')
+  const asked = doubles[name].requestCount('revocation')
   await unlink(name, chat)
   await round()
-  expect(doubles[name].asked('revocation')).toBe(asked + 2)
+  expect(doubles[name].requestCount('revocation')).toBe(asked + 2)
   // At Twitch a revocation ends the access token alone.
   if (name !== 'twitch') expect(await isTaken(name, chat)).toBe(false)
   expect(await queued()).toBe(0)
   await round()
-  expect(doubles[name].asked('revocation')).toBe(asked + 2)
+  expect(doubles[name].requestCount('revocation')).toBe(asked + 2)
 })
 
 test('an identity without a chat has nothing to be revoked', async () => {
   const { bearer } = await api.given.user()
-  await go('google', somebody(), { intent: 'link', bearer })
-  const asked = doubles.google.asked('revocation')
+  await authorize('google', newProviderAccount(), { intent: 'link', bearer })
+  const asked = doubles.google.requestCount('revocation')
   expect((await api.delete('/auth/oauth/google', { bearer })).status).toBe(204)
   await round()
-  expect([await queued(), doubles.google.asked('revocation')]).toEqual([0, asked])
+  expect([await queued(), doubles.google.requestCount('revocation')]).toEqual([0, asked])
 })
 
 test('an owner who reclaims an account has the tokens of the stranger’s chat revoked', async () => {
   const chat = await connectedChat('discord')
-  expect((await go('google', somebody({ email: chat.user.email }))).body.status).toBe('signed_in')
+  expect((await authorize('google', newProviderAccount({ email: chat.user.email }))).body.status).toBe('signed_in')
   await round()
   expect(await isTaken('discord', chat)).toBe(false)
 })
 
 test('a reset has the tokens of the chats revoked that it unlinks, and of no other', async () => {
   const user = await api.given.user()
-  const dropped = await connectedChat('discord', somebody(), user)
-  const kept = await connectedChat('google', somebody({ email: user.email }), user)
+  const dropped = await connectedChat('discord', newProviderAccount(), user)
+  const kept = await connectedChat('google', newProviderAccount({ email: user.email }), user)
   await api.post('/auth/password/forgot', { email: user.email })
   const token = mailsTo(api, user.email).at(-1)?.token
   expect((await api.post('/auth/password/reset', { token, password: 'another good password' })).status).toBe(204)
@@ -96,9 +96,9 @@ test('a reset has the tokens of the chats revoked that it unlinks, and of no oth
 
 test('a provider that is away is asked again, ever less often, until the tokens are revoked', async () => {
   const chat = await connectedChat('discord')
-  doubles.discord.break('status 500', 'revocation')
+  doubles.discord.failWith('status 500', 'revocation')
   await unlink('discord', chat)
-  const asked = () => doubles.discord.asked('revocation')
+  const asked = () => doubles.discord.requestCount('revocation')
   const before = asked()
   await round()
   expect(asked()).toBe(before + 2)
@@ -112,9 +112,9 @@ test('a provider that is away is asked again, ever less often, until the tokens 
     await round()
     expect(asked()).toBe(unchanged + 2)
   }
-  doubles.discord.break()
+  doubles.discord.recover()
   expect(await isTaken('discord', { ...chat })).toBe(true)
-  const issued = doubles.discord.tokensIssued.at(-1)?.refreshToken ?? ''
+  const issued = doubles.discord.issuedTokens.at(-1)?.refreshToken ?? ''
   await pass(3600)
   await round()
   expect(await queued()).toBe(0)
@@ -123,24 +123,24 @@ test('a provider that is away is asked again, ever less often, until the tokens 
 
 test('tokens that can’t be revoked within a day are forgotten, and the log says so', async () => {
   const chat = await connectedChat('google')
-  doubles.google.break('status 500', 'revocation')
+  doubles.google.failWith('status 500', 'revocation')
   await unlink('google', chat)
   await pass(86_390)
   await round()
   expect(await queued()).toBe(2)
   await pass(3600)
   await round()
-  doubles.google.break()
+  doubles.google.recover()
   expect(await queued()).toBe(0)
   expect(logged.join('')).toContain('could not be revoked within a day')
 })
 
 test('a chat that is connected again meanwhile keeps its new tokens', async () => {
   const first = await connectedChat('discord')
-  doubles.discord.break('status 500', 'revocation')
+  doubles.discord.failWith('status 500', 'revocation')
   await unlink('discord', first)
   await round()
-  doubles.discord.break()
+  doubles.discord.recover()
   const again = await connectedChat('discord', first.person)
   await pass(3600)
   await round()
@@ -183,8 +183,8 @@ test('a worker that stops begins no more, and the next one goes on', async () =>
 })
 
 test('the log holds no token, whatever happens', () => {
-  const tokens = Object.values(doubles).flatMap(({ tokensIssued }) =>
-    tokensIssued.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? []].flat()),
+  const tokens = Object.values(doubles).flatMap(({ issuedTokens }) =>
+    issuedTokens.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? []].flat()),
   )
   expect(tokens.length).toBeGreaterThan(20)
   expect(logged.length).toBeGreaterThan(5)

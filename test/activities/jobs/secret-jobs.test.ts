@@ -4,10 +4,10 @@ import { secretJobs } from '../../../activities/jobs/secret-jobs.ts'
 import { openSessionToken, openStreamToken, sealStreamToken } from '../../../db/sealed-tokens.ts'
 import { createLog } from '../../../platform/log.ts'
 import { createSealing, type Sealing } from '../../../platform/sealing.ts'
-import { tokenPlace } from '../../../providers/oauth/token-place.ts'
+import { tokenPlace } from '../../../providers/oauth/tokens.ts'
 import { streamTokenOf } from '../../support/api.ts'
+import { fetchUser, newProviderAccount } from '../../support/oauth-api.ts'
 import { startGoogle } from '../../support/oauth-google.ts'
-import { somebody, userOf } from '../../support/oauth-rounds.ts'
 import { type RelayUser, startService } from '../../support/relays.ts'
 
 const google = await startGoogle()
@@ -35,7 +35,7 @@ async function userWithSecrets(): Promise<RelayUser> {
     { intent: 'link', scopes: 'chat' },
     { bearer: user.bearer },
   )
-  google.account = somebody()
+  google.account = newProviderAccount()
   const back = await google.visit(body.authorization_url)
   const linked = await api.post('/auth/oauth/google/callback', { ...back, binding: body.binding })
   expect(linked.body).toEqual({ status: 'linked' })
@@ -83,7 +83,7 @@ test('tokens in plain text are shown as they are, sealed by the job, and the sam
   const secrets = await secretsOf(user)
   await storeInPlainText(user, secrets)
   const shown = async () => [
-    (await userOf(api, user.bearer)).stream_token,
+    (await fetchUser(api, user.bearer)).stream_token,
     (await user.active()).session?.pair_token,
     (await user.active()).session?.relay_ws_token,
   ]

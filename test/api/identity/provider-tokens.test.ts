@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import type { OAuthProvider, OAuthProviderName } from '../../../providers/oauth/provider.ts'
-import { tokenPlace } from '../../../providers/oauth/token-place.ts'
+import { tokenPlace } from '../../../providers/oauth/tokens.ts'
 import { beginMerge } from '../../support/merges.ts'
-import { type Return, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+import { type CallbackBody, fetchUser, newProviderAccount, startOAuthApi } from '../../support/oauth-api.ts'
 
 const oauth = await startOAuthApi()
-const { api, providers, leave, comeBack, go } = oauth
+const { api, providers, visitProvider, sendCallback, authorize } = oauth
 const names: readonly OAuthProviderName[] = ['twitch', 'google', 'discord']
 
 /** Every row of every table, as text. */
@@ -23,19 +23,19 @@ async function allRows(): Promise<string> {
 }
 
 const tokensOf = (name: OAuthProviderName) =>
-  providers[name].tokensIssued.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? accessToken])
+  providers[name].issuedTokens.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? accessToken])
 
 test('neither rows nor the log nor a reply hold a token, a code, or a secret of the browser', async () => {
-  const returns: Return[] = []
+  const returns: CallbackBody[] = []
   const replies: unknown[] = []
   for (const name of names) {
-    const person = somebody()
-    const back = await leave(name, person)
-    const { body } = await comeBack(name, back)
+    const person = newProviderAccount()
+    const back = await visitProvider(name, person)
+    const { body } = await sendCallback(name, back)
     const bearer = body.cp_access_jwt
-    const again = await leave(name, person, { intent: 'link', scopes: 'chat', bearer })
-    replies.push(body, await comeBack(name, again), await userOf(api, bearer))
-    returns.push(back, again, await leave(name, somebody()))
+    const again = await visitProvider(name, person, { intent: 'link', scopes: 'chat', bearer })
+    replies.push(body, await sendCallback(name, again), await fetchUser(api, bearer))
+    returns.push(back, again, await visitProvider(name, newProviderAccount()))
   }
   const { user, merge, confirm } = await beginMerge(oauth)
   const halfway = await allRows()
@@ -62,7 +62,9 @@ test('neither rows nor the log nor a reply hold a token, a code, or a secret of 
 /** A user whose chat at a provider is connected, by id. */
 async function connectChat(name: OAuthProviderName): Promise<string> {
   const { userId, bearer } = await api.given.user()
-  expect((await go(name, somebody(), { intent: 'link', scopes: 'chat', bearer })).body.status).toBe('linked')
+  expect((await authorize(name, newProviderAccount(), { intent: 'link', scopes: 'chat', bearer })).body.status).toBe(
+    'linked',
+  )
   return userId
 }
 
@@ -94,13 +96,13 @@ test('a token of a chat opens for the account that it is linked to, and nowhere 
 test('no token is kept of a sign-in, of a link, or of a merge, since nothing needs it', async () => {
   const none = { access: null, refresh: null, scopes: [] }
   for (const name of names) {
-    const person = somebody()
-    await go(name, person)
-    const { id, bearer } = await go(name, person).then(async ({ body }) => ({
-      id: (await userOf(api, body.cp_access_jwt)).id,
+    const person = newProviderAccount()
+    await authorize(name, person)
+    const { id, bearer } = await authorize(name, person).then(async ({ body }) => ({
+      id: (await fetchUser(api, body.cp_access_jwt)).id,
       bearer: body.cp_access_jwt,
     }))
-    await go(name, person, { intent: 'link', bearer })
+    await authorize(name, person, { intent: 'link', bearer })
     expect(await keptFor(id), name).toEqual([none])
   }
   const { user, confirm } = await beginMerge(oauth)
@@ -112,7 +114,7 @@ test('no token is kept of a sign-in, of a link, or of a merge, since nothing nee
 
 test('a chat whose scopes were not granted keeps no token either', async () => {
   const { userId, bearer } = await api.given.user()
-  const back = await leave('discord', somebody(), { intent: 'link', scopes: 'chat', bearer })
+  const back = await visitProvider('discord', newProviderAccount(), { intent: 'link', scopes: 'chat', bearer })
   const { oauthProviders } = api.services
   const discord = oauthProviders.get('discord') as OAuthProvider
   const exchange = discord.exchange.bind(discord)
@@ -124,6 +126,6 @@ test('a chat whose scopes were not granted keeps no token either', async () => {
     },
   })
   onTestFinished(() => void Object.assign(discord, { exchange }))
-  expect((await comeBack('discord', back)).body.status).toBe('linked')
+  expect((await sendCallback('discord', back)).body.status).toBe('linked')
   expect(await keptFor(userId)).toEqual([{ access: null, refresh: null, scopes: [] }])
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createPasswords } from '../../../api/identity/passwords.ts'
 import { type Client, type ErrorBody, highLimits, startApi, type TokenSet } from '../../support/api.ts'
-import { userOf } from '../../support/oauth-rounds.ts'
+import { fetchUser } from '../../support/oauth-api.ts'
 
 const api = await startApi()
 const password = 'a password of ours'
@@ -31,7 +31,7 @@ describe('signing up', () => {
 
   test('gives each account a stream token of 8 letters and digits', async () => {
     const { body } = await signup(freshEmail())
-    expect((await userOf(api, body.cp_access_jwt)).stream_token).toMatch(/^[A-Za-z0-9]{8}$/)
+    expect((await fetchUser(api, body.cp_access_jwt)).stream_token).toMatch(/^[A-Za-z0-9]{8}$/)
   })
 
   test('refuses an address that has an account, whatever its case and the spaces around it', async () => {

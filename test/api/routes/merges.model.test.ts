@@ -13,7 +13,7 @@ import { callback, start, unlink } from '../../../api/routes/oauth.ts'
 import { reset } from '../../../api/routes/recovery.ts'
 import type { Services } from '../../../api/services.ts'
 import { lockUserByEmail } from '../../../db/users.ts'
-import { OAuthDenied, type OAuthIdentity, type OAuthProvider } from '../../../providers/oauth/provider.ts'
+import { OAuthDeniedError, type OAuthIdentity, type OAuthProvider } from '../../../providers/oauth/provider.ts'
 import {
   type Claim,
   type Expected,
@@ -37,7 +37,7 @@ const candid = (name: 'twitch' | 'google'): OAuthProvider => ({
     identity: JSON.parse(code) as OAuthIdentity,
     tokens: { accessToken: 'a', refreshToken: null, expiresAt: null, scopes: [] },
   }),
-  refresh: () => Promise.reject(new OAuthDenied()),
+  refresh: () => Promise.reject(new OAuthDeniedError()),
   revoke: () => Promise.resolve(),
 })
 

@@ -3,13 +3,19 @@ import { describe, expect, test } from 'vitest'
 import { endAllAccess } from '../../../db/account-proof.ts'
 import { highLimits, startApi } from '../../support/api.ts'
 import { beginMerge, userWithProvedAddress } from '../../support/merges.ts'
-import { linkedTo, type Outcome, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+import {
+  type CallbackReply,
+  fetchUser,
+  linkedProviders,
+  newProviderAccount,
+  startOAuthApi,
+} from '../../support/oauth-api.ts'
 
 const oauth = await startOAuthApi()
-const { api, start, leave, comeBack, go } = oauth
+const { api, start, visitProvider, sendCallback, authorize } = oauth
 
-const codeOf = ({ status, body }: { status: number; body: Pick<Outcome, 'error'> }) => [status, body.error?.code]
-const linkedToUser = async ({ bearer }: { bearer: string }) => linkedTo(await userOf(api, bearer))
+const codeOf = ({ status, body }: { status: number; body: Pick<CallbackReply, 'error'> }) => [status, body.error?.code]
+const linkedToUser = async ({ bearer }: { bearer: string }) => linkedProviders(await fetchUser(api, bearer))
 const actsOn = async ({ userId }: { userId: string }) => {
   const entries = await api.sql`
     select action, detail from audit_entries where user_id = ${userId} and action like 'merge%' order by id`
@@ -27,16 +33,16 @@ describe('a merge', () => {
       expires_in: 600,
     })
     expect(await linkedToUser(user)).toEqual([])
-    expect((await go('google', person)).body.status).toBe('merge_required')
+    expect((await authorize('google', person)).body.status).toBe('merge_required')
   })
 
   test('is done with the account’s password, once', async () => {
     const { user, person, merge, confirm } = await beginMerge(oauth)
     const done = await confirm({ password: user.password })
     expect([done.status, done.body.status, done.headers.get('cache-control')]).toEqual([200, 'signed_in', 'no-store'])
-    const shown = await userOf(api, done.body.cp_access_jwt)
-    expect([shown.id, linkedTo(shown)]).toEqual([user.userId, ['google']])
-    expect((await userOf(api, (await go('google', person)).body.cp_access_jwt)).id).toBe(user.userId)
+    const shown = await fetchUser(api, done.body.cp_access_jwt)
+    expect([shown.id, linkedProviders(shown)]).toEqual([user.userId, ['google']])
+    expect((await fetchUser(api, (await authorize('google', person)).body.cp_access_jwt)).id).toBe(user.userId)
     expect(codeOf(await confirm({ password: user.password }))).toEqual([400, 'token_invalid'])
     const again = await start('twitch', { intent: 'merge', merge_request_id: merge.merge_request_id })
     expect(codeOf(again)).toEqual([410, 'merge_expired'])
@@ -48,9 +54,9 @@ describe('a merge', () => {
 
   test('is done through a provider that was linked before', async () => {
     const user = await userWithProvedAddress(oauth)
-    const known = somebody()
-    await go('discord', somebody(), { intent: 'link', bearer: user.bearer })
-    await go('twitch', known, { intent: 'link', bearer: user.bearer })
+    const known = newProviderAccount()
+    await authorize('discord', newProviderAccount(), { intent: 'link', bearer: user.bearer })
+    await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
     const { merge, confirm, proveAs } = await beginMerge(oauth, user)
     expect(merge.sign_in_methods).toEqual(['password', 'twitch', 'discord'])
     const proved = await proveAs('twitch', known)
@@ -64,21 +70,21 @@ describe('a merge', () => {
       },
     ])
     const done = await confirm()
-    expect(linkedTo(await userOf(api, done.body.cp_access_jwt))).toEqual(['twitch', 'google', 'discord'])
+    expect(linkedProviders(await fetchUser(api, done.body.cp_access_jwt))).toEqual(['twitch', 'google', 'discord'])
     expect((await actsOn(user)).at(-1)).toEqual(['merge_confirmed', { provider: 'google', method: 'twitch' }])
   })
 
   test('of an account without a password names no password', async () => {
-    const { email } = somebody()
-    const first = await go('discord', somebody({ email }))
+    const { email } = newProviderAccount()
+    const first = await authorize('discord', newProviderAccount({ email }))
     expect(first.body.status).toBe('signed_in')
-    expect((await go('google', somebody({ email }))).body.sign_in_methods).toEqual(['discord'])
+    expect((await authorize('google', newProviderAccount({ email }))).body.sign_in_methods).toEqual(['discord'])
   })
 
   test('that fifty ask for at once is done once', async () => {
     const user = await userWithProvedAddress(oauth)
-    const known = somebody()
-    await go('twitch', known, { intent: 'link', bearer: user.bearer })
+    const known = newProviderAccount()
+    await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
     const { confirm, proveAs } = await beginMerge(oauth, user)
     await proveAs('twitch', known)
     const byProvider = await Promise.all(Array.from({ length: 50 }, () => confirm()))
@@ -103,12 +109,12 @@ describe('no merge is done', () => {
 
   test('through somebody else’s account at a provider, nor through the one that is to be linked', async () => {
     const user = await userWithProvedAddress(oauth)
-    await go('twitch', somebody(), { intent: 'link', bearer: user.bearer })
+    await authorize('twitch', newProviderAccount(), { intent: 'link', bearer: user.bearer })
     const { person, confirm, proveAs } = await beginMerge(oauth, user)
-    expect(codeOf(await proveAs('twitch', somebody()))).toEqual([401, 'invalid_credentials'])
+    expect(codeOf(await proveAs('twitch', newProviderAccount()))).toEqual([401, 'invalid_credentials'])
     expect(codeOf(await proveAs('google', person))).toEqual([401, 'invalid_credentials'])
-    const other = somebody()
-    await go('discord', other)
+    const other = newProviderAccount()
+    await authorize('discord', other)
     expect(codeOf(await proveAs('discord', other))).toEqual([401, 'invalid_credentials'])
     expect(codeOf(await confirm())).toEqual([401, 'invalid_credentials'])
     expect(await linkedToUser(user)).toEqual(['twitch'])
@@ -122,8 +128,8 @@ describe('no merge is done', () => {
 
   test('through a provider that was taken off the account since', async () => {
     const user = await userWithProvedAddress(oauth)
-    const known = somebody()
-    await go('twitch', known, { intent: 'link', bearer: user.bearer })
+    const known = newProviderAccount()
+    await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
     const { confirm, proveAs } = await beginMerge(oauth, user)
     expect((await proveAs('twitch', known)).status).toBe(200)
     await api.delete('/auth/oauth/twitch', { bearer: user.bearer })
@@ -159,16 +165,16 @@ describe('no merge is done', () => {
 
   test('after ten minutes, however it was proved', async () => {
     const user = await userWithProvedAddress(oauth)
-    const known = somebody()
-    await go('twitch', known, { intent: 'link', bearer: user.bearer })
+    const known = newProviderAccount()
+    await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
     const { merge, confirm, proveAs } = await beginMerge(oauth, user)
     await proveAs('twitch', known)
-    const underWay = await leave('twitch', known, { intent: 'merge', merge_request_id: merge.merge_request_id })
+    const underWay = await visitProvider('twitch', known, { intent: 'merge', merge_request_id: merge.merge_request_id })
     await api.sql`
       update merge_requests set expires_at = now() - interval '1 second' where id = ${merge.merge_request_id ?? ''}`
     expect(codeOf(await confirm())).toEqual([410, 'merge_expired'])
     expect(codeOf(await confirm({ password: user.password }))).toEqual([410, 'merge_expired'])
-    expect(codeOf(await comeBack('twitch', underWay))).toEqual([410, 'merge_expired'])
+    expect(codeOf(await sendCallback('twitch', underWay))).toEqual([410, 'merge_expired'])
     const late = await start('twitch', { intent: 'merge', merge_request_id: merge.merge_request_id })
     expect(codeOf(late)).toEqual([410, 'merge_expired'])
   })
@@ -180,8 +186,8 @@ describe('no merge is done', () => {
     ]
     for (const change of changes) {
       const user = await userWithProvedAddress(oauth)
-      const known = somebody()
-      await go('twitch', known, { intent: 'link', bearer: user.bearer })
+      const known = newProviderAccount()
+      await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
       const { confirm, proveAs } = await beginMerge(oauth, user)
       await proveAs('twitch', known)
       await change(user.userId)
@@ -198,11 +204,11 @@ describe('no merge is done', () => {
   test('of an identity that is an account’s already, nor with an account that has one of that provider', async () => {
     const { user, person, confirm } = await beginMerge(oauth)
     const other = await api.given.user()
-    await go('google', person, { intent: 'link', bearer: other.bearer })
+    await authorize('google', person, { intent: 'link', bearer: other.bearer })
     expect(codeOf(await confirm({ password: user.password }))).toEqual([409, 'provider_already_linked'])
 
     const taken = await userWithProvedAddress(oauth)
-    await go('google', somebody(), { intent: 'link', bearer: taken.bearer })
+    await authorize('google', newProviderAccount(), { intent: 'link', bearer: taken.bearer })
     const second = await beginMerge(oauth, taken)
     expect(codeOf(await second.confirm({ password: taken.password }))).toEqual([409, 'provider_already_linked'])
     expect(await linkedToUser(taken)).toEqual(['google'])

@@ -1,14 +1,22 @@
 import { describe, expect, test } from 'vitest'
 import type { GivenUser } from '../../support/api.ts'
-import { linkedTo, type Outcome, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+import {
+  type CallbackReply,
+  fetchUser,
+  linkedProviders,
+  newProviderAccount,
+  startOAuthApi,
+} from '../../support/oauth-api.ts'
 
 const operatorPassword = 'a password of operators'
-const { api, start, leave, comeBack, go } = await startOAuthApi({ SVC_OPERATOR_PASSWORD: operatorPassword })
+const { api, start, visitProvider, sendCallback, authorize } = await startOAuthApi({
+  SVC_OPERATOR_PASSWORD: operatorPassword,
+})
 
-const codeOf = ({ status, body }: { status: number; body: Pick<Outcome, 'error'> }) => [status, body.error?.code]
+const codeOf = ({ status, body }: { status: number; body: Pick<CallbackReply, 'error'> }) => [status, body.error?.code]
 const linking = ({ bearer }: { bearer: string }) => ({ intent: 'link', bearer }) as const
 const unlink = ({ bearer }: { bearer: string }, provider: string) => api.delete(`/auth/oauth/${provider}`, { bearer })
-const linked = async ({ bearer }: { bearer: string }) => linkedTo(await userOf(api, bearer))
+const linked = async ({ bearer }: { bearer: string }) => linkedProviders(await fetchUser(api, bearer))
 const actsOn = async ({ userId }: GivenUser) => {
   const entries = await api.sql`
     select action, detail from audit_entries where user_id = ${userId} and action like 'oauth%' order by id`
@@ -18,19 +26,19 @@ const actsOn = async ({ userId }: GivenUser) => {
 describe('linking', () => {
   test('adds a way to sign in to the account, and is told in the audit', async () => {
     const user = await api.given.user()
-    const person = somebody()
-    const answer = await go('twitch', person, linking(user))
+    const person = newProviderAccount()
+    const answer = await authorize('twitch', person, linking(user))
     expect([answer.status, answer.body]).toEqual([200, { status: 'linked' }])
     expect(await linked(user)).toEqual(['twitch'])
-    const signedIn = await go('twitch', person)
-    expect((await userOf(api, signedIn.body.cp_access_jwt)).id).toBe(user.userId)
+    const signedIn = await authorize('twitch', person)
+    expect((await fetchUser(api, signedIn.body.cp_access_jwt)).id).toBe(user.userId)
     expect(await actsOn(user)).toEqual([['oauth_linked', { provider: 'twitch' }]])
   })
 
   test('is seen by operators too, as a yes or no', async () => {
     const user = await api.given.user()
-    await go('discord', somebody(), linking(user))
-    const { linked_accounts } = await userOf(api, user.bearer)
+    await authorize('discord', newProviderAccount(), linking(user))
+    const { linked_accounts } = await fetchUser(api, user.bearer)
     const headers = { Authorization: `Basic ${btoa(`operator:${operatorPassword}`)}` }
     const [one, found] = await Promise.all([
       api.get<{ user: object }>(`/admin/users/${user.userId}`, { headers }),
@@ -42,9 +50,9 @@ describe('linking', () => {
 
   test('may be repeated', async () => {
     const user = await api.given.user()
-    const person = somebody()
-    await go('google', person, linking(user))
-    expect((await go('google', person, linking(user))).body).toEqual({ status: 'linked' })
+    const person = newProviderAccount()
+    await authorize('google', person, linking(user))
+    expect((await authorize('google', person, linking(user))).body).toEqual({ status: 'linked' })
     expect(await actsOn(user)).toHaveLength(1)
   })
 
@@ -58,47 +66,52 @@ describe('linking', () => {
     ]
     for (const end of endings) {
       const user = await api.given.user()
-      const back = await leave('google', somebody(), linking(user))
+      const back = await visitProvider('google', newProviderAccount(), linking(user))
       await end(user)
-      expect(codeOf(await comeBack('google', back))).toEqual([401, 'unauthorized'])
+      expect(codeOf(await sendCallback('google', back))).toEqual([401, 'unauthorized'])
       expect(await api.sql`select from user_oauth_accounts where user_id = ${user.userId}`).toHaveLength(0)
     }
   })
 
   test('takes nobody’s identity away, and gives an account one of each provider at most', async () => {
     const [user, other] = [await api.given.user(), await api.given.user()]
-    const person = somebody()
-    await go('discord', person, linking(other))
-    expect(codeOf(await go('discord', person, linking(user)))).toEqual([409, 'provider_already_linked'])
+    const person = newProviderAccount()
+    await authorize('discord', person, linking(other))
+    expect(codeOf(await authorize('discord', person, linking(user)))).toEqual([409, 'provider_already_linked'])
     expect(await linked(user)).toEqual([])
-    expect(codeOf(await go('discord', somebody(), linking(other)))).toEqual([409, 'provider_already_linked'])
-    expect((await go('discord', person)).body.status).toBe('signed_in')
+    expect(codeOf(await authorize('discord', newProviderAccount(), linking(other)))).toEqual([
+      409,
+      'provider_already_linked',
+    ])
+    expect((await authorize('discord', person)).body.status).toBe('signed_in')
   })
 
   test('one identity to many accounts at once links it to one of them', async () => {
     const users = await Promise.all(Array.from({ length: 5 }, () => api.given.user()))
-    const person = somebody()
+    const person = newProviderAccount()
     const backs = []
-    for (const user of users) backs.push(await leave('google', person, linking(user)))
-    const answers = await Promise.all(backs.map((back) => comeBack('google', back)))
+    for (const user of users) backs.push(await visitProvider('google', person, linking(user)))
+    const answers = await Promise.all(backs.map((back) => sendCallback('google', back)))
     expect(answers.map((one) => one.status).sort()).toEqual([200, 409, 409, 409, 409])
   })
 
   test('verifies the account’s own address when the provider vouches for it, and no other', async () => {
     const user = await api.given.user()
-    const { stream_token } = await userOf(api, user.bearer)
-    await go('twitch', somebody(), linking(user))
-    await go('discord', somebody({ email: user.email, emailVerified: false }), linking(user))
-    expect(await userOf(api, user.bearer)).toMatchObject({ email: user.email, email_verified: false })
-    await go('google', somebody({ email: user.email.toUpperCase() }), linking(user))
-    expect(await userOf(api, user.bearer)).toMatchObject({ email: user.email, email_verified: true, stream_token })
+    const { stream_token } = await fetchUser(api, user.bearer)
+    await authorize('twitch', newProviderAccount(), linking(user))
+    await authorize('discord', newProviderAccount({ email: user.email, emailVerified: false }), linking(user))
+    expect(await fetchUser(api, user.bearer)).toMatchObject({ email: user.email, email_verified: false })
+    await authorize('google', newProviderAccount({ email: user.email.toUpperCase() }), linking(user))
+    expect(await fetchUser(api, user.bearer)).toMatchObject({ email: user.email, email_verified: true, stream_token })
   })
 
   test('takes no address from the provider, and asks nobody whose it is', async () => {
     const [user, owner] = [await api.given.user(), await api.given.user()]
     await api.sql`update users set email_verified_at = now() where id = ${owner.userId}`
-    expect((await go('google', somebody({ email: owner.email }), linking(user))).body).toEqual({ status: 'linked' })
-    expect(await userOf(api, user.bearer)).toMatchObject({ id: user.userId, email: user.email })
+    expect((await authorize('google', newProviderAccount({ email: owner.email }), linking(user))).body).toEqual({
+      status: 'linked',
+    })
+    expect(await fetchUser(api, user.bearer)).toMatchObject({ id: user.userId, email: user.email })
     expect(await linked(owner)).toEqual([])
   })
 })
@@ -117,17 +130,17 @@ describe('the chat', () => {
     ['discord', 'guilds'],
   ] as const)('of %s is connected by linking with its scopes, and not lost by signing in', async (name, scope) => {
     const user = await api.given.user()
-    const person = somebody()
-    await go(name, person, linking(user))
+    const person = newProviderAccount()
+    await authorize(name, person, linking(user))
     expect(await chatOf(user)).toMatchObject({ connected: false })
-    await go(name, person, { ...linking(user), scopes: 'chat' })
+    await authorize(name, person, { ...linking(user), scopes: 'chat' })
     const connected = await chatOf(user)
     expect(connected).toMatchObject({ connected: true, refresh: expect.stringMatching(/^v1\./) })
     expect(connected?.scopes).toContain(scope)
-    await go(name, person)
-    await go(name, person, linking(user))
+    await authorize(name, person)
+    await authorize(name, person, linking(user))
     expect(await chatOf(user)).toEqual(connected)
-    await go(name, person, { ...linking(user), scopes: 'chat' })
+    await authorize(name, person, { ...linking(user), scopes: 'chat' })
     expect((await chatOf(user))?.token).not.toBe(connected?.token)
   })
 })
@@ -135,12 +148,12 @@ describe('the chat', () => {
 describe('unlinking', () => {
   test('takes the way to sign in off the account, as often as one likes', async () => {
     const user = await api.given.user()
-    const person = somebody()
-    await go('twitch', person, linking(user))
+    const person = newProviderAccount()
+    await authorize('twitch', person, linking(user))
     for (const provider of ['twitch', 'twitch', 'discord']) expect((await unlink(user, provider)).status).toBe(204)
     expect(await linked(user)).toEqual([])
-    const signedIn = await go('twitch', person)
-    expect((await userOf(api, signedIn.body.cp_access_jwt)).id).not.toBe(user.userId)
+    const signedIn = await authorize('twitch', person)
+    expect((await fetchUser(api, signedIn.body.cp_access_jwt)).id).not.toBe(user.userId)
     expect(await actsOn(user)).toEqual([
       ['oauth_linked', { provider: 'twitch' }],
       ['oauth_unlinked', { provider: 'twitch' }],
@@ -148,10 +161,10 @@ describe('unlinking', () => {
   })
 
   test('leaves a last way into the account', async () => {
-    const { body } = await go('google', somebody())
+    const { body } = await authorize('google', newProviderAccount())
     const user = { bearer: body.cp_access_jwt ?? '' }
     expect(codeOf(await unlink(user, 'google'))).toEqual([409, 'last_sign_in_method'])
-    await go('discord', somebody(), linking(user))
+    await authorize('discord', newProviderAccount(), linking(user))
     expect((await unlink(user, 'google')).status).toBe(204)
     expect(codeOf(await unlink(user, 'discord'))).toEqual([409, 'last_sign_in_method'])
     expect(await linked(user)).toEqual(['discord'])
@@ -159,16 +172,16 @@ describe('unlinking', () => {
 
   test('does not take a password for one that has no address to be typed with', async () => {
     const user = await api.given.user()
-    await go('twitch', somebody({ email: null }), linking(user))
+    await authorize('twitch', newProviderAccount({ email: null }), linking(user))
     await api.sql`update users set email = null where id = ${user.userId}`
     expect(codeOf(await unlink(user, 'twitch'))).toEqual([409, 'last_sign_in_method'])
   })
 
   test('both of two ways at once leaves one', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const { body } = await go('google', somebody())
+      const { body } = await authorize('google', newProviderAccount())
       const user = { bearer: body.cp_access_jwt ?? '' }
-      await go('twitch', somebody(), linking(user))
+      await authorize('twitch', newProviderAccount(), linking(user))
       const answers = await Promise.all([unlink(user, 'google'), unlink(user, 'twitch')])
       expect(answers.map((one) => one.status).sort()).toEqual([204, 409])
       expect(await linked(user)).toHaveLength(1)
@@ -177,19 +190,19 @@ describe('unlinking', () => {
 
   test('holds for who is just signing in with the same: they come to an account of their own', async () => {
     const user = await api.given.user()
-    const person = somebody()
-    await go('google', person, linking(user))
-    const back = await leave('google', person)
+    const person = newProviderAccount()
+    await authorize('google', person, linking(user))
+    const back = await visitProvider('google', person)
     const waiting = () => api.sql`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
     const { answer } = await api.sql.begin(async (tx) => {
       await tx`select from users where id = ${user.userId} for no key update`
-      const signingIn = comeBack('google', back)
+      const signingIn = sendCallback('google', back)
       await expect.poll(async () => (await waiting()).length).toBe(1)
       await tx`delete from user_oauth_accounts where user_id = ${user.userId}`
       return { answer: signingIn }
     })
-    expect((await userOf(api, (await answer).body.cp_access_jwt)).id).not.toBe(user.userId)
+    expect((await fetchUser(api, (await answer).body.cp_access_jwt)).id).not.toBe(user.userId)
   })
 
   test('is for who is signed in, and of providers that there are', async () => {

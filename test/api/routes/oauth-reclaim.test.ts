@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { insertUser } from '../../../db/users.ts'
 import type { TokenSet } from '../../support/api.ts'
-import { linkedTo, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+import { fetchUser, linkedProviders, newProviderAccount, startOAuthApi } from '../../support/oauth-api.ts'
 
-const { api, leave, comeBack, go } = await startOAuthApi()
+const { api, visitProvider, sendCallback, authorize } = await startOAuthApi()
 
 interface Attempt {
   readonly login_attempt_id: string
@@ -14,22 +14,24 @@ interface Attempt {
 test('the owner of an address takes over the account that a stranger opened with it, and the stranger is out', async () => {
   const stranger = await api.given.user()
   const elsewhere = await api.given.signIn(stranger, 'plugin')
-  const strangersTwitch = somebody()
-  expect((await go('twitch', strangersTwitch, { intent: 'link', bearer: stranger.bearer })).body.status).toBe('linked')
+  const strangersTwitch = newProviderAccount()
+  expect((await authorize('twitch', strangersTwitch, { intent: 'link', bearer: stranger.bearer })).body.status).toBe(
+    'linked',
+  )
   const attempt = (await api.post<Attempt>('/auth/plugin/login/start', {})).body
   await api.post(`/auth/plugin/login/attempts/${attempt.login_attempt_id}/approve`, undefined, {
     bearer: stranger.bearer,
   })
-  const underWay = await leave('discord', somebody(), { intent: 'link', bearer: stranger.bearer })
-  const before = await userOf(api, stranger.bearer)
+  const underWay = await visitProvider('discord', newProviderAccount(), { intent: 'link', bearer: stranger.bearer })
+  const before = await fetchUser(api, stranger.bearer)
 
   const ownersAddress = stranger.email.replace('example', 'EXAMPLE')
-  const owner = await go('google', somebody({ email: ownersAddress }))
+  const owner = await authorize('google', newProviderAccount({ email: ownersAddress }))
 
   expect(owner.body.status).toBe('signed_in')
-  const after = await userOf(api, owner.body.cp_access_jwt)
+  const after = await fetchUser(api, owner.body.cp_access_jwt)
   expect(after).toMatchObject({ id: stranger.userId, email: ownersAddress, email_verified: true })
-  expect(linkedTo(after)).toEqual(['google'])
+  expect(linkedProviders(after)).toEqual(['google'])
   expect(after.stream_token).not.toBe(before.stream_token)
   for (const { bearer, refreshToken } of [stranger, elsewhere]) {
     expect((await api.get('/auth/session', { bearer })).status).toBe(401)
@@ -38,9 +40,9 @@ test('the owner of an address takes over the account that a stranger opened with
   const { email, password } = stranger
   expect((await api.post('/auth/login', { email, password })).status).toBe(401)
   expect((await api.post('/auth/plugin/login/poll', attempt)).status).toBe(403)
-  expect((await comeBack('discord', underWay)).status).toBe(400)
-  const twitch = await go('twitch', strangersTwitch)
-  expect((await userOf(api, twitch.body.cp_access_jwt)).id).not.toBe(stranger.userId)
+  expect((await sendCallback('discord', underWay)).status).toBe(400)
+  const twitch = await authorize('twitch', strangersTwitch)
+  expect((await fetchUser(api, twitch.body.cp_access_jwt)).id).not.toBe(stranger.userId)
   const acts = await api.sql`
     select action, detail->>'provider' as provider, detail->>'method' as method from audit_entries
     where user_id = ${stranger.userId} and (action = 'account_reclaimed' or detail->>'method' is not null) order by id`
@@ -52,23 +54,23 @@ test('the owner of an address takes over the account that a stranger opened with
 
 test('a provider that vouches for the address at a later sign-in verifies it, so another identity of it asks for a proof', async () => {
   const user = await api.given.user()
-  const person = somebody({ email: user.email, emailVerified: false })
-  await go('twitch', person, { intent: 'link', bearer: user.bearer })
-  expect(await userOf(api, user.bearer)).toMatchObject({ email_verified: false })
-  expect((await go('twitch', { ...person, emailVerified: true })).body.status).toBe('signed_in')
-  expect(await userOf(api, user.bearer)).toMatchObject({ email_verified: true })
-  const second = await go('twitch', somebody({ email: user.email }))
+  const person = newProviderAccount({ email: user.email, emailVerified: false })
+  await authorize('twitch', person, { intent: 'link', bearer: user.bearer })
+  expect(await fetchUser(api, user.bearer)).toMatchObject({ email_verified: false })
+  expect((await authorize('twitch', { ...person, emailVerified: true })).body.status).toBe('signed_in')
+  expect(await fetchUser(api, user.bearer)).toMatchObject({ email_verified: true })
+  const second = await authorize('twitch', newProviderAccount({ email: user.email }))
   expect([second.status, second.body.status]).toEqual([200, 'merge_required'])
 })
 
 test('a sign-up that is just being written gives way as well', async () => {
-  const person = somebody()
-  const back = await leave('google', person)
+  const person = newProviderAccount()
+  const back = await visitProvider('google', person)
   const signedIn = await api.sql
     .begin(async (tx) => {
       const signUp = { email: person.email ?? '', passwordHash: 'a hash', streamToken: 'Ab12Cd34' }
       const userId = await insertUser(tx, api.services.sealing, signUp)
-      const answer = comeBack('google', back)
+      const answer = sendCallback('google', back)
       const waiting = () => api.sql`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
       await expect.poll(async () => (await waiting()).length).toBe(1)
@@ -76,7 +78,7 @@ test('a sign-up that is just being written gives way as well', async () => {
     })
     .then(async ({ userId, answer }) => ({ userId, ...(await answer) }))
   expect([signedIn.status, signedIn.body.status]).toEqual([200, 'signed_in'])
-  expect((await userOf(api, signedIn.body.cp_access_jwt)).id).toBe(signedIn.userId)
+  expect((await fetchUser(api, signedIn.body.cp_access_jwt)).id).toBe(signedIn.userId)
   const [account] = await api.sql`select password_hash from users where id = ${signedIn.userId ?? ''}`
   expect(account).toEqual({ password_hash: null })
 })
@@ -84,18 +86,22 @@ test('a sign-up that is just being written gives way as well', async () => {
 test('an owner who comes twice at once is signed in twice', async () => {
   for (let round = 0; round < 5; round += 1) {
     const stranger = await api.given.user()
-    const owner = somebody({ email: stranger.email })
-    const backs = [await leave('google', owner), await leave('google', owner), await leave('google', owner)]
-    const answers = await Promise.all(backs.map((back) => comeBack('google', back)))
+    const owner = newProviderAccount({ email: stranger.email })
+    const backs = [
+      await visitProvider('google', owner),
+      await visitProvider('google', owner),
+      await visitProvider('google', owner),
+    ]
+    const answers = await Promise.all(backs.map((back) => sendCallback('google', back)))
     expect(answers.map((one) => one.body.status)).toEqual(['signed_in', 'signed_in', 'signed_in'])
-    for (const { body } of answers) expect((await userOf(api, body.cp_access_jwt)).id).toBe(stranger.userId)
+    for (const { body } of answers) expect((await fetchUser(api, body.cp_access_jwt)).id).toBe(stranger.userId)
   }
 })
 
 test('a disabled account is not given to anybody', async () => {
   const user = await api.given.user()
   await api.sql`update users set disabled_at = now() where id = ${user.userId}`
-  const answer = await go('google', somebody({ email: user.email }))
+  const answer = await authorize('google', newProviderAccount({ email: user.email }))
   expect([answer.status, answer.body.error?.code]).toEqual([403, 'account_disabled'])
   const [row] = await api.sql`
     select password_hash is null as "reclaimed", email_verified_at from users where id = ${user.userId}`
@@ -105,10 +111,10 @@ test('a disabled account is not given to anybody', async () => {
 test('an account whose address is verified gives way to nobody', async () => {
   const user = await api.given.user()
   await api.sql`update users set email_verified_at = now() where id = ${user.userId}`
-  const before = await userOf(api, user.bearer)
-  const answer = await go('google', somebody({ email: user.email }))
+  const before = await fetchUser(api, user.bearer)
+  const answer = await authorize('google', newProviderAccount({ email: user.email }))
   expect(answer.body.status).toBe('merge_required')
-  expect(await userOf(api, user.bearer)).toEqual(before)
+  expect(await fetchUser(api, user.bearer)).toEqual(before)
   const { email, password } = user
   expect((await api.post<TokenSet>('/auth/login', { email, password })).status).toBe(200)
 })

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import type { OAuthProviderName } from '../../../providers/oauth/provider.ts'
 import { startApi } from '../../support/api.ts'
-import type { Breakage, Endpoint } from '../../support/oauth-double.ts'
-import { countRows, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+import { countRows, fetchUser, newProviderAccount, startOAuthApi } from '../../support/oauth-api.ts'
+import type { Endpoint, Failure } from '../../support/oauth-double.ts'
 
-const { api, providers, leave, comeBack, go } = await startOAuthApi()
+const { api, providers, visitProvider, sendCallback, authorize } = await startOAuthApi()
 
 const displayNames = { twitch: 'Twitch', google: 'Google', discord: 'Discord' }
 const tables = ['users', 'user_oauth_accounts', 'auth_sessions', 'refresh_tokens', 'merge_requests', 'audit_entries']
 const secondsMax = 10
 
-const breakages: readonly Breakage[] = ['status 500', 'html', '10 MB', 'nothing', 'redirect']
+const breakages: readonly Failure[] = ['status 500', 'html', '10 MB', 'nothing', 'redirect']
 const endpoints: readonly (readonly [OAuthProviderName, Endpoint])[] = [
   ['twitch', 'token'],
   ['google', 'token'],
@@ -22,19 +22,19 @@ describe('a provider that does not answer as it should', () => {
   test.each(endpoints.flatMap(([name, endpoint]) => breakages.map((how) => [name, endpoint, how] as const)))(
     '(%s, %s: %s) is named in a clear refusal, and the account is as it was',
     async (name, endpoint, how) => {
-      const person = somebody()
-      const { body } = await go(name, person)
-      const before = await userOf(api, body.cp_access_jwt)
-      const signingIn = await leave(name, person)
-      const signingUp = await leave(name, somebody())
-      const linking = await leave(name, somebody(), { intent: 'link', bearer: body.cp_access_jwt })
+      const person = newProviderAccount()
+      const { body } = await authorize(name, person)
+      const before = await fetchUser(api, body.cp_access_jwt)
+      const signingIn = await visitProvider(name, person)
+      const signingUp = await visitProvider(name, newProviderAccount())
+      const linking = await visitProvider(name, newProviderAccount(), { intent: 'link', bearer: body.cp_access_jwt })
       const rows = await countRows(api, tables)
 
-      providers[name].break(how, endpoint)
+      providers[name].failWith(how, endpoint)
       const began = performance.now()
-      const answers = await Promise.all([signingIn, signingUp, linking].map((back) => comeBack(name, back)))
+      const answers = await Promise.all([signingIn, signingUp, linking].map((back) => sendCallback(name, back)))
       const seconds = (performance.now() - began) / 1000
-      providers[name].break()
+      providers[name].recover()
 
       for (const answer of answers) {
         expect([answer.status, answer.body.error?.code]).toEqual([503, 'temporarily_unavailable'])
@@ -45,26 +45,26 @@ describe('a provider that does not answer as it should', () => {
       }
       expect(seconds).toBeLessThan(secondsMax)
       expect(await countRows(api, tables)).toEqual(rows)
-      expect(await userOf(api, body.cp_access_jwt)).toEqual(before)
-      expect((await go(name, person)).body.status).toBe('signed_in')
+      expect(await fetchUser(api, body.cp_access_jwt)).toEqual(before)
+      expect((await authorize(name, person)).body.status).toBe('signed_in')
     },
   )
 
   test.each(['twitch', 'google'] as const)('%s can’t be gone to, and no round trip is kept', async (name) => {
     const fresh = await startApi(providers[name].variables)
-    providers[name].break('status 500', 'discovery')
+    providers[name].failWith('status 500', 'discovery')
     const refused = await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })
-    providers[name].break()
+    providers[name].recover()
     expect([refused.status, refused.body.error?.code]).toEqual([503, 'temporarily_unavailable'])
     expect(await fresh.sql`select from oauth_states`).toHaveLength(0)
     expect((await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })).status).toBe(201)
   })
 
   test('is told in the log, without what was sent to it', async () => {
-    const back = await leave('google', somebody())
-    providers.google.break('html', 'token')
-    await comeBack('google', back)
-    providers.google.break()
+    const back = await visitProvider('google', newProviderAccount())
+    providers.google.failWith('html', 'token')
+    await sendCallback('google', back)
+    providers.google.recover()
     const line = api.logged.findLast((one) => one.includes('a provider did not answer as it should'))
     expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 'warn', provider: 'google', trouble: expect.any(String) })
     for (const secret of [back.code, back.state, back.binding]) expect(api.logged.join('')).not.toContain(secret)

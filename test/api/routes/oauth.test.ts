@@ -1,11 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import type { OAuthProviderName } from '../../../providers/oauth/provider.ts'
 import { startApi } from '../../support/api.ts'
-import { linkedTo, type Outcome, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+import {
+  type CallbackReply,
+  fetchUser,
+  linkedProviders,
+  newProviderAccount,
+  startOAuthApi,
+} from '../../support/oauth-api.ts'
 
-const { api, providers, start, leave, comeBack, go } = await startOAuthApi()
+const { api, providers, start, visitProvider, sendCallback, authorize } = await startOAuthApi()
 const names: readonly OAuthProviderName[] = ['twitch', 'google', 'discord']
-const codeOf = ({ status, body }: { status: number; body: Outcome | { error?: { code: string } } }) => [
+const codeOf = ({ status, body }: { status: number; body: CallbackReply | { error?: { code: string } } }) => [
   status,
   body.error?.code,
 ]
@@ -50,36 +56,36 @@ describe('a provider', () => {
 
 describe('signing in', () => {
   test.each(names)('with %s for the first time opens an account, and later enters it again', async (name) => {
-    const person = somebody()
-    const first = await go(name, person)
+    const person = newProviderAccount()
+    const first = await authorize(name, person)
     expect([first.status, first.body.status, first.headers.get('cache-control')]).toEqual([
       200,
       'signed_in',
       'no-store',
     ])
-    const user = await userOf(api, first.body.cp_access_jwt)
+    const user = await fetchUser(api, first.body.cp_access_jwt)
     expect(user).toMatchObject({ email: person.email, email_verified: true })
-    expect(linkedTo(user)).toEqual([name])
-    const again = await go(name, person)
-    expect((await userOf(api, again.body.cp_access_jwt)).id).toBe(user.id)
+    expect(linkedProviders(user)).toEqual([name])
+    const again = await authorize(name, person)
+    expect((await fetchUser(api, again.body.cp_access_jwt)).id).toBe(user.id)
     const [row] = await api.sql`select password_hash from users where id = ${user.id}`
     expect(row?.password_hash).toBeNull()
   })
 
   test('goes by the provider’s user id: another address there changes nothing here', async () => {
-    const person = somebody()
-    const before = await userOf(api, (await go('google', person)).body.cp_access_jwt)
-    const after = await go('google', { ...person, email: somebody().email })
-    expect(await userOf(api, after.body.cp_access_jwt)).toMatchObject({ id: before.id, email: person.email })
+    const person = newProviderAccount()
+    const before = await fetchUser(api, (await authorize('google', person)).body.cp_access_jwt)
+    const after = await authorize('google', { ...person, email: newProviderAccount().email })
+    expect(await fetchUser(api, after.body.cp_access_jwt)).toMatchObject({ id: before.id, email: person.email })
   })
 
   test('with the same user id at two providers is signing in as two people', async () => {
-    const { providerUserId } = somebody()
+    const { providerUserId } = newProviderAccount()
     const [one, other] = [
-      await go('google', somebody({ providerUserId })),
-      await go('twitch', somebody({ providerUserId })),
+      await authorize('google', newProviderAccount({ providerUserId })),
+      await authorize('twitch', newProviderAccount({ providerUserId })),
     ]
-    const ids = await Promise.all([one, other].map(async (each) => (await userOf(api, each.body.cp_access_jwt)).id))
+    const ids = await Promise.all([one, other].map(async (each) => (await fetchUser(api, each.body.cp_access_jwt)).id))
     expect(new Set(ids).size).toBe(2)
   })
 
@@ -93,24 +99,24 @@ describe('signing in', () => {
     async (name, emailVerified) => {
       const owner = await api.given.user()
       await api.sql`update users set email_verified_at = now() where id = ${owner.userId}`
-      const before = await userOf(api, owner.bearer)
-      const taken = await go(name, somebody({ email: owner.email, emailVerified }))
-      const free = await go(name, somebody({ emailVerified }))
+      const before = await fetchUser(api, owner.bearer)
+      const taken = await authorize(name, newProviderAccount({ email: owner.email, emailVerified }))
+      const free = await authorize(name, newProviderAccount({ emailVerified }))
       expect([taken.status, Object.keys(taken.body)]).toEqual([free.status, Object.keys(free.body)])
       for (const { body } of [taken, free]) {
-        const shown = await userOf(api, body.cp_access_jwt)
+        const shown = await fetchUser(api, body.cp_access_jwt)
         expect(shown).toMatchObject({ email: null, email_verified: false })
         expect(shown.id).not.toBe(owner.userId)
       }
-      expect(await userOf(api, owner.bearer)).toEqual(before)
+      expect(await fetchUser(api, owner.bearer)).toEqual(before)
       expect(await api.sql`select from merge_requests where user_id = ${owner.userId}`).toHaveLength(0)
     },
   )
 
   test('works without any address', async () => {
-    const person = somebody({ email: null, emailVerified: false })
-    const { body } = await go('twitch', person)
-    expect(await userOf(api, body.cp_access_jwt)).toMatchObject({ email: null, email_verified: false })
+    const person = newProviderAccount({ email: null, emailVerified: false })
+    const { body } = await authorize('twitch', person)
+    expect(await fetchUser(api, body.cp_access_jwt)).toMatchObject({ email: null, email_verified: false })
   })
 
   test.each([
@@ -122,23 +128,23 @@ describe('signing in', () => {
     async (taken, claimed) => {
       const owner = await api.given.user()
       await api.sql`update users set email = ${taken}, email_verified_at = null where id = ${owner.userId}`
-      const { body } = await go('discord', somebody({ email: claimed }))
-      const shown = await userOf(api, body.cp_access_jwt)
+      const { body } = await authorize('discord', newProviderAccount({ email: claimed }))
+      const shown = await fetchUser(api, body.cp_access_jwt)
       expect(shown).toMatchObject({ email: null, email_verified: false })
       expect(shown.id).not.toBe(owner.userId)
     },
   )
 
   test('to a disabled account is refused', async () => {
-    const person = somebody()
-    const { id } = await userOf(api, (await go('discord', person)).body.cp_access_jwt)
+    const person = newProviderAccount()
+    const { id } = await fetchUser(api, (await authorize('discord', person)).body.cp_access_jwt)
     await api.sql`update users set disabled_at = now() where id = ${id}`
-    expect(codeOf(await go('discord', person))).toEqual([403, 'account_disabled'])
+    expect(codeOf(await authorize('discord', person))).toEqual([403, 'account_disabled'])
   })
 
   test('is told in the audit, with how and nothing that a stranger could use', async () => {
-    const { body } = await go('google', somebody())
-    const { id } = await userOf(api, body.cp_access_jwt)
+    const { body } = await authorize('google', newProviderAccount())
+    const { id } = await fetchUser(api, body.cp_access_jwt)
     const entries = await api.sql`select action, detail from audit_entries where user_id = ${id} order by id`
     expect(entries).toEqual([
       { action: 'signed_up', detail: { method: 'google' } },
@@ -148,20 +154,27 @@ describe('signing in', () => {
 
   test('twice at once as somebody new opens one account', async () => {
     for (const name of names) {
-      const person = somebody()
-      const backs = [await leave(name, person), await leave(name, person), await leave(name, person)]
-      const answers = await Promise.all(backs.map((back) => comeBack(name, back)))
+      const person = newProviderAccount()
+      const backs = [
+        await visitProvider(name, person),
+        await visitProvider(name, person),
+        await visitProvider(name, person),
+      ]
+      const answers = await Promise.all(backs.map((back) => sendCallback(name, back)))
       expect(answers.map((one) => one.body.status)).toEqual(['signed_in', 'signed_in', 'signed_in'])
-      const ids = await Promise.all(answers.map(async (one) => (await userOf(api, one.body.cp_access_jwt)).id))
+      const ids = await Promise.all(answers.map(async (one) => (await fetchUser(api, one.body.cp_access_jwt)).id))
       expect(new Set(ids).size).toBe(1)
     }
   })
 
   test('at once through two providers that vouch for one address opens one account, and asks the other for a proof', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const { email } = somebody()
-      const backs = [await leave('google', somebody({ email })), await leave('twitch', somebody({ email }))] as const
-      const answers = await Promise.all([comeBack('google', backs[0]), comeBack('twitch', backs[1])])
+      const { email } = newProviderAccount()
+      const backs = [
+        await visitProvider('google', newProviderAccount({ email })),
+        await visitProvider('twitch', newProviderAccount({ email })),
+      ] as const
+      const answers = await Promise.all([sendCallback('google', backs[0]), sendCallback('twitch', backs[1])])
       expect(answers.map((one) => one.body.status).sort()).toEqual(['merge_required', 'signed_in'])
       expect(await api.sql`select from users where email = ${email}`).toHaveLength(1)
     }
@@ -170,7 +183,10 @@ describe('signing in', () => {
 
 describe('a round trip', () => {
   test('is over once it came back, and known by all of its secrets only', async () => {
-    const [own, foreign] = [await leave('google', somebody()), await leave('google', somebody())]
+    const [own, foreign] = [
+      await visitProvider('google', newProviderAccount()),
+      await visitProvider('google', newProviderAccount()),
+    ]
     const { state, ...stateless } = own
     const wrong = [
       { ...own, state: foreign.state },
@@ -180,26 +196,26 @@ describe('a round trip', () => {
       { ...own, binding: '' },
       { ...own, state: '\ud800' },
     ]
-    for (const back of wrong) expect(codeOf(await comeBack('google', back))).toEqual([400, 'token_invalid'])
-    expect(codeOf(await comeBack('twitch', own))).toEqual([400, 'token_invalid'])
+    for (const back of wrong) expect(codeOf(await sendCallback('google', back))).toEqual([400, 'token_invalid'])
+    expect(codeOf(await sendCallback('twitch', own))).toEqual([400, 'token_invalid'])
     // None of them, nor another browser, used it up.
-    expect((await comeBack('google', own)).body.status).toBe('signed_in')
-    expect(codeOf(await comeBack('google', own))).toEqual([400, 'token_invalid'])
+    expect((await sendCallback('google', own)).body.status).toBe('signed_in')
+    expect(codeOf(await sendCallback('google', own))).toEqual([400, 'token_invalid'])
   })
 
   test('takes no longer than ten minutes', async () => {
-    const back = await leave('discord', somebody())
+    const back = await visitProvider('discord', newProviderAccount())
     await api.sql`update oauth_states set expires_at = expires_at - interval '600 seconds' where consumed_at is null`
-    expect(codeOf(await comeBack('discord', back))).toEqual([400, 'token_invalid'])
+    expect(codeOf(await sendCallback('discord', back))).toEqual([400, 'token_invalid'])
   })
 
   test('that comes back twenty times at once signs in once', async () => {
-    const person = somebody()
-    const back = await leave('google', person)
-    const answers = await Promise.all(Array.from({ length: 20 }, () => comeBack('google', back)))
+    const person = newProviderAccount()
+    const back = await visitProvider('google', person)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => sendCallback('google', back)))
     expect(answers.map((one) => one.status).sort()).toEqual([200, ...Array(19).fill(400)])
     const signedIn = answers.find((one) => one.status === 200)
-    const { id } = await userOf(api, signedIn?.body.cp_access_jwt)
+    const { id } = await fetchUser(api, signedIn?.body.cp_access_jwt)
     expect(await api.sql`select from auth_sessions where user_id = ${id}`).toHaveLength(1)
   })
 
@@ -207,22 +223,22 @@ describe('a round trip', () => {
     'with a code that the provider did not issue, such as %j, ends in nothing',
     async (code) => {
       for (const name of names) {
-        const back = await leave(name, somebody())
-        expect(codeOf(await comeBack(name, { ...back, code }))).toEqual([400, 'token_invalid'])
+        const back = await visitProvider(name, newProviderAccount())
+        expect(codeOf(await sendCallback(name, { ...back, code }))).toEqual([400, 'token_invalid'])
       }
     },
   )
 
   test('that another provider says to have answered ends in nothing', async () => {
-    const { iss, ...silent } = await leave('google', somebody())
+    const { iss, ...silent } = await visitProvider('google', newProviderAccount())
     expect(iss).toBe(providers.google.issuerUrl)
-    expect(codeOf(await comeBack('google', silent))).toEqual([400, 'token_invalid'])
-    const back = await leave('google', somebody())
-    const answer = await comeBack('google', { ...back, iss: providers.twitch.issuerUrl })
+    expect(codeOf(await sendCallback('google', silent))).toEqual([400, 'token_invalid'])
+    const back = await visitProvider('google', newProviderAccount())
+    const answer = await sendCallback('google', { ...back, iss: providers.twitch.issuerUrl })
     expect(codeOf(answer)).toEqual([400, 'token_invalid'])
     for (const name of ['twitch', 'discord'] as const) {
-      const foreign = { ...(await leave(name, somebody())), iss: providers.google.issuerUrl }
-      expect(codeOf(await comeBack(name, foreign))).toEqual([400, 'token_invalid'])
+      const foreign = { ...(await visitProvider(name, newProviderAccount())), iss: providers.google.issuerUrl }
+      expect(codeOf(await sendCallback(name, foreign))).toEqual([400, 'token_invalid'])
     }
   })
 

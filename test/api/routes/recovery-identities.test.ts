@@ -4,11 +4,11 @@ import type { OAuthProviderName } from '../../../providers/oauth/provider.ts'
 import { outcome, type TokenSet } from '../../support/api.ts'
 import { mailsTo } from '../../support/mails.ts'
 import { beginMerge } from '../../support/merges.ts'
+import { fetchUser, linkedProviders, newProviderAccount, startOAuthApi } from '../../support/oauth-api.ts'
 import type { DoubleAccount } from '../../support/oauth-double.ts'
-import { linkedTo, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
 
 const oauth = await startOAuthApi()
-const { api, go } = oauth
+const { api, authorize } = oauth
 const chosen = 'another good password'
 
 interface Linked {
@@ -24,13 +24,13 @@ const reset = (token: unknown) => api.post('/auth/password/reset', { token, pass
 /** What the account at this address looks like to its owner, who has just chosen the password. */
 const shownTo = async (email: string) => {
   const { body } = await api.post<TokenSet>('/auth/login', { email, password: chosen })
-  return userOf(api, body.cp_access_jwt)
+  return fetchUser(api, body.cp_access_jwt)
 }
 /** The account that an identity signs in to. */
 const accountOf = async (provider: OAuthProviderName, account: DoubleAccount) =>
-  (await userOf(api, (await go(provider, account)).body.cp_access_jwt)).id
+  (await fetchUser(api, (await authorize(provider, account)).body.cp_access_jwt)).id
 const link = (provider: OAuthProviderName, account: DoubleAccount, { bearer }: { bearer: string }) =>
-  go(provider, account, { intent: 'link', bearer })
+  authorize(provider, account, { intent: 'link', bearer })
 
 /** The owner of the address confirms it, though a stranger has opened the account. */
 async function confirmAddress(user: { email: string; bearer: string }): Promise<void> {
@@ -43,14 +43,14 @@ describe('a reset', () => {
   test('unlinks what a stranger has linked, also after the owner of the address has confirmed it', async () => {
     const stranger = await api.given.user()
     await confirmAddress(stranger)
-    const strangersTwitch = somebody()
+    const strangersTwitch = newProviderAccount()
     await link('twitch', strangersTwitch, stranger)
     expect(await accountOf('twitch', strangersTwitch)).toBe(stranger.userId)
 
     expect((await reset(await newestLink(stranger.email))).status).toBe(204)
 
     const shown = await shownTo(stranger.email)
-    expect([shown.id, linkedTo(shown)]).toEqual([stranger.userId, []])
+    expect([shown.id, linkedProviders(shown)]).toEqual([stranger.userId, []])
     expect(await accountOf('twitch', strangersTwitch)).not.toBe(stranger.userId)
     const [entry] = await api.sql`
       select detail->>'unlinked' as unlinked from audit_entries
@@ -59,56 +59,56 @@ describe('a reset', () => {
   })
 
   test('keeps the provider that the account was opened with, since it vouches for the address', async () => {
-    const person = somebody()
+    const person = newProviderAccount()
     const id = await accountOf('google', person)
     await reset(await newestLink(person.email ?? ''))
-    expect(linkedTo(await shownTo(person.email ?? ''))).toEqual(['google'])
+    expect(linkedProviders(await shownTo(person.email ?? ''))).toEqual(['google'])
     expect(await accountOf('google', person)).toBe(id)
   })
 
   test('keeps a linked provider that vouches for the address, and unlinks one that vouches for another one or for none', async () => {
     const user = await api.given.user()
-    const google = somebody({ email: user.email.toUpperCase() })
+    const google = newProviderAccount({ email: user.email.toUpperCase() })
     await link('google', google, user)
-    await link('twitch', somebody(), user)
-    await link('discord', somebody({ email: user.email, emailVerified: false }), user)
+    await link('twitch', newProviderAccount(), user)
+    await link('discord', newProviderAccount({ email: user.email, emailVerified: false }), user)
     await reset(await newestLink(user.email))
-    expect(linkedTo(await shownTo(user.email))).toEqual(['google'])
+    expect(linkedProviders(await shownTo(user.email))).toEqual(['google'])
     expect(await accountOf('google', google)).toBe(user.userId)
   })
 
   test('keeps a provider that vouches for the address only at a later sign-in', async () => {
     const user = await api.given.user()
-    const person = somebody({ email: user.email, emailVerified: false })
+    const person = newProviderAccount({ email: user.email, emailVerified: false })
     await link('discord', person, user)
     expect(await accountOf('discord', { ...person, emailVerified: true })).toBe(user.userId)
     await reset(await newestLink(user.email))
-    expect(linkedTo(await shownTo(user.email))).toEqual(['discord'])
+    expect(linkedProviders(await shownTo(user.email))).toEqual(['discord'])
   })
 
   test('keeps a provider that was linked by a merge', async () => {
     const { user, person, confirm } = await beginMerge(oauth)
     expect((await confirm({ password: user.password })).status).toBe(200)
     await reset(await newestLink(user.email))
-    expect(linkedTo(await shownTo(user.email))).toEqual(['google'])
+    expect(linkedProviders(await shownTo(user.email))).toEqual(['google'])
     expect(await accountOf('google', person)).toBe(user.userId)
   })
 
   test('keeps the provider through which the owner has reclaimed the account', async () => {
     const stranger = await api.given.user()
-    await link('twitch', somebody(), stranger)
-    const owner = somebody({ email: stranger.email })
+    await link('twitch', newProviderAccount(), stranger)
+    const owner = newProviderAccount({ email: stranger.email })
     expect(await accountOf('google', owner)).toBe(stranger.userId)
     await reset(await newestLink(stranger.email))
-    expect(linkedTo(await shownTo(stranger.email))).toEqual(['google'])
+    expect(linkedProviders(await shownTo(stranger.email))).toEqual(['google'])
   })
 })
 
 describe('the preview of a reset', () => {
   test('says which linked providers stay and which do not, and the reset then does exactly that', async () => {
     const user = await api.given.user()
-    await link('twitch', somebody(), user)
-    await link('google', somebody({ email: user.email }), user)
+    await link('twitch', newProviderAccount(), user)
+    await link('google', newProviderAccount({ email: user.email }), user)
     const token = await newestLink(user.email)
     const answer = await preview(token)
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store'])
@@ -117,16 +117,16 @@ describe('the preview of a reset', () => {
       { provider: 'google', stays: true },
     ])
     await reset(token)
-    expect(linkedTo(await shownTo(user.email))).toEqual(['google'])
+    expect(linkedProviders(await shownTo(user.email))).toEqual(['google'])
   })
 
   test('uses the link up as little as any other look at it, and changes nothing', async () => {
     const user = await api.given.user()
-    await link('twitch', somebody(), user)
+    await link('twitch', newProviderAccount(), user)
     const token = await newestLink(user.email)
     for (let times = 0; times < 3; times += 1) expect((await preview(token)).status).toBe(200)
     expect((await api.get('/auth/session', { bearer: user.bearer })).status).toBe(200)
-    expect(linkedTo(await userOf(api, user.bearer))).toEqual(['twitch'])
+    expect(linkedProviders(await fetchUser(api, user.bearer))).toEqual(['twitch'])
     expect((await reset(token)).status).toBe(204)
   })
 

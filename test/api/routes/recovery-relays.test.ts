@@ -6,9 +6,9 @@ import { endAllAccess } from '../../../db/account-proof.ts'
 import { lockUser } from '../../../db/users.ts'
 import { givePlan, outcome, type TokenSet } from '../../support/api.ts'
 import { mailsTo } from '../../support/mails.ts'
+import { fetchUser, newProviderAccount } from '../../support/oauth-api.ts'
 import type { OAuthDouble } from '../../support/oauth-double.ts'
 import { startGoogle } from '../../support/oauth-google.ts'
-import { somebody, userOf } from '../../support/oauth-rounds.ts'
 import { eventually, type RelayUser, startService, type TestService } from '../../support/relays.ts'
 
 const chosen = 'another good password'
@@ -40,14 +40,14 @@ async function signInThroughGoogle(email: string): Promise<string> {
     '/auth/oauth/google/start',
     { intent: 'sign_in' },
   )
-  google.account = somebody({ email })
+  google.account = newProviderAccount({ email })
   const back = await google.visit(begun.authorization_url)
   const { binding } = begun
   const { body } = await service.api.post<TokenSet>('/auth/oauth/google/callback', { ...back, binding })
   return body.cp_access_jwt
 }
 
-const streamTokenOf = async (bearer: string) => (await userOf(service.api, bearer)).stream_token
+const streamTokenOf = async (bearer: string) => (await fetchUser(service.api, bearer)).stream_token
 
 /** The system ends the session, and its relay with it. */
 async function expectEnded({ session_id: id }: SessionView): Promise<void> {
@@ -93,7 +93,7 @@ test('an owner who reclaims the account through a provider ends the relays that 
   const { user, session } = await service.activeRelay()
   const before = await streamTokenOf(user.bearer)
   const bearer = await signInThroughGoogle(user.email)
-  expect((await userOf(service.api, bearer)).id).toBe(user.userId)
+  expect((await fetchUser(service.api, bearer)).id).toBe(user.userId)
   expect(await streamTokenOf(bearer)).not.toBe(before)
   await expectEnded(session)
   await expectNewRelay(bearer)
@@ -128,7 +128,7 @@ test.each([
 })
 
 test('an account that was opened through a provider that vouches for its address keeps both at its first reset', async () => {
-  const { email } = somebody()
+  const { email } = newProviderAccount()
   const before = await streamTokenOf(await signInThroughGoogle(email ?? ''))
   expect(await streamTokenOf(await resetPassword(email ?? ''))).toBe(before)
 })

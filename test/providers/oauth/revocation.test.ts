@@ -1,48 +1,47 @@
-/** Revoking tokens at the provider that issued them. */
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { OAuthDenied, OAuthProviderTrouble, oauthProviderNames } from '../../../providers/oauth/provider.ts'
-import { providerAt, signInAt, startDouble } from '../../support/oauth-exchanges.ts'
+import { OAuthDeniedError, OAuthProviderError, oauthProviderNames } from '../../../providers/oauth/provider.ts'
+import { createProvider, signInAt, startDouble } from '../../support/oauth-exchanges.ts'
 
 describe.each(oauthProviderNames)('%s', async (name) => {
   const double = await startDouble[name]()
-  const provider = providerAt(double)
+  const provider = createProvider(double)
   const secretName = `SVC_${name.toUpperCase()}_CLIENT_SECRET`
 
-  test('revokes an access token, also when it is asked twice', async () => {
+  test('revokes an access token, also a second time', async () => {
     const { tokens } = await signInAt(provider, double, { scopes: 'chat' })
-    const asked = double.asked('revocation')
+    const before = double.requestCount('revocation')
     for (let times = 0; times < 2; times += 1)
       await expect(provider.revoke(tokens.accessToken)).resolves.toBeUndefined()
-    expect(double.asked('revocation')).toBe(asked + 2)
+    expect(double.requestCount('revocation')).toBe(before + 2)
   })
 
-  test('has nothing to revoke of a token that it never issued', async () => {
+  test('accepts the revocation of an unknown token', async () => {
     await expect(provider.revoke('made up')).resolves.toBeUndefined()
   })
 
-  test('that fails is trouble, and no secret is in it', async () => {
+  test('a failed revocation is a provider error and contains no secret', async () => {
     const { tokens } = await signInAt(provider, double, { scopes: 'chat' })
-    for (const how of ['status 500', 'redirect'] as const) {
-      double.break(how, 'revocation')
+    for (const failure of ['status 500', 'redirect'] as const) {
+      double.failWith(failure, 'revocation')
       const error = await provider.revoke(tokens.accessToken).catch((failure: unknown) => failure)
-      double.break()
-      expect(error).toBeInstanceOf(OAuthProviderTrouble)
+      double.recover()
+      expect(error).toBeInstanceOf(OAuthProviderError)
       expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(tokens.accessToken)
     }
   })
 
-  test('that refuses our client is trouble, and the token does not count as revoked', async () => {
+  test('a revocation with a wrong client secret is a provider error', async () => {
     const { tokens } = await signInAt(provider, double, { scopes: 'chat' })
-    const mistyped = providerAt({ variables: { ...double.variables, [secretName]: 'mistyped' } })
-    await expect(mistyped.revoke(tokens.accessToken)).rejects.toThrow(OAuthProviderTrouble)
+    const mistyped = createProvider({ variables: { ...double.variables, [secretName]: 'mistyped' } })
+    await expect(mistyped.revoke(tokens.accessToken)).rejects.toThrow(OAuthProviderError)
   })
 })
 
-test.each(['google', 'discord'] as const)('a refresh token that %s has revoked can not be used', async (name) => {
+test.each(['google', 'discord'] as const)('a refresh token revoked at %s is refused', async (name) => {
   const double = await startDouble[name]()
-  const provider = providerAt(double)
+  const provider = createProvider(double)
   const { tokens } = await signInAt(provider, double, { scopes: 'chat' })
   await provider.revoke(tokens.refreshToken ?? '')
-  await expect(provider.refresh(tokens.refreshToken ?? '')).rejects.toThrow(OAuthDenied)
+  await expect(provider.refresh(tokens.refreshToken ?? '')).rejects.toThrow(OAuthDeniedError)
 })

@@ -1,48 +1,50 @@
 import { expect, test } from 'vitest'
-import { OAuthDenied } from '../../../providers/oauth/provider.ts'
-import { goAndReturn, providerAt, signInAt, someRound } from '../../support/oauth-exchanges.ts'
+import { OAuthDeniedError } from '../../../providers/oauth/provider.ts'
+import { authorizeAt, createProvider, newRequest, signInAt } from '../../support/oauth-exchanges.ts'
 import { startTwitch } from '../../support/oauth-twitch.ts'
 
 const double = await startTwitch()
-const twitch = providerAt(double)
+const twitch = createProvider(double)
 
-test('the scopes that Twitch lists are told, though the standard wants them in one text', async () => {
+test('scopes that Twitch sends as an array are returned', async () => {
   const { tokens } = await signInAt(twitch, double)
   expect(tokens.scopes).toEqual(['openid', 'user:read:email'])
   const chat = await signInAt(twitch, double, { scopes: 'chat' })
   expect(chat.tokens.scopes).toEqual(['openid', 'user:read:email', 'chat:read', 'chat:edit'])
 })
 
-test('Twitch is asked for the address by name, and without the PKCE that it does not have', async () => {
-  const { searchParams } = await twitch.authorizationUrl(someRound())
+test('the authorization URL of Twitch requests the address as a claim and has no PKCE', async () => {
+  const { searchParams } = await twitch.authorizationUrl(newRequest())
   expect(JSON.parse(searchParams.get('claims') ?? '')).toEqual({ id_token: { email: null, email_verified: null } })
   expect(searchParams.has('nonce')).toBe(true)
   expect(searchParams.has('code_challenge')).toBe(false)
 })
 
-test('an answer that does not say who answered is taken, since Twitch never says it', async () => {
-  const { back, round } = await goAndReturn(twitch, double)
-  expect(back).not.toHaveProperty('iss')
-  await expect(twitch.exchange(round, back)).resolves.toHaveProperty('identity')
+test('a callback without an issuer is accepted, because Twitch never sends one', async () => {
+  const { callback, request } = await authorizeAt(twitch, double)
+  expect(callback).not.toHaveProperty('iss')
+  await expect(twitch.exchange(request, callback)).resolves.toHaveProperty('identity')
 })
 
-test('an answer that names another issuer than Twitch is refused before its code is used', async () => {
-  const { back, round } = await goAndReturn(twitch, double)
-  const asked = double.asked('token')
-  await expect(twitch.exchange(round, { ...back, iss: 'https://accounts.example.com' })).rejects.toThrow(OAuthDenied)
-  expect(double.asked('token')).toBe(asked)
-  await expect(twitch.exchange(round, { ...back, iss: double.issuerUrl })).resolves.toHaveProperty('identity')
+test('a callback with another issuer is refused before its code is used', async () => {
+  const { callback, request } = await authorizeAt(twitch, double)
+  const before = double.requestCount('token')
+  await expect(twitch.exchange(request, { ...callback, iss: 'https://accounts.example.com' })).rejects.toThrow(
+    OAuthDeniedError,
+  )
+  expect(double.requestCount('token')).toBe(before)
+  await expect(twitch.exchange(request, { ...callback, iss: double.issuerUrl })).resolves.toHaveProperty('identity')
 })
 
-test('a discovery document that does not say whose it is counts as that of the configured place', async () => {
-  const silent = await startTwitch({ namesIssuer: false })
-  const { identity } = await signInAt(providerAt(silent), silent)
+test('a discovery document without an issuer gets the configured one', async () => {
+  const withoutIssuer = await startTwitch({ hasIssuer: false })
+  const { identity } = await signInAt(createProvider(withoutIssuer), withoutIssuer)
   expect(identity.verifiedEmail).toBe('someone@example.com')
 })
 
-test('Twitch replaces refresh tokens, and the new one is the one that counts', async () => {
+test('Twitch rotates refresh tokens', async () => {
   const { tokens } = await signInAt(twitch, double)
   const renewed = await twitch.refresh(tokens.refreshToken ?? '')
-  expect(renewed.refreshToken).toBe(double.tokensIssued.at(-1)?.refreshToken)
+  expect(renewed.refreshToken).toBe(double.issuedTokens.at(-1)?.refreshToken)
   expect(renewed.refreshToken).not.toBe(tokens.refreshToken)
 })

@@ -3,13 +3,13 @@ import { audit } from '../../../db/audit.ts'
 import { type GivenUser, givePlan, highLimits } from '../../support/api.ts'
 import { startApiDouble } from '../../support/api-double.ts'
 import { mailsTo } from '../../support/mails.ts'
-import { linkedTo, somebody, startOAuthApi, userOf } from '../../support/oauth-rounds.ts'
+import { fetchUser, linkedProviders, newProviderAccount, startOAuthApi } from '../../support/oauth-api.ts'
 import { operatorPassword } from '../../support/relays.ts'
 import { freeSiteUrl, startSite } from '../../support/site.ts'
 import type { Browser } from '../../support/site-browser.ts'
 
 const siteUrl = await freeSiteUrl()
-const { api, go } = await startOAuthApi({
+const { api, authorize } = await startOAuthApi({
   SVC_SITE_URL: siteUrl,
   SVC_OPERATOR_PASSWORD: operatorPassword,
   SVC_RATE_LIMITS: highLimits({ forgot: 2 }),
@@ -24,8 +24,8 @@ function browserOf({ bearer }: Pick<GivenUser, 'bearer'>): Browser {
 }
 
 /** Somebody who came through Twitch and has no other way in. */
-async function twitchUser(account = somebody()) {
-  const { body } = await go('twitch', account)
+async function twitchUser(account = newProviderAccount()) {
+  const { body } = await authorize('twitch', account)
   const bearer = body.cp_access_jwt ?? ''
   return { bearer, browser: browserOf({ bearer }) }
 }
@@ -57,11 +57,11 @@ test('the only way to sign in stays linked, and the page says why', async () => 
   const { bearer, browser } = await twitchUser()
   const page = await browser.submit(await browser.open('/account'), '/account/linked/twitch/unlink')
   expect([page.status, page.problem]).toEqual([409, expect.stringContaining('the only way to sign in')])
-  expect(linkedTo(await userOf(api, bearer))).toEqual(['twitch'])
+  expect(linkedProviders(await fetchUser(api, bearer))).toEqual(['twitch'])
 })
 
 test('who has no address is not sent to change a password', async () => {
-  const { browser } = await twitchUser(somebody({ email: null, emailVerified: false }))
+  const { browser } = await twitchUser(newProviderAccount({ email: null, emailVerified: false }))
   const page = await browser.open('/account')
   expect(page.html).not.toContain('/forgot-password')
   expect(page.text).toContain('Something that was not you? Sign it out above')
@@ -79,12 +79,12 @@ test('lists that the api does not tell are not shown as empty', async () => {
 
 test('one of several ways to sign in can be unlinked', async () => {
   const user = await api.given.user()
-  await go('twitch', somebody(), { intent: 'link', bearer: user.bearer })
+  await authorize('twitch', newProviderAccount(), { intent: 'link', bearer: user.bearer })
   const browser = browserOf(user)
   const page = await browser.submit(await browser.open('/account'), '/account/linked/twitch/unlink')
   expect([page.path, page.status]).toEqual(['/account?done=unlinked', 200])
   expect(page.text).toContain('Not linked any more.')
-  expect(linkedTo(await userOf(api, user.bearer))).toEqual([])
+  expect(linkedProviders(await fetchUser(api, user.bearer))).toEqual([])
   const unknown = await browser.post('/account/linked/nobody/unlink', {})
   expect([unknown.status, unknown.problem]).toEqual([404, 'There is no such thing on your account any more.'])
 })

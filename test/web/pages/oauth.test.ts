@@ -1,6 +1,6 @@
 /** Leaving for a provider and coming back, at a browser that runs no script and keeps Strict cookies from other sites. */
 import { expect, test } from 'vitest'
-import { somebody } from '../../support/oauth-rounds.ts'
+import { newProviderAccount } from '../../support/oauth-api.ts'
 import { startApiAndSite } from '../../support/site.ts'
 import { startOAuthSite } from '../../support/site-oauth.ts'
 
@@ -16,7 +16,7 @@ const accountOf = async (bearer: string | undefined) =>
 
 test('somebody who comes back from any of the providers is signed in where they wanted to go', async () => {
   for (const provider of ['twitch', 'google', 'discord'] as const) {
-    const [browser, person] = [site.browser(), somebody()]
+    const [browser, person] = [site.browser(), newProviderAccount()]
     const page = await oauth.through(browser, await browser.open('/login?next=/account'), provider, person)
     expect(page.path, provider).toBe('/account')
     expect((await accountOf(browser.cookies.get('svc_session'))).email).toBe(person.email)
@@ -46,7 +46,12 @@ test('who answers a plugin by way of a provider comes back to the question, and 
   )
   const browser = site.browser()
   const login = await browser.open(`/login?attempt=${body.login_attempt_id}`)
-  const question = await oauth.through(browser, login, 'twitch', somebody({ email: null, emailVerified: false }))
+  const question = await oauth.through(
+    browser,
+    login,
+    'twitch',
+    newProviderAccount({ email: null, emailVerified: false }),
+  )
   expect(question.heading).toBe('Let this program in?')
   expect(question.text).toContain('Let in to your Twitch account')
   const { login_attempt_id, poll_token } = body
@@ -97,7 +102,7 @@ test.each(oddQueries)(
     expect(page.html).not.toContain('<script>')
     for (const one of [stranger, page]) expect(one.visited).toHaveLength(1)
     // What is under way goes on.
-    const home = await browser.open(await oauth.away('google', somebody(), leaving), { from: 'cross-site' })
+    const home = await browser.open(await oauth.away('google', newProviderAccount(), leaving), { from: 'cross-site' })
     expect(home.path).toBe('/account')
   },
 )
@@ -110,7 +115,7 @@ test('a denial that this browser did not ask for is a bad request as well', asyn
 test('a return that did not begin in this browser signs nobody in', async () => {
   const [attacker, victim] = [site.browser(), site.browser()]
   const leaving = await attacker.submit(await attacker.open('/login'), '/oauth/google/start')
-  const back = await oauth.away('google', somebody(), leaving)
+  const back = await oauth.away('google', newProviderAccount(), leaving)
   const page = await victim.open(back, { from: 'cross-site' })
   expect(page).toMatchObject({ status: 400, heading: 'Start again in this browser' })
   expect(victim.cookies.get('svc_session')).toBeUndefined()
@@ -118,14 +123,14 @@ test('a return that did not begin in this browser signs nobody in', async () => 
   const own = await victim.submit(await victim.open('/login'), '/oauth/google/start')
   expect((await victim.open(back, { from: 'cross-site' })).status).toBe(400)
   expect(victim.cookies.get('svc_session')).toBeUndefined()
-  const home = await victim.open(await oauth.away('google', somebody(), own), { from: 'cross-site' })
+  const home = await victim.open(await oauth.away('google', newProviderAccount(), own), { from: 'cross-site' })
   expect(home.path).toBe('/relays')
 })
 
 test('a return to the page of another provider, or for the second time, does nothing', async () => {
   const browser = site.browser()
   const leaving = await browser.submit(await browser.open('/login'), '/oauth/google/start')
-  const back = await oauth.away('google', somebody(), leaving)
+  const back = await oauth.away('google', newProviderAccount(), leaving)
   const cookie = browser.cookies.get('svc_oauth') ?? ''
   const other = await browser.open(back.replace('google', 'twitch'), { from: 'cross-site' })
   expect(other.heading).toBe('Start again in this browser')
@@ -162,7 +167,7 @@ test('somebody who is signed in links a provider and stays signed in as they wer
   await browser.post('/login', { email: user.email, password: user.password })
   const before = browser.cookies.get('svc_session')
   const leaving = await browser.post('/oauth/discord/start', { intent: 'link', scopes: 'identity' })
-  const page = await browser.open(await oauth.away('discord', somebody(), leaving), { from: 'cross-site' })
+  const page = await browser.open(await oauth.away('discord', newProviderAccount(), leaving), { from: 'cross-site' })
   expect(page.path).toBe('/account?done=linked')
   expect(browser.cookies.get('svc_session')).toBe(before)
   const { linked_accounts } = await accountOf(before)
@@ -180,7 +185,7 @@ test('the rights to a chat are asked for only where somebody connects it', async
 })
 
 test('a provider account that is linked elsewhere is not linked a second time, and the page says why', async () => {
-  const person = somebody()
+  const person = newProviderAccount()
   const first = site.browser()
   await oauth.through(first, await first.open('/login'), 'twitch', person)
   const [user, browser] = [await api.given.user(), site.browser()]
@@ -203,10 +208,10 @@ test('linking without being signed in leads to the sign-in; another site starts 
 test('a provider that is in trouble is named, and nobody is signed in', async () => {
   const browser = site.browser()
   const leaving = await browser.submit(await browser.open('/login'), '/oauth/google/start')
-  const back = await oauth.away('google', somebody(), leaving)
-  oauth.providers.google.break('status 500')
+  const back = await oauth.away('google', newProviderAccount(), leaving)
+  oauth.providers.google.failWith('status 500')
   const page = await browser.open(back, { from: 'cross-site' })
-  oauth.providers.google.break()
+  oauth.providers.google.recover()
   expect(page.status).toBe(503)
   expect(page.problem).toBe('Google did not answer as it should: try again in a moment.')
   expect(browser.cookies.get('svc_session')).toBeUndefined()

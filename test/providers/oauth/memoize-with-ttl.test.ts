@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { memoizeWithTtl } from '../../../providers/oauth/memoize-with-ttl.ts'
+
+/** Memoizes a function that counts its calls, with a clock that the test sets. */
+function memoizeCounter({ failing = false } = {}) {
+  const state = { now: 0, calls: 0, failing }
+  const count = async () => {
+    state.calls += 1
+    if (state.failing) throw new Error(`failed ${state.calls}`)
+    return state.calls
+  }
+  return { state, load: memoizeWithTtl(1000, count, () => state.now) }
+}
+
+test('a value is returned from the cache until its TTL has passed', async () => {
+  const { state, load } = memoizeCounter()
+  expect(await load()).toBe(1)
+  state.now = 999
+  expect(await load()).toBe(1)
+  state.now = 1000
+  expect(await load()).toBe(2)
+})
+
+test('concurrent callers share one call', async () => {
+  const { state, load } = memoizeCounter()
+  expect(await Promise.all([load(), load(), load()])).toEqual([1, 1, 1])
+  expect(state.calls).toBe(1)
+})
+
+test('concurrent callers share a failure, later callers load again', async () => {
+  const { state, load } = memoizeCounter({ failing: true })
+  const outcomes = await Promise.allSettled([load(), load()])
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  state.failing = false
+  expect(await load()).toBe(2)
+})
