@@ -79,11 +79,11 @@ export function createRelaySessionActivities(needs: Needs): RelaySessionActiviti
       if (session.command !== 'run') {
         return {
           type: 'newer_command',
-          command: { seq: session.command_seq, command: session.command, actor: session.command_actor },
+          command: { seq: session.commandSeq, command: session.command, actor: session.commandActor },
         }
       }
       const [relayAuthSecret = ''] = config.relayAuthSecrets
-      const streamToken = openStreamToken(sealing, session.user_id, await storedStreamToken(sql, session.user_id))
+      const streamToken = openStreamToken(sealing, session.userId, await storedStreamToken(sql, session.userId))
       const spec = { sessionId, region: session.region, streamToken, apiUrl: config.apiUrl, relayAuthSecret, capMbps }
       const instance = await heartbeating((signal) =>
         providerOf(session.region).create(

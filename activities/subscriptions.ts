@@ -65,12 +65,12 @@ export function createSubscriptionActivities({ config, sql, actors }: Needs): Su
 
     endRelays: async ({ userId }) => {
       const ordered = (await liveRelaySessions(sql, userId)).filter(
-        (session) => session.command === 'disconnect' && session.command_delivered_seq < session.command_seq,
+        (session) => session.command === 'disconnect' && session.commandDeliveredSeq < session.commandSeq,
       )
       await Promise.all(
         ordered.map(async (session) => {
           // Where no actor is left to be told, the job looks closer at why.
-          if (await actors.deliver(session)) await markCommandDelivered(sql, session.id, session.command_seq)
+          if (await actors.deliver(session)) await markCommandDelivered(sql, session.id, session.commandSeq)
         }),
       )
     },

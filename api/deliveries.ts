@@ -59,7 +59,7 @@ export function createDeliveries({ sql, actors, log }: Needs): Deliveries {
   const deliver = async (session: RelaySessionRow): Promise<void> => {
     // Where no actor was left to tell, the job looks closer at why.
     if (!(await actors.deliver(session))) return
-    const noted: Promise<void> = mark({ id: session.id, seq: session.command_seq })
+    const noted: Promise<void> = mark({ id: session.id, seq: session.commandSeq })
       .catch((error: unknown) => log.warn({ err: error }, 'delivered, but not noted'))
       .then(() => void underWay.delete(noted))
     underWay.add(noted)

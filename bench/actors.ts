@@ -76,7 +76,7 @@ export async function measureFirstTask({ machine, api, rows }: Actors): Promise<
       const sessions = await Promise.all(take(users).map((user) => reserve(machine, user, connectionId)))
       return oneAfterAnother(sessions, async (session) => {
         const askedAt = Date.now()
-        await actors.deliver({ ...session, command_delivered_seq: 0 })
+        await actors.deliver({ ...session, commandDeliveredSeq: 0 })
         return (await firstTaskDoneAt(machine, session.id)) - askedAt
       })
     },

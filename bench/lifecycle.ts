@@ -59,12 +59,12 @@ class Life {
   static async begin(machine: Machine, actors: RelaySessionActors, user: BenchUser | undefined, connectionId: string) {
     if (!user) throw new Error('there is no user')
     const session = await reserve(machine, user, connectionId)
-    await actors.deliver({ ...session, command_delivered_seq: 0 })
+    await actors.deliver({ ...session, commandDeliveredSeq: 0 })
     return new Life(machine, actors, session.id)
   }
 
   async becomeActive(): Promise<void> {
-    await this.#untilRow((row) => row.instance_id !== null)
+    await this.#untilRow((row) => row.instanceId !== null)
     await this.#report()
     await this.actors.ready(this.sessionId)
     await this.#untilRow((row) => row.state === 'active')

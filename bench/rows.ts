@@ -36,11 +36,11 @@ export async function fill({ sql, config }: Machine): Promise<Rows> {
     const plan = { plan_tier: 'paid', plan_status: 'active', addons: 3 }
     return { id, email: `user-${index}@bench.test`, stream_token_sealed: sealed, stream_token_hash: hash, ...plan }
   })
-  const signedIn = await sql<{ user_id: string; id: string }[]>`
+  const signedIn = await sql<{ userId: string; id: string }[]>`
     with added as (insert into users ${sql(added)} returning id)
     insert into auth_sessions (user_id, client, ip) select id, 'bench', '127.0.0.1' from added returning user_id, id`
   const all = await Promise.all(
-    signedIn.map(async ({ user_id: userId, id: authSessionId }) => ({
+    signedIn.map(async ({ userId, id: authSessionId }) => ({
       userId,
       authSessionId,
       bearer: `Bearer ${await tokens.sign({ userId, authSessionId })}`,

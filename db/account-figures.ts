@@ -10,7 +10,7 @@ interface PlanFigure {
 
 export const countAccountsByPlan = async (sql: Sql): Promise<PlanFigure[]> =>
   sql<PlanFigure[]>`
-    select plan_tier as "planTier", plan_status as "planStatus", count(*)::int as accounts
+    select plan_tier, plan_status, count(*)::int as accounts
     from users group by plan_tier, plan_status`
 
 interface BilledForNothingFigures {
@@ -24,8 +24,8 @@ export const countBilledForNothing = async (sql: Sql): Promise<BilledForNothingF
   first(
     await sql<BilledForNothingFigures[]>`
       select
-        (select coalesce(sum(addons_without_plan), 0)::int from users where addons_without_plan > 0) as "addonsWithoutPlan",
-        (select count(*)::int from users where billed_plans > 1) as "accountsWithTwoPlans"`,
+        (select coalesce(sum(addons_without_plan), 0)::int from users where addons_without_plan > 0) as addons_without_plan,
+        (select count(*)::int from users where billed_plans > 1) as accounts_with_two_plans`,
   ) ?? { addonsWithoutPlan: 0, accountsWithTwoPlans: 0 }
 
 export interface BilledAccount {
@@ -42,7 +42,7 @@ export const accountsBilled = async (
   limit: number,
 ): Promise<BilledAccount[]> =>
   sql<BilledAccount[]>`
-    select id as "userId", addons_without_plan as "addonsWithoutPlan", billed_plans as "billedPlans" from users
+    select id as user_id, addons_without_plan, billed_plans from users
     where ${how === 'twice' ? sql`billed_plans > 1` : sql`addons_without_plan > 0`}
       ${after === undefined ? sql`` : sql`and id > ${after}`}
     order by id limit ${limit}`

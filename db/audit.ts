@@ -32,16 +32,16 @@ export interface AuditRow {
   readonly at: Date
   readonly actor: AuditEntry['actor']
   readonly action: string
-  readonly user_id: string | null
+  readonly userId: string | null
   readonly ip: string | null
   readonly client: string | null
-  readonly client_kind: Client['kind'] | null
+  readonly clientKind: Client['kind'] | null
   readonly detail: NonNullable<AuditEntry['detail']>
   /** How many attempts the entry stands for, since `at`; null for a single act. */
   readonly attempts: number | null
-  readonly last_at: Date | null
+  readonly lastAt: Date | null
   /** The attempts came from several networks, so that no address is named. */
-  readonly has_several_sources: boolean
+  readonly hasSeveralSources: boolean
 }
 
 interface AuditFilter {

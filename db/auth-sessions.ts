@@ -7,10 +7,10 @@ export async function aliveAuthSessions(
   sql: Sql,
   asked: readonly { userId: string; authSessionId: string }[],
 ): Promise<boolean[]> {
-  const rows = await sql<{ id: string; user_id: string }[]>`
+  const rows = await sql<{ id: string; userId: string }[]>`
     select s.id, s.user_id from auth_sessions s join users u on u.id = s.user_id
     where s.id = any(${asked.map((one) => one.authSessionId)}::uuid[]) and s.revoked_at is null and u.disabled_at is null`
-  const owners = new Map(rows.map((row) => [row.id, row.user_id] as const))
+  const owners = new Map(rows.map((row) => [row.id, row.userId] as const))
   return asked.map(({ userId, authSessionId }) => owners.get(authSessionId) === userId)
 }
 
@@ -46,8 +46,8 @@ const listedMax = 100
 
 /** The user's sign-ins that can still be used, the last used first. One that was not refreshed for 30 days is over. */
 export const listAuthSessions = (sql: Sql, userId: string): Promise<AuthSession[]> => sql<AuthSession[]>`
-  select s.id, json_build_object('kind', s.kind, 'name', s.client) as client, s.ip, s.created_at as "createdAt",
-    s.last_used_at as "lastUsedAt"
+  select s.id, json_build_object('kind', s.kind, 'name', s.client) as client, s.ip, s.created_at,
+    s.last_used_at
   from auth_sessions s
   where s.user_id = ${userId} and s.revoked_at is null and exists (
     select from refresh_tokens t where t.auth_session_id = s.id and t.expires_at > now()

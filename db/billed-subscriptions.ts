@@ -30,8 +30,8 @@ export const subscriptionsOf = async (
   { subscriptionId, withoutEnded }: SubscriptionFilter = {},
 ): Promise<AccountSubscription[]> =>
   sql<AccountSubscription[]>`
-    select s.provider, s.subscription_id as "subscriptionId", s.kind, s.status, s.quantity, s.period_start as "periodStart",
-      s.period_end as "periodEnd", s.updated_at as "updatedAt", c.customer_id as "customerId"
+    select s.provider, s.subscription_id, s.kind, s.status, s.quantity, s.period_start,
+      s.period_end, s.updated_at, c.customer_id
     from subscriptions s left join billing_customers c using (provider, subscription_id)
     where s.user_id = ${userId} ${subscriptionId === undefined ? sql`` : sql`and s.subscription_id = ${subscriptionId}`}
       ${withoutEnded ? sql`and s.status <> 'ended'` : sql``}

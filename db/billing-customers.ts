@@ -29,8 +29,8 @@ export async function recordCustomers(
 /** As which customer the account buys at the provider: that of the subscription that goes on for longest, or did. */
 export const customerOf = async (sql: Sql, provider: string, userId: string): Promise<string | undefined> =>
   first(
-    await sql<{ customer_id: string }[]>`
+    await sql<{ customerId: string }[]>`
       select c.customer_id from subscriptions s join billing_customers c using (provider, subscription_id)
       where s.user_id = ${userId} and s.provider = ${provider}
       order by s.status = 'ended', s.period_end desc nulls last, s.subscription_id limit 1`,
-  )?.customer_id
+  )?.customerId

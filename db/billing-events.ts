@@ -57,7 +57,7 @@ export async function keepEventIn(tx: Sql, event: ReceivedBillingEvent): Promise
   if (!subscription) return { ...kept, accounts: kept.status === 'pending' && kept.userId ? [kept.userId] : [] }
   const accounts = await assignOwner(tx, subscription)
   const [placed = kept] = await tx<Omit<KeptEvent, 'accounts'>[]>`
-    select id, status, user_id as "userId" from billing_events where id = ${kept.id}`
+    select id, status, user_id from billing_events where id = ${kept.id}`
   return { ...placed, accounts }
 }
 
@@ -78,7 +78,7 @@ async function insertEvent(
         ${event && tx.json({ ...event })}, ${body}, ${status}, ${error}, ${event && new Date(event.at)},
         ${status === 'ignored' ? tx`clock_timestamp()` : null}, ${unresolved ? firstAttemptAt(tx) : null})
       on conflict (provider, event_key) do nothing
-      returning id, status, user_id as "userId"`,
+      returning id, status, user_id`,
   )
 }
 
@@ -175,7 +175,7 @@ export const accountsWithNews = async (
   without: readonly string[],
 ): Promise<string[]> =>
   (
-    await sql<{ user_id: string }[]>`
+    await sql<{ userId: string }[]>`
       with waiting as (
         select user_id, min(received_at) as since from billing_events
         where status = 'pending' and user_id is not null and received_at < now() - make_interval(secs => ${afterSeconds})
@@ -184,7 +184,7 @@ export const accountsWithNews = async (
         select id, inbox_changed_at from users where inbox_changed_at < now() - make_interval(secs => ${afterSeconds}))
       select user_id from waiting where user_id <> all(${without}::uuid[])
       group by user_id order by min(since) limit ${limit}`
-  ).map((row) => row.user_id)
+  ).map((row) => row.userId)
 
 export interface InboxEvent {
   readonly id: string
@@ -201,7 +201,7 @@ export const listInboxEvents = async (
   limit: number,
 ): Promise<InboxEvent[]> =>
   sql<InboxEvent[]>`
-    select id, seq::float8 as seq, status = 'applied' as "isTaken", fact as event from billing_events
+    select id, seq::float8 as seq, status = 'applied' as is_taken, fact as event from billing_events
     where user_id = ${userId} and seq > ${afterSeq} and status in ('pending', 'applied')
     order by seq limit ${limit}`
 
@@ -232,14 +232,14 @@ export const statusOfEvent = async (sql: Sql, id: string): Promise<BillingEventS
 
 export interface BillingEventRow {
   id: string
-  event_key: string
+  eventKey: string
   provider: BillingSource
   type: string
   action: BillingEventAction | null
-  user_id: string | null
+  userId: string | null
   status: BillingEventStatus
-  received_at: Date
-  occurred_at: Date | null
+  receivedAt: Date
+  occurredAt: Date | null
   error: string | null
 }
 
@@ -279,12 +279,11 @@ interface InboxFigures {
 export const inboxFigures = async (sql: Sql): Promise<InboxFigures[]> => {
   const figuresOf = (status: Fragment) => sql`
     select ${status} as status, count(*)::int as events,
-      coalesce(extract(epoch from now() - min(received_at)), 0)::float8 as "oldestSeconds"
+      coalesce(extract(epoch from now() - min(received_at)), 0)::float8 as oldest_seconds
     from billing_events where status = ${status}`
   return sql<InboxFigures[]>`
-    select status, events, greatest("oldestSeconds", (
-      select extract(epoch from now() - min(inbox_changed_at)) from users where inbox_changed_at is not null))::float8
-      as "oldestSeconds" from (${figuresOf(sql`'pending'`)}) pending
+    select status, events, greatest(oldest_seconds, (
+      select extract(epoch from now() - min(inbox_changed_at)) from users where inbox_changed_at is not null))::float8 as oldest_seconds from (${figuresOf(sql`'pending'`)}) pending
     union all ${figuresOf(sql`'parked'`)} union all ${figuresOf(sql`'dead'`)}
     union all ${figuresOf(sql`'unresolved'`)}`
 }

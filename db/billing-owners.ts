@@ -127,7 +127,7 @@ export async function markInboxChanged(tx: Sql, userIds: readonly string[]): Pro
 /** Subscriptions of which a parked event names an account that exists by now. */
 export const findClaimedSubscriptions = async (sql: Sql, limit: number): Promise<SubscriptionRef[]> =>
   sql<SubscriptionRef[]>`
-    select distinct e.provider, e.subscription_id as "subscriptionId"
+    select distinct e.provider, e.subscription_id
     from billing_events e join users u on u.id = ${accountNamed(sql, sql`e.user_ref`)}
     where e.status = 'parked' and e.fact is not null and e.provider <> 'operator'
     limit ${limit}`

@@ -44,8 +44,8 @@ export interface StoredEvent {
 export async function findStoredEvent(sql: Sql, id: string): Promise<StoredEvent | undefined> {
   const row = first(
     await sql<StoredEventRow[]>`
-      select provider, event_key as key, type, action, user_ref as "userRef", user_ref_source as "userRefSource",
-        subscription_id as "subscriptionId", fact as event, status, error, body
+      select provider, event_key as key, type, action, user_ref, user_ref_source,
+        subscription_id, fact as event, status, error, body
       from billing_events where id = ${id}`,
   )
   if (!row) return undefined
@@ -80,7 +80,7 @@ export async function replaceEvent(
   await lockEvent(tx, id)
   const before = first(
     await tx<{ provider: string; subscriptionId: string | null; userId: string | null }[]>`
-      select provider, subscription_id as "subscriptionId", user_id as "userId" from billing_events where id = ${id}`,
+      select provider, subscription_id, user_id from billing_events where id = ${id}`,
   )
   if (!before) return undefined
   const { provider, subscriptionId } = before
@@ -95,7 +95,7 @@ export async function replaceEvent(
   for (const one of subscriptions) changed.push(...(await assignOwner(tx, one)))
   const row = first(await tx<BillingEventRow[]>`select ${eventColumns(tx)} from billing_events where id = ${id}`)
   if (!row) return undefined
-  const own = [before.userId, row.user_id].filter((one) => one !== null)
+  const own = [before.userId, row.userId].filter((one) => one !== null)
   await markInboxChanged(tx, own)
   return { row, accounts: [...new Set([...own, ...changed])] }
 }

@@ -54,8 +54,8 @@ export interface UnresolvedPayment {
 /** Payments among an account's unresolved events: each may keep its plan, or give it another one. */
 export const findUnresolvedPayments = async (sql: Sql, userId: string): Promise<UnresolvedPayment[]> =>
   sql<UnresolvedPayment[]>`
-    select id, floor(extract(epoch from received_at) * 1000)::float8 as "acceptedAt",
-      floor(extract(epoch from received_at + make_interval(secs => ${holdSeconds})) * 1000)::float8 as "holdsUntil"
+    select id, floor(extract(epoch from received_at) * 1000)::float8 as accepted_at,
+      floor(extract(epoch from received_at + make_interval(secs => ${holdSeconds})) * 1000)::float8 as holds_until
     from billing_events
     where user_id = ${userId} and status = 'unresolved' and action = 'payment_recovery'
     order by seq`

@@ -43,6 +43,8 @@ export const connectPostgres = (url: string, connectionsMax: number, limits = co
     query_timeout: limits.answerMillisMax === null ? null : limits.answerMillisMax / 1000,
     backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 2),
     onnotice: () => {},
+    // Columns are snake_case in SQL and camelCase in rows (docs/decisions/0023).
+    transform: { column: { from: postgres.toCamel } },
     connection: {
       application_name: 'relay-control-plane',
       statement_timeout: limits.statementMillisMax,

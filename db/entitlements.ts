@@ -22,12 +22,12 @@ export interface Entitlement {
 }
 
 interface EntitlementRow {
-  plan_tier: PlanTier
-  plan_status: PlanStatus
+  planTier: PlanTier
+  planStatus: PlanStatus
   addons: number
-  relay_access_enabled: boolean
-  payment_grace_ends_at: Date | null
-  active_managed_conns: number
+  relayAccessEnabled: boolean
+  paymentGraceEndsAt: Date | null
+  activeManagedConns: number
 }
 
 /**
@@ -82,15 +82,15 @@ export const countsAgainstLimit = (sql: Sql) => sql`
     and not (s.state = 'grace' and s.reason = 'stop_requested' and s.commanded_at <= s.grace_started_at))`
 
 function judge(row: EntitlementRow): Entitlement {
-  const paid = row.plan_tier === 'paid'
-  const reasonCode = !row.relay_access_enabled ? 'operator_disabled' : paid ? 'ok' : 'plan_required'
+  const paid = row.planTier === 'paid'
+  const reasonCode = !row.relayAccessEnabled ? 'operator_disabled' : paid ? 'ok' : 'plan_required'
   return {
-    planTier: row.plan_tier,
-    planStatus: row.plan_status,
+    planTier: row.planTier,
+    planStatus: row.planStatus,
     relayAccessStatus: reasonCode === 'ok' ? 'enabled' : 'disabled',
     reasonCode,
-    activeManagedConns: row.active_managed_conns,
+    activeManagedConns: row.activeManagedConns,
     maxConcurrentConns: paid ? 1 + Math.min(3, row.addons) : 0,
-    graceEndsAt: row.payment_grace_ends_at,
+    graceEndsAt: row.paymentGraceEndsAt,
   }
 }

@@ -21,7 +21,7 @@ export async function orphansAmong(
   seen: readonly SeenInstance[],
   apartSeconds: number,
 ): Promise<string[]> {
-  const rows = await sql<{ instance_id: string }[]>`
+  const rows = await sql<{ instanceId: string }[]>`
     with seen as (
       select * from unnest(${seen.map((one) => one.instanceId)}::text[], ${seen.map((one) => one.sessionId)}::uuid[]) as i (instance_id, session_id)
     ), judged as (
@@ -42,7 +42,7 @@ export async function orphansAmong(
         and created_at < now() - interval '1 minute'
     )
     select instance_id from kept where unowned_since <= now() - make_interval(secs => ${apartSeconds})`
-  return rows.map((row) => row.instance_id)
+  return rows.map((row) => row.instanceId)
 }
 
 export const noteInstanceGone = async (sql: Sql, instanceId: string): Promise<void> => {
@@ -50,12 +50,12 @@ export const noteInstanceGone = async (sql: Sql, instanceId: string): Promise<vo
 }
 
 export interface InstanceRow {
-  instance_id: string
-  session_id: string | null
+  instanceId: string
+  sessionId: string | null
   region: string
-  created_at: Date
-  gone_at: Date | null
-  unowned_since: Date | null
+  createdAt: Date
+  goneAt: Date | null
+  unownedSince: Date | null
   /** Whether a live session owns it, by the same rule as {@link orphansAmong}. */
   owned: boolean
 }
@@ -125,7 +125,7 @@ export async function missingInstances(
         when not j.is_missing or j.is_gone then null when j.is_recent then j.since else now() end
       from judged j where s.id = j.id and (j.is_missing or j.since is not null)
     )
-    select id, instance_id as "instanceId" from judged where is_gone`
+    select id, instance_id from judged where is_gone`
 }
 
 /** Has the reporting instance of a stopped session destroyed in the next round of the sweep, if its provider lists it. */

@@ -5,15 +5,15 @@ export interface JobRow {
   name: string
   runs: number
   failures: number
-  duration_seconds_total: number
-  last_duration_seconds: number | null
-  last_started_at: Date | null
-  last_success_at: Date | null
-  last_error: string | null
-  due_at: Date
+  durationSecondsTotal: number
+  lastDurationSeconds: number | null
+  lastStartedAt: Date | null
+  lastSuccessAt: Date | null
+  lastError: string | null
+  dueAt: Date
   /** The worker whose lease has not ended, with the end of the lease; null when no worker holds one. */
-  leased_by: string | null
-  leased_until: Date | null
+  leasedBy: string | null
+  leasedUntil: Date | null
 }
 
 /** Makes sure that the jobs have a row; what is known of them is kept. */

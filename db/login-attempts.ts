@@ -46,9 +46,9 @@ export interface LoginAttempt {
 }
 
 const columns = (sql: Sql) => sql`
-  id, status, user_id as "userId", user_code as "userCode", client_name as "clientName", ip, user_agent as "userAgent",
-  created_at as "createdAt", expires_at as "expiresAt", expires_at <= now() as "expired",
-  coalesce(last_polled_at > now() - make_interval(secs => ${pollSecondsMin}), false) as "polledJustNow"`
+  id, status, user_id, user_code, client_name, ip, user_agent,
+  created_at, expires_at, expires_at <= now() as expired,
+  coalesce(last_polled_at > now() - make_interval(secs => ${pollSecondsMin}), false) as polled_just_now`
 
 export const findLoginAttempt = async (sql: Sql, id: string): Promise<LoginAttempt | undefined> =>
   first(await sql<LoginAttempt[]>`select ${columns(sql)} from login_attempts where id = ${id}`)

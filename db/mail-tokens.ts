@@ -50,9 +50,9 @@ const stillGood = (sql: Sql, { tokenHash, purpose }: PresentedMailToken) => sql`
 /** Whose link this is, if it still counts. Changes nothing. */
 export const ownerOfMailToken = async (sql: Sql, presented: PresentedMailToken): Promise<string | undefined> =>
   first(
-    await sql<{ user_id: string }[]>`
+    await sql<{ userId: string }[]>`
       select t.user_id from mail_tokens t, users u where ${stillGood(sql, presented)}`,
-  )?.user_id
+  )?.userId
 
 /**
  * Uses the link up and answers the address that it proved, or nothing when it does not count any more. The caller holds the

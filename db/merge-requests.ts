@@ -44,10 +44,10 @@ export interface MergeRequest extends NewMergeRequest {
 }
 
 const columns = (sql: Sql) => sql`
-  id, user_id as "userId", email, provider, provider_user_id as "providerUserId",
-  merge_token_hash as "mergeTokenHash", proved_by as "provedBy",
+  id, user_id, email, provider, provider_user_id,
+  merge_token_hash, proved_by,
   confirmed_at is not null as confirmed, expires_at <= now() as expired, failed_tries > ${failedTriesMax} as exhausted,
-  greatest(0, ceil(extract(epoch from expires_at - now())))::int as "secondsLeft"`
+  greatest(0, ceil(extract(epoch from expires_at - now())))::int as seconds_left`
 
 export const findMergeRequest = async (sql: Sql, id: string): Promise<MergeRequest | undefined> =>
   first(await sql<MergeRequest[]>`select ${columns(sql)} from merge_requests where id = ${id}`)

@@ -28,7 +28,7 @@ export const lockIdentity = async (sql: Sql, { provider, providerUserId }: Ident
 export const ownerOf = async (sql: Sql, { provider, providerUserId }: Identity): Promise<string | undefined> =>
   first(
     await sql<{ userId: string }[]>`
-      select user_id as "userId" from user_oauth_accounts
+      select user_id from user_oauth_accounts
       where provider = ${provider} and provider_user_id = ${providerUserId}`,
   )?.userId
 

@@ -48,6 +48,6 @@ export const endRoundTrip = async (
       update oauth_states set consumed_at = now()
       where state_hash = ${stateHash} and binding_hash = ${bindingHash} and provider = ${provider}
         and consumed_at is null and expires_at > now()
-      returning intent, scopes, user_id as "userId", auth_session_id as "authSessionId",
-        merge_request_id as "mergeRequestId"`,
+      returning intent, scopes, user_id, auth_session_id,
+        merge_request_id`,
   )

@@ -13,7 +13,7 @@ export interface OperatorNetwork {
 export const findOperatorNetwork = async (sql: Sql, network: string): Promise<OperatorNetwork | undefined> =>
   first(
     await sql<OperatorNetwork[]>`
-      select last_used_at < now() - interval '1 hour' as "isStale" from operator_networks
+      select last_used_at < now() - interval '1 hour' as is_stale from operator_networks
       where network = ${network} and last_used_at > now() - make_interval(days => ${knownDays})`,
   )
 

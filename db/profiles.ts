@@ -7,11 +7,11 @@ export interface ProfileRow extends StoredStreamToken {
   id: string
   /** Null for an account of a provider that vouches for no address. */
   email: string | null
-  email_verified: boolean
-  plan_tier: 'free' | 'paid'
+  emailVerified: boolean
+  planTier: 'free' | 'paid'
   disabled: boolean
-  linked_providers: Provider[]
-  created_at: Date
+  linkedProviders: Provider[]
+  createdAt: Date
 }
 
 const profileColumns = (sql: Sql) => sql`

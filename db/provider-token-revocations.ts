@@ -26,7 +26,7 @@ export const dueRevocations = async (
   rowsMax: number,
 ): Promise<Revocation[]> =>
   sql<Revocation[]>`
-    select id, provider, user_id as "userId", field, token_sealed as "tokenSealed" from provider_token_revocations
+    select id, provider, user_id, field, token_sealed from provider_token_revocations
     where provider = any(${providers as Provider[]}::text[]) and next_try_at <= now()
     order by next_try_at limit ${rowsMax}`
 

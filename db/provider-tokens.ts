@@ -38,8 +38,8 @@ export interface ChatTokens extends DueChat {
 export const lockDueChat = async (sql: Sql, id: string): Promise<ChatTokens | undefined> =>
   first(
     await sql<ChatTokens[]>`
-      select id, provider, user_id as "userId", refresh_token_sealed as "refreshTokenSealed",
-        chat_connected_at::text as "chatConnectedAt" from user_oauth_accounts
+      select id, provider, user_id, refresh_token_sealed,
+        chat_connected_at::text as chat_connected_at from user_oauth_accounts
       where id = ${id} and ${isDue(sql)} for update skip locked`,
   )
 

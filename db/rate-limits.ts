@@ -41,7 +41,7 @@ export async function chargeWindows(
   for (const { key, amount } of charges) sums.set(key, (sums.get(key) ?? 0) + amount)
   // In one order everywhere, so that two rounds with the same keys wait for each other instead of deadlocking.
   const names = [...sums.keys()].sort()
-  const rows = await sql<{ key: string; requests: number; reset_seconds: number }[]>`
+  const rows = await sql<{ key: string; requests: number; resetSeconds: number }[]>`
     insert into rate_limit_windows as w (key, opened_at, requests)
     select key, now(), requests
     from unnest(${names}::text[], ${names.map((name) => sums.get(name) ?? 0)}::int[]) as asked (key, requests)
@@ -62,7 +62,7 @@ export async function chargeWindows(
       if (!window) throw new Error('a counted key did not come back')
       const behind = later.get(key) ?? 0
       later.set(key, behind + amount)
-      return { requests: window.requests - behind, resetSeconds: window.reset_seconds }
+      return { requests: window.requests - behind, resetSeconds: window.resetSeconds }
     })
     .toReversed()
 }

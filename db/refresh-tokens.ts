@@ -42,7 +42,7 @@ export type Exchange =
 export async function exchangeRefreshToken(sql: Sql, presented: Buffer, successor: Buffer): Promise<Exchange> {
   const lineage = first(
     await sql<{ userId: string; authSessionId: string }[]>`
-      select s.user_id as "userId", s.id as "authSessionId"
+      select s.user_id, s.id as auth_session_id
       from refresh_tokens t join auth_sessions s on s.id = t.auth_session_id
       where t.token_hash = ${presented} for update of s`,
   )
@@ -68,8 +68,8 @@ const readPresented = async (sql: Sql, tokenHash: Buffer): Promise<Presented | u
       select s.revoked_at is null and u.disabled_at is null as "alive",
         t.superseded_at is not null as "superseded",
         t.replaced_at is not null as "replaced",
-        coalesce(t.replaced_at > now() - make_interval(secs => ${graceSeconds}), false) as "inGrace",
-        n.token_hash is not null and n.replaced_at is null and n.superseded_at is null as "successorUnused",
+        coalesce(t.replaced_at > now() - make_interval(secs => ${graceSeconds}), false) as in_grace,
+        n.token_hash is not null and n.replaced_at is null and n.superseded_at is null as successor_unused,
         t.expires_at <= now() as "expired"
       from refresh_tokens t
         join auth_sessions s on s.id = t.auth_session_id

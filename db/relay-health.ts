@@ -95,7 +95,7 @@ export const unreportedInstances = async (
   limit: number,
 ): Promise<(BoundSession & { region: string })[]> =>
   sql<(BoundSession & { region: string })[]>`
-    select s.id, s.instance_id as "instanceId", s.region from relay_sessions s join presence a on a.role = 'api'
+    select s.id, s.instance_id, s.region from relay_sessions s join presence a on a.role = 'api'
     where s.state = 'provisioning' and s.instance_id is not null
       and greatest(s.instance_bound_at, a.since) < now() - make_interval(secs => ${timeoutSeconds})
       and a.seen_at >= now() - make_interval(secs => ${presenceSeconds('api', timeoutSeconds)})

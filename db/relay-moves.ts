@@ -59,17 +59,17 @@ export type MoveOutcome =
 
 interface LockedRow {
   id: string
-  user_id: string
+  userId: string
   state: RelayState
   reason: RelayReason
   version: number
   command: RelayCommand
-  command_seq: number
-  command_actor: RelayActor
-  command_delivered_seq: number
-  instance_id: string | null
-  operator_request: { id: string; ip: string } | null
-  ends_in_millis: number | null
+  commandSeq: number
+  commandActor: RelayActor
+  commandDeliveredSeq: number
+  instanceId: string | null
+  operatorRequest: { id: string; ip: string } | null
+  endsInMillis: number | null
 }
 
 export const moveSession = (sql: Database, request: MoveRequest): Promise<MoveOutcome> =>
@@ -78,14 +78,14 @@ export const moveSession = (sql: Database, request: MoveRequest): Promise<MoveOu
     // A session that went with its account is as good as stopped.
     if (!row) return { type: 'row', moved: false, row: withoutAccount(request) }
     if (row.version !== request.version) return { type: 'row', moved: false, row: view(row) }
-    if (row.command_seq > request.commandSeq) {
+    if (row.commandSeq > request.commandSeq) {
       return {
         type: 'newer_command',
-        command: { seq: row.command_seq, command: row.command, actor: row.command_actor },
+        command: { seq: row.commandSeq, command: row.command, actor: row.commandActor },
       }
     }
     if (request.moves.length === 0) return { type: 'row', moved: false, row: view(row) }
-    if (request.operatorRequestId !== null && request.operatorRequestId !== row.operator_request?.id)
+    if (request.operatorRequestId !== null && request.operatorRequestId !== row.operatorRequest?.id)
       return { type: 'withdrawn' }
     const objection = await objectionTo(tx, row, request)
     if (objection) return objection
@@ -104,9 +104,9 @@ const view = (row: LockedRow): MovedRow => ({
   state: row.state,
   reason: row.reason,
   version: row.version,
-  instanceId: row.instance_id,
-  commandSeq: row.command_delivered_seq,
-  endsInMillis: row.ends_in_millis,
+  instanceId: row.instanceId,
+  commandSeq: row.commandDeliveredSeq,
+  endsInMillis: row.endsInMillis,
 })
 
 const withoutAccount = ({ version, commandSeq }: MoveRequest): MovedRow => ({
@@ -143,7 +143,7 @@ async function make(tx: Sql, row: LockedRow, request: MoveRequest): Promise<Move
       )
       insert into relay_transitions (session_id, version, from_state, to_state, reason, actor)
       select id, version, ${moves[index - 1]?.to ?? row.state}, ${move.to}, ${move.reason}, ${move.actor} from session`
-    if (move.to === 'active') await openUsage(tx, row.id, row.user_id)
+    if (move.to === 'active') await openUsage(tx, row.id, row.userId)
     if (move.to === 'stopped') await closeUsage(tx, row.id, request)
   }
   const last = moves.at(-1)
@@ -152,7 +152,7 @@ async function make(tx: Sql, row: LockedRow, request: MoveRequest): Promise<Move
     state: last?.to ?? row.state,
     reason: last?.reason ?? row.reason,
     version: row.version + moves.length,
-    instanceId: row.instance_id,
+    instanceId: row.instanceId,
     commandSeq,
     endsInMillis: lastsSeconds === null ? null : lastsSeconds * 1000,
   }
@@ -160,12 +160,12 @@ async function make(tx: Sql, row: LockedRow, request: MoveRequest): Promise<Move
 
 /** Writes what an operator's move brings along. Answers the number of the last command that the state reflects. */
 async function followUp(tx: Sql, row: LockedRow, request: MoveRequest, to: RelayState): Promise<number> {
-  const { operator_request: asked } = row
+  const { operatorRequest: asked } = row
   if (request.operatorRequestId === null || !asked) return request.commandSeq
   await audit(tx, {
     actor: 'operator',
     action: 'session_moved',
-    userId: row.user_id,
+    userId: row.userId,
     ip: asked.ip,
     detail: { session_id: row.id, to, request_id: asked.id },
   })
@@ -200,7 +200,7 @@ const unmoved = (row: LockedRow): MoveOutcome => ({ type: 'row', moved: false, r
 
 async function unlessReporting(tx: Sql, row: LockedRow, { settings }: MoveRequest): Promise<MoveOutcome | undefined> {
   const fresh = await tx`
-    select from relay_health where session_id = ${row.id} and instance_id = ${row.instance_id}
+    select from relay_health where session_id = ${row.id} and instance_id = ${row.instanceId}
       and last_report_at > now() - make_interval(secs => ${settings.healthTimeoutSeconds})`
   return fresh.length > 0 ? unmoved(row) : undefined
 }
@@ -208,7 +208,7 @@ async function unlessReporting(tx: Sql, row: LockedRow, { settings }: MoveReques
 /** A session over its longest duration is ended only while its relay reports that no stream comes in. */
 async function unlessIdle(tx: Sql, row: LockedRow, { settings }: MoveRequest): Promise<MoveOutcome | undefined> {
   const idle = await tx`
-    select from relay_health where session_id = ${row.id} and instance_id = ${row.instance_id} and idle_since is not null
+    select from relay_health where session_id = ${row.id} and instance_id = ${row.instanceId} and idle_since is not null
       and last_report_at > now() - make_interval(secs => ${settings.healthTimeoutSeconds})`
   return idle.length > 0 ? undefined : unmoved(row)
 }
@@ -251,7 +251,7 @@ async function untilGraceIsOver(
   const apiBreak = presenceSeconds('api', healthTimeoutSeconds)
   const isLost = row.reason === 'health_lost'
   const found = first(
-    await tx<{ reported: boolean; ends_at: Date; millis: number }[]>`
+    await tx<{ reported: boolean; endsAt: Date; millis: number }[]>`
       with ending as (
         select s.id, s.instance_id, s.grace_started_at, greatest(s.grace_ends_at,
           case when ${isLost} and a.since > s.grace_started_at then a.since + make_interval(secs => ${graceSeconds}) end,
@@ -267,6 +267,6 @@ async function untilGraceIsOver(
   if (found?.reported) return { type: 'reporting' }
   if (!found || found.millis <= 0) return undefined
   // Clients count down to it.
-  await tx`update relay_sessions set grace_ends_at = ${found.ends_at} where id = ${row.id} and grace_ends_at < ${found.ends_at}`
+  await tx`update relay_sessions set grace_ends_at = ${found.endsAt} where id = ${row.id} and grace_ends_at < ${found.endsAt}`
   return { type: 'postponed', forMillis: found.millis }
 }

@@ -17,27 +17,27 @@ export type RelayCommand = 'run' | 'stop' | 'stop_now' | 'disconnect'
 export type RelayActor = 'user' | 'operator' | 'relay' | 'timer' | 'system'
 
 export interface RelaySessionRow extends StoredSessionTokens {
-  user_id: string
-  connection_id: string
+  userId: string
+  connectionId: string
   region: string
   state: RelayState
   reason: RelayReason
   version: number
   command: RelayCommand
-  command_seq: number
-  command_actor: RelayActor
-  command_delivered_seq: number
-  instance_id: string | null
-  relay_host: string | null
-  srtla_port: number | null
-  publish_port: number | null
-  play_port: number | null
-  stats_port: number | null
-  created_at: Date
-  active_at: Date | null
-  grace_started_at: Date | null
-  grace_ends_at: Date | null
-  stopped_at: Date | null
+  commandSeq: number
+  commandActor: RelayActor
+  commandDeliveredSeq: number
+  instanceId: string | null
+  relayHost: string | null
+  srtlaPort: number | null
+  publishPort: number | null
+  playPort: number | null
+  statsPort: number | null
+  createdAt: Date
+  activeAt: Date | null
+  graceStartedAt: Date | null
+  graceEndsAt: Date | null
+  stoppedAt: Date | null
 }
 
 /** The columns of {@link RelaySessionRow}. */
@@ -68,7 +68,7 @@ export interface LiveRelaysAnswer {
 
 /** Of an account that is gone. */
 export const noLiveRelays: LiveRelaysAnswer = {
-  streamToken: { stream_token: null, stream_token_sealed: null },
+  streamToken: { streamToken: null, streamTokenSealed: null },
   sessions: [],
 }
 
@@ -77,7 +77,7 @@ export const noLiveRelays: LiveRelaysAnswer = {
  * last: their connections may have others already. One round trip for all.
  */
 export async function liveRelaysOf(sql: Sql, userIds: readonly string[]): Promise<LiveRelaysAnswer[]> {
-  const rows = await sql<(RelaySessionRow & StoredStreamToken & { owner_id: string })[]>`
+  const rows = await sql<(RelaySessionRow & StoredStreamToken & { ownerId: string })[]>`
     select u.id as owner_id, u.stream_token, u.stream_token_sealed, s.*
     from users u left join lateral (
       select ${relaySessionColumns(sql)} from relay_sessions where user_id = u.id and state <> 'stopped'
@@ -85,10 +85,13 @@ export async function liveRelaysOf(sql: Sql, userIds: readonly string[]): Promis
     where u.id = any(${[...new Set(userIds)]}::uuid[]) order by s.command = 'disconnect', s.created_at, s.id`
   const answers = new Map<string, LiveRelaysAnswer>()
   for (const row of rows) {
-    const { stream_token, stream_token_sealed } = row
-    const answer = answers.get(row.owner_id) ?? { streamToken: { stream_token, stream_token_sealed }, sessions: [] }
+    const { streamToken: stream_token, streamTokenSealed: stream_token_sealed } = row
+    const answer = answers.get(row.ownerId) ?? {
+      streamToken: { streamToken: stream_token, streamTokenSealed: stream_token_sealed },
+      sessions: [],
+    }
     if (row.id !== null) answer.sessions.push(row)
-    answers.set(row.owner_id, answer)
+    answers.set(row.ownerId, answer)
   }
   return userIds.map((userId) => answers.get(userId) ?? noLiveRelays)
 }
@@ -226,7 +229,7 @@ export const postponeDelivery = async (sql: Sql, sessionId: string, seq: number)
 export async function oldestUndelivered(sql: Sql): Promise<{ commands: number; oldestSeconds: number }> {
   const row = first(
     await sql<{ commands: number; oldestSeconds: number }[]>`
-      select count(*)::int as commands, coalesce(extract(epoch from now() - min(commanded_at)), 0)::float8 as "oldestSeconds"
+      select count(*)::int as commands, coalesce(extract(epoch from now() - min(commanded_at)), 0)::float8 as oldest_seconds
       from relay_sessions where ${isUndelivered(sql)}`,
   )
   return row ?? { commands: 0, oldestSeconds: 0 }
@@ -306,8 +309,8 @@ export async function bindInstance(sql: Sql, sessionId: string, instance: BoundI
 }
 
 export interface TransitionRow {
-  from_state: RelayState
-  to_state: RelayState
+  fromState: RelayState
+  toState: RelayState
   reason: RelayReason
   actor: string
   at: Date
@@ -348,7 +351,7 @@ export const withdrawOperatorRequest = async (sql: Sql, sessionId: string, reque
 /** Whether the request's transition was made: its audit entry is written in the same transaction. */
 export const isRequestMade = async (
   sql: Sql,
-  { user_id: userId }: Pick<RelaySessionRow, 'user_id'>,
+  { userId }: Pick<RelaySessionRow, 'userId'>,
   requestId: string,
 ): Promise<boolean> =>
   first(

@@ -64,7 +64,7 @@ export const startRelay = (sql: Database, request: StartRequest): Promise<StartO
     const live = await lockLive(tx, request.userId)
     // One that was ordered to disconnect never comes back: the connection may have another beside it.
     const existing = live.find(
-      (session) => session.connection_id === request.connectionId && session.command !== 'disconnect',
+      (session) => session.connectionId === request.connectionId && session.command !== 'disconnect',
     )
     if (existing && !isStopping(existing)) {
       await remember(tx, request, existing.id)
@@ -90,13 +90,13 @@ async function replayed(
   { userId, idempotencyKey, requestHash }: StartRequest,
 ): Promise<StartOutcome | undefined> {
   const known = first(
-    await tx<{ request_hash: Buffer; session_id: string }[]>`
+    await tx<{ requestHash: Buffer; sessionId: string }[]>`
       select request_hash, session_id from idempotency_keys
       where user_id = ${userId} and key = ${idempotencyKey} and accepted_at > now() - interval '1 hour'`,
   )
   if (!known) return undefined
-  if (!known.request_hash.equals(requestHash)) return { type: 'key_reused' }
-  const session = await relaySessionById(tx, known.session_id)
+  if (!known.requestHash.equals(requestHash)) return { type: 'key_reused' }
+  const session = await relaySessionById(tx, known.sessionId)
   return session && { type: 'replayed', session, toDeliver: [] }
 }
 
@@ -109,7 +109,7 @@ const lockLive = async (tx: Sql, userId: string): Promise<LiveSession[]> => {
   const locked = await tx<LiveSession[]>`
     select ${relaySessionColumns(tx)}, ${countsAgainstLimit(tx)} as counts from relay_sessions s
     where user_id = ${userId} and state <> 'stopped' order by id for no key update`
-  return locked.toSorted((one, other) => +one.created_at - +other.created_at)
+  return locked.toSorted((one, other) => +one.createdAt - +other.createdAt)
 }
 
 /** It was asked to end and may still be asked to go on, which takes the same entitlement as a new start. */

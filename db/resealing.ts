@@ -30,8 +30,8 @@ export const staleStreamTokens = async (sql: Sql, { keyId, afterId, rowsMax }: P
 export const replaceStreamToken = async (sql: Sql, read: StaleStreamToken, token: SealedToken): Promise<void> => {
   await sql`
     update users set stream_token = null, stream_token_sealed = ${token.sealed}, stream_token_hash = ${token.hash}
-    where id = ${read.id} and stream_token is not distinct from ${read.stream_token}
-      and stream_token_sealed is not distinct from ${read.stream_token_sealed}`
+    where id = ${read.id} and stream_token is not distinct from ${read.streamToken}
+      and stream_token_sealed is not distinct from ${read.streamTokenSealed}`
 }
 
 export const staleSessionTokens = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<StoredSessionTokens[]> =>
@@ -55,10 +55,10 @@ export const replaceSessionTokens = async (
     update relay_sessions set pair_token = null, relay_ws_token = null,
       pair_token_sealed = ${pairToken?.sealed ?? null}, pair_token_hash = ${pairToken?.hash ?? null},
       relay_ws_token_sealed = ${relayWsToken?.sealed ?? null}, relay_ws_token_hash = ${relayWsToken?.hash ?? null}
-    where id = ${read.id} and state <> 'stopped' and pair_token is not distinct from ${read.pair_token}
-      and pair_token_sealed is not distinct from ${read.pair_token_sealed}
-      and relay_ws_token is not distinct from ${read.relay_ws_token}
-      and relay_ws_token_sealed is not distinct from ${read.relay_ws_token_sealed}`
+    where id = ${read.id} and state <> 'stopped' and pair_token is not distinct from ${read.pairToken}
+      and pair_token_sealed is not distinct from ${read.pairTokenSealed}
+      and relay_ws_token is not distinct from ${read.relayWsToken}
+      and relay_ws_token_sealed is not distinct from ${read.relayWsTokenSealed}`
 }
 
 export interface StaleProviderTokens {
@@ -74,8 +74,8 @@ export const staleProviderTokens = async (
   { keyId, afterId, rowsMax }: Page,
 ): Promise<StaleProviderTokens[]> =>
   sql<StaleProviderTokens[]>`
-    select id, user_id as "userId", provider, access_token_sealed as "accessTokenSealed",
-      refresh_token_sealed as "refreshTokenSealed"
+    select id, user_id, provider, access_token_sealed,
+      refresh_token_sealed
     from user_oauth_accounts
     where id > ${afterId} and (${isOfOtherKey(sql, 'access_token_sealed', keyId)}
       or ${isOfOtherKey(sql, 'refresh_token_sealed', keyId)})
@@ -97,7 +97,7 @@ export const replaceSealedProviderTokens = async (
 
 export const staleRevocations = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<Revocation[]> =>
   sql<Revocation[]>`
-    select id, provider, user_id as "userId", field, token_sealed as "tokenSealed" from provider_token_revocations
+    select id, provider, user_id, field, token_sealed from provider_token_revocations
     where id > ${afterId} and ${isOfOtherKey(sql, 'token_sealed', keyId)} order by id limit ${rowsMax}`
 
 export const replaceRevocation = async (sql: Sql, { id }: Revocation, tokenSealed: string): Promise<void> => {

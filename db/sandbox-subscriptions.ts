@@ -15,8 +15,8 @@ interface SandboxSubscriptionRow {
 }
 
 const columns = (sql: Sql) => sql`
-  id, user_id as "userId", kind, quantity, status, invoice_id as "invoiceId", period_start as "periodStart",
-  period_end as "periodEnd", created_at as "createdAt", updated_at as "updatedAt"`
+  id, user_id, kind, quantity, status, invoice_id, period_start,
+  period_end, created_at, updated_at`
 
 /** What `providers/billing/sandbox.ts` asks for as its store. */
 export const createSandboxStore = (sql: Sql) => ({

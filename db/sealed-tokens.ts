@@ -12,17 +12,17 @@ export interface SealedToken {
 
 /** As an account's row stores it: in one of the two. */
 export interface StoredStreamToken {
-  stream_token: string | null
-  stream_token_sealed: string | null
+  streamToken: string | null
+  streamTokenSealed: string | null
 }
 
 /** As a session's row stores them: each in one of its two, or in none when the session is stopped. */
 export interface StoredSessionTokens {
   id: string
-  pair_token: string | null
-  pair_token_sealed: string | null
-  relay_ws_token: string | null
-  relay_ws_token_sealed: string | null
+  pairToken: string | null
+  pairTokenSealed: string | null
+  relayWsToken: string | null
+  relayWsTokenSealed: string | null
 }
 
 export type SessionTokenField = 'pair_token' | 'relay_ws_token'
@@ -41,10 +41,9 @@ export const streamTokenHashes = (sealing: Sealing, token: string): readonly Buf
 
 /** Throws when the row has none, or one that none of our keys has sealed. */
 export function openStreamToken(sealing: Sealing, userId: string, stored: StoredStreamToken): string {
-  if (stored.stream_token_sealed !== null)
-    return sealing.open(stored.stream_token_sealed, streamTokenPlace(userId)).text
-  if (stored.stream_token === null) throw new Error('an account has no stream token')
-  return stored.stream_token
+  if (stored.streamTokenSealed !== null) return sealing.open(stored.streamTokenSealed, streamTokenPlace(userId)).text
+  if (stored.streamToken === null) throw new Error('an account has no stream token')
+  return stored.streamToken
 }
 
 export const sealSessionToken = (
@@ -56,6 +55,7 @@ export const sealSessionToken = (
 
 /** Null for a stopped session. Throws when none of our keys has sealed it. */
 export function openSessionToken(sealing: Sealing, row: StoredSessionTokens, field: SessionTokenField): string | null {
-  const sealed = row[`${field}_sealed`]
-  return sealed === null ? row[field] : sealing.open(sealed, [row.id, field]).text
+  const [sealed, plain] =
+    field === 'pair_token' ? [row.pairTokenSealed, row.pairToken] : [row.relayWsTokenSealed, row.relayWsToken]
+  return sealed === null ? plain : sealing.open(sealed, [row.id, field]).text
 }

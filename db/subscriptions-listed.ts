@@ -27,8 +27,8 @@ export const ownSubscriptions = async (
   asked: readonly Asked[],
 ): Promise<OwnSubscription[]> =>
   sql<OwnSubscription[]>`
-    select coalesce(u.id, s.user_id, other.user_id) as "userId", s.user_id as "holderId", s.status, s.quantity,
-      s.period_end as "periodEnd"
+    select coalesce(u.id, s.user_id, other.user_id) as user_id, s.user_id as holder_id, s.status, s.quantity,
+      s.period_end
     from unnest(
         ${asked.map((one) => one.subscriptionId)}::text[], ${asked.map((one) => one.kind)}::text[],
         ${asked.map((one) => one.userId)}::uuid[]
@@ -56,7 +56,7 @@ export const findNewestEvent = async (
 ): Promise<NewestEvent | undefined> =>
   first(
     await sql<NewestEvent[]>`
-      select fact as event, status = 'applied' as "isApplied" from billing_events
+      select fact as event, status = 'applied' as is_applied from billing_events
       where user_id = ${userId} and provider = ${provider} and subscription_id = ${subscriptionId} and fact is not null
       order by seq desc limit 1`,
   )
@@ -69,5 +69,5 @@ export const findKeptEvent = async (
 ): Promise<Pick<NewestEvent, 'isApplied'> | undefined> =>
   first(
     await sql<Pick<NewestEvent, 'isApplied'>[]>`
-      select status = 'applied' as "isApplied" from billing_events where provider = ${provider} and event_key = ${key}`,
+      select status = 'applied' as is_applied from billing_events where provider = ${provider} and event_key = ${key}`,
   )

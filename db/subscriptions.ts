@@ -77,11 +77,11 @@ export const writeEntitlement = (sql: Database, request: WriteRequest): Promise<
 
 interface LockedEntitlement {
   readonly version: number
-  readonly plan_tier: 'free' | 'paid'
-  readonly plan_status: string
+  readonly planTier: 'free' | 'paid'
+  readonly planStatus: string
   readonly addons: number
-  readonly surplus_ends_at: Date | null
-  readonly billed_plans: number
+  readonly surplusEndsAt: Date | null
+  readonly billedPlans: number
 }
 
 const lockEntitlement = async (tx: Sql, userId: string): Promise<LockedEntitlement | undefined> =>
@@ -107,10 +107,9 @@ async function trimRelays(
   if (limit === 0) return { surplusEndsAt: null, ended: (await disconnectAll(tx, userId, 'system')).length }
   const surplus = await newestBeyond(tx, userId, limit)
   if (surplus.length === 0) return { surplusEndsAt: null, ended: 0 }
-  const isLess = limit < limitOf({ planTier: row.plan_tier, addons: row.addons })
-  if (isLess || row.surplus_ends_at === null)
-    return { surplusEndsAt: new Date(at + addonNoticeSeconds * 1000), ended: 0 }
-  if (row.surplus_ends_at.getTime() > at) return { surplusEndsAt: row.surplus_ends_at, ended: 0 }
+  const isLess = limit < limitOf({ planTier: row.planTier, addons: row.addons })
+  if (isLess || row.surplusEndsAt === null) return { surplusEndsAt: new Date(at + addonNoticeSeconds * 1000), ended: 0 }
+  if (row.surplusEndsAt.getTime() > at) return { surplusEndsAt: row.surplusEndsAt, ended: 0 }
   for (const sessionId of surplus) await recordCommand(tx, sessionId, 'disconnect', 'system')
   return { surplusEndsAt: null, ended: surplus.length }
 }
@@ -146,7 +145,7 @@ async function storeEntitlement(
     where id = ${userId}`
   await auditBilledForNothing(tx, userId, before, now, billed)
   const hasChanged =
-    before.plan_tier !== now.planTier || before.plan_status !== now.planStatus || before.addons !== now.addons
+    before.planTier !== now.planTier || before.planStatus !== now.planStatus || before.addons !== now.addons
   if (!hasChanged) return
   await audit(tx, {
     actor: 'system',
@@ -156,7 +155,7 @@ async function storeEntitlement(
       plan_tier: now.planTier,
       plan_status: now.planStatus,
       addons: now.addons,
-      was: `${before.plan_tier} ${before.plan_status} ${before.addons}`,
+      was: `${before.planTier} ${before.planStatus} ${before.addons}`,
       at: new Date(at).toISOString(),
     },
   })
@@ -171,9 +170,9 @@ async function auditBilledForNothing(
   { addonsWithoutPlan, billedPlans }: BilledForNothing,
 ): Promise<void> {
   const entry = { actor: 'system', userId } as const
-  if (before.plan_tier === 'paid' && now.planTier === 'free' && addonsWithoutPlan > 0)
+  if (before.planTier === 'paid' && now.planTier === 'free' && addonsWithoutPlan > 0)
     await audit(tx, { ...entry, action: 'addons_billed_without_plan', detail: { addons: addonsWithoutPlan } })
-  if (before.billed_plans <= 1 && billedPlans > 1)
+  if (before.billedPlans <= 1 && billedPlans > 1)
     await audit(tx, { ...entry, action: 'plan_billed_twice', detail: { plans: billedPlans } })
 }
 
@@ -248,9 +247,9 @@ export interface PlanRow {
 export const planOf = async (sql: Sql, userId: string): Promise<PlanRow | undefined> =>
   first(
     await sql<PlanRow[]>`
-      select plan_tier as "planTier", plan_status as "planStatus", addons, period_end as "periodEnd", plan_until as "endsAt",
-        payment_grace_ends_at as "graceEndsAt",
-        exists (select from subscriptions s where s.user_id = users.id) as "hasSubscriptions"
+      select plan_tier, plan_status, addons, period_end, plan_until as ends_at,
+        payment_grace_ends_at as grace_ends_at,
+        exists (select from subscriptions s where s.user_id = users.id) as has_subscriptions
       from users where id = ${userId}`,
   )
 

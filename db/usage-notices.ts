@@ -16,11 +16,11 @@ export interface UsageNotice {
  */
 export const accountsInUse = async (sql: Sql): Promise<string[]> =>
   (
-    await sql<{ user_id: string }[]>`
+    await sql<{ userId: string }[]>`
       select user_id from usage_intervals where ended_at is null
       union select user_id from usage_intervals where ended_at > now() - interval '15 minutes'
       order by user_id`
-  ).map((row) => row.user_id)
+  ).map((row) => row.userId)
 
 /** Keeps the notices. Answers those that are new: another round may have kept some before. */
 export const keepUsageNotices = async (sql: Sql, notices: readonly UsageNotice[]): Promise<UsageNotice[]> =>
@@ -29,4 +29,4 @@ export const keepUsageNotices = async (sql: Sql, notices: readonly UsageNotice[]
     select * from unnest(${notices.map((one) => one.userId)}::uuid[],
       ${notices.map((one) => one.cycleStart.toISOString())}::timestamptz[], ${notices.map((one) => one.percent)}::int[])
     on conflict do nothing
-    returning user_id as "userId", cycle_start as "cycleStart", percent`
+    returning user_id, cycle_start, percent`

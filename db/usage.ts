@@ -19,12 +19,12 @@ export async function usagesOf(sql: Sql, userIds: readonly string[]): Promise<Ma
   const rows = await sql<(Usage & { userId: string })[]>`
     -- Materialized, or each cycle would be computed again for each interval.
     with cycle as materialized (${presentCycles(sql, userIds)})
-    select cycle.user_id as "userId", starts as "cycleStart", ends as "cycleEnd", now() as "asOf",
+    select cycle.user_id, starts as cycle_start, ends as cycle_end, now() as as_of,
       -- A relay that became active after this transaction began has not run yet, and takes nothing from the others.
       coalesce(floor(sum(extract(epoch from
         greatest(interval '0', least(coalesce(u.ended_at, now()), ends) - greatest(u.started_at, starts))))
-        filter (where u.id is not null)), 0)::int as "consumedSeconds",
-      (count(u.id) filter (where u.ended_at is null))::int as "activeSessions"
+        filter (where u.id is not null)), 0)::int as consumed_seconds,
+      (count(u.id) filter (where u.ended_at is null))::int as active_sessions
     from cycle left join usage_intervals u
       on u.user_id = cycle.user_id and u.started_at < ends and coalesce(u.ended_at, now()) > starts
     group by cycle.user_id, starts, ends`

@@ -16,8 +16,8 @@ export interface Credentials {
 export const credentialsByEmail = async (sql: Sql, email: string): Promise<Credentials | undefined> =>
   first(
     await sql<Credentials[]>`
-      select id as "userId", password_hash as "passwordHash",
-        email_verified_at is not null as "emailVerified", disabled_at is not null as "disabled"
+      select id as user_id, password_hash,
+        email_verified_at is not null as email_verified, disabled_at is not null as "disabled"
       from users where lower(email) = lower(${email})`,
   )
 
@@ -25,8 +25,8 @@ export const credentialsByEmail = async (sql: Sql, email: string): Promise<Crede
 export const lockCredentials = async (sql: Sql, userId: string): Promise<Credentials | undefined> =>
   first(
     await sql<Credentials[]>`
-      select id as "userId", password_hash as "passwordHash",
-        email_verified_at is not null as "emailVerified", disabled_at is not null as "disabled"
+      select id as user_id, password_hash,
+        email_verified_at is not null as email_verified, disabled_at is not null as "disabled"
       from users where id = ${userId} for share`,
   )
 

@@ -13,14 +13,14 @@ import type { Actor, Command, Reason, Session, Settings, State } from './relay-s
 /** What must be known of a session to reach its actor, and the last command in its inbox. */
 export interface AddressedSession {
   readonly id: string
-  readonly user_id: string
-  readonly connection_id: string
+  readonly userId: string
+  readonly connectionId: string
   readonly region: string
-  readonly created_at: Date
+  readonly createdAt: Date
   readonly command: Command
-  readonly command_seq: number
-  readonly command_actor: Actor
-  readonly command_delivered_seq: number
+  readonly commandSeq: number
+  readonly commandActor: Actor
+  readonly commandDeliveredSeq: number
 }
 
 /** What a restart needs besides. */
@@ -28,8 +28,8 @@ export interface LostSession extends AddressedSession {
   readonly state: State
   readonly reason: Reason
   readonly version: number
-  readonly instance_id: string | null
-  readonly grace_ends_at: Date | null
+  readonly instanceId: string | null
+  readonly graceEndsAt: Date | null
 }
 
 /** `ended`: the actor is no more, so the session is stopped. `refused`: the move is none of the five from where it is. */
@@ -93,11 +93,11 @@ export function createRelaySessionActors(
             { ...inputOf(session, settings), ...(restartedFrom ? { carried: restartedFrom, isRestart: true } : {}) },
           ],
           typedSearchAttributes: [
-            { key: UserId, value: session.user_id },
+            { key: UserId, value: session.userId },
             { key: Region, value: session.region },
             { key: RelayState, value: restartedFrom?.state ?? 'provisioning' },
           ],
-          staticSummary: `Relay in ${session.region} for connection ${session.connection_id}`,
+          staticSummary: `Relay in ${session.region} for connection ${session.connectionId}`,
         }),
       )
     } catch (error) {
@@ -111,9 +111,9 @@ export function createRelaySessionActors(
 
   return {
     deliver: async (session) => {
-      if (session.command_delivered_seq === 0) await start(session)
-      if (session.command_seq === 1) return true
-      const { command_seq: seq, command, command_actor: actor } = session
+      if (session.commandDeliveredSeq === 0) await start(session)
+      if (session.commandSeq === 1) return true
+      const { commandSeq: seq, command, commandActor: actor } = session
       return within(() =>
         hasActor(
           handle(session.id).executeUpdate(messages.command, {
@@ -173,10 +173,10 @@ export function createRelaySessionActors(
 
 const inputOf = (session: AddressedSession, settings: Settings): messages.RelaySessionInput => ({
   sessionId: session.id,
-  userId: session.user_id,
-  connectionId: session.connection_id,
+  userId: session.userId,
+  connectionId: session.connectionId,
   region: session.region,
-  createdAt: session.created_at.getTime(),
+  createdAt: session.createdAt.getTime(),
   settings,
 })
 
@@ -184,16 +184,16 @@ const carriedOf = (session: LostSession, settings: Settings): Session => ({
   sessionId: session.id,
   region: session.region,
   settings,
-  createdAt: session.created_at.getTime(),
+  createdAt: session.createdAt.getTime(),
   state: session.state,
   reason: session.reason,
   version: session.version,
-  commandSeq: Math.max(1, session.command_delivered_seq),
-  instanceId: session.instance_id,
+  commandSeq: Math.max(1, session.commandDeliveredSeq),
+  instanceId: session.instanceId,
   deadlineAt:
     session.state === 'provisioning'
       ? Date.now() + settings.provisionTimeoutSeconds * 1000
-      : (session.grace_ends_at?.getTime() ?? null),
+      : (session.graceEndsAt?.getTime() ?? null),
 })
 
 const grpcNotFound = 5

@@ -58,10 +58,10 @@ async function deliverCommands(needs: RelaySessionJobNeeds, signal?: AbortSignal
         if (signal?.aborted || Date.now() > until) return
         try {
           if (!(await actors.deliver(session))) await restartWorkflow(session.id, needs)
-          await markCommandDelivered(sql, session.id, session.command_seq)
+          await markCommandDelivered(sql, session.id, session.commandSeq)
         } catch (error) {
           log.warn({ err: error, session_id: session.id }, 'a command could not be delivered yet')
-          await postponeDelivery(sql, session.id, session.command_seq)
+          await postponeDelivery(sql, session.id, session.commandSeq)
         }
       }),
     ),

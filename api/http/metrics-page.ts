@@ -111,8 +111,8 @@ function countJobs(page: Registry, jobs: readonly JobRow[]): void {
   for (const job of jobs) {
     runs.inc({ job: job.name }, job.runs)
     failures.inc({ job: job.name }, job.failures)
-    seconds.inc({ job: job.name }, job.duration_seconds_total)
-    if (job.last_duration_seconds !== null) lastSeconds.set({ job: job.name }, job.last_duration_seconds)
-    if (job.last_success_at) lastSuccess.set({ job: job.name }, job.last_success_at.getTime() / 1000)
+    seconds.inc({ job: job.name }, job.durationSecondsTotal)
+    if (job.lastDurationSeconds !== null) lastSeconds.set({ job: job.name }, job.lastDurationSeconds)
+    if (job.lastSuccessAt) lastSuccess.set({ job: job.name }, job.lastSuccessAt.getTime() / 1000)
   }
 }

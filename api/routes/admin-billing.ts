@@ -29,14 +29,14 @@ const EventView = z.object({
 
 const presentEvent = (row: BillingEventRow): z.infer<typeof EventView> => ({
   id: row.id,
-  event_key: row.event_key,
+  event_key: row.eventKey,
   provider: row.provider,
   type: row.type,
   action: row.action,
-  user_id: row.user_id,
+  user_id: row.userId,
   status: row.status,
-  received_at: row.received_at.toISOString(),
-  occurred_at: row.occurred_at?.toISOString() ?? null,
+  received_at: row.receivedAt.toISOString(),
+  occurred_at: row.occurredAt?.toISOString() ?? null,
   error: row.error,
 })
 
@@ -84,7 +84,7 @@ export const dismissBillingEvent = route({
         await audit(tx, {
           actor: 'operator',
           action: 'billing_event_dismissed',
-          userId: row.user_id ?? undefined,
+          userId: row.userId ?? undefined,
           ip,
           detail: { event_id: row.id, status: was, ...(body.reason !== undefined && { reason: body.reason }) },
         })
@@ -121,7 +121,7 @@ async function replay(eventId: string, ip: string, { sql, billing }: Services): 
     await audit(tx, {
       actor: 'operator',
       action: 'billing_event_replayed',
-      userId: replaced.row.user_id ?? undefined,
+      userId: replaced.row.userId ?? undefined,
       ip,
       detail: { event_id: eventId },
     })

@@ -17,12 +17,12 @@ const InstanceView = z.object({
 })
 
 const presentInstance = (row: InstanceRow): z.infer<typeof InstanceView> => ({
-  instance_id: row.instance_id,
-  session_id: row.session_id,
+  instance_id: row.instanceId,
+  session_id: row.sessionId,
   region: row.region,
-  created_at: row.created_at.toISOString(),
-  gone_at: row.gone_at?.toISOString() ?? null,
-  unowned_since: row.unowned_since?.toISOString() ?? null,
+  created_at: row.createdAt.toISOString(),
+  gone_at: row.goneAt?.toISOString() ?? null,
+  unowned_since: row.unownedSince?.toISOString() ?? null,
   owned: row.owned,
 })
 
@@ -46,7 +46,7 @@ export const listInstances = route({
     const page = rows.slice(0, pageSize)
     return ok({
       instances: page.map(presentInstance),
-      next_cursor: rows.length > pageSize ? (page.at(-1)?.instance_id ?? null) : null,
+      next_cursor: rows.length > pageSize ? (page.at(-1)?.instanceId ?? null) : null,
     })
   },
 })

@@ -22,13 +22,13 @@ const presentJob = (row: JobRow): z.infer<typeof JobView> => ({
   name: row.name,
   runs: row.runs,
   failures: row.failures,
-  due_at: row.due_at.toISOString(),
-  last_started_at: row.last_started_at?.toISOString() ?? null,
-  last_success_at: row.last_success_at?.toISOString() ?? null,
-  last_error: row.last_error,
-  last_duration_seconds: row.last_duration_seconds,
-  leased_by: row.leased_by,
-  leased_until: row.leased_until?.toISOString() ?? null,
+  due_at: row.dueAt.toISOString(),
+  last_started_at: row.lastStartedAt?.toISOString() ?? null,
+  last_success_at: row.lastSuccessAt?.toISOString() ?? null,
+  last_error: row.lastError,
+  last_duration_seconds: row.lastDurationSeconds,
+  leased_by: row.leasedBy,
+  leased_until: row.leasedUntil?.toISOString() ?? null,
 })
 
 const pageSize = 100

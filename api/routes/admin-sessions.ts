@@ -34,8 +34,8 @@ const lookMillisMax = 2000
 /** Operators look at sessions without being able to join them. */
 export const presentForOperator = (row: RelaySessionRow): z.infer<typeof OperatorSession> => ({
   ...presentSession(row),
-  user_id: row.user_id,
-  instance_id: row.instance_id,
+  user_id: row.userId,
+  instance_id: row.instanceId,
 })
 
 export const listSessions = route({
@@ -98,8 +98,8 @@ export const showSession = route({
       session: presentForOperator(session),
       live,
       transitions: transitions.map((row) => ({
-        from: row.from_state,
-        to: row.to_state,
+        from: row.fromState,
+        to: row.toState,
         reason: row.reason,
         actor: row.actor,
         at: row.at.toISOString(),
@@ -146,7 +146,7 @@ export const disconnect = route({
       await audit(tx, {
         actor: 'operator',
         action: 'session_disconnected',
-        userId: session.user_id,
+        userId: session.userId,
         ip,
         detail: { session_id: params.id, reason: body.reason },
       })
@@ -196,7 +196,7 @@ const requestTransition = (sql: Database, act: TransitionAct): Promise<RelaySess
     return session
   }) as Promise<RelaySessionRow>
 
-const auditTransition = (sql: Sql, { user_id: userId }: RelaySessionRow, act: TransitionAct, action: string) =>
+const auditTransition = (sql: Sql, { userId }: RelaySessionRow, act: TransitionAct, action: string) =>
   audit(sql, {
     actor: 'operator',
     action,
@@ -228,7 +228,7 @@ async function askForTransition(
   actors: Services['actors'],
 ): Promise<'answered' | 'ended' | 'refused' | 'away'> {
   try {
-    if (session.command_delivered_seq === 0) await actors.deliver(session)
+    if (session.commandDeliveredSeq === 0) await actors.deliver(session)
     return (await actors.transition(session.id, to, requestId)).type
   } catch (error) {
     if (isTemporalOutage(error)) return 'away'

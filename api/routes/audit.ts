@@ -28,12 +28,12 @@ const present = (row: AuditRow): z.infer<typeof EntryView> => ({
   action: row.action,
   ip: row.ip,
   client: row.client,
-  client_kind: row.client_kind,
+  client_kind: row.clientKind,
   detail: { ...row.detail, ...attemptsOf(row) },
 })
 
 /** What an entry says that stands for several attempts: how many since `at`, until when, and whether from one address. */
-const attemptsOf = ({ attempts, last_at: lastAt, has_several_sources: several }: AuditRow): AuditRow['detail'] =>
+const attemptsOf = ({ attempts, lastAt, hasSeveralSources: several }: AuditRow): AuditRow['detail'] =>
   attempts === null || attempts === 1
     ? {}
     : { times: attempts, last_at: lastAt?.toISOString() ?? null, ...(several ? { several_addresses: true } : {}) }
@@ -75,6 +75,6 @@ export const list = route({
   refuses: [],
   handle: async ({ query }, { sql }) => {
     const rows = await auditEntries(sql, { userId: query.user_id, before: query.cursor }, pageSize + 1)
-    return ok(page(rows, (row) => ({ ...present(row), user_id: row.user_id })))
+    return ok(page(rows, (row) => ({ ...present(row), user_id: row.userId })))
   },
 })

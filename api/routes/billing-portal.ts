@@ -24,7 +24,7 @@ export const open = route({
     ])
     if (!plan || !profile) throw new Refusal('unauthorized')
     if (!plan.hasSubscriptions) throw new Refusal('not_found')
-    const verifiedEmail = profile.email_verified ? (profile.email ?? undefined) : undefined
+    const verifiedEmail = profile.emailVerified ? (profile.email ?? undefined) : undefined
     const url = (await openPersonalPortal(caller.userId, verifiedEmail, services)) ?? services.config.billing.portalUrl
     if (url === undefined) throw new Refusal('billing_provider_error')
     return ok({ portal_url: url })

@@ -50,22 +50,22 @@ export interface OwnerSecrets {
 export function presentSession(row: RelaySessionRow, secrets?: OwnerSecrets): SessionView {
   const dock = {
     session_id: row.id,
-    connection_id: row.connection_id,
+    connection_id: row.connectionId,
     state: row.state,
     reason: row.reason,
     region: row.region,
-    relay_host_masked: row.relay_host === null ? null : masked(row.relay_host),
-    created_at: row.created_at.toISOString(),
-    active_at: row.active_at?.toISOString() ?? null,
-    grace_ends_at: row.grace_ends_at?.toISOString() ?? null,
-    stopped_at: row.stopped_at?.toISOString() ?? null,
+    relay_host_masked: row.relayHost === null ? null : masked(row.relayHost),
+    created_at: row.createdAt.toISOString(),
+    active_at: row.activeAt?.toISOString() ?? null,
+    grace_ends_at: row.graceEndsAt?.toISOString() ?? null,
+    stopped_at: row.stoppedAt?.toISOString() ?? null,
   }
   if (!secrets) return dock
-  const own = { ...dock, instance_id: row.instance_id }
+  const own = { ...dock, instance_id: row.instanceId }
   if (row.state === 'stopped') return own
   return {
     ...own,
-    relay_host: row.relay_host,
+    relay_host: row.relayHost,
     pair_token: openSessionToken(secrets.sealing, row, 'pair_token'),
     relay_ws_token: openSessionToken(secrets.sealing, row, 'relay_ws_token'),
     connect: connectionKit(row, secrets.streamToken),
@@ -74,13 +74,13 @@ export function presentSession(row: RelaySessionRow, secrets?: OwnerSecrets): Se
 
 /** Where to stream to and play from; null until there is an instance. */
 function connectionKit(row: RelaySessionRow, streamToken: string): SessionView['connect'] {
-  if (row.relay_host === null || row.srtla_port === null) return null
-  const host = row.relay_host.includes(':') ? `[${row.relay_host}]` : row.relay_host
+  if (row.relayHost === null || row.srtlaPort === null) return null
+  const host = row.relayHost.includes(':') ? `[${row.relayHost}]` : row.relayHost
   return {
-    srtla_url: `srtla://${host}:${row.srtla_port}?streamid=publish/live/${streamToken}`,
-    srt_url: `srt://${host}:${row.publish_port}?streamid=publish/live/${streamToken}`,
-    player_url: `srt://${host}:${row.play_port}?streamid=play/live/${streamToken}`,
-    stats_url: `http://${host}:${row.stats_port}/stats`,
+    srtla_url: `srtla://${host}:${row.srtlaPort}?streamid=publish/live/${streamToken}`,
+    srt_url: `srt://${host}:${row.publishPort}?streamid=publish/live/${streamToken}`,
+    player_url: `srt://${host}:${row.playPort}?streamid=play/live/${streamToken}`,
+    stats_url: `http://${host}:${row.statsPort}/stats`,
   }
 }
 

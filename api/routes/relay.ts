@@ -105,8 +105,8 @@ async function answerStart(outcome: StartOutcome, audience: Audience, services: 
 /** One session for its owner, or for the dock. */
 async function presentFor({ sql, sealing }: Services, session: RelaySessionRow, audience: Audience) {
   if (audience === 'dock') return presentSession(session)
-  const stored = await storedStreamToken(sql, session.user_id)
-  return presentSession(session, { sealing, streamToken: openStreamToken(sealing, session.user_id, stored) })
+  const stored = await storedStreamToken(sql, session.userId)
+  return presentSession(session, { sealing, streamToken: openStreamToken(sealing, session.userId, stored) })
 }
 
 const uuidV4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i

@@ -45,14 +45,14 @@ export const UserView = z.object({
 export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<typeof UserView> => ({
   id: row.id,
   email: row.email,
-  email_verified: row.email_verified,
-  plan_tier: row.plan_tier,
+  email_verified: row.emailVerified,
+  plan_tier: row.planTier,
   relay_access_status: entitlement.relayAccessStatus,
   linked_accounts: oauthProviderNames.map((provider) => ({
     provider,
-    linked: row.linked_providers.includes(provider),
+    linked: row.linkedProviders.includes(provider),
   })),
-  created_at: row.created_at.toISOString(),
+  created_at: row.createdAt.toISOString(),
 })
 
 export const summary = route({

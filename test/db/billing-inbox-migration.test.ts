@@ -44,7 +44,7 @@ test('subscriptions that two accounts held go to the one that their latest event
     { key: 'evt_1', source: 'subscription', ...moved },
     { key: 'evt_3', source: 'subscription', ...moved, status: 'applied' },
     { key: 'evt_4', source: 'invoice', ...moved },
-    { key: 'evt_5', source: 'subscription', user_id: other, status: 'applied', settled: true },
+    { key: 'evt_5', source: 'subscription', userId: other, status: 'applied', settled: true },
   ])
   expect(await sql`select subscription_id from subscriptions`).toHaveLength(1)
   expect((await accountsWithNews(sql, -1, 10, [])).toSorted()).toEqual([first, second].toSorted())

@@ -58,7 +58,7 @@ test('identities whose linking verified the address, and those of merges, count 
   await migrate(sql)
 
   const vouched = await sql`select vouched_email from user_oauth_accounts where vouched_email is not null order by 1`
-  expect(vouched.map((row) => row.vouched_email)).toEqual(['merged@example.com', 'verified-by-the-link@example.com'])
+  expect(vouched.map((row) => row.vouchedEmail)).toEqual(['merged@example.com', 'verified-by-the-link@example.com'])
 })
 
 test('accounts that were opened with a verified address are their owner’s, those that were verified later not yet', async () => {
@@ -68,7 +68,7 @@ test('accounts that were opened with a verified address are their owner’s, tho
   await addAccount(sql, { email: 'unverified@example.com', verifiedAt: null })
   await migrate(sql)
   const proved = await sql`select email, owner_proved_at from users where owner_proved_at is not null`
-  expect(proved).toEqual([{ email: 'through-a-provider@example.com', owner_proved_at: linkedAt }])
+  expect(proved).toEqual([{ email: 'through-a-provider@example.com', ownerProvedAt: linkedAt }])
 })
 
 test('stream tokens and the tokens of live sessions stay as they are while they are sealed, and the relay starts with them', async () => {

@@ -66,7 +66,7 @@ const ways: Record<RelayState, readonly (readonly [RelayState, RelayReason])[]> 
 describe('Postgres', () => {
   test('holds the same table of moves as the actor', async () => {
     const rows = await sql`select from_state, to_state, reason from relay_moves`
-    expect(rows.map((row) => `${row.from_state} → ${row.to_state}: ${row.reason}`).sort()).toEqual([...table].sort())
+    expect(rows.map((row) => `${row.fromState} → ${row.toState}: ${row.reason}`).sort()).toEqual([...table].sort())
   })
 
   test.each(states)('lets a session that is %s make the moves of the table and no other', async (from) => {
@@ -162,11 +162,11 @@ const age = (sessionId: string, seconds: number) => sql`
 const ageUsage = (sessionId: string, seconds: number) => sql`
   update usage_intervals set started_at = started_at - make_interval(secs => ${seconds}) where session_id = ${sessionId}`
 const usage = async (sessionId: string) =>
-  sql<{ seconds: number | null; ended_ago: number | null }[]>`
+  sql<{ seconds: number | null; endedAgo: number | null }[]>`
     select extract(epoch from ended_at - started_at)::float8 as seconds, extract(epoch from now() - ended_at)::float8 as ended_ago
     from usage_intervals where session_id = ${sessionId} order by id`
 const history = async (sessionId: string) =>
-  (await transitionsOf(sql, sessionId)).map((row) => `${row.from_state} → ${row.to_state}: ${row.reason}`)
+  (await transitionsOf(sql, sessionId)).map((row) => `${row.fromState} → ${row.toState}: ${row.reason}`)
 const presentSince = (role: 'api' | 'worker', secondsAgo: number) => sql`
   update presence set since = now() - make_interval(secs => ${secondsAgo}), seen_at = now() where role = ${role}`
 
@@ -199,7 +199,7 @@ describe('a move', () => {
     expect(await moveSession(sql, asked)).toEqual({ type: 'row', moved: true, row })
     expect(await moveSession(sql, asked)).toEqual({ type: 'row', moved: false, row })
     expect(await history(id)).toEqual(['provisioning → active: relay_ready'])
-    expect(await usage(id)).toEqual([{ seconds: null, ended_ago: null }])
+    expect(await usage(id)).toEqual([{ seconds: null, endedAgo: null }])
     expect(await relaySessionById(sql, id)).toMatchObject({ state: 'active', active_at: expect.any(Date) })
   })
 
@@ -255,14 +255,14 @@ describe('a move', () => {
     await expect(illegal).rejects.toMatchObject({ code: '23514' })
     expect(await relaySessionById(sql, id)).toMatchObject({ state: 'active', version: 1 })
     expect(await history(id)).toHaveLength(1)
-    expect(await usage(id)).toEqual([{ seconds: null, ended_ago: null }])
+    expect(await usage(id)).toEqual([{ seconds: null, endedAgo: null }])
 
     const outcome = await moveSession(sql, request(id, { version: 1, moves: [graceForStop, stopNow] }))
     expect(outcome).toMatchObject({ moved: true, row: { state: 'stopped', version: 3 } })
     const row = await relaySessionById(sql, id)
     expect(row).toMatchObject({ pair_token_sealed: null, relay_ws_token_sealed: null, grace_ends_at: null })
     const hashes = await sql`select pair_token_hash, relay_ws_token_hash from relay_sessions where id = ${id}`
-    expect(hashes).toEqual([{ pair_token_hash: null, relay_ws_token_hash: null }])
+    expect(hashes).toEqual([{ pairTokenHash: null, relayWsTokenHash: null }])
     expect((await history(id)).slice(1)).toEqual(['active → grace: stop_requested', 'grace → stopped: stop_requested'])
   })
 
@@ -302,7 +302,7 @@ describe('a transition that an operator asks for', () => {
       ...{ command: 'run', command_actor: 'operator', command_seq: 3, command_delivered_seq: 3 },
     })
     expect(await auditOf(requestId)).toMatchObject([{ ip: '192.0.2.7', detail: { session_id: id, to: 'active' } }])
-    expect(await isRequestMade(sql, { user_id: userId }, requestId)).toBe(true)
+    expect(await isRequestMade(sql, { userId: userId }, requestId)).toBe(true)
   })
 
   test('is not made once the request was withdrawn or replaced', async () => {
@@ -395,7 +395,7 @@ describe('a relay is given up for silence', () => {
     await presentSince('api', 5)
     const asked = request(id, { version: 2, cause: 'deadline', moves: [elapsed] })
     expect(postponedSeconds(await moveSession(sql, asked))).toBeCloseTo(15, 0)
-    const shown = (await relaySessionById(sql, id))?.grace_ends_at?.getTime() ?? 0
+    const shown = (await relaySessionById(sql, id))?.graceEndsAt?.getTime() ?? 0
     expect((shown - Date.now()) / 1000).toBeCloseTo(15, 0)
   })
 
@@ -441,7 +441,7 @@ describe('the usage of a relay', () => {
     await moveSession(sql, request(id, { version: 1, moves: [graceForStop], lastsSeconds: 0 }))
     const resumed = { to: 'active', reason: 'start_requested', actor: 'user' } as const
     await moveSession(sql, request(id, { version: 2, moves: [resumed] }))
-    expect(await usage(id)).toEqual([{ seconds: null, ended_ago: null }])
+    expect(await usage(id)).toEqual([{ seconds: null, endedAgo: null }])
     await moveSession(sql, request(id, { version: 3, moves: [graceForStop, stopNow] }))
     const intervals = await usage(id)
     expect(intervals).toHaveLength(1)
@@ -457,7 +457,7 @@ describe('the usage of a relay', () => {
     const [interval] = await usage(id)
     expect(interval?.seconds).toBeGreaterThanOrEqual(330)
     expect(interval?.seconds).toBeLessThan(333)
-    expect(interval?.ended_ago).toBeLessThan(172)
+    expect(interval?.endedAgo).toBeLessThan(172)
   })
 
   test('goes on to the end of a session whose reports could not be taken for a while', async () => {
@@ -468,10 +468,10 @@ describe('the usage of a relay', () => {
     }
     await presentSince('api', 2)
     await moveSession(sql, request(returned, { version: 1, moves: [graceForStop, stopNow] }))
-    expect((await usage(returned))[0]?.ended_ago).toBeLessThan(2)
+    expect((await usage(returned))[0]?.endedAgo).toBeLessThan(2)
     await sql`update presence set seen_at = now() - interval '1 minute' where role = 'api'`
     await moveSession(sql, request(away, { version: 1, moves: [graceForStop, stopNow] }))
-    expect((await usage(away))[0]?.ended_ago).toBeLessThan(2)
+    expect((await usage(away))[0]?.endedAgo).toBeLessThan(2)
   })
 
   test('of a relay that reports every two minutes goes on for one interval after its last report', async () => {
@@ -482,8 +482,8 @@ describe('the usage of a relay', () => {
     const asked = request(id, { version: 1, moves: [graceForStop, stopNow], settings, healthIntervalSeconds: 120 })
     await moveSession(sql, asked)
     const [interval] = await usage(id)
-    expect(interval?.ended_ago).toBeGreaterThanOrEqual(79)
-    expect(interval?.ended_ago).toBeLessThan(82)
+    expect(interval?.endedAgo).toBeGreaterThanOrEqual(79)
+    expect(interval?.endedAgo).toBeLessThan(82)
   })
 
   test('never ends before it began, nor later than now', async () => {
@@ -492,7 +492,7 @@ describe('the usage of a relay', () => {
     await report(late, 10)
     for (const id of [early, late]) await moveSession(sql, request(id, { version: 1, moves: [graceForStop, stopNow] }))
     expect((await usage(early))[0]?.seconds).toBe(0)
-    expect((await usage(late))[0]?.ended_ago).toBeLessThan(2)
+    expect((await usage(late))[0]?.endedAgo).toBeLessThan(2)
   })
 
   test('that never became ready is none', async () => {

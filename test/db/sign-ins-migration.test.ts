@@ -25,8 +25,8 @@ test('sign-ins and audit entries of before keep what they are by the name that o
   const kinds = (await listAuthSessions(sql, userId)).map(({ client }) => [client.name, client.kind])
   expect(Object.fromEntries(kinds)).toEqual({ web: 'web', Browser: 'plugin' })
   expect(await sql`select client, client_kind from audit_entries order by id`).toEqual([
-    { client: 'web', client_kind: 'web' },
-    { client: 'Browser', client_kind: 'plugin' },
+    { client: 'web', clientKind: 'web' },
+    { client: 'Browser', clientKind: 'plugin' },
   ])
   // What a process of the version before signs in meanwhile is no browser's.
   await sql`insert into auth_sessions (user_id, client, ip) values (${userId}, 'Browser', '192.0.2.1')`

@@ -69,9 +69,9 @@ async function aboutToDowngrade(taken: readonly ReceivedBillingEvent[] = []) {
   return { userId, ids, write }
 }
 
-const tierOf = async (userId: string) => (await sql`select plan_tier from users where id = ${userId}`)[0]?.plan_tier
+const tierOf = async (userId: string) => (await sql`select plan_tier from users where id = ${userId}`)[0]?.planTier
 const eventsOf = async (userId: string) =>
-  sql<{ id: string; status: string; received_at: Date }[]>`
+  sql<{ id: string; status: string; receivedAt: Date }[]>`
     select id, status, received_at from billing_events where user_id = ${userId} order by seq`
 
 const replay = (id: string, event: ReceivedBillingEvent) => sql.begin((tx) => replaceEvent(tx, id, event))
@@ -188,7 +188,7 @@ describe('an event that comes while a judgement is being written', () => {
     })
     expect(await working).toMatchObject([{ type: 'written' }, { status: 'pending' }])
     const [, late] = await eventsOf(userId)
-    expect(late?.received_at.getTime()).toBeGreaterThanOrEqual(writtenAt?.getTime() ?? Number.POSITIVE_INFINITY)
+    expect(late?.receivedAt.getTime()).toBeGreaterThanOrEqual(writtenAt?.getTime() ?? Number.POSITIVE_INFINITY)
     expect(await tierOf(userId)).toBe('free')
   })
 

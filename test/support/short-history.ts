@@ -31,7 +31,7 @@ export async function startWithShortHistory(
     userId,
     connectionId: 'default',
     region: 'local',
-    createdAt: session.created_at.getTime(),
+    createdAt: session.createdAt.getTime(),
     settings: config.relay,
     historyEventsMax: 30,
   }

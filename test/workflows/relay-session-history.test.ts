@@ -120,10 +120,10 @@ describe('an actor', () => {
     await Promise.all([services.actors.deliver(stop), handleOf(session.session_id).cancel()])
     await untilState(session.session_id, 'stopped')
     // The same update once more, as the job would send it.
-    await services.actors.deliver({ ...stop, command_delivered_seq: 1 })
+    await services.actors.deliver({ ...stop, commandDeliveredSeq: 1 })
     const [row] = await sql`
       select command_seq, command_delivered_seq from relay_sessions where id = ${session.session_id}`
-    expect(row?.command_delivered_seq).toBe(row?.command_seq)
+    expect(row?.commandDeliveredSeq).toBe(row?.commandSeq)
     expect((await user.active()).sessions).toEqual([])
   })
 
@@ -150,8 +150,8 @@ describe('an actor', () => {
     const stop = await recordCommand(sql, session.session_id, 'stop_now', 'user')
     const run = await recordCommand(sql, session.session_id, 'run', 'user')
     if (!stop || !run) throw new Error('the session is live')
-    await services.actors.deliver({ ...run, command_delivered_seq: 1 })
-    await services.actors.deliver({ ...stop, command_delivered_seq: 1 })
+    await services.actors.deliver({ ...run, commandDeliveredSeq: 1 })
+    await services.actors.deliver({ ...stop, commandDeliveredSeq: 1 })
     expect(await stateOf(session.session_id)).toBe('active')
   })
 
@@ -161,7 +161,7 @@ describe('an actor', () => {
     const stop = await recordCommand(sql, session.session_id, 'stop_now', 'user')
     await recordCommand(sql, session.session_id, 'run', 'user')
     if (!stop) throw new Error('the session is live')
-    await services.actors.deliver({ ...stop, command_delivered_seq: 1 })
+    await services.actors.deliver({ ...stop, commandDeliveredSeq: 1 })
     expect(await stateOf(session.session_id)).toBe('active')
   })
 })

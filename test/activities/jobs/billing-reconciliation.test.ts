@@ -100,15 +100,15 @@ test('a subscription that no webhook told of becomes an event for its account, a
   expect(await eventsOf(userId)).toEqual([
     {
       provider: 'stripe',
-      event_key: one.event.key,
+      eventKey: one.event.key,
       type: 'reconciliation',
       action: 'activate',
-      user_ref: userId,
-      subscription_id: one.event.subscriptionId,
+      userRef: userId,
+      subscriptionId: one.event.subscriptionId,
       event: one.event,
       bytes: 0,
       status: 'pending',
-      occurred_at: new Date(start),
+      occurredAt: new Date(start),
     },
   ])
 })

@@ -80,7 +80,7 @@ describe.concurrent('a job', () => {
     )
     await worker.stop()
     const job = (await listJobs(api.sql)).find(({ name }) => name === 'stopped')
-    expect([job?.failures, job?.last_success_at]).toEqual([0, expect.any(Date)])
+    expect([job?.failures, job?.lastSuccessAt]).toEqual([0, expect.any(Date)])
   })
 
   test('that fails says why, and has its next turn', async () => {
@@ -92,7 +92,7 @@ describe.concurrent('a job', () => {
     runJob({ name: 'failing', everySeconds: 0.2, run })
     await eventually(
       async () => (await listJobs(api.sql)).find(({ name }) => name === 'failing'),
-      (job) => job?.failures === 1 && job.last_success_at !== null,
+      (job) => job?.failures === 1 && job.lastSuccessAt !== null,
     )
   })
 })

@@ -51,11 +51,11 @@ const makeDue = ({ userId }: Chat) =>
   api.sql`update user_oauth_accounts set tokens_checked_at = now() - interval '1 hour' where user_id = ${userId}`
 
 interface Row {
-  readonly access_token_sealed: string
+  readonly accessTokenSealed: string
   readonly refresh_token_sealed: string
-  readonly token_expires_at: Date
-  readonly chat_connected_at: Date | null
-  readonly tokens_checked_at: Date
+  readonly tokenExpiresAt: Date
+  readonly chatConnectedAt: Date | null
+  readonly tokensCheckedAt: Date
 }
 
 async function rowOf({ userId, provider }: Chat): Promise<Row> {
@@ -68,7 +68,10 @@ async function rowOf({ userId, provider }: Chat): Promise<Row> {
 
 /** What a sealed token says, to whoever has the key. */
 const opened = ({ userId, provider }: Chat, field: TokenField, row: Row, by = sealing) =>
-  by.open(row[`${field}_sealed`], tokenPlace(userId, provider, field))
+  by.open(
+    row[field === 'access_token' ? 'accessTokenSealed' : 'refreshTokenSealed'],
+    tokenPlace(userId, provider, field),
+  )
 
 const auditOf = ({ userId }: Chat) => api.sql`
   select actor, action, detail from audit_entries where user_id = ${userId} and action like 'chat_%' order by id`
@@ -82,9 +85,9 @@ test.each(oauthProviderNames)('the tokens of a chat at %s are renewed when an ho
   expect(opened(chat, 'access_token', after).text).toBe(issued?.accessToken)
   expect(opened(chat, 'access_token', before).text).not.toBe(issued?.accessToken)
   if (issued?.refreshToken) expect(opened(chat, 'refresh_token', after).text).toBe(issued.refreshToken)
-  expect(after.chat_connected_at).toEqual(before.chat_connected_at)
-  expect(after.tokens_checked_at.getTime()).toBeGreaterThan(Date.now() - 60_000)
-  expect(after.token_expires_at.getTime()).toBeGreaterThan(Date.now() + 3_000_000)
+  expect(after.chatConnectedAt).toEqual(before.chatConnectedAt)
+  expect(after.tokensCheckedAt.getTime()).toBeGreaterThan(Date.now() - 60_000)
+  expect(after.tokenExpiresAt.getTime()).toBeGreaterThan(Date.now() + 3_000_000)
 })
 
 test('the tokens of a chat are renewed a quarter of an hour before they end', async () => {
@@ -94,8 +97,8 @@ test('the tokens of a chat are renewed a quarter of an hour before they end', as
   await api.sql`update user_oauth_accounts set token_expires_at = ${ends} where user_id = ${soon.userId}`
   await api.sql`update user_oauth_accounts set token_expires_at = ${endsLater} where user_id = ${later.userId}`
   await round()
-  expect((await rowOf(soon)).token_expires_at.getTime()).toBeGreaterThan(ends.getTime())
-  expect((await rowOf(later)).token_expires_at).toEqual(endsLater)
+  expect((await rowOf(soon)).tokenExpiresAt.getTime()).toBeGreaterThan(ends.getTime())
+  expect((await rowOf(later)).tokenExpiresAt).toEqual(endsLater)
 })
 
 test('tokens that are not due are left alone, and so are identities without a chat', async () => {
@@ -123,10 +126,10 @@ test.each(oauthProviderNames)('a grant that was withdrawn at %s ends the chat, a
   await doubles[provider].withdrawGrants()
   await round()
   expect(await rowOf(chat)).toMatchObject({
-    chat_connected_at: null,
-    access_token_sealed: null,
-    refresh_token_sealed: null,
-    token_expires_at: null,
+    chatConnectedAt: null,
+    accessTokenSealed: null,
+    refreshTokenSealed: null,
+    tokenExpiresAt: null,
   })
   expect(await auditOf(chat)).toMatchObject([{ actor: 'system', action: 'chat_disconnected', detail: { provider } }])
   await round()
@@ -142,7 +145,7 @@ test('trouble with a provider leaves all as it was, and the next round makes up 
   expect(await auditOf(chat)).toEqual([])
   doubles.discord.recover()
   await round()
-  expect((await rowOf(chat)).access_token_sealed).not.toBe(before.access_token_sealed)
+  expect((await rowOf(chat)).accessTokenSealed).not.toBe(before.accessTokenSealed)
 })
 
 test('a provider that fails again and again is left in peace until the next round, and holds up no other', async () => {
@@ -155,9 +158,9 @@ test('a provider that fails again and again is left in peace until the next roun
   await round()
   doubles.discord.recover()
   expect(doubles.discord.requestCount('token') - asked).toBeLessThan(chats.length)
-  expect((await rowOf(other)).access_token_sealed).not.toBe(before.access_token_sealed)
+  expect((await rowOf(other)).accessTokenSealed).not.toBe(before.accessTokenSealed)
   await round()
-  for (const chat of chats) expect((await rowOf(chat)).tokens_checked_at.getTime()).toBeGreaterThan(Date.now() - 60_000)
+  for (const chat of chats) expect((await rowOf(chat)).tokensCheckedAt.getTime()).toBeGreaterThan(Date.now() - 60_000)
 })
 
 test('a row that nobody can open stops no other, and says so in the log', async () => {
@@ -167,8 +170,8 @@ test('a row that nobody can open stops no other, and says so in the log', async 
   await api.sql`update user_oauth_accounts set refresh_token_sealed = ${sealed} where user_id = ${broken.userId}`
   const before = await rowOf(well)
   await round()
-  expect((await rowOf(well)).access_token_sealed).not.toBe(before.access_token_sealed)
-  expect(await rowOf(broken)).toMatchObject({ refresh_token_sealed: sealed, chat_connected_at: expect.any(Date) })
+  expect((await rowOf(well)).accessTokenSealed).not.toBe(before.accessTokenSealed)
+  expect(await rowOf(broken)).toMatchObject({ refreshTokenSealed: sealed, chatConnectedAt: expect.any(Date) })
   expect(logged.join('')).toContain('sealed with the key gone')
   await api.sql`delete from user_oauth_accounts where user_id = ${broken.userId}`
 })

@@ -89,7 +89,7 @@ describe('the delivery of commands', () => {
 
 test('statements that lock several sessions of an account at once never deadlock', async () => {
   const ids = await insertSessions(40)
-  const [{ user_id: userId } = {}] = await api.sql`select user_id from relay_sessions where id = ${ids[0] ?? ''}`
+  const [{ userId } = {}] = await api.sql`select user_id from relay_sessions where id = ${ids[0] ?? ''}`
   const sql = connectPostgres(api.services.config.database.url, 8)
   atEnd(() => sql.end({ timeout: 5 }))
   const marks = ids.map((id) => ({ id, seq: 1 }))

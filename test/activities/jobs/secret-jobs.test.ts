@@ -44,7 +44,7 @@ async function userWithSecrets(): Promise<RelayUser> {
 
 /** All that is sealed for a user, as its owner or the service needs it. */
 async function secretsOf({ userId }: RelayUser, by: Sealing = sealing) {
-  const [user] = await sql<{ stream_token: string | null; stream_token_sealed: string | null }[]>`
+  const [user] = await sql<{ streamToken: string | null; streamTokenSealed: string | null }[]>`
     select stream_token, stream_token_sealed from users where id = ${userId}`
   const [session] = await sql<Parameters<typeof openSessionToken>[1][]>`
     select id, pair_token, pair_token_sealed, relay_ws_token, relay_ws_token_sealed from relay_sessions
@@ -90,11 +90,11 @@ test('tokens in plain text are shown as they are, sealed by the job, and the sam
   expect(await shown()).toEqual(secrets.slice(0, 3))
   await round()
   const [row] = await rowsOf(user)
-  expect(row).toMatchObject({ stream_token: null, pair_token: null, relay_ws_token: null })
+  expect(row).toMatchObject({ streamToken: null, pairToken: null, relayWsToken: null })
   const [streamToken = '', pairToken, relayWsToken] = secrets
-  expect(row?.stream_token_hash).toEqual(sealing.hash(streamToken ?? '', 'stream_token'))
-  expect(row?.pair_token_hash).toEqual(sealing.hash(pairToken ?? '', 'pair_token'))
-  expect(row?.relay_ws_token_hash).toEqual(sealing.hash(relayWsToken ?? '', 'relay_ws_token'))
+  expect(row?.streamTokenHash).toEqual(sealing.hash(streamToken ?? '', 'stream_token'))
+  expect(row?.pairTokenHash).toEqual(sealing.hash(pairToken ?? '', 'pair_token'))
+  expect(row?.relayWsTokenHash).toEqual(sealing.hash(relayWsToken ?? '', 'relay_ws_token'))
   expect(await secretsOf(user)).toEqual(secrets)
   expect(await shown()).toEqual(secrets.slice(0, 3))
 })
@@ -115,7 +115,7 @@ test('after a round the key that was replaced is needed for nothing', async () =
   const onlyNew = createSealing([added])
   expect(await Promise.all(users.map((user) => secretsOf(user, onlyNew)))).toEqual(before)
   const [row] = await rowsOf(users[0] as RelayUser)
-  expect(row?.stream_token_hash).toEqual(onlyNew.hash(String(before[0]?.[0]), 'stream_token'))
+  expect(row?.streamTokenHash).toEqual(onlyNew.hash(String(before[0]?.[0]), 'stream_token'))
   // Back to the key of the api, as an operator may who changes their mind.
   await round(createSealing([...config.oauthEncryptionKeys, added]))
   expect(await Promise.all(users.map((user) => secretsOf(user)))).toEqual(before)
@@ -140,8 +140,8 @@ test('a row that none of our keys opens is left as it is, holds up no other, and
   await storeInPlainText(well, secrets)
   await expect(round()).rejects.toThrow('1 rows could not be sealed')
   const [row] = await rowsOf(broken)
-  expect(row?.stream_token_sealed).toBe(gone.sealed)
-  expect((await rowsOf(well))[0]).toMatchObject({ stream_token: null, pair_token: null })
+  expect(row?.streamTokenSealed).toBe(gone.sealed)
+  expect((await rowsOf(well))[0]).toMatchObject({ streamToken: null, pairToken: null })
   expect(logged.join('')).toContain('sealed with the key gone')
   expect(logged.join('')).toContain(broken.userId)
   await sql`delete from users where id = ${broken.userId}`
@@ -173,7 +173,7 @@ test('a session that is stopped keeps no token, whatever was there to be sealed'
     update relay_sessions set state = 'stopped', reason = 'stop_requested', stopped_at = now(), pair_token = null, relay_ws_token = null
     where user_id = ${user.userId}`
   await round()
-  expect((await rowsOf(user))[0]).toMatchObject({ pair_token_sealed: null, relay_ws_token_sealed: null })
+  expect((await rowsOf(user))[0]).toMatchObject({ pairTokenSealed: null, relayWsTokenSealed: null })
 })
 
 test('a worker that stops leaves the rest to the next round, which is no success', async () => {

@@ -39,7 +39,7 @@ describe('while Temporal is away', () => {
     const [again, againMillis] = await timed(user.start())
     expect([again.status, againMillis < 3000]).toEqual([200, true])
     const [row] = await alone.api.sql`select command, command_seq, command_delivered_seq from relay_sessions`
-    expect(row).toEqual({ command: 'run', command_seq: 3, command_delivered_seq: 0 })
+    expect(row).toEqual({ command: 'run', commandSeq: 3, commandDeliveredSeq: 0 })
     expect((await user.active()).sessions).toHaveLength(1)
   })
 

@@ -29,7 +29,7 @@ const passTime = (authSessionId: string, seconds: number) => api.sql`
     expires_at = expires_at - make_interval(secs => ${seconds})
   where auth_session_id = ${authSessionId}`
 const endOf = async (authSessionId: string) =>
-  (await api.sql`select revoked_for from auth_sessions where id = ${authSessionId}`)[0]?.revoked_for
+  (await api.sql`select revoked_for from auth_sessions where id = ${authSessionId}`)[0]?.revokedFor
 
 test('a refresh answers a new token set that goes on working', async () => {
   const user = await api.given.user()

@@ -101,11 +101,11 @@ describe('at Stripe', () => {
       sendWebhook(atStripe, aStripeDelivery(`customer.subscription.${type}`, object, { id, created }))
     const now = Math.floor(Date.now() / 1000)
     await sendEvent('created', bought('cus_new', 'active'), 'evt_new', now - 30)
-    const [first] = await atStripe.sql<{ subscription_id: string }[]>`
+    const [first] = await atStripe.sql<{ subscriptionId: string }[]>`
       select subscription_id from subscriptions where user_id = ${customer.userId}`
     await sendEvent(
       'deleted',
-      { ...bought('cus_old', 'canceled'), id: first?.subscription_id },
+      { ...bought('cus_old', 'canceled'), id: first?.subscriptionId },
       'evt_old_deleted',
       now - 20,
     )

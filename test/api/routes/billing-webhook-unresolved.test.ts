@@ -262,11 +262,11 @@ test('a payment of Lemon Squeezy that comes before its subscription is kept whil
   const times = { created_at: '2026-03-01T10:00:00.000000Z', updated_at: '2026-03-01T10:00:30.000000Z' }
   const payment = aDelivery('subscription_payment_success', anInvoice('901', { subscription_id: 71, ...times }))
   await send(payment, lemonSqueezyService)
-  const events = () => lemonSqueezyService.sql<{ status: string; user_id: string | null; error: string | null }[]>`
+  const events = () => lemonSqueezyService.sql<{ status: string; userId: string | null; error: string | null }[]>`
     select status, user_id, error from billing_events where type = 'subscription_payment_success'`
   await eventually(events, ([event]) => event?.error === 'lemonsqueezy answered 500')
   await send(aDelivery('subscription_created', aSubscription('71', times), user.userId), lemonSqueezyService)
   await untilPlan(lemonSqueezyService, user, 'active')
   // Its kind is known by now, so that Lemon Squeezy need not answer.
-  await eventually(events, ([event]) => event?.status === 'applied' && event.user_id === user.userId)
+  await eventually(events, ([event]) => event?.status === 'applied' && event.userId === user.userId)
 })

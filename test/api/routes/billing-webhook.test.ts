@@ -221,7 +221,7 @@ describe('an event is for', () => {
     await sql`insert into users (id, email, stream_token) values (${userId}, ${`${userId}@example.com`}, ${userId.slice(0, 8)})`
     expect(await untilApplied(early.event_key)).toMatchObject({ user_id: userId, error: null })
     expect(await sql`select plan_tier, plan_status from users where id = ${userId}`).toEqual([
-      { plan_tier: 'paid', plan_status: 'active' },
+      { planTier: 'paid', planStatus: 'active' },
     ])
   })
 

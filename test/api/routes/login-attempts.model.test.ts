@@ -44,7 +44,7 @@ async function expectAgreement(model: Readonly<Model>, real: Real): Promise<void
   for (const [index, { name }] of real.entries()) {
     const signIns = await api.sql`select user_id from auth_sessions where client = ${name}`
     const { status, decidedBy } = model[index] as Attempt
-    expect(signIns.map((row) => row.user_id)).toEqual(status === 'consumed' ? [people[decidedBy ?? 0]?.userId] : [])
+    expect(signIns.map((row) => row.userId)).toEqual(status === 'consumed' ? [people[decidedBy ?? 0]?.userId] : [])
   }
 }
 
@@ -185,7 +185,7 @@ test('however many poll, approve and deny at once, one token set is handed out o
       const [attemptRow] =
         await api.sql`select status, user_id from login_attempts where id = ${attempt.login_attempt_id}`
       const signIns = await api.sql`select user_id from auth_sessions where client = ${name}`
-      expect(signIns.map((row) => row.user_id)).toEqual(attemptRow?.status === 'consumed' ? [attemptRow.user_id] : [])
+      expect(signIns.map((row) => row.userId)).toEqual(attemptRow?.status === 'consumed' ? [attemptRow.userId] : [])
       expect(completed).toBe(signIns.length)
     }),
     { numRuns: 60 },

@@ -125,7 +125,7 @@ test('an attempt that someone decided is not there for anyone else', async () =>
   expect((await decide(attempt, 'deny', stranger.bearer)).status).toBe(404)
   const { body } = await poll(attempt)
   const [row] = await api.sql`select user_id from auth_sessions where client = 'plugin' and user_id = ${owner.userId}`
-  expect([body.status, row?.user_id]).toEqual(['complete', owner.userId])
+  expect([body.status, row?.userId]).toEqual(['complete', owner.userId])
 })
 
 test('two people who approve at once: one of them does', async () => {
@@ -157,7 +157,7 @@ test('an approval at 301 s comes too late, and is none', async () => {
   expect(outcome(await decide(attempt, 'approve', user.bearer))).toEqual([410, 'attempt_expired'])
   expect(outcome(await poll(attempt))).toEqual([410, 'attempt_expired'])
   const [row] = await api.sql`select status, user_id from login_attempts where id = ${attempt.login_attempt_id}`
-  expect(row).toEqual({ status: 'pending', user_id: null })
+  expect(row).toEqual({ status: 'pending', userId: null })
   expect(await signInsOf(user.userId)).toHaveLength(0)
 })
 

@@ -80,7 +80,7 @@ test('a sign-up that is just being written gives way as well', async () => {
   expect([signedIn.status, signedIn.body.status]).toEqual([200, 'signed_in'])
   expect((await fetchUser(api, signedIn.body.cp_access_jwt)).id).toBe(signedIn.userId)
   const [account] = await api.sql`select password_hash from users where id = ${signedIn.userId ?? ''}`
-  expect(account).toEqual({ password_hash: null })
+  expect(account).toEqual({ passwordHash: null })
 })
 
 test('an owner who comes twice at once is signed in twice', async () => {
@@ -105,7 +105,7 @@ test('a disabled account is not given to anybody', async () => {
   expect([answer.status, answer.body.error?.code]).toEqual([403, 'account_disabled'])
   const [row] = await api.sql`
     select password_hash is null as "reclaimed", email_verified_at from users where id = ${user.userId}`
-  expect(row).toEqual({ reclaimed: false, email_verified_at: null })
+  expect(row).toEqual({ reclaimed: false, emailVerifiedAt: null })
 })
 
 test('an account whose address is verified gives way to nobody', async () => {

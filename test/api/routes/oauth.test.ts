@@ -69,7 +69,7 @@ describe('signing in', () => {
     const again = await authorize(name, person)
     expect((await fetchUser(api, again.body.cp_access_jwt)).id).toBe(user.id)
     const [row] = await api.sql`select password_hash from users where id = ${user.id}`
-    expect(row?.password_hash).toBeNull()
+    expect(row?.passwordHash).toBeNull()
   })
 
   test('goes by the provider’s user id: another address there changes nothing here', async () => {

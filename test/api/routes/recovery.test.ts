@@ -139,7 +139,7 @@ describe('choosing another password', () => {
       expect((await refresh(refreshToken)).status).toBe(401)
     }
     const ends = await api.sql`select distinct revoked_for from auth_sessions where user_id = ${user.userId}`
-    expect(ends).toEqual([{ revoked_for: 'password_reset' }])
+    expect(ends).toEqual([{ revokedFor: 'password_reset' }])
     expect(
       await api.sql`select detail from audit_entries where user_id = ${user.userId} and action = 'password_reset'`,
     ).toEqual([{ detail: { sign_ins_ended: 2, unlinked: '' } }])
@@ -232,7 +232,7 @@ describe('whoever got a foothold in the account before', () => {
     await reset(await linkFor(user))
     expect(await providersOf(user.userId)).toEqual([])
     const [row] = await api.sql`select email_verified_at from users where id = ${user.userId}`
-    expect(row).toEqual({ email_verified_at: expect.any(Date) })
+    expect(row).toEqual({ emailVerifiedAt: expect.any(Date) })
     expect(await streamTokenOf(api, user.userId)).not.toBe(before)
   })
 

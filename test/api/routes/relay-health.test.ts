@@ -98,7 +98,7 @@ describe('a report', () => {
     const { session_id } = session
     expect((await report({ session_id, instance_id: 'early' }, still)).status).toBe(200)
     const [row] = await still.api.sql`select instance_id from relay_health where session_id = ${session_id}`
-    expect(row?.instance_id).toBe('early')
+    expect(row?.instanceId).toBe('early')
   })
 
   test('takes its session’s id in capitals', async () => {
@@ -182,7 +182,7 @@ describe('a report is refused', () => {
     expect(job?.due).toBe(true)
     expect((await reportOf(session.session_id)).status).toBe(200)
     const [row] = await service.api.sql`select instance_id from relay_health where session_id = ${session.session_id}`
-    expect(row?.instance_id).toBe(paper.instanceOf(session.session_id))
+    expect(row?.instanceId).toBe(paper.instanceOf(session.session_id))
   })
 
   test('for a session that has stopped, and is not kept', async () => {
