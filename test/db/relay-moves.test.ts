@@ -200,7 +200,7 @@ describe('a move', () => {
     expect(await moveSession(sql, asked)).toEqual({ type: 'row', moved: false, row })
     expect(await history(id)).toEqual(['provisioning → active: relay_ready'])
     expect(await usage(id)).toEqual([{ seconds: null, endedAgo: null }])
-    expect(await relaySessionById(sql, id)).toMatchObject({ state: 'active', active_at: expect.any(Date) })
+    expect(await relaySessionById(sql, id)).toMatchObject({ state: 'active', activeAt: expect.any(Date) })
   })
 
   test('sent many times at once is made once', async () => {
@@ -246,7 +246,7 @@ describe('a move', () => {
     const id = await activeSession()
     await recordCommand(sql, id, 'stop_now', 'user')
     await moveSession(sql, request(id, { version: 1, commandSeq: 2, moves: [graceForStop, stopNow] }))
-    expect(await relaySessionById(sql, id)).toMatchObject({ command_seq: 2, command_delivered_seq: 2 })
+    expect(await relaySessionById(sql, id)).toMatchObject({ commandSeq: 2, commandDeliveredSeq: 2 })
   })
 
   test('of two steps is made whole or not at all', async () => {
@@ -260,7 +260,7 @@ describe('a move', () => {
     const outcome = await moveSession(sql, request(id, { version: 1, moves: [graceForStop, stopNow] }))
     expect(outcome).toMatchObject({ moved: true, row: { state: 'stopped', version: 3 } })
     const row = await relaySessionById(sql, id)
-    expect(row).toMatchObject({ pair_token_sealed: null, relay_ws_token_sealed: null, grace_ends_at: null })
+    expect(row).toMatchObject({ pairTokenSealed: null, relayWsTokenSealed: null, graceEndsAt: null })
     const hashes = await sql`select pair_token_hash, relay_ws_token_hash from relay_sessions where id = ${id}`
     expect(hashes).toEqual([{ pairTokenHash: null, relayWsTokenHash: null }])
     expect((await history(id)).slice(1)).toEqual(['active → grace: stop_requested', 'grace → stopped: stop_requested'])
@@ -299,7 +299,7 @@ describe('a transition that an operator asks for', () => {
     const outcome = await moveSession(sql, request(id, { version: 2, commandSeq: 2, ...asked }))
     expect(outcome).toMatchObject({ moved: true, row: { state: 'active', commandSeq: 3 } })
     expect(await relaySessionById(sql, id)).toMatchObject({
-      ...{ command: 'run', command_actor: 'operator', command_seq: 3, command_delivered_seq: 3 },
+      ...{ command: 'run', commandActor: 'operator', commandSeq: 3, commandDeliveredSeq: 3 },
     })
     expect(await auditOf(requestId)).toMatchObject([{ ip: '192.0.2.7', detail: { session_id: id, to: 'active' } }])
     expect(await isRequestMade(sql, { userId: userId }, requestId)).toBe(true)

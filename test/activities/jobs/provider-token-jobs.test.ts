@@ -52,7 +52,7 @@ const makeDue = ({ userId }: Chat) =>
 
 interface Row {
   readonly accessTokenSealed: string
-  readonly refresh_token_sealed: string
+  readonly refreshTokenSealed: string
   readonly tokenExpiresAt: Date
   readonly chatConnectedAt: Date | null
   readonly tokensCheckedAt: Date
