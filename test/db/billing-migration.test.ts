@@ -41,13 +41,13 @@ test('plans that were given before there was an inbox stay as they were, and end
   await eventually(applied, ({ length }) => length === givenBefore, 20)
   const rows = await sql<{ email: keyof typeof plans }[]>`
     select email, plan_tier, plan_status, addons, plan_until, entitlement_due_at from users`
-  const active = { plan_tier: 'paid', plan_status: 'active' }
-  const ever = { plan_until: null, entitlement_due_at: null }
+  const active = { planTier: 'paid', planStatus: 'active' }
+  const ever = { planUntil: null, entitlementDueAt: null }
   const day = new Date('2399-06-01T12:00:00.123Z')
-  const nothing = { plan_tier: 'free', plan_status: 'none', addons: 0, ...ever }
+  const nothing = { planTier: 'free', planStatus: 'none', addons: 0, ...ever }
   expect(Object.fromEntries(rows.map(({ email, ...row }) => [email, row]))).toEqual({
     'for ever': { ...active, addons: 2, ...ever },
-    'until a day ahead': { ...active, addons: 1, plan_until: day, entitlement_due_at: day },
+    'until a day ahead': { ...active, addons: 1, planUntil: day, entitlementDueAt: day },
     'until a day that is over': nothing,
     'until after the last day that we write': { ...active, addons: 0, ...ever },
     'until infinity': { ...active, addons: 0, ...ever },

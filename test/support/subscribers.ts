@@ -15,15 +15,15 @@ export const graceMillis = 48 * hour
 export const patient = { SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300', SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300' }
 
 export interface Plan {
-  readonly plan_tier: 'free' | 'paid'
-  readonly plan_status: string
+  readonly planTier: 'free' | 'paid'
+  readonly planStatus: string
   readonly addons: number
-  readonly plan_until: Date | null
-  readonly payment_grace_ends_at: Date | null
-  readonly period_start: Date | null
-  readonly period_end: Date | null
-  readonly surplus_ends_at: Date | null
-  readonly entitlement_due_at: Date | null
+  readonly planUntil: Date | null
+  readonly paymentGraceEndsAt: Date | null
+  readonly periodStart: Date | null
+  readonly periodEnd: Date | null
+  readonly surplusEndsAt: Date | null
+  readonly entitlementDueAt: Date | null
 }
 
 export interface Subscriber extends RelayUser {
@@ -37,11 +37,11 @@ export interface Subscriber extends RelayUser {
   /** A new relay that is on the air. */
   relay(): Promise<SessionView>
   /** Each plan that the account had, the first one first. */
-  plansHad(): Promise<{ plan_tier: string; plan_status: string; addons: number }[]>
+  plansHad(): Promise<{ planTier: string; planStatus: string; addons: number }[]>
 }
 
-export const isFree = ({ plan_tier }: { readonly plan_tier: string }): boolean => plan_tier === 'free'
-export const isPastDue = ({ plan_status }: { readonly plan_status: string }): boolean => plan_status === 'past_due'
+export const isFree = ({ planTier }: { readonly planTier: string }): boolean => planTier === 'free'
+export const isPastDue = ({ planStatus }: { readonly planStatus: string }): boolean => planStatus === 'past_due'
 
 /** Free at first, with nothing told yet. @param paper how the service's relays are on paper. */
 export async function newSubscriber(
@@ -105,7 +105,7 @@ export async function newPaidSubscriber(
   await subscriber.told('subscription.activated', { invoice_id: 'inv_1' }, since)
   if (addons > 0)
     await subscriber.told('addon.updated', { subscription_id: addonsOf(subscriber), quantity: addons }, since)
-  await subscriber.until((plan) => plan.plan_tier === 'paid' && plan.addons === addons)
+  await subscriber.until((plan) => plan.planTier === 'paid' && plan.addons === addons)
   return subscriber
 }
 

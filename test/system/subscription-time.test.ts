@@ -23,7 +23,7 @@ beforeAll(async () => {
 const second = 1000
 const paid = async (data: { addons?: number } = {}) =>
   newPaidSubscriber(at.service, at.paper, { ...data, since: await at.now() })
-const withStatus = (status: string) => (plan: { plan_status: string }) => plan.plan_status === status
+const withStatus = (status: string) => (plan: { planStatus: string }) => plan.planStatus === status
 
 /** Resolves at that time there, once everything that fell due has happened. */
 async function passUntil(time: number) {
@@ -43,14 +43,14 @@ test('a plan whose payment failed is paid at 47:59:59, and at 48:00:00 free with
   await passUntil(endsAt - hour)
   const relay = await subscriber.relay()
   await passUntil(endsAt - second)
-  expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
+  expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'past_due' })
   expect(await fateOf(at.service, relay)).toEqual(onAir)
   await passUntil(endsAt)
   await subscriber.until(isFree)
   await untilCutOff(at.service, relay)
   const [row] = await at.service.api.sql<{ at: string }[]>`
     select detail ->> 'at' as at from audit_entries
-    where user_id = ${subscriber.userId} and action = 'plan_changed' and detail ->> 'plan_tier' = 'free'`
+    where user_id = ${subscriber.userId} and action = 'plan_changed' and detail ->> 'planTier' = 'free'`
   const lateness = Date.parse(row?.at ?? '') - endsAt
   expect(lateness).toBeGreaterThanOrEqual(0)
   expect(lateness).toBeLessThan(second)
@@ -64,7 +64,7 @@ test('however often the payment fails again within the 48 hours, they end when t
     await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, await at.now())
   }
   await passUntil(endsAt - second)
-  expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', payment_grace_ends_at: new Date(endsAt) })
+  expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', paymentGraceEndsAt: new Date(endsAt) })
   await passUntil(endsAt)
   await subscriber.until(isFree)
 })
@@ -77,7 +77,7 @@ test('a payment at 47:59:50 keeps plan and relay, days later too', async () => {
   await subscriber.told('payment.recovered', { invoice_id: 'inv_2' }, await at.now())
   await subscriber.until(withStatus('active'))
   await passUntil(endsAt + 72 * hour)
-  expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+  expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
   expect(await fateOf(at.service, relay)).toEqual(onAir)
 })
 
@@ -89,7 +89,7 @@ test('a payment at 50 hours gives the plan and its add-ons back, and restarts no
   await untilCutOff(at.service, relay)
   await passUntil(failedAt + 50 * hour)
   await subscriber.told('payment.recovered', { invoice_id: 'inv_2' }, await at.now())
-  expect(await subscriber.until(withStatus('active'))).toMatchObject({ plan_tier: 'paid', addons: 2 })
+  expect(await subscriber.until(withStatus('active'))).toMatchObject({ planTier: 'paid', addons: 2 })
   expect((await subscriber.active()).sessions).toEqual([])
 })
 
@@ -101,7 +101,7 @@ test('a new subscription within the 48 hours outlives the end of the old one', a
   await subscriber.told('subscription.activated', { subscription_id }, await at.now())
   await subscriber.until(withStatus('active'))
   await passUntil(endsAt + hour)
-  expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+  expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
 })
 
 test('a cancelled plan lasts until its period ends, and within the 48 hours until the earlier of both', async () => {
@@ -111,13 +111,13 @@ test('a cancelled plan lasts until its period ends, and within the 48 hours unti
   const until = (hours: number) => ({ period_end: new Date(began + hours * hour).toISOString() })
   await one.told('subscription.cancelled', until(10), began)
   await other.told('subscription.cancelled', until(7 * 24), began)
-  for (const subscriber of [one, other]) await subscriber.until((plan) => plan.plan_until !== null)
+  for (const subscriber of [one, other]) await subscriber.until((plan) => plan.planUntil !== null)
   await passUntil(began + 10 * hour - second)
-  expect(await one.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
+  expect(await one.plan()).toMatchObject({ planTier: 'paid', planStatus: 'past_due' })
   await passUntil(began + 10 * hour)
   await one.until(isFree)
   await passUntil(began + 7 * 24 * hour - second)
-  expect(await other.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'cancelled' })
+  expect(await other.plan()).toMatchObject({ planTier: 'paid', planStatus: 'cancelled' })
   await passUntil(began + 7 * 24 * hour)
   await other.until(isFree)
 })
@@ -127,7 +127,7 @@ test('fewer add-ons leave the newest relays half an hour', async () => {
   const relays = []
   for (let count = 0; count < 4; count += 1) relays.push(await subscriber.relay())
   await subscriber.told('addon.updated', { subscription_id: addonsOf(subscriber), quantity: 1 }, await at.now())
-  const endsAt = (await subscriber.until((plan) => plan.surplus_ends_at !== null)).surplus_ends_at?.getTime() ?? 0
+  const endsAt = (await subscriber.until((plan) => plan.surplusEndsAt !== null)).surplusEndsAt?.getTime() ?? 0
   expect(Math.abs(endsAt - (await at.now()) - hour / 2)).toBeLessThan(10 * second)
   await passUntil(endsAt - second)
   for (const relay of relays) expect(await fateOf(at.service, relay)).toEqual(onAir)
@@ -144,7 +144,7 @@ test('a plan that was given until a day ends on that day, with its relay', async
   await passUntil(until - hour)
   const relay = await subscriber.relay()
   await passUntil(until - second)
-  expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_until: new Date(until) })
+  expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planUntil: new Date(until) })
   await passUntil(until)
   await subscriber.until(isFree)
   await untilCutOff(at.service, relay)

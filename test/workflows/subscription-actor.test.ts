@@ -75,7 +75,7 @@ describe.concurrent('the actor of a subscription', () => {
   test('takes an event that nobody told it of', async () => {
     const subscriber = await newSubscriber(service, paper)
     await keepEvent(service.api.sql, toldNowhere(subscriber, { action: 'activate', invoiceId: null }))
-    await subscriber.until((plan) => plan.plan_tier === 'paid', 10)
+    await subscriber.until((plan) => plan.planTier === 'paid', 10)
   })
 
   test('is followed by another that keeps the deadline, when it is terminated', async () => {
@@ -84,7 +84,7 @@ describe.concurrent('the actor of a subscription', () => {
     const endsAt = await fail(subscriber)
     await actorOf(service, subscriber).terminate('an operator in panic')
     await sleep(endsAt + 300 - Date.now())
-    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid' })
+    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid' })
     // It is given some seconds before it counts as lost: they are over.
     await service.api.sql`
       update users set entitlement_due_at = entitlement_due_at - interval '20 seconds' where id = ${subscriber.userId}`
@@ -97,11 +97,11 @@ describe.concurrent('the actor of a subscription', () => {
     const subscriber = await newPaidSubscriber(service, paper)
     await actorOf(service, subscriber).cancel()
     await sleep(500)
-    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
     const endsAt = await fail(subscriber, 4000)
     await actorOf(service, subscriber).cancel()
     await sleep(endsAt - 1500 - Date.now())
-    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid' })
+    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid' })
     await subscriber.until(isFree)
   })
 
@@ -126,7 +126,7 @@ describe.concurrent('the actor of a subscription', () => {
     )
     expect(now.status.name).toBe('RUNNING')
     expect(now.typedSearchAttributes.getAll().find(({ key }) => key.name === 'UserId')?.value).toBe(subscriber.userId)
-    const plan = { plan_tier: 'paid', plan_status: 'past_due', addons: 3, payment_grace_ends_at: new Date(endsAt) }
+    const plan = { planTier: 'paid', planStatus: 'past_due', addons: 3, paymentGraceEndsAt: new Date(endsAt) }
     expect(await subscriber.plan()).toMatchObject(plan)
     await sleep(Math.max(0, endsAt - 200 - Date.now()))
     expect(await subscriber.plan()).toMatchObject(plan)
@@ -146,7 +146,7 @@ describe.concurrent('the actor of a subscription', () => {
       await untilAnActorWaits(endsAt)
       await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
     })
-    await subscriber.until((plan) => plan.plan_status === 'active')
+    await subscriber.until((plan) => plan.planStatus === 'active')
     expect((await subscriber.plansHad()).filter(isFree)).toEqual([])
     expect(await fateOf(service, relay)).toEqual(onAir)
   })
@@ -158,7 +158,7 @@ describe.concurrent('the actor of a subscription', () => {
       await keepEventIn(tx, toldNowhere(subscriber, { action: 'payment_recovery', invoiceId: 'inv_2' }))
       await untilAnActorWaits(endsAt)
     })
-    await subscriber.until((plan) => plan.plan_status === 'active')
+    await subscriber.until((plan) => plan.planStatus === 'active')
     expect((await subscriber.plansHad()).filter(isFree)).toEqual([])
   })
 
@@ -171,7 +171,7 @@ describe.concurrent('the actor of a subscription', () => {
       ({ status }) => status.name === 'COMPLETED',
     )
     await subscriber.told('subscription.activated', { subscription_id: 'another one' })
-    await subscriber.until((plan) => plan.plan_tier === 'paid')
+    await subscriber.until((plan) => plan.planTier === 'paid')
     expect((await actorOf(service, subscriber).describe()).status.name).toBe('RUNNING')
   })
 })

@@ -61,7 +61,7 @@ describe.concurrent('a complimentary plan', () => {
     expect(await grant(subscriber, { plan_tier: 'paid', until })).toMatchObject(given(0))
     const relay = await subscriber.relay()
     while (Date.now() < Date.parse(until) - 200) {
-      expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_until: new Date(until) })
+      expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planUntil: new Date(until) })
       await sleep(100)
     }
     await subscriber.until(isFree)
@@ -74,7 +74,7 @@ describe.concurrent('a complimentary plan', () => {
     await grant(subscriber, { plan_tier: 'paid', until: first })
     await grant(subscriber, { plan_tier: 'paid' })
     await sleep(Date.parse(first) + 500 - Date.now())
-    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_until: null, entitlement_due_at: null })
+    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planUntil: null, entitlementDueAt: null })
   })
 
   test('that is over before it is given gives nothing', async () => {
@@ -86,12 +86,12 @@ describe.concurrent('a complimentary plan', () => {
     const subscriber = await newPaidSubscriber(service, paper, { addons: 1 })
     const relay = await subscriber.relay()
     await grant(subscriber, { plan_tier: 'paid', addons: 1 })
-    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', addons: 2 })
+    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', addons: 2 })
     expect(await grant(subscriber, { plan_tier: 'free' })).toMatchObject(given(1))
     await grant(subscriber, { plan_tier: 'paid' })
     await subscriber.told('subscription.downgraded')
     await sleep(500)
-    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid' })
+    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid' })
     expect(await fateOf(service, relay)).toEqual(onAir)
   })
 
@@ -101,7 +101,7 @@ describe.concurrent('a complimentary plan', () => {
     await grant(subscriber, { plan_tier: 'paid' })
     await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 49 * hour)
     await sleep(1000)
-    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
     expect(await fateOf(service, relay)).toEqual(onAir)
   })
 
@@ -110,7 +110,7 @@ describe.concurrent('a complimentary plan', () => {
     const commandLine = createOperator(service.api.url, operatorPassword)
     expect(await commandLine.userIdOf(subscriber.email)).toBe(subscriber.userId)
     await commandLine.grant(subscriber.userId, { plan_tier: 'paid', addons: 3 })
-    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', addons: 3 })
+    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', addons: 3 })
     await subscriber.relay()
   })
 })

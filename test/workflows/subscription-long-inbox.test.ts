@@ -33,7 +33,7 @@ test('an account of which more was told than one message of Temporal holds is ju
     from generate_series(1, 4200) n, lateral (select n || repeat('k', 200) as key) named`
   await subscriber.told('payment.failed', { subscription_id: subscriptionId, invoice_id: 'inv_2' }, failedAt)
   const plan = await subscriber.until(isPastDue, 30)
-  expect(plan.payment_grace_ends_at).toEqual(new Date(failedAt + graceMillis))
+  expect(plan.paymentGraceEndsAt).toEqual(new Date(failedAt + graceMillis))
   expect(await sql`select from billing_events where user_id = ${userId} and status = 'pending'`).toHaveLength(0)
   const { events } = await actorOf(service, subscriber).fetchHistory()
   expect(events?.filter(({ workflowTaskFailedEventAttributes: failed }) => failed)).toEqual([])

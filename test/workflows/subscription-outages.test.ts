@@ -93,7 +93,7 @@ describe.each(outages)('when 48 hours end while $name', ({ begin, end }) => {
 
   test('a payment that was accepted meanwhile counts: nothing ends, not for a moment', async () => {
     for (const one of [payer, latePayer]) {
-      await one.until((plan) => plan.plan_status === 'active', 10)
+      await one.until((plan) => plan.planStatus === 'active', 10)
       expect(await statusesHad(one)).toEqual(['paid active', 'paid past_due', 'paid active'])
       expect(await fateOf(service, one.onAirSince)).toEqual(onAir)
     }
@@ -102,6 +102,6 @@ describe.each(outages)('when 48 hours end while $name', ({ begin, end }) => {
   test('a grant is answered with what was so far, and carried out afterwards', async () => {
     expect(granted.status).toBe(200)
     expect(granted.body.entitlement.plan_tier).toBe('free')
-    await friend.until((plan) => plan.plan_tier === 'paid')
+    await friend.until((plan) => plan.planTier === 'paid')
   })
 })

@@ -92,7 +92,7 @@ describe.concurrent('fewer add-ons than relays', () => {
   test('end the newest ones after a notice, and leave the others on their instances', async () => {
     const { subscriber, relays } = await relaysWith(3)
     const began = Date.now()
-    const { surplus_ends_at: endsAt } = await changeAddons(subscriber, 1)
+    const { surplusEndsAt: endsAt } = await changeAddons(subscriber, 1)
     expect(endsAt?.getTime()).toBeGreaterThanOrEqual(began + noticeSeconds * 1000 - 50)
     // What was read before the end is judged only, however long the reading takes.
     for (let seen = await fates(relays); Date.now() < (endsAt?.getTime() ?? 0); seen = await fates(relays)) {
@@ -105,7 +105,7 @@ describe.concurrent('fewer add-ons than relays', () => {
     expect(new Set(left.map((one) => one.instance_id))).toEqual(
       new Set(relays.slice(0, 2).map((one) => one.instance_id)),
     )
-    expect(await subscriber.plan()).toMatchObject({ surplus_ends_at: null, entitlement_due_at: null })
+    expect(await subscriber.plan()).toMatchObject({ surplusEndsAt: null, entitlementDueAt: null })
   })
 
   test('refuse new starts at once, and taking a stop back', async () => {
@@ -131,7 +131,7 @@ describe.concurrent('fewer add-ons than relays', () => {
     await changeAddons(subscriber, 0)
     await subscriber.stop({ session_id: relays[0]?.session_id, immediate: true })
     await notice()
-    await subscriber.until((plan) => plan.surplus_ends_at === null)
+    await subscriber.until((plan) => plan.surplusEndsAt === null)
     expect((await fates(relays))[1]).toEqual(onAir)
   })
 
@@ -140,14 +140,14 @@ describe.concurrent('fewer add-ons than relays', () => {
     await changeAddons(subscriber, 0)
     await subscriber.told('subscription.downgraded')
     for (const relay of relays) await untilCutOff(service, relay)
-    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'free', surplus_ends_at: null })
+    expect(await subscriber.plan()).toMatchObject({ planTier: 'free', surplusEndsAt: null })
   })
 
   test('and then fewer still give the newest of those that are left a notice of their own', async () => {
     const { subscriber, relays } = await relaysWith(2)
-    const { surplus_ends_at: first } = await changeAddons(subscriber, 1)
+    const { surplusEndsAt: first } = await changeAddons(subscriber, 1)
     await sleep(1500)
-    const { surplus_ends_at: second } = await changeAddons(subscriber, 0)
+    const { surplusEndsAt: second } = await changeAddons(subscriber, 0)
     expect((second?.getTime() ?? 0) - (first?.getTime() ?? 0)).toBeGreaterThan(1000)
     for (const relay of relays.slice(1)) await untilCutOff(service, relay)
     expect(await fates(relays)).toEqual([onAir, cutOff, cutOff])

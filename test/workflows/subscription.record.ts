@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 
 const paid = (addons = 0) => newPaidSubscriber(service, paper, { addons })
-const until = (subscriber: Subscriber, status: string) => subscriber.until((plan) => plan.plan_status === status)
+const until = (subscriber: Subscriber, status: string) => subscriber.until((plan) => plan.planStatus === status)
 const fail = async (subscriber: Subscriber, leftMillis: number) => {
   await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, Date.now() - graceMillis + leftMillis)
   await until(subscriber, 'past_due')

@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 
 const paid = (data: { addons?: number } = {}) => newPaidSubscriber(service, paper, data)
-const isActive = ({ plan_status }: { plan_status: string }) => plan_status === 'active'
+const isActive = ({ planStatus }: { planStatus: string }) => planStatus === 'active'
 
 /** When the payment failed, if its 48 hours are over this many milliseconds from now. */
 const failedWithGraceLeft = (millis: number) => Date.now() - graceMillis + millis
@@ -39,7 +39,7 @@ async function staysPaidUntil(subscriber: Subscriber, at: number, relays: readon
   })
   // Only what was read before the moment is judged, however long the reading takes.
   for (let seen = await look(); Date.now() < at; seen = await look()) {
-    expect(seen).toMatchObject({ plan: { plan_tier: 'paid' }, fates: relays.map(() => onAir) })
+    expect(seen).toMatchObject({ plan: { planTier: 'paid' }, fates: relays.map(() => onAir) })
     await sleep(100)
   }
 }
@@ -58,7 +58,7 @@ describe.concurrent('48 hours after a payment failed, by the time of the provide
     const endsAt = failedAt + graceMillis
     await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
     const plan = await subscriber.until(isPastDue)
-    expect(plan).toMatchObject({ plan_tier: 'paid', payment_grace_ends_at: new Date(endsAt), addons: 1 })
+    expect(plan).toMatchObject({ planTier: 'paid', paymentGraceEndsAt: new Date(endsAt), addons: 1 })
     await staysPaidUntil(subscriber, endsAt, relays)
     await subscriber.until(isFree)
     for (const relay of relays) await untilCutOff(service, relay)
@@ -76,7 +76,7 @@ describe.concurrent('48 hours after a payment failed, by the time of the provide
     await subscriber.until(isPastDue)
     await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
     await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt + 47 * hour)
-    await subscriber.until((plan) => plan.payment_grace_ends_at?.getTime() === endsAt.getTime())
+    await subscriber.until((plan) => plan.paymentGraceEndsAt?.getTime() === endsAt.getTime())
     await staysPaidUntil(subscriber, endsAt.getTime())
     await subscriber.until(isFree)
     expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(endsAt.getTime())
@@ -90,11 +90,11 @@ describe.concurrent('48 hours after a payment failed, by the time of the provide
     await subscriber.until(isPastDue)
     await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
     const plan = await subscriber.until(isActive)
-    expect(plan).toMatchObject({ payment_grace_ends_at: null, entitlement_due_at: null })
+    expect(plan).toMatchObject({ paymentGraceEndsAt: null, entitlementDueAt: null })
     await sleep(failedAt + graceMillis + 500 - Date.now())
     expect(await subscriber.plan()).toEqual(plan)
     expect(await fateOf(service, relay)).toEqual(onAir)
-    expect((await subscriber.plansHad()).map((had) => had.plan_status)).toEqual(['active', 'past_due', 'active'])
+    expect((await subscriber.plansHad()).map((had) => had.planStatus)).toEqual(['active', 'past_due', 'active'])
   })
 
   test('nothing ends when there is a new subscription by then, whatever the old one was to become', async () => {
@@ -106,10 +106,10 @@ describe.concurrent('48 hours after a payment failed, by the time of the provide
     await subscriber.told('subscription.activated', { subscription_id: `${subscriber.subscriptionId}_new` })
     await subscriber.until(isActive)
     await sleep(failedAt + graceMillis + 500 - Date.now())
-    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
     await subscriber.told('subscription.downgraded')
     await sleep(500)
-    expect(await subscriber.plan()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
     expect(await fateOf(service, relay)).toEqual(onAir)
   })
 })
@@ -122,7 +122,7 @@ describe.concurrent('a payment that comes after the 48 hours', () => {
     await subscriber.until(isFree)
     await untilCutOff(service, relay)
     await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
-    expect(await subscriber.until(isActive)).toMatchObject({ plan_tier: 'paid', addons: 2 })
+    expect(await subscriber.until(isActive)).toMatchObject({ planTier: 'paid', addons: 2 })
     expect(await fateOf(service, relay)).toEqual(cutOff)
     expect((await subscriber.active()).sessions).toEqual([])
     await subscriber.relay()
@@ -138,7 +138,7 @@ describe.concurrent('a subscription that is cancelled while its payment is due',
     const endsAt = new Date(Date.now() + 3000)
     const period = { period_start: new Date(Date.now() - 24 * hour).toISOString(), period_end: endsAt.toISOString() }
     await subscriber.told('subscription.cancelled', period)
-    await subscriber.until((plan) => plan.payment_grace_ends_at?.getTime() === endsAt.getTime())
+    await subscriber.until((plan) => plan.paymentGraceEndsAt?.getTime() === endsAt.getTime())
     await staysPaidUntil(subscriber, endsAt.getTime())
     await subscriber.until(isFree)
     await untilCutOff(service, relay)
@@ -151,7 +151,7 @@ describe.concurrent('a subscription that is cancelled while its payment is due',
     await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
     const period_end = new Date(Date.now() + 24 * hour).toISOString()
     await subscriber.told('subscription.cancelled', { period_end })
-    await subscriber.until((plan) => isPastDue(plan) && plan.plan_until?.toISOString() === period_end)
+    await subscriber.until((plan) => isPastDue(plan) && plan.planUntil?.toISOString() === period_end)
     await staysPaidUntil(subscriber, failedAt + graceMillis)
     await subscriber.until(isFree)
     expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(failedAt + graceMillis)
@@ -186,7 +186,7 @@ test('the same events in any order, some of them twice, leave every account with
       return subscriber.plan()
     }),
   )
-  expect(accounts[0]).toMatchObject({ plan_status: 'past_due', addons: 2, payment_grace_ends_at: new Date(day(41)) })
-  expect(accounts[0]).toMatchObject({ period_start: new Date(day(30)), period_end: new Date(day(60)) })
+  expect(accounts[0]).toMatchObject({ planStatus: 'past_due', addons: 2, paymentGraceEndsAt: new Date(day(41)) })
+  expect(accounts[0]).toMatchObject({ periodStart: new Date(day(30)), periodEnd: new Date(day(60)) })
   for (const plan of accounts) expect(plan).toEqual(accounts[0])
 })
