@@ -54,7 +54,7 @@ const grant = async ({ userId }: Subscriber) =>
   )
 
 const statusesHad = async (subscriber: Subscriber) =>
-  (await subscriber.plansHad()).map((had) => `${had.plan_tier} ${had.plan_status}`)
+  (await subscriber.plansHad()).map((had) => `${had.planTier} ${had.planStatus}`)
 
 const outages = [
   {

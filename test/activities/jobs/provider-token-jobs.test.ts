@@ -213,7 +213,7 @@ test.each(['before', 'after'])(
     expect(doubles.discord.issuedTokens.length).toBe(issued + 1)
     const row = await rowOf(chat)
     expect(opened(chat, 'refresh_token', row).text).toBe(doubles.discord.issuedTokens.at(-1)?.refreshToken)
-    expect(row.chat_connected_at).not.toBeNull()
+    expect(row.chatConnectedAt).not.toBeNull()
   },
 )
 
