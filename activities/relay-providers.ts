@@ -1,5 +1,5 @@
 /** The provider of each region, with every call counted and timed. */
-import type { Config } from '../platform/config.ts'
+import type { Config } from '../platform/config/config.ts'
 import type { Logger } from '../platform/log.ts'
 import { createLocalRelayProvider } from '../providers/relay/local.ts'
 import type { RelayProvider } from '../providers/relay/provider.ts'

@@ -7,7 +7,7 @@ import { type MovedRow, type MoveOutcome, moveSession } from '../db/relay-moves.
 import { bindInstance, type RelayActor, type RelayCommand, relaySessionById } from '../db/relay-sessions.ts'
 import { openStreamToken } from '../db/sealed-tokens.ts'
 import { storedStreamToken } from '../db/users.ts'
-import type { Config } from '../platform/config.ts'
+import type { Config } from '../platform/config/config.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { type RelayProvider, RelayProviderError } from '../providers/relay/provider.ts'
 import type { ClockSkew } from './worker/clock-skew.ts'

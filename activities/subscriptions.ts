@@ -5,7 +5,7 @@ import type { Database } from '../db/connection.ts'
 import { liveRelaySessions, markCommandDelivered } from '../db/relay-sessions.ts'
 import { entitlementVersion, type WriteOutcome, type WriteRequest, writeEntitlement } from '../db/subscriptions.ts'
 import type { BillingEvent } from '../domain/billing-event.ts'
-import type { Config } from '../platform/config.ts'
+import type { Config } from '../platform/config/config.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 
 export interface InboxPage {

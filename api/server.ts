@@ -1,6 +1,6 @@
 /** `npm run api`: the HTTP process. */
 import { connectPostgres, requestLimits } from '../db/connection.ts'
-import { readConfig } from '../platform/config.ts'
+import { readConfig } from '../platform/config/config.ts'
 import { runProgram } from '../platform/program.ts'
 import { startApi } from './start-api.ts'
 

@@ -8,7 +8,7 @@ import { koaBody } from 'koa-body'
 import { newRelaySession } from '../api/routes/relay-session-tokens.ts'
 import { connectPostgres } from '../db/connection.ts'
 import { startRelay } from '../db/relay-starts.ts'
-import { readConfig } from '../platform/config.ts'
+import { readConfig } from '../platform/config/config.ts'
 import { createSealing } from '../platform/sealing.ts'
 
 const config = readConfig()

@@ -1,7 +1,7 @@
 /** The real worker with relays that exist on paper only: thousands of relay processes would be measured instead of it. */
 import { leaveSignalsAlone, startWorker } from '../activities/worker/start-worker.ts'
 import { connectPostgres } from '../db/connection.ts'
-import { readConfig } from '../platform/config.ts'
+import { readConfig } from '../platform/config/config.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLog } from '../platform/log.ts'
 import type { RelayInstance, RelayProvider } from '../providers/relay/provider.ts'

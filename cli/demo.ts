@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { readStackConfig } from '../platform/config.ts'
+import { readStackConfig } from '../platform/config/stack.ts'
 import { readKeptSecrets } from '../platform/embedded/secrets.ts'
 import { type Answer, ask, basicAuth, expecting, type Request } from './http.ts'
 import { readRunning } from './kept-files.ts'

@@ -1,5 +1,5 @@
 /** What each program of the service is told: our own environment, and over it what is known only once the servers run. */
-import type { StackConfig } from '../platform/config.ts'
+import type { StackConfig } from '../platform/config/stack.ts'
 import type { ServicePorts } from './service-ports.ts'
 
 export type Variables = Record<string, string>

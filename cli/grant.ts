@@ -1,6 +1,6 @@
 /** `npm run grant -- EMAIL`: gives an account of the running stack a complimentary plan, so that it may start relays. */
 import { parseArgs } from 'node:util'
-import { readStackConfig } from '../platform/config.ts'
+import { readStackConfig } from '../platform/config/stack.ts'
 import { readKeptSecrets } from '../platform/embedded/secrets.ts'
 import { readRunning } from './kept-files.ts'
 import { createOperator, type Plan } from './operator.ts'

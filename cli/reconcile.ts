@@ -3,7 +3,7 @@
  * worker it asks for those; without them it asks for the stack that runs on the data folder.
  */
 import { spawn } from 'node:child_process'
-import { readStackConfig } from '../platform/config.ts'
+import { readStackConfig } from '../platform/config/stack.ts'
 import { readKeptSecrets } from '../platform/embedded/secrets.ts'
 import { billingUnlessSaid, environmentOf, missingSecrets } from './environments.ts'
 import { readRunning } from './kept-files.ts'

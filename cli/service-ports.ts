@@ -1,5 +1,5 @@
 /** Where the API and the site listen: where somebody asked for it, or else where they did last time, or on the next free port. */
-import type { StackConfig } from '../platform/config.ts'
+import type { StackConfig } from '../platform/config/stack.ts'
 import { choosePort } from '../platform/embedded/ports.ts'
 import { readState, remember } from './kept-files.ts'
 

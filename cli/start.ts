@@ -1,7 +1,8 @@
 /** `npm start`: the whole service with one command, on an embedded Postgres and Temporal unless others are named. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readConfig, readStackConfig, type StackConfig } from '../platform/config.ts'
+import { readConfig } from '../platform/config/config.ts'
+import { readStackConfig, type StackConfig } from '../platform/config/stack.ts'
 import { DataFolder } from '../platform/embedded/data-folder.ts'
 import { explainFolderProblem } from '../platform/embedded/folder-problems.ts'
 import { choosePortOnce } from '../platform/embedded/ports.ts'

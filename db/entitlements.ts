@@ -1,5 +1,5 @@
 /** What an account may do with relays: its plan, an operator's word, what its Time Bank holds, and how many relays it has. */
-import type { Config } from '../platform/config.ts'
+import type { Config } from '../platform/config/config.ts'
 import type { Sql } from './connection.ts'
 import { type Usage, usagesOf } from './usage.ts'
 

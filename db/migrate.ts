@@ -1,5 +1,6 @@
 /** `npm run migrate`: brings the database of `DATABASE_URL` up to date and says what it did. */
-import { ConfigError, readDatabaseUrl } from '../platform/config.ts'
+import { readDatabaseUrl } from '../platform/config/config.ts'
+import { ConfigError } from '../platform/config/environment.ts'
 import { connectPostgres, type Database } from './connection.ts'
 import { migrate } from './migrations.ts'
 

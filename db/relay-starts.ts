@@ -2,7 +2,7 @@
  * Starting a relay, as far as rows go: one transaction that holds the user's row, so that of any number of starts at once
  * each sees what the one before it left. It reserves the session; the actor does the rest.
  */
-import type { Config } from '../platform/config.ts'
+import type { Config } from '../platform/config/config.ts'
 import { aliveAuthSessions } from './auth-sessions.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, entitlementOf } from './entitlements.ts'

@@ -1,9 +1,9 @@
 /** The life of a program of the service: configured, started, and ended in good order when it is asked to. */
-import { ConfigError } from './config.ts'
+import { ConfigError } from './config/environment.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { createLog, type Logger } from './log.ts'
 
-export interface ProgramNeeds<Config> {
+export interface ProgramDeps<Config> {
   readonly config: Config
   readonly log: Logger
   /** What is held by it is let go of when the program ends. */
@@ -18,7 +18,7 @@ export interface ProgramNeeds<Config> {
 export async function runProgram<Config extends { readonly logLevel: string }>(
   name: string,
   readConfig: () => Config,
-  start: (needs: ProgramNeeds<Config>) => Promise<void>,
+  start: (deps: ProgramDeps<Config>) => Promise<void>,
 ): Promise<never> {
   try {
     const config = readConfig()

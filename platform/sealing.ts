@@ -12,7 +12,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
-import type { EncryptionKey } from './config-values.ts'
+import type { EncryptionKey } from './config/values.ts'
 
 const algorithm = 'aes-256-gcm'
 const nonceBytes = 12

@@ -8,7 +8,7 @@ import {
   isGrpcServiceError,
   makeGrpcRetryInterceptor,
 } from '@temporalio/client'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 
 export type TemporalConfig = Config['temporal']
 

@@ -2,7 +2,7 @@
 import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import type { VNode } from 'preact'
-import type { SiteConfig } from '../platform/config.ts'
+import type { SiteConfig } from '../platform/config/site.ts'
 import type { Logger } from '../platform/log.ts'
 import { type Api, ApiUnavailableError } from './api.ts'
 import type { Assets } from './assets.ts'

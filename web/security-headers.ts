@@ -1,7 +1,7 @@
 /** What every reply tells browsers to hold to. */
 import helmet from 'helmet'
 import type { Middleware } from 'koa'
-import type { SiteConfig } from '../platform/config.ts'
+import type { SiteConfig } from '../platform/config/site.ts'
 
 /** The same for every reply, so they are made once. No inline script or style, and in nobody's frame. */
 export function securityHeaders({ siteUrl }: SiteConfig): Middleware {

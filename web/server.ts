@@ -1,5 +1,5 @@
 /** `npm run site`: the dashboard's process. It keeps nothing and talks to the api over REST only. */
-import { readSiteConfig } from '../platform/config.ts'
+import { readSiteConfig } from '../platform/config/site.ts'
 import { runProgram } from '../platform/program.ts'
 import { startSite } from './start-site.ts'
 

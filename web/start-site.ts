@@ -1,7 +1,7 @@
 /** The site's listener and what it is made of. */
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
-import type { SiteConfig } from '../platform/config.ts'
+import type { SiteConfig } from '../platform/config/site.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import { listen } from '../platform/listener.ts'
 import type { Logger } from '../platform/log.ts'

@@ -1,7 +1,7 @@
 /** What a page is told of a request. */
 import { isIP } from 'node:net'
 import type { Context } from 'koa'
-import type { SiteConfig } from '../platform/config.ts'
+import type { SiteConfig } from '../platform/config/site.ts'
 import type { Api, Visitor } from './api.ts'
 import { isExpired, readAccessToken, readCookie } from './cookies.ts'
 import type { Visit } from './page.ts'

@@ -1,7 +1,7 @@
 /** The round that compares the providers' instances with our rows, and destroys those without an owner. */
 import type { Database } from '../../db/connection.ts'
 import { noteInstanceGone, orphansAmong } from '../../db/instances.ts'
-import type { Config } from '../../platform/config.ts'
+import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
 import type { RelayProviders } from '../relay-providers.ts'

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { connectPostgres } from '../../db/connection.ts'
 import { billingRecords } from '../../db/subscriptions.ts'
-import { readConfig } from '../../platform/config.ts'
+import { readConfig } from '../../platform/config/config.ts'
 import { createLog } from '../../platform/log.ts'
 import { createBilling } from '../../providers/billing/billing.ts'
 import { type Reconciliation, reconcile } from './billing-reconciliation.ts'

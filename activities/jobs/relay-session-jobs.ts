@@ -10,7 +10,7 @@ import {
   unreportedInstances,
 } from '../../db/relay-health.ts'
 import { claimSignals, markCommandDelivered, postponeDelivery, undeliveredCommands } from '../../db/relay-sessions.ts'
-import type { Config } from '../../platform/config.ts'
+import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelaySessionActors } from '../../workflows/relay-session-client.ts'
 import type { RelayProviders } from '../relay-providers.ts'

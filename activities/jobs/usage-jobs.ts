@@ -4,7 +4,7 @@ import type { Database } from '../../db/connection.ts'
 import { type Entitlement, entitlementsOf, includedSeconds } from '../../db/entitlements.ts'
 import { type Usage, usagesOf } from '../../db/usage.ts'
 import { accountsInUse, keepUsageNotices, noticePercents, type UsageNotice } from '../../db/usage-notices.ts'
-import type { Config } from '../../platform/config.ts'
+import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Job } from './jobs.ts'
 

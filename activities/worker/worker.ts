@@ -1,7 +1,7 @@
 /** `npm run worker`: the background process. It has no listener; what is to be known of it stands in Postgres. */
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
 import { migrateWhenThere } from '../../db/migrations.ts'
-import { readConfig } from '../../platform/config.ts'
+import { readConfig } from '../../platform/config/config.ts'
 import { runProgram } from '../../platform/program.ts'
 import { createRelayProviders } from '../relay-providers.ts'
 import { leaveSignalsAlone, startWorker } from './start-worker.ts'

@@ -2,8 +2,8 @@
 import type { Database } from '../../db/connection.ts'
 import { type Charge, chargeWindows, countRequests, type RateLimitWindow, windowSeconds } from '../../db/rate-limits.ts'
 import { batch } from '../../platform/batch.ts'
-import type { Config } from '../../platform/config.ts'
-import type { RateLimitName } from '../../platform/config-values.ts'
+import type { Config } from '../../platform/config/config.ts'
+import type { RateLimitName } from '../../platform/config/values.ts'
 import { Refusal } from './refusals.ts'
 
 export type RateLimitHeaders = Readonly<Record<string, string>>

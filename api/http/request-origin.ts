@@ -2,7 +2,7 @@
  * Which pages may make a browser send an operator's writes. A browser remembers a Basic password and adds it to whatever
  * any site's form sends here, so the password alone does not show that an operator meant the request.
  */
-import type { Config } from '../../platform/config.ts'
+import type { Config } from '../../platform/config/config.ts'
 import { Refusal } from './refusals.ts'
 
 type ReadHeader = (name: string) => string | undefined

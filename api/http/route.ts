@@ -1,7 +1,7 @@
 /** What a route is: data that the router, the OpenAPI document, the limits and the docs page are all made from. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { z } from 'zod'
-import type { RateLimitName } from '../../platform/config-values.ts'
+import type { RateLimitName } from '../../platform/config/values.ts'
 import type { User } from '../identity/access-tokens.ts'
 import type { Services } from '../services.ts'
 import type { RefusalCode } from './refusals.ts'
@@ -16,6 +16,12 @@ export interface Callers {
 }
 
 export type CallerKind = keyof Callers
+
+/** What a request brings to prove who its caller is. */
+export interface Credentials {
+  readonly ip: string
+  readonly header: (name: string) => string | undefined
+}
 
 /** A schema of named parts: path parameters, query or body. */
 type Shape = z.ZodType<Record<string, unknown>>

@@ -1,7 +1,7 @@
 /** Where relays can run, and whether there is room. */
 import { z } from 'zod'
 import { countLiveRelaySessions } from '../../db/relay-sessions.ts'
-import type { RegionConfig } from '../../platform/config-values.ts'
+import type { RegionConfig } from '../../platform/config/values.ts'
 import { ok, route } from '../http/route.ts'
 import { timestamp } from '../http/schemas.ts'
 import type { Services } from '../services.ts'

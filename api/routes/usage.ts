@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { type Entitlement, entitlementOf, includedSeconds } from '../../db/entitlements.ts'
 import { type Usage, usageOf } from '../../db/usage.ts'
-import type { Config } from '../../platform/config.ts'
+import type { Config } from '../../platform/config/config.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { timestamp } from '../http/schemas.ts'

@@ -1,5 +1,5 @@
 /** The billing provider that is in use (`SVC_BILLING_PROVIDER`). */
-import type { Config } from '../../platform/config.ts'
+import type { Config } from '../../platform/config/config.ts'
 import type { BillingProvider, BillingProviderName } from './provider.ts'
 import { createSandboxBilling, type SandboxBilling, type SandboxStore } from './sandbox.ts'
 

@@ -11,7 +11,7 @@ import {
   refreshTokenGrant,
   tokenRevocation,
 } from 'openid-client'
-import type { OAuthClientConfig } from '../../platform/config.ts'
+import type { OAuthClientConfig } from '../../platform/config/config.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
 import { buildCallbackUrl } from './callback-url.ts'
 import { translateErrors, translateRevocationErrors } from './errors.ts'

@@ -1,4 +1,4 @@
-import type { OAuthClientConfig } from '../../platform/config.ts'
+import type { OAuthClientConfig } from '../../platform/config/config.ts'
 import { createOpenIdProvider } from './openid.ts'
 import type { OAuthProvider } from './provider.ts'
 import { chatScopes } from './tokens.ts'

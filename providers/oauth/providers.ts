@@ -1,4 +1,4 @@
-import type { Config } from '../../platform/config.ts'
+import type { Config } from '../../platform/config/config.ts'
 import { createDiscord } from './discord.ts'
 import { createGoogle } from './google.ts'
 import { type OAuthProvider, type OAuthProviderName, oauthProviderNames } from './provider.ts'

@@ -1,5 +1,5 @@
 /** Twitch deviates from OpenID Connect: no PKCE, no `iss` in the callback, scopes as an array, errors without codes. */
-import type { OAuthClientConfig } from '../../platform/config.ts'
+import type { OAuthClientConfig } from '../../platform/config/config.ts'
 import { createOpenIdProvider } from './openid.ts'
 import type { OAuthProvider } from './provider.ts'
 import { chatScopes } from './tokens.ts'

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { chooseServicePorts } from '../../cli/service-ports.ts'
-import { readStackConfig } from '../../platform/config.ts'
+import { readStackConfig } from '../../platform/config/stack.ts'
 import { freePort } from '../../platform/embedded/ports.ts'
 import { temporaryFolder } from '../support/folders.ts'
 

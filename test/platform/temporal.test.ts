@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { readConfig } from '../../platform/config.ts'
+import { readConfig } from '../../platform/config/config.ts'
 import { freePort } from '../../platform/embedded/ports.ts'
 import { connectTemporal, isTemporalOutage } from '../../platform/temporal.ts'
 import { randomSecrets } from '../support/secrets.ts'

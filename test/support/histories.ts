@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { inject } from 'vitest'
-import { readStackConfig } from '../../platform/config.ts'
+import { readStackConfig } from '../../platform/config/stack.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 
 /** Keeps a run of the workflow, the last one unless named, as `test/histories/<name>.json`. */

@@ -1,6 +1,6 @@
 /** One provider client with its double, without the API. */
 import { randomBytes } from 'node:crypto'
-import { readConfig } from '../../platform/config.ts'
+import { readConfig } from '../../platform/config/config.ts'
 import type { OAuthAuthorizationRequest, OAuthProvider, OAuthProviderName } from '../../providers/oauth/provider.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
 import type { CallbackParameters } from './oauth-browser.ts'

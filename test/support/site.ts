@@ -1,6 +1,6 @@
 /** Starts the site in this process in front of an API, and gives tests browsers without scripts. */
 
-import { readSiteConfig } from '../../platform/config.ts'
+import { readSiteConfig } from '../../platform/config/site.ts'
 import { freePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { readStackConfig } from '../../platform/config.ts'
+import { readStackConfig } from '../../platform/config/stack.ts'
 import { endProcess, listProcesses, type ProcessEntry } from '../../platform/embedded/processes.ts'
 
 const project = fileURLToPath(new URL('../../', import.meta.url))

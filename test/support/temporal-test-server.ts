@@ -8,7 +8,7 @@ import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { readStackConfig } from '../../platform/config.ts'
+import { readStackConfig } from '../../platform/config/stack.ts'
 
 const run = promisify(execFile)
 

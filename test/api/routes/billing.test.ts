@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { rateLimitDefaults } from '../../../platform/config-values.ts'
+import { rateLimitDefaults } from '../../../platform/config/values.ts'
 import { highLimits, outcome, startApi, type TestApi } from '../../support/api.ts'
 import { startApiDouble } from '../../support/api-double.ts'
 import { operator, paperRelays, startService } from '../../support/relays.ts'

@@ -1,6 +1,6 @@
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { isStandardWebhookSecret } from '../../../platform/config-values.ts'
+import { isStandardWebhookSecret } from '../../../platform/config/values.ts'
 import { provideSecrets, readKeptSecrets, secretsFile } from '../../../platform/embedded/secrets.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import { expect, onTestFinished, test } from 'vitest'
-import { readStackConfig } from '../../../platform/config.ts'
+import { readStackConfig } from '../../../platform/config/stack.ts'
 import { commandOf, sendSignal } from '../../../platform/embedded/processes.ts'
 import { startEmbeddedTemporal } from '../../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../../platform/embedded/temporal-cli.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readConfig } from '../../../platform/config.ts'
+import { readConfig } from '../../../platform/config/config.ts'
 import { createBilling } from '../../../providers/billing/billing.ts'
 import type { SandboxStore } from '../../../providers/billing/sandbox.ts'
 import { aDelivery, anInvoice, lemonSqueezyConfig, signedBytes } from '../../support/billing-lemonsqueezy.ts'

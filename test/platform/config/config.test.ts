@@ -1,15 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import {
-  ConfigError,
-  type Environment,
-  readConfig,
-  readDatabaseUrl,
-  readSiteConfig,
-  readStackConfig,
-} from '../../platform/config.ts'
-import { temporaryFolder } from '../support/folders.ts'
+import { readConfig, readDatabaseUrl } from '../../../platform/config/config.ts'
+import { ConfigError, type Environment } from '../../../platform/config/environment.ts'
+import { readSiteConfig } from '../../../platform/config/site.ts'
+import { readStackConfig } from '../../../platform/config/stack.ts'
+import { temporaryFolder } from '../../support/folders.ts'
 
 const complete = {
   DATABASE_URL: 'postgres://svc:pw@db:5432/svc',
@@ -30,7 +26,7 @@ function problemsOf(env: Environment, read: (env: Environment) => unknown = read
   return []
 }
 
-test('six variables are all that a process needs', () => {
+test('the service requires only six variables', () => {
   expect(readConfig(complete)).toMatchObject({
     port: 8080,
     apiUrl: 'http://localhost:8080',
@@ -42,7 +38,7 @@ test('six variables are all that a process needs', () => {
   })
 })
 
-test('every mistake is reported at once, by the name of its variable', () => {
+test('all problems are reported together, each with the name of its variable', () => {
   const problems = problemsOf({
     ...complete,
     DATABASE_URL: 'mysql://db/svc',
@@ -62,14 +58,14 @@ test('every mistake is reported at once, by the name of its variable', () => {
   expect(problems.find((line) => line.startsWith('SVC_JWT_SECRET'))).toContain('openssl rand -base64 48')
 })
 
-test('no mistake repeats a secret', () => {
+test('no error message repeats a secret', () => {
   const problems = problemsOf({ ...complete, SVC_JWT_SECRET: 'hunter2', SVC_OPERATOR_PASSWORD: 'swordfish' })
   expect(problems).toHaveLength(2)
   expect(problems.join()).not.toMatch(/hunter2|swordfish/)
 })
 
 test.each(['please-changeme-please-changeme-please', 'this-is-an-example-secret-of-40-characters', 'a'.repeat(40)])(
-  'a secret copied from somewhere is refused: %s',
+  'a placeholder is rejected as a secret: %s',
   (secret) => {
     expect(problemsOf({ ...complete, SVC_JWT_SECRET: secret })).toEqual([
       expect.stringMatching(/^SVC_JWT_SECRET is a placeholder/),
@@ -77,7 +73,7 @@ test.each(['please-changeme-please-changeme-please', 'this-is-an-example-secret-
   },
 )
 
-test('settings that contradict each other are refused together with the reason', () => {
+test('variables that conflict with each other are rejected with the reason', () => {
   const problems = problemsOf({
     ...complete,
     SVC_RELAY_HEALTH_INTERVAL_SECONDS: '60',
@@ -97,20 +93,20 @@ test('an empty variable counts as unset', () => {
   })
 })
 
-test('a secret can come from a file, whose last line break does not belong to it', async () => {
+test('a secret can be read from a file, without the last line break', async () => {
   const file = join(await temporaryFolder(), 'jwt')
   await writeFile(file, `${complete.SVC_JWT_SECRET}\n`)
   const { SVC_JWT_SECRET, ...rest } = complete
   expect(readConfig({ ...rest, SVC_JWT_SECRET_FILE: file }).jwt.secret).toBe(SVC_JWT_SECRET)
 })
 
-test('a variable given both directly and as a file is refused instead of guessed', () => {
+test('a variable that is set both directly and as a file is rejected', () => {
   expect(problemsOf({ ...complete, SVC_JWT_SECRET_FILE: '/run/secrets/jwt' })).toContain(
     'SVC_JWT_SECRET and SVC_JWT_SECRET_FILE are both set: keep one',
   )
 })
 
-test('a file that can not be read is named once, with the reason', () => {
+test('a file that cannot be read is reported once, with the reason', () => {
   const { SVC_JWT_SECRET: _, ...rest } = complete
   const problems = problemsOf({ ...rest, SVC_JWT_SECRET_FILE: '/nowhere/jwt' })
   expect(problems).toEqual([
@@ -118,14 +114,14 @@ test('a file that can not be read is named once, with the reason', () => {
   ])
 })
 
-test('the configuration can not be changed, however deep', () => {
+test('the configuration is frozen at every level', () => {
   const config = readConfig(complete)
   expect(Object.isFrozen(config)).toBe(true)
   expect(Object.isFrozen(config.regions[0])).toBe(true)
   expect(() => Object.assign(config.relay, { graceSeconds: 1 })).toThrow(TypeError)
 })
 
-test('two relay secrets may be valid while one replaces the other, three may not', () => {
+test('two relay secrets are accepted during a rotation, three are rejected', () => {
   const [first, second] = [complete.SVC_RELAY_AUTH_SECRET, complete.SVC_JWT_SECRET]
   expect(readConfig({ ...complete, SVC_RELAY_AUTH_SECRET: `${first}, ${second}` }).relayAuthSecrets).toEqual([
     first,
@@ -136,31 +132,31 @@ test('two relay secrets may be valid while one replaces the other, three may not
   ])
 })
 
-test('a rate limit is changed by its name and the others stay', () => {
+test('a rate limit can be overridden by name without changing the others', () => {
   const { rateLimits } = readConfig({ ...complete, SVC_RATE_LIMITS: 'login=50, relay_start=9' })
   expect(rateLimits).toMatchObject({ login: 50, relay_start: 9, signup: 5, relay_active: 60 })
 })
 
 test.each(['login', 'login=0', 'login=-1', 'login=1=2', 'nonsense=5', 'toString=5'])(
-  'the rate limit "%s" is refused',
+  'the rate limit "%s" is rejected',
   (text) => {
     expect(problemsOf({ ...complete, SVC_RATE_LIMITS: text })).toEqual([expect.stringMatching(/^SVC_RATE_LIMITS /)])
   },
 )
 
-test('a region that is named twice is refused', () => {
+test('two regions with the same name are rejected', () => {
   const region = { region: 'eu', display_name: 'Europe', provider: 'local' }
   expect(problemsOf({ ...complete, SVC_REGIONS: JSON.stringify([region, region]) })).toEqual([
-    'SVC_REGIONS names a region twice',
+    'SVC_REGIONS has two regions with the same name',
   ])
 })
 
-test('a migration needs to know no more than where the database is', () => {
+test('migrations require only DATABASE_URL', () => {
   expect(readDatabaseUrl({ DATABASE_URL: complete.DATABASE_URL })).toBe(complete.DATABASE_URL)
-  expect(problemsOf({}, readDatabaseUrl)).toEqual(['DATABASE_URL is not set to a postgres:// URL'])
+  expect(problemsOf({}, readDatabaseUrl)).toEqual(['DATABASE_URL is not set'])
 })
 
-test('the embedded stack needs nothing at all', () => {
+test('the local stack requires no variable', () => {
   expect(readStackConfig({ HOME: '/home/someone' })).toMatchObject({
     cacheDir: '/home/someone/.cache/relay-control-plane',
     databaseUrl: undefined,
@@ -170,11 +166,11 @@ test('the embedded stack needs nothing at all', () => {
   })
 })
 
-test('the embedded stack checks the secrets that it is given', () => {
+test('the local stack checks the variables that are set', () => {
   expect(problemsOf({ SVC_JWT_SECRET: 'short', SVC_EMBEDDED_PG_PORT: '70000' }, readStackConfig)).toHaveLength(2)
 })
 
-test('a cache folder that is no absolute path is ignored, as its specification asks', () => {
+test('a relative XDG_CACHE_HOME is ignored, as its specification requires', () => {
   expect(readStackConfig({ HOME: '/home/someone', XDG_CACHE_HOME: 'cache' }).cacheDir).toBe(
     '/home/someone/.cache/relay-control-plane',
   )
@@ -185,7 +181,7 @@ const otherKey = Buffer.from(keyBytes).reverse()
 const keysOf = (text: string) => readConfig({ ...complete, OAUTH_ENCRYPTION_KEY: text }).oauthEncryptionKeys
 const keyProblems = (text: string | undefined) => problemsOf({ ...complete, OAUTH_ENCRYPTION_KEY: text })
 
-test('the key for provider tokens is the same in base64 and in hex, and its made-up name tells nothing of it', () => {
+test('the encryption key is the same in base64 and in hex, and its generated id does not reveal it', () => {
   const [key] = keysOf(complete.OAUTH_ENCRYPTION_KEY)
   expect(key).toEqual({ id: expect.stringMatching(/^[0-9a-f]{12}$/), key: complete.OAUTH_ENCRYPTION_KEY })
   expect(keysOf(keyBytes.toString('hex'))).toEqual([key])
@@ -193,7 +189,7 @@ test('the key for provider tokens is the same in base64 and in hex, and its made
   expect(keyBytes.toString('hex')).not.toContain(key?.id)
 })
 
-test('while keys are replaced all of them are named, and the first one seals', () => {
+test('during a rotation all encryption keys are read, in their order', () => {
   const keys = keysOf(`2026:${otherKey.toString('hex')}, 2025:${complete.OAUTH_ENCRYPTION_KEY}`)
   expect(keys).toEqual([
     { id: '2026', key: otherKey.toString('base64') },
@@ -209,21 +205,23 @@ test.each([
   ['a password', 'correct horse battery staple, and some more words'],
   ['a good one and a bad one', `2026:${complete.OAUTH_ENCRYPTION_KEY},2025:short`],
   ['a good one and nothing', `${complete.OAUTH_ENCRYPTION_KEY},`],
-])('a key that is %s is refused with the way to make one, and not repeated', (_, text) => {
+])('an encryption key that is %s is rejected with the command that generates one, and not repeated', (_, text) => {
   const problems = keyProblems(text)
-  expect(problems).toEqual(['OAUTH_ENCRYPTION_KEY is not 32 random bytes: make them with `openssl rand -base64 32`'])
+  expect(problems).toEqual([
+    'OAUTH_ENCRYPTION_KEY is not 32 random bytes: generate them with `openssl rand -base64 32`',
+  ])
 })
 
-test('two keys by one name are refused, since nobody could tell which of them sealed', () => {
+test('two encryption keys with the same id are rejected', () => {
   const twice = `a:${complete.OAUTH_ENCRYPTION_KEY},a:${otherKey.toString('base64')}`
-  expect(keyProblems(twice)).toEqual(['OAUTH_ENCRYPTION_KEY names a key twice: each needs an id of its own'])
+  expect(keyProblems(twice)).toEqual(['OAUTH_ENCRYPTION_KEY has two keys with the same id'])
 })
 
-test('without a key for provider tokens no process starts', () => {
+test('the encryption key is required', () => {
   expect(keyProblems(undefined)).toEqual(['OAUTH_ENCRYPTION_KEY is not set'])
 })
 
-test('a provider is there once it has an id and a secret, at its own address unless told otherwise', () => {
+test('an OAuth provider is configured by its client id and secret, and its issuer URL can be overridden', () => {
   expect(readConfig(complete).oauth).toEqual({ twitch: undefined, google: undefined, discord: undefined })
   const twitch = { SVC_TWITCH_CLIENT_ID: 'an id', SVC_TWITCH_CLIENT_SECRET: 'swordfish' }
   expect(readConfig({ ...complete, ...twitch }).oauth).toMatchObject({
@@ -235,7 +233,7 @@ test('a provider is there once it has an id and a secret, at its own address unl
 })
 
 test.each(['TWITCH', 'GOOGLE', 'DISCORD'])(
-  '%s with an id and no secret, or the other way round, is refused',
+  '%s with a client id and no secret, or the other way round, is rejected',
   (name) => {
     const together = [`SVC_${name}_CLIENT_ID and SVC_${name}_CLIENT_SECRET go together: set both or none`]
     expect(problemsOf({ ...complete, [`SVC_${name}_CLIENT_ID`]: 'an id' })).toEqual(together)
@@ -243,7 +241,7 @@ test.each(['TWITCH', 'GOOGLE', 'DISCORD'])(
   },
 )
 
-test('links of mails stand in the log unless that is switched off', () => {
+test('links of emails are logged unless SVC_LOG_LINKS is false', () => {
   expect(readConfig(complete).logLinks).toBe(true)
   expect(readConfig({ ...complete, SVC_LOG_LINKS: 'false' }).logLinks).toBe(false)
   expect(problemsOf({ ...complete, SVC_LOG_LINKS: 'no' })).toEqual([expect.stringMatching(/^SVC_LOG_LINKS /)])
@@ -273,37 +271,45 @@ describe('test mode of a billing provider', () => {
     ['with a restricted test key of Stripe', stripe('rk_test_1'), true],
     ['not with a live key of Stripe', stripe('sk_live_1'), false],
     ['not with a restricted live key of Stripe', stripe('rk_live_1'), false],
-    ['not with a key of Stripe that does not say its mode, in production', { ...stripe('key'), ...production }, false],
+    ['not with a key of Stripe without a mode prefix, in production', { ...stripe('key'), ...production }, false],
     ['at Lemon Squeezy outside of production', lemonSqueezy, true],
     ['not at Lemon Squeezy in production', { ...lemonSqueezy, ...production }, false],
-    ['at Lemon Squeezy in production when it is said', { ...lemonSqueezy, ...production, ...testMode }, true],
-    ['not at Lemon Squeezy when it is said', { ...lemonSqueezy, SVC_BILLING_TEST_MODE: 'false' }, false],
-  ])('is accepted %s', (_what, env, isAccepted) => {
+    [
+      'at Lemon Squeezy in production when SVC_BILLING_TEST_MODE is true',
+      { ...lemonSqueezy, ...production, ...testMode },
+      true,
+    ],
+    [
+      'not at Lemon Squeezy when SVC_BILLING_TEST_MODE is false',
+      { ...lemonSqueezy, SVC_BILLING_TEST_MODE: 'false' },
+      false,
+    ],
+  ])('is accepted %s', (_case, env, isAccepted) => {
     expect(readConfig(env).billing.acceptsTestMode).toBe(isAccepted)
   })
 
-  test('can not be said otherwise than the key of Stripe says', () => {
-    for (const [key, said] of [
+  test('must not contradict the mode of the Stripe key', () => {
+    for (const [key, testMode] of [
       ['sk_live_1', 'true'],
       ['sk_test_1', 'false'],
     ] as const)
-      expect(problemsOf({ ...stripe(key), SVC_BILLING_TEST_MODE: said })).toEqual([
+      expect(problemsOf({ ...stripe(key), SVC_BILLING_TEST_MODE: testMode })).toEqual([
         expect.stringMatching(/^SVC_BILLING_TEST_MODE=\w+ contradicts SVC_STRIPE_API_KEY/),
       ])
   })
 })
 
-test('a billing provider needs all that is paid with, and the sandbox a secret of its own kind', () => {
+test('a billing provider requires its own variables, and the sandbox a Standard Webhooks secret', () => {
   expect(problemsOf({ ...complete, SVC_BILLING_PROVIDER: 'stripe' })).toEqual([
-    'SVC_STRIPE_API_KEY is not set: SVC_BILLING_PROVIDER=stripe needs it',
-    'SVC_STRIPE_PLAN_PRICE_ID is not set: SVC_BILLING_PROVIDER=stripe needs it',
-    'SVC_STRIPE_ADDON_PRICE_ID is not set: SVC_BILLING_PROVIDER=stripe needs it',
+    'SVC_STRIPE_API_KEY is not set: SVC_BILLING_PROVIDER=stripe requires it',
+    'SVC_STRIPE_PLAN_PRICE_ID is not set: SVC_BILLING_PROVIDER=stripe requires it',
+    'SVC_STRIPE_ADDON_PRICE_ID is not set: SVC_BILLING_PROVIDER=stripe requires it',
   ])
   expect(problemsOf({ ...complete, SVC_BILLING_WEBHOOK_SECRET: 'no standard webhook secret' })).toEqual([
     expect.stringMatching(/^SVC_BILLING_WEBHOOK_SECRET is not whsec_ /),
   ])
   expect(problemsOf({ ...complete, SVC_BILLING_PORTAL_URL: 'http://pay.example/portal' })).toEqual([
-    'SVC_BILLING_PORTAL_URL is no https:// URL',
+    'SVC_BILLING_PORTAL_URL is not an https:// URL',
   ])
   expect(problemsOf({ ...complete, NODE_ENV: 'production' })).toEqual([
     expect.stringMatching(/^SVC_BILLING_PROVIDER is not set: /),
@@ -311,7 +317,7 @@ test('a billing provider needs all that is paid with, and the sandbox a secret o
   expect(problemsOf({ ...complete, NODE_ENV: 'production', SVC_BILLING_PROVIDER: 'sandbox' })).toEqual([])
 })
 
-test('the site needs nothing, and knows no secret', () => {
+test('the site requires no variable and holds no secret', () => {
   expect(readSiteConfig({})).toMatchObject({
     port: 8081,
     siteUrl: 'http://localhost:8081',
@@ -320,17 +326,17 @@ test('the site needs nothing, and knows no secret', () => {
   })
   const config = readSiteConfig({ ...complete, SVC_SITE_PORT: '9000', SVC_API_URL: 'http://api:8080/' })
   expect(config).toMatchObject({ port: 9000, siteUrl: 'http://localhost:9000', apiUrl: 'http://api:8080' })
-  const told = JSON.stringify(config)
+  const text = JSON.stringify(config)
   for (const secret of [
     complete.SVC_JWT_SECRET,
     complete.SVC_RELAY_AUTH_SECRET,
     complete.OAUTH_ENCRYPTION_KEY,
     complete.SVC_BILLING_WEBHOOK_SECRET,
   ])
-    expect(told).not.toContain(secret)
+    expect(text).not.toContain(secret)
 })
 
-test('the mistakes of the site are reported at once', () => {
+test('all problems of the site are reported together', () => {
   expect(problemsOf({ SVC_SITE_PORT: 'http', SVC_API_URL: 'nowhere' }, readSiteConfig)).toEqual([
     expect.stringMatching(/^SVC_SITE_PORT /),
     expect.stringMatching(/^SVC_API_URL /),

@@ -1,8 +1,8 @@
-/** What kinds of values variables hold: how each is read from text, and what is told of one that is wrong. */
+/** The kinds of values that variables hold: how each is parsed, and the error message for an invalid one. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 
-/** The requests that are counted, with the requests a minute that each allows unless `SVC_RATE_LIMITS` says otherwise. */
+/** Requests per minute for each limit. `SVC_RATE_LIMITS` overrides them. */
 export const rateLimitDefaults = {
   relay_start: 6,
   relay_stop: 20,
@@ -19,11 +19,11 @@ export const rateLimitDefaults = {
   manifest: 60,
   capacity: 60,
   checkout: 10,
-  /** Cancelling, and the way to the provider's page for payments. */
+  /** Cancelling a subscription and opening the provider's customer portal. */
   billing_manage: 10,
   /** Wrong operator passwords from one address. */
   operator: 5,
-  /** Wrong ones from all networks that no operator used lately; see `api/identity/operator-credentials.ts`. */
+  /** Wrong operator passwords from all networks together that no operator has signed in from recently; see `api/identity/operator-credentials.ts`. */
   operator_failures: 30,
 } as const
 
@@ -33,12 +33,12 @@ const Region = z.object({
   region: z.string().regex(/^[a-z0-9-]{1,32}$/),
   display_name: z.string().min(1).max(64),
   provider: z.enum(['local']),
-  /** The address under which relays of this region are reached; the local provider's are on this machine. */
+  /** The address of relays of this region. Relays of the `local` provider run on this machine. */
   host: z.string().min(1).default('127.0.0.1'),
   default: z.boolean().default(false),
-  /** The most relays that may exist in this region at once. */
+  /** The maximum number of instances in this region. */
   capacity: z.int().min(0).default(50),
-  /** What relays of this region run, as the manifest tells clients. */
+  /** The image that relays of this region run, as the manifest reports it. */
   image: z
     .object({ image_id: z.string().min(1), version: z.string().min(1), released_at: z.iso.datetime() })
     .default({ image_id: 'relay-node', version: '0.1.0', released_at: '2026-11-21T00:00:00Z' }),
@@ -50,29 +50,32 @@ export const defaultRegions = JSON.stringify([
   { region: 'local', display_name: 'This machine', provider: 'local', default: true },
 ])
 
-export const seconds = (least: number, most: number, fallback: number) =>
-  z.coerce.number().int().min(least).max(most).default(fallback)
-export const port = (fallback: number) => z.coerce.number().int().min(0).max(65535).default(fallback)
+export const seconds = (min: number, max: number, defaultValue: number) =>
+  z.coerce.number().int().min(min).max(max).default(defaultValue)
+export const port = (defaultValue: number) => z.coerce.number().int().min(0).max(65535).default(defaultValue)
 export const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ''))
-/** An address outside that people are led to. */
-export const httpsUrl = z.url({ protocol: /^https$/, error: 'is no https:// URL' })
+/** A URL that the site links to or redirects to. */
+export const httpsUrl = z.url({ protocol: /^https$/, error: 'is not an https:// URL' })
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 
-/** Text of at least 32 bytes that nobody copied from an example. */
+/** Text of at least 32 bytes that does not look like a placeholder from an example. */
 export const secret = z
   .string()
-  .refine((text) => Buffer.byteLength(text) >= 32, 'is shorter than 32 bytes: make one with `openssl rand -base64 48`')
+  .refine(
+    (text) => Buffer.byteLength(text) >= 32,
+    'is shorter than 32 bytes: generate one with `openssl rand -base64 48`',
+  )
   .refine(
     (text) => !/change.?me|example|(secret){2}|^(.)\2+$/i.test(text),
-    'is a placeholder: make one with `openssl rand -base64 48`',
+    'is a placeholder: generate one with `openssl rand -base64 48`',
   )
 
 export const secretPair = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))
-  .pipe(z.array(secret).min(1).max(2, 'has more than two secrets: keep the new and the old one'))
+  .pipe(z.array(secret).min(1).max(2, 'has more than two secrets: keep the new one and the old one'))
 
-/** What billing providers sign with. They choose its length: Lemon Squeezy allows 40 characters at most. */
+/** Secrets that billing providers sign webhooks with. Shorter than `secret`, since Lemon Squeezy allows only 40 characters. */
 export const webhookSecrets = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))
@@ -85,10 +88,10 @@ export const webhookSecrets = z
           .refine((text) => !/change.?me|example|^(.)\1+$/i.test(text), 'is a placeholder'),
       )
       .min(1)
-      .max(2, 'has more than two secrets: keep the new and the old one'),
+      .max(2, 'has more than two secrets: keep the new one and the old one'),
   )
 
-/** A secret as Standard Webhooks 1.0 has it, which the sandbox signs with. */
+/** Whether it has the format of Standard Webhooks 1.0, which the sandbox signs with. */
 export const isStandardWebhookSecret = (text: string): boolean => {
   const [, base64 = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? []
   const { length } = Buffer.from(base64, 'base64')
@@ -99,18 +102,18 @@ export const isStandardWebhookSecret = (text: string): boolean => {
 const encryptionKeyBytes = (text: string): Buffer | undefined => {
   const encoding = /^[0-9a-f]{64}$/i.test(text) ? 'hex' : /^[\w+/-]{43}=?$/.test(text) ? 'base64' : undefined
   const bytes = encoding && Buffer.from(text, encoding)
-  // Fewer different bytes than that are somebody's zeros, and not chance.
+  // Random bytes practically never have so few different values; placeholders such as zeros do.
   return bytes && new Set(bytes).size > 8 ? bytes : undefined
 }
 
 export interface EncryptionKey {
-  /** Stands in front of whatever the key sealed, so that it is found again after a rotation. */
+  /** Prefix of everything that was encrypted with the key. Selects the key for decryption after a rotation. */
   readonly id: string
   /** 32 bytes, base64. */
   readonly key: string
 }
 
-/** One key, or `kid:key,kid:key`: the first one seals, all of them open. */
+/** One key, or `kid:key,kid:key`: the first one encrypts, all of them decrypt. */
 export const encryptionKeys = z.string().transform((text, context): EncryptionKey[] => {
   const keys = text.split(',').map((entry) => {
     const [, id, key = ''] = /^(?:([A-Za-z0-9_-]{1,32}):)?(.+)$/.exec(entry.trim()) ?? []
@@ -118,16 +121,19 @@ export const encryptionKeys = z.string().transform((text, context): EncryptionKe
     return bytes && { id: id ?? keyIdOf(bytes), key: bytes.toString('base64') }
   })
   if (keys.some((key) => key === undefined)) {
-    context.addIssue({ code: 'custom', message: 'is not 32 random bytes: make them with `openssl rand -base64 32`' })
+    context.addIssue({
+      code: 'custom',
+      message: 'is not 32 random bytes: generate them with `openssl rand -base64 32`',
+    })
     return z.NEVER
   }
   const good = keys.filter((key) => key !== undefined)
   if (new Set(good.map((key) => key.id)).size < good.length)
-    context.addIssue({ code: 'custom', message: 'names a key twice: each needs an id of its own' })
+    context.addIssue({ code: 'custom', message: 'has two keys with the same id' })
   return good
 })
 
-/** A key without a name gets one that tells nothing about it. */
+/** The id of a key without one: a hash, so that it does not reveal the key. */
 const keyIdOf = (key: Buffer): string => createHash('sha256').update('kid:').update(key).digest('hex').slice(0, 12)
 
 const jsonText = z.string().transform((text, context) => {
@@ -142,8 +148,8 @@ const jsonText = z.string().transform((text, context) => {
 export const regions = jsonText.pipe(
   z
     .array(Region)
-    .min(1, 'names no region')
-    .refine((all) => new Set(all.map((one) => one.region)).size === all.length, 'names a region twice')
+    .min(1, 'has no region')
+    .refine((all) => new Set(all.map((one) => one.region)).size === all.length, 'has two regions with the same name')
     .refine((all) => all.filter((one) => one.default).length <= 1, 'has more than one default region'),
 )
 

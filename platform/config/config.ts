@@ -1,0 +1,97 @@
+/** Reads the configuration of the api and the worker from environment variables, checks it, and freezes it. */
+import { resolve } from 'node:path'
+import { billingConfig, findBillingConflicts } from './billing.ts'
+import { deepFreeze, type Environment, readVariables } from './environment.ts'
+import { type Values, Variables } from './variables.ts'
+
+/** Reads and checks all variables. Throws `ConfigError`. */
+export const readConfig = (env: Environment = process.env) =>
+  deepFreeze(configOf(readVariables(Variables, env, findConflicts)))
+
+/** Reads `DATABASE_URL` alone, for migrations. Throws `ConfigError`. */
+export const readDatabaseUrl = (env: Environment = process.env): string =>
+  readVariables(Variables.pick({ DATABASE_URL: true }), env).DATABASE_URL
+
+/** Values that are valid by themselves, but not together. */
+function* findConflicts(v: Values): Iterable<string> {
+  if (v.SVC_RELAY_HEALTH_TIMEOUT_SECONDS < 2 * v.SVC_RELAY_HEALTH_INTERVAL_SECONDS) {
+    yield 'SVC_RELAY_HEALTH_TIMEOUT_SECONDS is less than two times SVC_RELAY_HEALTH_INTERVAL_SECONDS: one late report would end the health of a relay'
+  }
+  if ((v.TEMPORAL_TLS_CERT === undefined) !== (v.TEMPORAL_TLS_KEY === undefined)) {
+    yield 'TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY go together: set both or none'
+  }
+  for (const name of ['TWITCH', 'GOOGLE', 'DISCORD'] as const) {
+    if ((v[`SVC_${name}_CLIENT_ID`] === undefined) !== (v[`SVC_${name}_CLIENT_SECRET`] === undefined)) {
+      yield `SVC_${name}_CLIENT_ID and SVC_${name}_CLIENT_SECRET go together: set both or none`
+    }
+  }
+  yield* findBillingConflicts(v)
+}
+
+export type Config = ReturnType<typeof readConfig>
+
+const configOf = (v: Values) => ({
+  logLevel: v.LOG_LEVEL,
+  port: v.PORT,
+  apiUrl: v.SVC_API_URL ?? `http://localhost:${v.PORT}`,
+  siteUrl: v.SVC_SITE_URL ?? `http://localhost:${v.SVC_SITE_PORT}`,
+  drainSeconds: v.SVC_DRAIN_SECONDS,
+  dataDir: resolve(v.SVC_DATA_DIR),
+  database: { url: v.DATABASE_URL, connectionsMax: v.SVC_DATABASE_POOL },
+  temporal: {
+    address: v.TEMPORAL_ADDRESS,
+    namespace: v.TEMPORAL_NAMESPACE,
+    taskQueue: v.SVC_TEMPORAL_TASK_QUEUE,
+    uiUrl: v.SVC_TEMPORAL_UI_URL,
+    apiKey: v.TEMPORAL_API_KEY,
+    tls: v.TEMPORAL_TLS || v.TEMPORAL_TLS_CA !== undefined || v.TEMPORAL_TLS_CERT !== undefined,
+    tlsCa: v.TEMPORAL_TLS_CA,
+    tlsCert: v.TEMPORAL_TLS_CERT,
+    tlsKey: v.TEMPORAL_TLS_KEY,
+  },
+  jwt: {
+    secret: v.SVC_JWT_SECRET,
+    previousSecret: v.SVC_JWT_SECRET_PREVIOUS,
+    ttlSeconds: v.SVC_JWT_TTL_SECONDS,
+  },
+  /** The first key encrypts, and all of them decrypt. There are two while the key is being rotated. */
+  oauthEncryptionKeys: v.OAUTH_ENCRYPTION_KEY,
+  /** The providers that users can sign in with; undefined for a provider without a client id and secret. */
+  oauth: {
+    twitch: oauthClient(v.SVC_TWITCH_CLIENT_ID, v.SVC_TWITCH_CLIENT_SECRET, v.SVC_TWITCH_ISSUER_URL),
+    google: oauthClient(v.SVC_GOOGLE_CLIENT_ID, v.SVC_GOOGLE_CLIENT_SECRET, v.SVC_GOOGLE_ISSUER_URL),
+    discord: oauthClient(v.SVC_DISCORD_CLIENT_ID, v.SVC_DISCORD_CLIENT_SECRET, v.SVC_DISCORD_ISSUER_URL),
+  },
+  /** Whether the log mail provider writes the links of emails to the log. */
+  logLinks: v.SVC_LOG_LINKS,
+  operatorPassword: v.SVC_OPERATOR_PASSWORD,
+  /** Relays get the first secret, and all of them are accepted. There are two while the secret is being rotated. */
+  relayAuthSecrets: v.SVC_RELAY_AUTH_SECRET,
+  requireEmailVerification: v.SVC_REQUIRE_EMAIL_VERIFICATION,
+  regions: v.SVC_REGIONS,
+  relay: {
+    provisionTimeoutSeconds: v.SVC_RELAY_PROVISION_TIMEOUT_SECONDS,
+    healthIntervalSeconds: v.SVC_RELAY_HEALTH_INTERVAL_SECONDS,
+    healthTimeoutSeconds: v.SVC_RELAY_HEALTH_TIMEOUT_SECONDS,
+    graceSeconds: v.SVC_RELAY_GRACE_SECONDS,
+    stopGraceSeconds: v.SVC_RELAY_STOP_GRACE_SECONDS,
+    maxSessionSeconds: v.SVC_RELAY_MAX_SESSION_SECONDS,
+  },
+  billing: billingConfig(v),
+  timeBank: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },
+  trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
+  rateLimits: v.SVC_RATE_LIMITS,
+})
+
+export interface OAuthClientConfig {
+  readonly clientId: string
+  readonly clientSecret: string
+  /** The URL of the provider; of a local server in tests. */
+  readonly issuerUrl: string
+}
+
+const oauthClient = (
+  clientId: string | undefined,
+  clientSecret: string | undefined,
+  issuerUrl: string,
+): OAuthClientConfig | undefined => (clientId && clientSecret ? { clientId, clientSecret, issuerUrl } : undefined)

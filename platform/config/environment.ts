@@ -1,0 +1,62 @@
+/** Reads environment variables by a schema, and reports all problems together. */
+import { readFileSync } from 'node:fs'
+import type { z } from 'zod'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Every problem in the environment, one line each, ready to be shown to the person who started the process. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+  constructor(readonly problems: readonly string[]) {
+    super(
+      `The configuration has ${problems.length} problem${problems.length === 1 ? '' : 's'}:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
+    )
+  }
+}
+
+/**
+ * Reads the variables of a schema. `NAME_FILE` names a file that holds the value of `NAME`. An empty value counts as unset.
+ * @param findConflicts lists problems that only a combination of variables has. Called when each variable by itself is valid.
+ * @throws ConfigError
+ */
+export function readVariables<Schema extends z.ZodObject>(
+  schema: Schema,
+  env: Environment,
+  findConflicts: (values: z.infer<Schema>) => Iterable<string> = () => [],
+): z.infer<Schema> {
+  const { texts, problems } = readTexts(env, Object.keys(schema.shape))
+  const parsed = schema.safeParse(texts)
+  for (const issue of parsed.error?.issues ?? []) {
+    const name = String(issue.path[0])
+    if (problems.some((line) => line.startsWith(`${name}_FILE `))) continue
+    problems.push(texts[name] === undefined ? `${name} is not set` : `${name} ${issue.message}`)
+  }
+  if (parsed.success) problems.push(...findConflicts(parsed.data))
+  if (problems.length > 0 || !parsed.success) throw new ConfigError(problems)
+  return parsed.data
+}
+
+function readTexts(env: Environment, names: readonly string[]) {
+  const texts: Record<string, string> = {}
+  const problems: string[] = []
+  for (const name of names) {
+    const value = env[name]
+    const file = env[`${name}_FILE`]
+    if (value && file) problems.push(`${name} and ${name}_FILE are both set: keep one`)
+    else if (value) texts[name] = value
+    else if (file) {
+      try {
+        texts[name] = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+      } catch (error) {
+        problems.push(`${name}_FILE names ${file}, which can't be read: ${(error as Error).message}`)
+      }
+    }
+  }
+  return { texts, problems }
+}
+
+/** Freezes an object and everything in it. */
+export function deepFreeze<T extends object>(value: T): Readonly<T> {
+  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) deepFreeze(inner)
+  return Object.freeze(value)
+}

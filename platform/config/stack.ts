@@ -1,0 +1,77 @@
+/** The configuration of `npm start`, of the other commands for a local service, and of the tests. No variable is required. */
+import { homedir } from 'node:os'
+import { delimiter, isAbsolute, join, resolve } from 'node:path'
+import { z } from 'zod'
+import { deepFreeze, type Environment, readVariables } from './environment.ts'
+import { Variables } from './variables.ts'
+
+const optionalPort = z.coerce.number().int().min(1).max(65535).optional()
+
+const StackVariables = Variables.pick({
+  SVC_DATA_DIR: true,
+  SVC_API_URL: true,
+  TEMPORAL_NAMESPACE: true,
+  SVC_JWT_SECRET: true,
+  SVC_RELAY_AUTH_SECRET: true,
+  SVC_OPERATOR_PASSWORD: true,
+  SVC_BILLING_WEBHOOK_SECRET: true,
+})
+  .partial({ SVC_JWT_SECRET: true, SVC_RELAY_AUTH_SECRET: true, SVC_BILLING_WEBHOOK_SECRET: true })
+  .extend({
+    PORT: optionalPort,
+    SVC_SITE_PORT: optionalPort,
+    SVC_SITE_URL: Variables.shape.SVC_SITE_URL,
+    OAUTH_ENCRYPTION_KEY: z.string().min(1).optional(),
+    DATABASE_URL: Variables.shape.DATABASE_URL.optional(),
+    TEMPORAL_ADDRESS: Variables.shape.TEMPORAL_ADDRESS.optional(),
+    SVC_TEMPORAL_UI_URL: z.string().optional(),
+    SVC_EMBEDDED_PG_PORT: optionalPort,
+    SVC_EMBEDDED_TEMPORAL_PORT: optionalPort,
+    SVC_EMBEDDED_TEMPORAL_UI_PORT: optionalPort,
+    SVC_TEMPORAL_CLI: z.string().min(1).optional(),
+    SVC_DEMO_EMAIL: z.email().optional(),
+    SVC_DEMO_PASSWORD: z.string().min(1).optional(),
+    TEST_DATABASE_URL: Variables.shape.DATABASE_URL.optional(),
+    TEST_TEMPORAL_ADDRESS: Variables.shape.TEMPORAL_ADDRESS.optional(),
+  })
+
+/** Reads and checks the variables of the local stack. A variable that is not set is `undefined`. Throws `ConfigError`. */
+export function readStackConfig(env: Environment = process.env) {
+  const v = readVariables(StackVariables, env)
+  const home = env.HOME || homedir()
+  const cacheHome = env.XDG_CACHE_HOME && isAbsolute(env.XDG_CACHE_HOME) ? env.XDG_CACHE_HOME : join(home, '.cache')
+  return deepFreeze({
+    dataDir: resolve(v.SVC_DATA_DIR),
+    cacheDir: join(cacheHome, 'relay-control-plane'),
+    searchPath: (env.PATH ?? '').split(delimiter).filter(isAbsolute),
+    port: v.PORT,
+    apiUrl: v.SVC_API_URL,
+    sitePort: v.SVC_SITE_PORT,
+    siteUrl: v.SVC_SITE_URL,
+    databaseUrl: v.DATABASE_URL,
+    temporalAddress: v.TEMPORAL_ADDRESS,
+    temporalNamespace: v.TEMPORAL_NAMESPACE,
+    temporalUiUrl: v.SVC_TEMPORAL_UI_URL,
+    embedded: {
+      postgresPort: v.SVC_EMBEDDED_PG_PORT,
+      temporalPort: v.SVC_EMBEDDED_TEMPORAL_PORT,
+      temporalUiPort: v.SVC_EMBEDDED_TEMPORAL_UI_PORT,
+      temporalCli: v.SVC_TEMPORAL_CLI,
+    },
+    /** Secrets that are not set are generated and stored in the data folder. */
+    secrets: {
+      SVC_JWT_SECRET: v.SVC_JWT_SECRET,
+      SVC_RELAY_AUTH_SECRET: v.SVC_RELAY_AUTH_SECRET?.join(','),
+      OAUTH_ENCRYPTION_KEY: v.OAUTH_ENCRYPTION_KEY,
+      SVC_OPERATOR_PASSWORD: v.SVC_OPERATOR_PASSWORD,
+      SVC_BILLING_WEBHOOK_SECRET: v.SVC_BILLING_WEBHOOK_SECRET?.join(','),
+    },
+    demo: { email: v.SVC_DEMO_EMAIL, password: v.SVC_DEMO_PASSWORD },
+    /** Servers for the tests to use instead of starting embedded ones. */
+    test: { databaseUrl: v.TEST_DATABASE_URL, temporalAddress: v.TEST_TEMPORAL_ADDRESS },
+    /** Passed on to the processes that `npm start` runs. */
+    environment: { ...env },
+  })
+}
+
+export type StackConfig = ReturnType<typeof readStackConfig>
