@@ -6,12 +6,7 @@ import type { User } from '../identity/access-tokens.ts'
 import { verifyOperator } from '../identity/operator-credentials.ts'
 import type { Services } from '../services.ts'
 import { Refusal } from './refusals.ts'
-import type { CallerKind, Callers } from './route.ts'
-
-export interface Credentials {
-  readonly ip: string
-  readonly header: (name: string) => string | undefined
-}
+import type { CallerKind, Callers, Credentials } from './route.ts'
 
 export type Identify = <Kind extends CallerKind>(kind: Kind, credentials: Credentials) => Promise<Callers[Kind]>
 

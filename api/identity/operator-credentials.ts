@@ -7,9 +7,9 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { findOperatorNetwork, touchOperatorNetwork } from '../../db/operator-networks.ts'
-import type { Credentials } from '../http/callers.ts'
 import { addressSubject } from '../http/networks.ts'
 import { Refusal } from '../http/refusals.ts'
+import type { Credentials } from '../http/route.ts'
 import type { Services } from '../services.ts'
 
 type Needs = Pick<Services, 'config' | 'sql' | 'rateLimits' | 'auditAttempt'>

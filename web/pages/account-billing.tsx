@@ -2,7 +2,19 @@
 import { type ApiResponse, readApiError } from '../api.ts'
 import type { PageResult, Visit } from '../page.ts'
 import { DateTime, Day } from '../time-text.tsx'
-import type { Subscription } from './account-subscriptions.tsx'
+
+/** One of `subscriptions` in the body of `GET /billing/subscription`. */
+export interface Subscription {
+  readonly subscription_id: string
+  readonly kind: 'plan' | 'addon'
+  readonly status: 'active' | 'past_due' | 'cancelled' | 'ended'
+  readonly quantity: number
+  readonly renews_at: string | null
+  readonly ends_at: string | null
+  readonly billed_without_plan: boolean
+  readonly billed_twice: boolean
+  readonly can_cancel: boolean
+}
 
 /** The body of `GET /billing/subscription`. */
 export interface Billing {

@@ -3,20 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { type ApiResponse, readApiError } from '../api.ts'
 import type { PageResult, Visit } from '../page.ts'
 import { Day } from '../time-text.tsx'
-import { type Billing, formatAddons } from './account-billing.tsx'
-
-/** One of `subscriptions` in the body of `GET /billing/subscription`. */
-export interface Subscription {
-  readonly subscription_id: string
-  readonly kind: 'plan' | 'addon'
-  readonly status: 'active' | 'past_due' | 'cancelled' | 'ended'
-  readonly quantity: number
-  readonly renews_at: string | null
-  readonly ends_at: string | null
-  readonly billed_without_plan: boolean
-  readonly billed_twice: boolean
-  readonly can_cancel: boolean
-}
+import { type Billing, formatAddons, type Subscription } from './account-billing.tsx'
 
 const isBilled = ({ status }: Subscription): boolean => status === 'active' || status === 'past_due'
 

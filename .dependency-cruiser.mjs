@@ -1,0 +1,130 @@
+/**
+ * Which folder may import which, checked by `npm run check:imports`. A test compares the map in docs/architecture.md with the
+ * imports that exist.
+ */
+
+/** The part of `workflows/` that other folders use to start, signal and query workflows. */
+const workflowInterface = '^workflows/(messages|[^/]+-client)\\.ts$'
+const workflowClients = '^workflows/[^/]+-client\\.ts$'
+
+/** Per folder: the paths outside it that its files may import. `test` and `bench` may import everything. */
+const allowedImports = {
+  domain: [],
+  platform: [],
+  db: ['^domain/', '^platform/'],
+  providers: ['^domain/', '^platform/'],
+  workflows: ['^domain/'],
+  activities: ['^domain/', '^platform/', '^db/', '^providers/', workflowInterface],
+  api: ['^domain/', '^platform/', '^db/', '^providers/', workflowInterface],
+  web: ['^domain/', '^platform/'],
+  cli: ['^domain/', '^platform/'],
+  'relay-node': ['^platform/'],
+}
+
+/** Imports of types only that are allowed besides, since they leave nothing behind in a program or a workflow bundle. */
+const allowedTypeImports = {
+  workflows: ['^activities/', '^platform/'],
+  platform: ['^domain/'],
+}
+
+export const folders = [...Object.keys(allowedImports), 'bench', 'test']
+const allFolders = `^(${folders.join('|')})/`
+
+/**
+ * The node of the map in docs/architecture.md that a file belongs to.
+ * @param {string} path
+ */
+export const nodeOf = (path) =>
+  new RegExp(workflowInterface).test(path) ? 'messages' : folders.find((folder) => path.startsWith(`${folder}/`))
+
+/**
+ * Whether files of a folder may import only the types of another.
+ * @param {string} from
+ * @param {string} to
+ */
+export const isTypesOnly = (from, to) => allowedTypeImports[from]?.includes(`^${to}/`) ?? false
+
+const folderRules = Object.entries(allowedImports).flatMap(([folder, allowed]) => {
+  const own = `^${folder}/`
+  const types = allowedTypeImports[folder] ?? []
+  const rule = (name, comment, to) => ({ name, comment, severity: 'error', from: { path: own }, to })
+  return [
+    rule(`${folder}-imports`, `${folder}/ must not import this file`, {
+      path: allFolders,
+      pathNot: [own, ...allowed, ...types],
+    }),
+    ...types.map((path) =>
+      rule(`${folder}-imports-types`, `${folder}/ may import only types of this file`, {
+        path,
+        dependencyTypesNot: ['type-only'],
+      }),
+    ),
+  ]
+})
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    ...folderRules,
+    {
+      name: 'no-cycles',
+      comment: 'files must not import each other in a cycle, not even for types',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'domain-is-pure',
+      comment: 'domain/ imports nothing: no package and no module of Node',
+      severity: 'error',
+      from: { path: '^domain/' },
+      to: { pathNot: '^domain/' },
+    },
+    {
+      name: 'workflow-bundle',
+      comment:
+        'a workflow bundle contains workflows, the domain and two packages of the Temporal SDK, and no Temporal client',
+      severity: 'error',
+      from: { path: '^workflows/', pathNot: workflowClients },
+      to: {
+        pathNot: ['^workflows/(?![^/]+-client\\.ts$)', '^domain/', '^node_modules/@temporalio/(workflow|common)/'],
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    {
+      name: 'workflow-clients',
+      comment: 'the clients of workflows need no package but the Temporal SDK',
+      severity: 'error',
+      from: { path: workflowClients },
+      to: { path: '.', pathNot: ['^(workflows|domain)/', '^node_modules/@temporalio/(workflow|common|client)/'] },
+    },
+    {
+      name: 'declared-dependency',
+      comment: 'the package is not in package.json',
+      severity: 'error',
+      from: {},
+      to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
+    },
+    {
+      name: 'no-development-dependency',
+      comment: 'the image contains only `dependencies`: move the package there',
+      severity: 'error',
+      from: { path: allFolders, pathNot: '^(test|bench)/' },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only', 'npm'] },
+    },
+    {
+      name: 'resolvable',
+      comment: 'the file or package does not exist',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: '^node_modules/' },
+    exclude: { path: '(^|/)(dist|coverage)/' },
+    // Sees `import type`, through the JavaScript version of TypeScript.
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+  },
+}
