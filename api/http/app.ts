@@ -92,7 +92,7 @@ const answerRefusals =
 
 function asRefusal(error: unknown): Refusal {
   if (error instanceof Refusal) return error
-  if (isOutage(error)) return new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '2' })
+  if (isOutage(error)) return new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '2' } })
   // Text that Postgres can't hold, in a place where no schema forbade it.
   if (isInvalidText(error)) return new Refusal('invalid_request')
   return new Refusal('internal_error')
@@ -129,13 +129,13 @@ function isAddressReadable(ctx: Context): boolean {
   }
 }
 
-export const notHttp = (): Refusal => new Refusal('invalid_request', 'This is not a valid HTTP request.')
+export const notHttp = (): Refusal => new Refusal('invalid_request', { message: 'This is not a valid HTTP request.' })
 
 const refuseUntilReady =
   (isReady: () => boolean): Middleware =>
   (_, next) => {
     if (isReady()) return next()
-    throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '2' })
+    throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '2' } })
   }
 
 /** One route in its order: who asks, how often, what exactly, and only then the answer. */
@@ -177,10 +177,9 @@ function parsed<Value>(schema: z.ZodType<Value>, value: unknown, where: 'path' |
   if (where === 'path') throw new Refusal('not_found')
   const [issue] = result.error.issues
   const name = issue?.path.join('.')
-  throw new Refusal(
-    'invalid_request',
-    name ? `${where} field ${name}: ${issue?.message}` : `${where}: ${issue?.message}`,
-  )
+  throw new Refusal('invalid_request', {
+    message: name ? `${where} field ${name}: ${issue?.message}` : `${where}: ${issue?.message}`,
+  })
 }
 
 /** An address to count by: what the trusted proxies say when that is an address, else the peer's own. */
@@ -197,5 +196,5 @@ const refuseUnknown =
       routers.flatMap((one) => one.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods)),
     )
     if (allowed.size === 0) throw new Refusal('not_found')
-    throw new Refusal('method_not_allowed', undefined, { Allow: [...allowed].sort().join(', ') })
+    throw new Refusal('method_not_allowed', { headers: { Allow: [...allowed].sort().join(', ') } })
   }

@@ -25,8 +25,10 @@ export function createIdentify(services: Needs): Identify {
       const token = /^Bearer ([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header('authorization') ?? '')?.[1]
       const user = token && (await accessTokens.verify(token))
       if (user && (await isAlive(user))) return user
-      throw new Refusal('unauthorized', undefined, {
-        'WWW-Authenticate': token ? 'Bearer error="invalid_token"' : 'Bearer',
+      throw new Refusal('unauthorized', {
+        headers: {
+          'WWW-Authenticate': token ? 'Bearer error="invalid_token"' : 'Bearer',
+        },
       })
     },
 

@@ -37,7 +37,7 @@ export function createRateLimits(sql: Database, limits: Config['rateLimits']): R
       RateLimit: `"${name}";r=${Math.max(0, limit - requests)};t=${resetSeconds}`,
     }
     if (requests > limit)
-      throw new Refusal('rate_limited', undefined, { ...headers, 'Retry-After': String(resetSeconds) })
+      throw new Refusal('rate_limited', { headers: { ...headers, 'Retry-After': String(resetSeconds) } })
     return headers
   }
 

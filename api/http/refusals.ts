@@ -62,16 +62,24 @@ export const refusals = {
 
 export type RefusalCode = keyof typeof refusals
 
-/** Thrown anywhere under a route's handler: answers the request with the code's status. */
+interface RefusalOptions {
+  /** Replaces the message of the table; shown to the caller. */
+  readonly message?: string | undefined
+  /** Response header fields, such as `Retry-After`. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Thrown by a handler or by anything that it calls: the request is answered with the status and the message of the code. */
 export class Refusal extends Error {
   override name = 'Refusal'
+  readonly headers: Readonly<Record<string, string>>
+
   constructor(
     readonly code: RefusalCode,
-    /** Says more than the table's sentence; shown to the caller. */
-    readonly detail?: string,
-    readonly headers: Readonly<Record<string, string>> = {},
+    { message = refusals[code].message, headers = {} }: RefusalOptions = {},
   ) {
-    super(detail ?? refusals[code].message)
+    super(message)
+    this.headers = headers
   }
 
   get status(): number {

@@ -31,11 +31,11 @@ export async function readJson(ctx: RouterContext): Promise<unknown> {
   if (!ctx.is('json') || !charsets.has(ctx.request.charset.toLowerCase())) throw new Refusal('unsupported_media_type')
   const bytes = await readUnpacked(ctx)
   if (bytes.length === 0) return {}
-  if (!isUtf8(bytes)) throw new Refusal('invalid_request', 'The request body is not valid UTF-8.')
+  if (!isUtf8(bytes)) throw new Refusal('invalid_request', { message: 'The request body is not valid UTF-8.' })
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch {
-    throw new Refusal('invalid_request', 'The request body is not valid JSON.')
+    throw new Refusal('invalid_request', { message: 'The request body is not valid JSON.' })
   }
 }
 
@@ -52,12 +52,11 @@ async function readUnpacked(ctx: RouterContext): Promise<Buffer> {
     await unpackBytes(ctx as never, async () => {})
   } catch (error) {
     const status = (error as { status?: number }).status
-    if (status === 413) throw new Refusal('payload_too_large', undefined, { Connection: 'close' })
+    if (status === 413) throw new Refusal('payload_too_large', { headers: { Connection: 'close' } })
     if (status === 415) throw new Refusal('unsupported_media_type')
-    throw new Refusal(
-      'invalid_request',
-      'The request body could not be read: it broke off, or was not packed as it says.',
-    )
+    throw new Refusal('invalid_request', {
+      message: 'The request body could not be read: it broke off, or was not packed as it says.',
+    })
   }
   return (ctx.request.body as unknown as Buffer | undefined) ?? Buffer.alloc(0)
 }
@@ -68,8 +67,8 @@ export async function readBytes(req: IncomingMessage, bytesMax: number): Promise
     return await getRawBody(req, { limit: bytesMax, length: req.headers['content-length'] ?? null })
   } catch (error) {
     if ((error as { status?: number }).status === 413)
-      throw new Refusal('payload_too_large', undefined, { Connection: 'close' })
-    throw new Refusal('invalid_request', 'The request body broke off.')
+      throw new Refusal('payload_too_large', { headers: { Connection: 'close' } })
+    throw new Refusal('invalid_request', { message: 'The request body broke off.' })
   }
 }
 

@@ -25,6 +25,6 @@ export function createOriginCheck({
   }
 
   return (header) => {
-    if (!isOurs(header)) throw new Refusal('forbidden', 'This was sent from a page of another site.')
+    if (!isOurs(header)) throw new Refusal('forbidden', { message: 'This was sent from a page of another site.' })
   }
 }

@@ -171,7 +171,7 @@ export const link = (
     await lockIdentity(sql, identity)
     await lockUser(sql, userId)
     const [alive] = await aliveAuthSessions(sql, [{ userId, authSessionId }])
-    if (!alive) throw new Refusal('unauthorized', undefined, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
+    if (!alive) throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
     const ownerId = await ownerOf(sql, identity)
     if (ownerId === userId) await recordVouching(sql, userId, arrival)
     else if (ownerId || !(await insertLink(sql, userId, arrival))) throw new Refusal('provider_already_linked')

@@ -43,7 +43,7 @@ function readBasic(authorization: string | undefined): string | undefined {
 }
 
 const invalidOperator = () =>
-  new Refusal('invalid_operator', undefined, { 'WWW-Authenticate': 'Basic realm="operators", charset="UTF-8"' })
+  new Refusal('invalid_operator', { headers: { 'WWW-Authenticate': 'Basic realm="operators", charset="UTF-8"' } })
 
 /** Takes as long whatever is right of it, and however long each is. */
 const isSameText = (left: string, right: string): boolean => timingSafeEqual(digestOf(left), digestOf(right))

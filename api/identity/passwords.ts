@@ -77,7 +77,7 @@ export function createPasswords({ runningMax, waitingMax }: FairQueueBounds = bo
     queue.run(routedBlock(ip), work).catch((error: unknown) => {
       if (!(error instanceof QueueFull)) throw error
       const seconds = Math.ceil((error.waiting * hashSeconds) / runningMax)
-      throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': String(seconds) })
+      throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': String(seconds) } })
     })
 
   return {

@@ -125,7 +125,7 @@ async function refuseSignIn(
     await sendVerification(services, action === 'sign_in_unverified' ? userId : undefined)
   await auditAttempt({ ...attemptParts, action, userId, ip })
   await answerTime
-  throw new Refusal('invalid_credentials', config.requireEmailVerification ? verifyFirst : undefined)
+  throw new Refusal('invalid_credentials', { message: config.requireEmailVerification ? verifyFirst : undefined })
 }
 
 const streamTokenTries = 5

@@ -76,10 +76,9 @@ export const dismissBillingEvent = route({
       if (!dismissal) throw new Refusal('not_found')
       const { row, was } = dismissal
       if (row.status !== 'dismissed')
-        throw new Refusal(
-          'invalid_transition',
-          `The event is ${was}: only one that is parked or dead can be dismissed.`,
-        )
+        throw new Refusal('invalid_transition', {
+          message: `The event is ${was}: only one that is parked or dead can be dismissed.`,
+        })
       if (was !== 'dismissed')
         await audit(tx, {
           actor: 'operator',
@@ -145,7 +144,7 @@ async function readAgain({ event, status }: StoredEvent, provider: BillingProvid
   } catch (error) {
     if (!(error instanceof BillingProviderError)) throw error
     if (status === 'pending' || status === 'applied')
-      throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
+      throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '5' } })
     return read
   }
 }

@@ -174,7 +174,7 @@ export const transition = route({
     const outcome = await transitionOutcome(session, act, services)
     if (outcome !== 'made') await auditTransition(sql, session, act, `session_transition_${outcome}`)
     // Only the workflow can tell whether the transition is legal, so without it there is no answer.
-    if (outcome === 'withdrawn') throw new Refusal('temporarily_unavailable', undefined, { 'Retry-After': '5' })
+    if (outcome === 'withdrawn') throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '5' } })
     if (outcome === 'refused') throw new Refusal('invalid_transition')
     return ok({ session: presentForOperator(await existing(params.id, sql)) })
   },

@@ -86,10 +86,9 @@ async function cancelAtProvider(
   { billing, log }: Services,
 ): Promise<void> {
   if (!own.some(({ provider }) => provider === billing.provider.name))
-    throw new Refusal(
-      'billing_provider_error',
-      'This subscription is at a billing provider that is not in use any more.',
-    )
+    throw new Refusal('billing_provider_error', {
+      message: 'This subscription is at a billing provider that is not in use any more.',
+    })
   try {
     await billing.provider.cancel(subscriptionId)
   } catch (error) {

@@ -127,10 +127,13 @@ function approvalOf(attempt: LoginAttempt | undefined): 'pending' | { userId: st
 const pluginOf = ({ clientName }: LoginAttempt): Client => ({ kind: 'plugin', name: clientName })
 
 const tooSoon = () =>
-  new Refusal('rate_limited', `Poll every ${pollSeconds} seconds.`, {
-    'Retry-After': String(pollSecondsMin),
-    'RateLimit-Policy': `"attempt";q=1;w=${pollSecondsMin}`,
-    RateLimit: `"attempt";r=0;t=${pollSecondsMin}`,
+  new Refusal('rate_limited', {
+    message: `Poll every ${pollSeconds} seconds.`,
+    headers: {
+      'Retry-After': String(pollSecondsMin),
+      'RateLimit-Policy': `"attempt";q=1;w=${pollSecondsMin}`,
+      RateLimit: `"attempt";r=0;t=${pollSecondsMin}`,
+    },
   })
 
 export const read = route({
@@ -233,7 +236,7 @@ async function decide(
 async function holdSignIn(sql: Sql, caller: User): Promise<void> {
   await lockCredentials(sql, caller.userId)
   const [alive] = await aliveAuthSessions(sql, [caller])
-  if (!alive) throw new Refusal('unauthorized', undefined, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
+  if (!alive) throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
 }
 
 /** Without the pairs that are easily taken for each other: 0 O, 1 I L, 2 Z, 5 S, 8 B, U V; the digit or the letter stays. */

@@ -100,7 +100,8 @@ export async function prove(services: Services, mergeRequestId: string, identity
     return { mergeRequestId, methods: await signInMethodsOf(sql, userId), secondsLeft: merge.secondsLeft }
   })
   // Refused only after the commit: the try has to count.
-  if (!proved) throw new Refusal('invalid_credentials', 'This is not a sign-in that the account had before.')
+  if (!proved)
+    throw new Refusal('invalid_credentials', { message: 'This is not a sign-in that the account had before.' })
   return proved
 }
 
@@ -164,7 +165,7 @@ async function provePassword(services: Services, merge: MergeRequest, password: 
   })
   if (!credentials?.passwordHash || credentials.userId !== merge.userId || !right) {
     await recordAttempts(sql, [mergeAttempt('merge_refused', merge, ip, 'password')])
-    throw new Refusal('invalid_credentials', 'The password is not right.')
+    throw new Refusal('invalid_credentials', { message: 'The password is not right.' })
   }
   await forgive()
   return credentials.passwordHash
@@ -197,10 +198,9 @@ async function complete(sql: Sql, seen: MergeRequest, proof: Proof) {
 function provenMethod({ provedBy, exhausted }: MergeRequest): Provider {
   if (exhausted) throw new Refusal('merge_expired')
   if (!provedBy)
-    throw new Refusal(
-      'invalid_credentials',
-      'Prove first that the account is yours: with its password, or with a sign-in that it had before.',
-    )
+    throw new Refusal('invalid_credentials', {
+      message: 'Prove first that the account is yours: with its password, or with a sign-in that it had before.',
+    })
   return provedBy
 }
 

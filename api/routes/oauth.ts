@@ -82,7 +82,8 @@ export const start = route({
 
 function configured({ oauthProviders }: Services, name: OAuthProviderName): OAuthProvider {
   const provider = oauthProviders.get(name)
-  if (!provider) throw new Refusal('not_available', `Signing in with ${displayNames[name]} is not set up here.`)
+  if (!provider)
+    throw new Refusal('not_available', { message: `Signing in with ${displayNames[name]} is not set up here.` })
   return provider
 }
 
@@ -93,13 +94,14 @@ async function purposeOf(
   caller: User | undefined,
 ): Promise<Purpose> {
   if (scopes === 'chat' && intent !== 'link')
-    throw new Refusal('invalid_request', 'body field scopes: `chat` goes with intent `link` only')
+    throw new Refusal('invalid_request', { message: 'body field scopes: `chat` goes with intent `link` only' })
   if (intent === 'sign_in') return { intent }
   if (intent === 'link') {
-    if (!caller) throw new Refusal('unauthorized', undefined, { 'WWW-Authenticate': 'Bearer' })
+    if (!caller) throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer' } })
     return { intent, userId: caller.userId, authSessionId: caller.authSessionId }
   }
-  if (!mergeRequestId) throw new Refusal('invalid_request', 'body field merge_request_id: goes with intent `merge`')
+  if (!mergeRequestId)
+    throw new Refusal('invalid_request', { message: 'body field merge_request_id: goes with intent `merge`' })
   provable(await findMergeRequest(sql, mergeRequestId))
   return { intent, mergeRequestId }
 }
@@ -178,7 +180,8 @@ export const callback = route({
       provider: provider.name,
     }
     const trip = await endRoundTrip(services.sql, secrets)
-    if (!trip) throw new Refusal('token_invalid', 'This sign-in is not under way any more: start it again.')
+    if (!trip)
+      throw new Refusal('token_invalid', { message: 'This sign-in is not under way any more: start it again.' })
     const round = roundOf(services, provider.name, { ...body, scopes: trip.scopes })
     const came = await provider.exchange(round, body).catch(inOurWords(services, provider.name))
     const { providerUserId, verifiedEmail } = came.identity
@@ -213,11 +216,14 @@ const inOurWords =
   (error: unknown): never => {
     const name = displayNames[provider]
     if (error instanceof OAuthDeniedError)
-      throw new Refusal('token_invalid', `${name} did not confirm it: start it again.`)
+      throw new Refusal('token_invalid', { message: `${name} did not confirm it: start it again.` })
     if (!(error instanceof OAuthProviderError)) throw error
     log.warn({ provider, trouble: error.message }, 'a provider did not answer as it should')
-    throw new Refusal('temporarily_unavailable', `${name} did not answer as it should: try again in a moment.`, {
-      'Retry-After': String(retrySeconds),
+    throw new Refusal('temporarily_unavailable', {
+      message: `${name} did not answer as it should: try again in a moment.`,
+      headers: {
+        'Retry-After': String(retrySeconds),
+      },
     })
   }
 

@@ -72,19 +72,18 @@ async function answerStart(outcome: StartOutcome, audience: Audience, services: 
     case 'key_reused':
       throw new Refusal('idempotency_key_reused')
     case 'signed_out':
-      throw new Refusal('unauthorized', undefined, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
+      throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
     case 'rate_limited':
       throw new Refusal('rate_limited')
     case 'denied':
       throw new Refusal(
         outcome.entitlement.reasonCode === 'usage_exhausted' ? 'usage_exhausted' : 'relay_access_denied',
-        undefined,
-        headers,
+        { headers },
       )
     case 'limit_reached':
-      throw new Refusal('relay_limit_reached', undefined, headers)
+      throw new Refusal('relay_limit_reached', { headers })
     case 'region_full':
-      throw new Refusal('capacity_exhausted', undefined, { ...headers, 'Retry-After': '30' })
+      throw new Refusal('capacity_exhausted', { headers: { ...headers, 'Retry-After': '30' } })
     default: {
       for (const session of outcome.toDeliver) {
         // Coming back from a stop is worth a moment's wait, so that the answer shows it; a new start is not.
@@ -125,7 +124,7 @@ function regionNamed(name: string | undefined, { config }: Services) {
       ? (config.regions.find((one) => one.default) ?? config.regions[0])
       : config.regions.find((one) => one.region === name)
   if (region) return region
-  throw new Refusal('invalid_request', 'There is no such region: GET /api/v1/relay/manifest names them.')
+  throw new Refusal('invalid_request', { message: 'There is no such region: GET /api/v1/relay/manifest names them.' })
 }
 
 export const active = route({

@@ -81,8 +81,8 @@ export const act = route({
     try {
       return body.version === undefined ? await runExclusively(params.subscription_id, services, play) : await play()
     } catch (error) {
-      if (error instanceof SandboxRefused) throw new Refusal('invalid_transition', error.message)
-      if (error instanceof BillingProviderError) throw new Refusal('billing_provider_error', error.message)
+      if (error instanceof SandboxRefused) throw new Refusal('invalid_transition', { message: error.message })
+      if (error instanceof BillingProviderError) throw new Refusal('billing_provider_error', { message: error.message })
       throw error
     }
   },
@@ -94,7 +94,7 @@ export const act = route({
  */
 async function runExclusively<Result>(id: string, { sql }: Services, run: () => Promise<Result>): Promise<Result> {
   if (!(await claimSandboxSubscription(sql, id)))
-    throw new Refusal('invalid_transition', 'Another change of this subscription is under way.')
+    throw new Refusal('invalid_transition', { message: 'Another change of this subscription is under way.' })
   try {
     return await run()
   } finally {
