@@ -1,4 +1,4 @@
-/** What a subscription's actor does to the world: reads its inbox, writes the entitlement, tells relays that they end. */
+/** The activities of the subscription workflow: read the inbox, write the entitlement, deliver disconnect commands to relays. */
 import { type InboxEvent, listInboxEvents } from '../db/billing-events.ts'
 import { findUnresolvedPayments, type UnresolvedPayment } from '../db/billing-resolution.ts'
 import type { Database } from '../db/connection.ts'
@@ -9,25 +9,25 @@ import type { Config } from '../platform/config/config.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
 
 export interface InboxPage {
-  /** Of the account when the page was read; a judgement is written for this version and no other. */
+  /** The account's version when the page was read. An entitlement is only written for this version. */
   readonly version: number
-  readonly facts: readonly BillingEvent[]
-  /** Events among them that are not applied yet, and unresolved payments, by their ids. */
-  readonly taken: readonly string[]
-  /** Payments whose provider has still to be asked; on the first page. Absent in histories of earlier releases. */
-  readonly unresolved?: readonly UnresolvedPayment[]
-  /** Where the next page begins; null after the last. */
+  readonly events: readonly BillingEvent[]
+  /** The ids of the events on this page that are not applied yet, and of the unresolved payments. */
+  readonly unappliedEventIds: readonly string[]
+  /** Payments that only their provider can match to a subscription. On the first page. */
+  readonly unresolved: readonly UnresolvedPayment[]
+  /** The `afterSeq` of the next page; null after the last one. */
   readonly nextSeq: number | null
-  /** As configured now: an actor lives for years. */
+  /** As configured now. The workflow cannot keep it, because it runs for years. */
   readonly paymentGraceSeconds: number
 }
 
 export interface SubscriptionActivities {
-  /** Everything that was ever told of the account, one page; null when the account is gone. */
+  /** One page of all billing events of the account; null when the account was deleted. */
   readInbox(request: { userId: string; afterSeq: number }): Promise<InboxPage | null>
-  /** One transaction; repeating it changes nothing more. */
+  /** One idempotent transaction. */
   writeEntitlement(request: Omit<WriteRequest, 'addonNoticeSeconds'>): Promise<WriteOutcome>
-  /** Hands relays that were ordered off their orders at once; a job would do it some seconds later. */
+  /** Delivers stored disconnect commands to the account's relays. A job delivers what fails here some seconds later. */
   endRelays(request: { userId: string }): Promise<void>
 }
 
@@ -37,26 +37,26 @@ interface Needs {
   readonly actors: RelaySessionActors
 }
 
-/** Events of one page, by number and by size: far below what Temporal lets one activity answer, and one call carry. */
-const pageMax = 1000
+/** The limits of one page, far below Temporal's limits on the size of an activity's result and of one gRPC message. */
+const pageEventsMax = 1000
 const pageBytesMax = 512 * 1024
 
 export function createSubscriptionActivities({ config, sql, actors }: Needs): SubscriptionActivities {
   const { paymentGraceSeconds, addonNoticeSeconds } = config.billing
   return {
     readInbox: async ({ userId, afterSeq }) => {
-      // Before the events: what comes between the two makes the write look again, and never the other way round.
+      // Read before the events, so that an event which is accepted in between makes the write outdated.
       const version = await entitlementVersion(sql, userId)
       if (version === undefined) return null
-      const found = await listInboxEvents(sql, userId, afterSeq, pageMax)
+      const events = await listInboxEvents(sql, userId, afterSeq, pageEventsMax)
       const unresolved = afterSeq === 0 ? await findUnresolvedPayments(sql, userId) : []
-      const page = withinBytes(found, pageBytesMax)
+      const page = takeBytes(events, pageBytesMax)
       return {
         version,
-        facts: page.map((one) => one.event),
-        taken: [...page.filter((one) => !one.isTaken), ...unresolved].map((one) => one.id),
+        events: page.map((one) => one.event),
+        unappliedEventIds: [...page.filter((one) => !one.isApplied), ...unresolved].map((one) => one.id),
         unresolved,
-        nextSeq: found.length < pageMax && page.length === found.length ? null : (page.at(-1)?.seq ?? null),
+        nextSeq: events.length < pageEventsMax && page.length === events.length ? null : (page.at(-1)?.seq ?? null),
         paymentGraceSeconds,
       }
     },
@@ -64,12 +64,12 @@ export function createSubscriptionActivities({ config, sql, actors }: Needs): Su
     writeEntitlement: (request) => writeEntitlement(sql, { ...request, addonNoticeSeconds }),
 
     endRelays: async ({ userId }) => {
-      const ordered = (await liveRelaySessions(sql, userId)).filter(
+      const undelivered = (await liveRelaySessions(sql, userId)).filter(
         (session) => session.command === 'disconnect' && session.commandDeliveredSeq < session.commandSeq,
       )
       await Promise.all(
-        ordered.map(async (session) => {
-          // Where no actor is left to be told, the job looks closer at why.
+        undelivered.map(async (session) => {
+          // Without a running workflow the command stays undelivered, and the job finds out why.
           if (await actors.deliver(session)) await markCommandDelivered(sql, session.id, session.commandSeq)
         }),
       )
@@ -77,12 +77,12 @@ export function createSubscriptionActivities({ config, sql, actors }: Needs): Su
   }
 }
 
-/** As many of them, from the first one on, as have room; one at least. */
-function withinBytes(events: readonly InboxEvent[], bytesMax: number): readonly InboxEvent[] {
+/** The first events up to a total size; at least one. */
+function takeBytes(events: readonly InboxEvent[], bytesMax: number): readonly InboxEvent[] {
   let bytes = 0
-  const full = events.findIndex(({ event }) => {
+  const firstBeyond = events.findIndex(({ event }) => {
     bytes += Buffer.byteLength(JSON.stringify(event))
     return bytes > bytesMax
   })
-  return full < 0 ? events : events.slice(0, Math.max(1, full))
+  return firstBeyond < 0 ? events : events.slice(0, Math.max(1, firstBeyond))
 }

@@ -14,7 +14,7 @@ import type { Billing } from '../providers/billing/billing.ts'
 import type { Mailer } from '../providers/mail/mail.ts'
 import type { OAuthProvider, OAuthProviderName } from '../providers/oauth/provider.ts'
 import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
-import type { SubscriptionActors } from '../workflows/subscription-client.ts'
+import type { SubscriptionWorkflows } from '../workflows/subscription-client.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { BillingMetrics } from './http/billing-metrics.ts'
 import type { RateLimits } from './http/rate-limits.ts'
@@ -45,7 +45,7 @@ export interface Services {
   readonly sealing: Sealing
   readonly temporal: Client
   readonly actors: RelaySessionActors
-  readonly subscriptions: SubscriptionActors
+  readonly subscriptions: SubscriptionWorkflows
   readonly billing: Billing
   readonly billingMetrics: BillingMetrics
   readonly deliveries: Deliveries

@@ -23,7 +23,7 @@ import { createBilling } from '../providers/billing/billing.ts'
 import { logMailer } from '../providers/mail/mail.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
-import { createSubscriptionActors } from '../workflows/subscription-client.ts'
+import { createSubscriptionWorkflows } from '../workflows/subscription-client.ts'
 import { createDeliveries } from './deliveries.ts'
 import { createApp, notHttp } from './http/app.ts'
 import { type BillingMetrics, createBillingMetrics } from './http/billing-metrics.ts'
@@ -101,7 +101,10 @@ async function createServices({ config, log, sql, life }: Needs, billingMetrics:
     sql,
     temporal,
     actors,
-    subscriptions: createSubscriptionActors(temporal, { taskQueue: config.temporal.taskQueue, callMillisMax: 10_000 }),
+    subscriptions: createSubscriptionWorkflows(temporal, {
+      taskQueue: config.temporal.taskQueue,
+      callMillisMax: 10_000,
+    }),
     billing: await createBilling(config, billingRecords(sql)),
     billingMetrics,
     deliveries,

@@ -189,7 +189,7 @@ export const accountsWithNews = async (
 export interface InboxEvent {
   readonly id: string
   readonly seq: number
-  readonly isTaken: boolean
+  readonly isApplied: boolean
   readonly event: BillingEvent
 }
 
@@ -201,7 +201,7 @@ export const listInboxEvents = async (
   limit: number,
 ): Promise<InboxEvent[]> =>
   sql<InboxEvent[]>`
-    select id, seq::float8 as seq, status = 'applied' as is_taken, fact as event from billing_events
+    select id, seq::float8 as seq, status = 'applied' as is_applied, fact as event from billing_events
     where user_id = ${userId} and seq > ${afterSeq} and status in ('pending', 'applied')
     order by seq limit ${limit}`
 

@@ -36,8 +36,8 @@ export interface WriteRequest {
   readonly userId: string
   /** The account's version that the actor saw: another one means that it looked too early. */
   readonly version: number
-  /** Events that the judgement took in. */
-  readonly taken: readonly string[]
+  /** The events that the entitlement was judged from and that are to be marked as applied. */
+  readonly eventIds: readonly string[]
   readonly entitlement: EntitlementWrite
   /** The actor's time. */
   readonly at: Millis
@@ -49,11 +49,11 @@ export type WriteOutcome =
       readonly type: 'written'
       /** When the newest surplus relays end; null when there are none. */
       readonly surplusEndsAt: Millis | null
-      /** Relays that were ordered off. */
-      readonly ended: number
+      /** Number of relays that were ordered to disconnect. */
+      readonly disconnectedRelays: number
     }
-  /** Something was accepted, or written, since the actor looked. */
-  | { readonly type: 'look_again' }
+  /** New events were accepted, or another entitlement was written, since the inbox was read. */
+  | { readonly type: 'outdated' }
   | { readonly type: 'gone' }
 
 /** The account's version for its actor's next write; nothing for an unknown account. */
@@ -66,13 +66,13 @@ export const writeEntitlement = (sql: Database, request: WriteRequest): Promise<
   sql.begin(async (tx): Promise<WriteOutcome> => {
     const row = await lockEntitlement(tx, request.userId)
     if (!row) return { type: 'gone' }
-    if (row.version !== request.version || (await hasOtherNews(tx, request.userId, request.taken)))
-      return { type: 'look_again' }
+    if (row.version !== request.version || (await hasOtherNews(tx, request.userId, request.eventIds)))
+      return { type: 'outdated' }
     const { surplusEndsAt, ended } = await trimRelays(tx, row, request)
     await storeEntitlement(tx, row, request, surplusEndsAt)
     await storeSubscriptions(tx, request)
-    await markApplied(tx, request.taken)
-    return { type: 'written', surplusEndsAt: surplusEndsAt?.getTime() ?? null, ended }
+    await markApplied(tx, request.eventIds)
+    return { type: 'written', surplusEndsAt: surplusEndsAt?.getTime() ?? null, disconnectedRelays: ended }
   }) as Promise<WriteOutcome>
 
 interface LockedEntitlement {

@@ -3,6 +3,7 @@
  * Everything may be repeated. No message carries a secret: histories are kept and shown.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
+import type { PlanStatus, PlanTier } from '../domain/plans.ts'
 import type { Actor, Command, Millis, Session, Settings, State } from './relay-session-state.ts'
 
 export const relaySessionWorkflow = 'relaySession'
@@ -87,26 +88,26 @@ export const userIdOf = (workflowId: string): string => workflowId.slice('subscr
 
 export interface SubscriptionInput {
   readonly userId: string
-  /** Events after which a run hands on to the next; Temporal's own suggestion unless given. */
+  /** History length at which a run continues as new; Temporal's own suggestion unless given. */
   readonly historyEventsMax?: number
 }
 
-/** What the subscription actor answers of itself. */
+/** The entitlement as the subscription workflow wrote it last. */
 export interface SubscriptionSnapshot {
-  readonly planTier: 'free' | 'paid'
-  readonly planStatus: 'none' | 'active' | 'past_due' | 'cancelled'
+  readonly planTier: PlanTier
+  readonly planStatus: PlanStatus
   readonly addons: number
   readonly graceEndsAt: Millis | null
   readonly endsAt: Millis | null
-  /** When it acts next by time alone, whatever for; null for never. */
+  /** When the workflow wakes up without a signal; null for never. */
   readonly wakesAt: Millis | null
 }
 
 /**
- * Tell it that its inbox in Postgres holds something new, or that it may have slept over a deadline. Carries nothing: what
- * counts is what the inbox holds.
+ * Makes the subscription workflow read its inbox in Postgres, because there are new events or because a deadline may have passed.
+ * Has no payload: only the inbox counts. Safe to repeat.
  */
-export const news = defineSignal<[]>('billing.news')
+export const wakeSubscription = defineSignal<[]>('wake')
 
-/** Look at the subscription actor's own view; null before it has read its inbox for the first time. */
-export const standing = defineQuery<SubscriptionSnapshot | null>('standing')
+/** Answers the workflow's snapshot; null before it has read its inbox for the first time. */
+export const subscriptionSnapshot = defineQuery<SubscriptionSnapshot | null>('snapshot')

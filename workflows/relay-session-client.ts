@@ -1,14 +1,9 @@
 /** How the api and the jobs reach a relay session's actor. Every call may be repeated. */
-import {
-  type Client,
-  isGrpcServiceError,
-  WorkflowExecutionAlreadyStartedError,
-  WorkflowNotFoundError,
-  WorkflowUpdateFailedError,
-} from '@temporalio/client'
+import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowUpdateFailedError } from '@temporalio/client'
 import { ApplicationFailure, defineSearchAttributeKey, type SignalDefinition } from '@temporalio/common'
 import * as messages from './messages.ts'
 import type { Actor, Command, Reason, Session, Settings, State } from './relay-session-state.ts'
+import { createRunningWorkflows, isWorkflowNotFound } from './running-workflows-client.ts'
 
 /** What must be known of a session to reach its actor, and the last command in its inbox. */
 export interface AddressedSession {
@@ -76,6 +71,11 @@ export function createRelaySessionActors(
   client: Client,
   { taskQueue, settings, callMillisMax }: Options,
 ): RelaySessionActors {
+  const running = createRunningWorkflows(client, {
+    workflowType: messages.relaySessionWorkflow,
+    taskQueue,
+    callMillisMax,
+  })
   const handle = (sessionId: string) => client.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
   const within = <Value>(call: () => Promise<Value>) => client.withDeadline(Date.now() + callMillisMax, call)
 
@@ -125,21 +125,12 @@ export function createRelaySessionActors(
     },
     restart: (session) => start(session, carriedOf(session, settings)),
     listRunning: async () => {
-      const query = `WorkflowType = '${messages.relaySessionWorkflow}' AND TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`
       const states = new Map<string, string | undefined>()
-      for await (const { workflowId, typedSearchAttributes } of client.workflow.list({ query, pageSize: 1000 }))
+      for await (const { workflowId, typedSearchAttributes } of running.list())
         states.set(messages.sessionIdOf(workflowId), typedSearchAttributes.get(RelayState))
       return states
     },
-    isRunning: async (sessionId) => {
-      try {
-        const { status } = await within(() => handle(sessionId).describe())
-        return status.name === 'RUNNING'
-      } catch (error) {
-        if (hasEnded(error)) return false
-        throw error
-      }
-    },
+    isRunning: (sessionId) => running.isRunning(messages.relaySessionWorkflowId(sessionId)),
     transition: async (sessionId, to, requestId) => {
       try {
         const asked = { args: [{ to, requestId }] as [messages.TransitionRequest], updateId: requestId }
@@ -148,7 +139,7 @@ export function createRelaySessionActors(
           session: await within(() => handle(sessionId).executeUpdate(messages.transition, asked)),
         }
       } catch (error) {
-        if (hasEnded(error)) return { type: 'ended' }
+        if (isWorkflowNotFound(error)) return { type: 'ended' }
         if (error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure)
           return { type: 'refused' }
         throw error
@@ -158,7 +149,7 @@ export function createRelaySessionActors(
       try {
         return await within(() => handle(sessionId).query(messages.snapshot))
       } catch (error) {
-        if (hasEnded(error)) return undefined
+        if (isWorkflowNotFound(error)) return undefined
         throw error
       }
     },
@@ -196,17 +187,12 @@ const carriedOf = (session: LostSession, settings: Settings): Session => ({
       : (session.graceEndsAt?.getTime() ?? null),
 })
 
-const grpcNotFound = 5
-
-const hasEnded = (error: unknown): boolean =>
-  error instanceof WorkflowNotFoundError || (isGrpcServiceError(error) && error.code === grpcNotFound)
-
 async function hasActor(call: Promise<unknown>): Promise<boolean> {
   try {
     await call
     return true
   } catch (error) {
-    if (hasEnded(error)) return false
+    if (isWorkflowNotFound(error)) return false
     throw error
   }
 }

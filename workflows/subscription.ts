@@ -1,7 +1,8 @@
 /**
- * The subscription actor: what an account has paid for, and until when. Its inbox is in Postgres and its state is the sum of
- * everything there, so signals only wake it, and nothing depends on their order. Each time it wakes, for news or for a
- * deadline, it reads its inbox first and only then judges: what was accepted before the deadline counts.
+ * The subscription workflow decides what one account is entitled to. Its input is the account's billing inbox in Postgres. Each
+ * time that it wakes up, for a signal or a deadline, it reads the whole inbox and only then decides, so an event that was accepted
+ * before a deadline counts. Signals may be lost, repeated or reordered, and there is no resume state to keep across
+ * continue-as-new.
  */
 import { defineSearchAttributeKey } from '@temporalio/common'
 import {
@@ -17,16 +18,16 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { SubscriptionActivities } from '../activities/subscriptions.ts'
-import * as messages from './messages.ts'
 import {
-  learn,
+  type AccountEntitlement,
+  applyEvent,
+  entitlementAt,
+  initialState,
   type Millis,
-  nothingKnown,
-  type Standing,
   type SubscriptionState,
-  standingAt,
   type UnresolvedPayment,
-} from './subscription-state.ts'
+} from '../domain/subscription.ts'
+import * as messages from './messages.ts'
 
 const PlanTier = defineSearchAttributeKey('PlanTier', 'KEYWORD')
 
@@ -37,146 +38,146 @@ const { readInbox, writeEntitlement } = proxyLocalActivities<SubscriptionActivit
 
 const { endRelays } = proxyActivities<SubscriptionActivities>({
   startToCloseTimeout: '15s',
-  // Not again and again: what fails here a job does some seconds later, and news must not wait for it.
+  // A job repeats a failed attempt some seconds later. A retry here would delay the next events.
   retry: { maximumAttempts: 1 },
-  summary: 'tell the relays that they are to end',
+  summary: 'deliver the disconnect commands to relays',
 })
 
-/** An account as its actor last judged it. */
-interface Account {
-  /** Null as long as the inbox has not been read. */
-  readonly standing: Standing | null
+/** What the workflow wrote last. */
+interface WrittenEntitlement {
+  readonly entitlement: AccountEntitlement
+  /** When the newest relays beyond the limit end; null when there are none. */
   readonly surplusEndsAt: Millis | null
 }
 
 export async function subscription(input: messages.SubscriptionInput): Promise<void> {
-  let account: Account = { standing: null, surplusEndsAt: null }
-  let told = 0
-  setHandler(messages.news, () => {
-    told += 1
+  let written: WrittenEntitlement | null = null
+  let wakeCount = 0
+  setHandler(messages.wakeSubscription, () => {
+    wakeCount += 1
   })
-  setHandler(messages.standing, () => snapshotOf(account))
+  setHandler(messages.subscriptionSnapshot, () => written && snapshotOf(written))
 
-  // It can't be cancelled: a plan that was paid for does not end because somebody pressed a button in the Temporal UI.
+  // Cancellation is ignored: a "cancel workflow" in the Temporal UI must not end a plan that is paid for.
   await CancellationScope.nonCancellable(async () => {
     for (;;) {
-      const heard = told
-      const settled = await settle(input)
-      if (settled === 'gone') return
-      if (settled === 'too_long') return continueAsNew<typeof subscription>(input)
-      account = settled
-      show(account)
-      if (told === heard) {
-        if (isOver(account)) return
-        await untilNewsOrDeadline(account, () => told > heard)
+      const wakeCountBefore = wakeCount
+      const outcome = await updateEntitlement(input)
+      if (outcome === 'account_deleted') return
+      if (outcome === 'history_too_long') return continueAsNew<typeof subscription>(input)
+      written = outcome
+      publishDetails(written)
+      if (wakeCount === wakeCountBefore) {
+        if (isFinished(written)) return
+        await waitForWakeOrDeadline(written, () => wakeCount > wakeCountBefore)
       }
-      // Only when there is a reason to look again: a run that a long inbox alone makes long would hand on for ever. Each look
-      // reads the whole inbox, so nothing has to be handed on.
-      if (mayHandOn(input)) return continueAsNew<typeof subscription>(input)
+      // Checked only after a wake or a deadline: a run whose history is long because of a long inbox alone would otherwise
+      // continue as new for ever.
+      if (shouldContinueAsNew(input)) return continueAsNew<typeof subscription>(input)
     }
   })
 }
 
-/**
- * Reads everything, judges it by the time it is now, and writes the judgement; looks again when something came between, in
- * another run when this one is long by then.
- */
-async function settle(input: messages.SubscriptionInput): Promise<Account | 'gone' | 'too_long'> {
+/** Reads the inbox, decides by the present time, and writes the entitlement; repeats when the inbox changed in between. */
+async function updateEntitlement(
+  input: messages.SubscriptionInput,
+): Promise<WrittenEntitlement | 'account_deleted' | 'history_too_long'> {
   const { userId } = input
-  for (let looks = 1; ; looks += 1) {
+  for (let attempts = 1; ; attempts += 1) {
     const inbox = await readWholeInbox(userId)
-    if (inbox === 'gone') return 'gone'
+    if (inbox === 'account_deleted') return 'account_deleted'
+    const { version, unappliedEventIds: eventIds } = inbox
     const at = Date.now()
-    const standing = standingAt(inbox.state, at, inbox.paymentGraceSeconds, inbox.unresolved)
-    const outcome = await writeEntitlement.executeWithOptions({ summary: inWords(standing) }, [
-      { userId, version: inbox.version, taken: inbox.taken, entitlement: standing, at },
+    const entitlement = entitlementAt(inbox.state, at, inbox.paymentGraceSeconds, inbox.unresolved)
+    const outcome = await writeEntitlement.executeWithOptions({ summary: describeEntitlement(entitlement) }, [
+      { userId, version, eventIds, entitlement, at },
     ])
-    if (outcome.type === 'gone') return 'gone'
-    if (outcome.type === 'look_again') {
-      if (mayHandOn(input)) return 'too_long'
-      // In a storm of events it waits for more of them together, or one task's history would grow without bound.
-      if (looks % 3 === 0) await sleep('1s', { summary: 'lets a storm of events pass' })
+    if (outcome.type === 'gone') return 'account_deleted'
+    if (outcome.type === 'outdated') {
+      if (shouldContinueAsNew(input)) return 'history_too_long'
+      // Lets events accumulate during a storm, so that the history of one workflow task stays short.
+      if (attempts % 3 === 0) await sleep('1s', { summary: 'wait for more events' })
       continue
     }
-    if (outcome.ended > 0) await endRelays({ userId }).catch(() => undefined)
-    return { standing, surplusEndsAt: outcome.surplusEndsAt }
+    if (outcome.disconnectedRelays > 0) await endRelays({ userId }).catch(() => undefined)
+    return { entitlement, surplusEndsAt: outcome.surplusEndsAt }
   }
 }
 
 interface WholeInbox {
   readonly state: SubscriptionState
-  readonly taken: readonly string[]
+  readonly unappliedEventIds: readonly string[]
   readonly unresolved: readonly UnresolvedPayment[]
-  /** The account's when the reading began: whatever is written meanwhile makes our own write look again. */
+  /** The account's version before the first page was read. A change after that makes the write outdated. */
   readonly version: number
   readonly paymentGraceSeconds: number
 }
 
-async function readWholeInbox(userId: string): Promise<WholeInbox | 'gone'> {
+async function readWholeInbox(userId: string): Promise<WholeInbox | 'account_deleted'> {
   let whole: WholeInbox | undefined
   for (let afterSeq = 0; ; ) {
     const page = await readInbox.executeWithOptions({ summary: 'read the inbox' }, [{ userId, afterSeq }])
-    if (page === null) return 'gone'
+    if (page === null) return 'account_deleted'
     const { version, paymentGraceSeconds } = whole ?? page
-    const state = page.facts.reduce(learn, whole?.state ?? nothingKnown)
-    const taken = [...(whole?.taken ?? []), ...page.taken]
-    const unresolved = [...(whole?.unresolved ?? []), ...(page.unresolved ?? [])]
-    whole = { state, taken, unresolved, version, paymentGraceSeconds }
+    whole = {
+      state: page.events.reduce(applyEvent, whole?.state ?? initialState),
+      unappliedEventIds: [...(whole?.unappliedEventIds ?? []), ...page.unappliedEventIds],
+      unresolved: [...(whole?.unresolved ?? []), ...page.unresolved],
+      version,
+      paymentGraceSeconds,
+    }
     if (page.nextSeq === null) return whole
     afterSeq = page.nextSeq
-    // What one task has read goes to Temporal in one message, and a message has a greatest size: each page has a task of its own.
-    await sleep('1ms', { summary: 'turns a page of the inbox' })
+    // A timer ends the workflow task. The results of a task's local activities go to Temporal in one message of limited size.
+    await sleep('1ms', { summary: 'next page of the inbox' })
   }
 }
 
-const isOver = ({ standing, surplusEndsAt }: Account): boolean =>
-  standing?.isPlainlyFree === true && surplusEndsAt === null
+/** Whether only a new event could change anything: the account is free, has no add-ons and no deadline. */
+const isFinished = ({ entitlement, surplusEndsAt }: WrittenEntitlement): boolean =>
+  entitlement.isPlainlyFree && surplusEndsAt === null
 
-const mayHandOn = ({ historyEventsMax }: messages.SubscriptionInput): boolean =>
+const shouldContinueAsNew = ({ historyEventsMax }: messages.SubscriptionInput): boolean =>
   workflowInfo().continueAsNewSuggested || workflowInfo().historyLength > (historyEventsMax ?? Number.POSITIVE_INFINITY)
 
-const wakesAt = ({ standing, surplusEndsAt }: Account): Millis | null => {
-  const times = [standing?.changesAt ?? null, surplusEndsAt].filter((one) => one !== null)
-  return times.length === 0 ? null : Math.min(...times)
+const nextDeadline = ({ entitlement, surplusEndsAt }: WrittenEntitlement): Millis | null => {
+  const deadlines = [entitlement.changesAt, surplusEndsAt].filter((at) => at !== null)
+  return deadlines.length === 0 ? null : Math.min(...deadlines)
 }
 
-async function untilNewsOrDeadline(account: Account, hasNews: () => boolean): Promise<void> {
-  const at = wakesAt(account)
-  if (at === null) return condition(hasNews)
-  await condition(hasNews, Math.max(1, at - Date.now()), { summary: nextInWords(account) })
+async function waitForWakeOrDeadline(written: WrittenEntitlement, isWoken: () => boolean): Promise<void> {
+  const deadline = nextDeadline(written)
+  if (deadline === null) return condition(isWoken)
+  await condition(isWoken, Math.max(1, deadline - Date.now()), { summary: describeDeadline(written) })
 }
 
-/** Makes the account's standing readable in the Temporal UI. */
-function show(account: Account): void {
-  if (account.standing === null) return
-  upsertSearchAttributes([{ key: PlanTier, value: account.standing.planTier }])
-  setCurrentDetails(`**${inWords(account.standing)}** · ${nextInWords(account)}`)
+/** Shows the entitlement in the Temporal UI. */
+function publishDetails(written: WrittenEntitlement): void {
+  upsertSearchAttributes([{ key: PlanTier, value: written.entitlement.planTier }])
+  setCurrentDetails(`**${describeEntitlement(written.entitlement)}** · ${describeDeadline(written)}`)
 }
 
-const moment = (at: Millis): string => new Date(at).toISOString()
+const isoTime = (at: Millis): string => new Date(at).toISOString()
 
-function inWords({ planTier, planStatus, addons, graceEndsAt, endsAt, periodEnd }: Standing): string {
-  const extra = addons > 0 ? `, add-ons: ${addons}` : ''
-  if (graceEndsAt !== null) return `past due, downgrade at ${moment(graceEndsAt)}${extra}`
-  if (endsAt !== null) return `${planStatus === 'cancelled' ? 'cancelled, ' : ''}paid until ${moment(endsAt)}${extra}`
-  return `${planTier}${periodEnd === null ? '' : `, period until ${moment(periodEnd)}`}${extra}`
+function describeEntitlement(entitlement: AccountEntitlement): string {
+  const { planTier, planStatus, addons, graceEndsAt, endsAt, periodEnd } = entitlement
+  const suffix = addons > 0 ? `, add-ons: ${addons}` : ''
+  if (graceEndsAt !== null) return `past due, downgrade at ${isoTime(graceEndsAt)}${suffix}`
+  if (endsAt !== null) return `${planStatus === 'cancelled' ? 'cancelled, ' : ''}paid until ${isoTime(endsAt)}${suffix}`
+  return `${planTier}${periodEnd === null ? '' : `, period until ${isoTime(periodEnd)}`}${suffix}`
 }
 
-function nextInWords(account: Account): string {
-  const at = wakesAt(account)
-  if (at === null) return 'waits for news'
-  if (at === account.surplusEndsAt) return `newest surplus relays end at ${moment(at)}`
-  return account.standing?.planStatus === 'past_due' && at === account.standing.graceEndsAt
-    ? `payment grace ends at ${moment(at)}`
-    : `looks again at ${moment(at)}`
+function describeDeadline(written: WrittenEntitlement): string {
+  const deadline = nextDeadline(written)
+  if (deadline === null) return 'waits for new events'
+  if (deadline === written.surplusEndsAt) return `newest surplus relays end at ${isoTime(deadline)}`
+  const { planStatus, graceEndsAt } = written.entitlement
+  return planStatus === 'past_due' && deadline === graceEndsAt
+    ? `payment grace period ends at ${isoTime(deadline)}`
+    : `wakes up at ${isoTime(deadline)}`
 }
 
-const snapshotOf = (account: Account): messages.SubscriptionSnapshot | null =>
-  account.standing && {
-    planTier: account.standing.planTier,
-    planStatus: account.standing.planStatus,
-    addons: account.standing.addons,
-    graceEndsAt: account.standing.graceEndsAt,
-    endsAt: account.standing.endsAt,
-    wakesAt: wakesAt(account),
-  }
+const snapshotOf = (written: WrittenEntitlement): messages.SubscriptionSnapshot => {
+  const { planTier, planStatus, addons, graceEndsAt, endsAt } = written.entitlement
+  return { planTier, planStatus, addons, graceEndsAt, endsAt, wakesAt: nextDeadline(written) }
+}

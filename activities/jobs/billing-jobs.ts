@@ -4,14 +4,14 @@ import { accountsWithNews, sortParked } from '../../db/billing-events.ts'
 import type { Database } from '../../db/connection.ts'
 import { overdueAccounts } from '../../db/subscriptions.ts'
 import type { Logger } from '../../platform/log.ts'
-import type { SubscriptionActors } from '../../workflows/subscription-client.ts'
+import type { SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import type { Job } from './jobs.ts'
 import { createReminders, type Reminders } from './reminders.ts'
 
 interface Needs {
   readonly sql: Database
   readonly log: Logger
-  readonly subscriptions: SubscriptionActors
+  readonly subscriptions: SubscriptionWorkflows
 }
 
 const roundMax = 500
@@ -59,7 +59,7 @@ async function tellAll(userIds: readonly string[], { log, subscriptions }: Needs
     userIds.map((userId) =>
       limit(() =>
         subscriptions
-          .tell(userId)
+          .wake(userId)
           .then(() => reminders.told(userId))
           .catch((error: unknown) => log.warn({ err: error, user_id: userId }, 'a subscription could not be told yet')),
       ),

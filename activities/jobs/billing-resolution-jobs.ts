@@ -5,14 +5,14 @@ import type { Database } from '../../db/connection.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { BillingProvider } from '../../providers/billing/provider.ts'
 import { resolveEvent, type UnresolvedEvent } from '../../providers/billing/resolution.ts'
-import type { SubscriptionActors } from '../../workflows/subscription-client.ts'
+import type { SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import type { Job } from './jobs.ts'
 
 interface Deps {
   readonly sql: Database
   readonly log: Logger
   readonly provider: BillingProvider
-  readonly subscriptions: SubscriptionActors
+  readonly subscriptions: SubscriptionWorkflows
 }
 
 /** A provider that hangs takes half a minute for each: a round of them stays within its lease. */
@@ -38,7 +38,7 @@ async function resolveAndSignal(event: UnresolvedEvent, deps: Deps, signal?: Abo
   try {
     // A signal that is lost here is sent again by the job that delivers events.
     for (const userId of await resolveEvent(event, { provider, events: createUnresolvedEvents(sql) }))
-      await subscriptions.tell(userId)
+      await subscriptions.wake(userId)
   } catch (error) {
     log.warn(
       { err: error, event_id: event.id },

@@ -8,7 +8,7 @@ import { claimSignals, liveAmong, settledAmong, startedSessions } from '../../db
 import { accountsWithDeadline } from '../../db/subscriptions.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelaySessionActors } from '../../workflows/relay-session-client.ts'
-import type { SubscriptionActors } from '../../workflows/subscription-client.ts'
+import type { SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import type { Job } from './jobs.ts'
 
 interface RestartNeeds {
@@ -18,7 +18,7 @@ interface RestartNeeds {
 }
 
 interface Needs extends RestartNeeds {
-  readonly subscriptions: SubscriptionActors
+  readonly subscriptions: SubscriptionWorkflows
 }
 
 /** Temporal's list lags behind: what is younger may be missing from it. */
@@ -73,7 +73,7 @@ async function restartLostSubscriptions(needs: Needs, signal?: AbortSignal): Pro
   await forEach(missing, needs, signal, async (userId) => {
     if (await subscriptions.isRunning(userId)) return
     log.warn({ user_id: userId }, 'the workflow of an account was lost and is restarted')
-    await subscriptions.tell(userId)
+    await subscriptions.wake(userId)
   })
 }
 

@@ -16,7 +16,7 @@ import { connectTemporalWorker, registerSearchAttributes } from '../../platform/
 import { type Billing, createBilling } from '../../providers/billing/billing.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
 import { createRelaySessionActors } from '../../workflows/relay-session-client.ts'
-import { createSubscriptionActors, type SubscriptionActors } from '../../workflows/subscription-client.ts'
+import { createSubscriptionWorkflows, type SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { accountJobs } from '../jobs/account-jobs.ts'
 import { billingJobs } from '../jobs/billing-jobs.ts'
 import { billingReconciliationJobs } from '../jobs/billing-reconciliation-jobs.ts'
@@ -69,7 +69,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
     settings: config.relay,
     callMillisMax: 10_000,
   })
-  const subscriptions = createSubscriptionActors(client, { taskQueue, callMillisMax: 10_000 })
+  const subscriptions = createSubscriptionWorkflows(client, { taskQueue, callMillisMax: 10_000 })
   const worker = await Worker.create({
     connection,
     namespace: config.temporal.namespace,
@@ -109,7 +109,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
 
 interface JobNeeds extends RelaySessionJobNeeds {
   readonly sealing: Sealing
-  readonly subscriptions: SubscriptionActors
+  readonly subscriptions: SubscriptionWorkflows
   readonly billing: Billing
   readonly metrics: WorkerMetrics
 }

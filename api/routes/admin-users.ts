@@ -89,7 +89,7 @@ const actorMillisMax = 5000
 
 /** Resolves once the account's actor has taken the grant, or has not for some seconds. */
 async function taken(eventId: string, userId: string, { sql, subscriptions, deliveries }: Services): Promise<void> {
-  deliveries.tell(() => subscriptions.tell(userId))
+  deliveries.tell(() => subscriptions.wake(userId))
   for (const deadline = Date.now() + actorMillisMax; Date.now() < deadline; await sleep(20))
     if ((await statusOfEvent(sql, eventId)) === 'applied') return
 }

@@ -65,7 +65,14 @@ async function aboutToDowngrade(taken: readonly ReceivedBillingEvent[] = []) {
   const ids = (await listInboxEvents(sql, userId, 0, 10)).map((one) => one.id)
   const version = (await entitlementVersion(sql, userId)) ?? -1
   const write = (): Promise<WriteOutcome> =>
-    writeEntitlement(sql, { userId, version, taken: ids, entitlement: free, at: Date.now(), addonNoticeSeconds: 1800 })
+    writeEntitlement(sql, {
+      userId,
+      version,
+      eventIds: ids,
+      entitlement: free,
+      at: Date.now(),
+      addonNoticeSeconds: 1800,
+    })
   return { userId, ids, write }
 }
 
@@ -79,8 +86,15 @@ const replay = (id: string, event: ReceivedBillingEvent) => sql.begin((tx) => re
 /** Reads the account's inbox as its workflow does, and writes that it is free. */
 async function judge(userId: string): Promise<WriteOutcome> {
   const version = (await entitlementVersion(sql, userId)) ?? -1
-  const taken = (await listInboxEvents(sql, userId, 0, 10)).map((one) => one.id)
-  return writeEntitlement(sql, { userId, version, taken, entitlement: free, at: Date.now(), addonNoticeSeconds: 1800 })
+  const eventIds = (await listInboxEvents(sql, userId, 0, 10)).map((one) => one.id)
+  return writeEntitlement(sql, {
+    userId,
+    version,
+    eventIds,
+    entitlement: free,
+    at: Date.now(),
+    addonNoticeSeconds: 1800,
+  })
 }
 
 /** Until this many statements of this file's api wait for somebody's lock. */
@@ -94,16 +108,16 @@ const untilWaiting = (count: number) =>
 describe('what the actor judged', () => {
   test('is written once, with the events that it took in, and not a second time', async () => {
     const { userId, write } = await aboutToDowngrade([eventFor('')])
-    expect(await write()).toEqual({ type: 'written', surplusEndsAt: null, ended: 0 })
+    expect(await write()).toEqual({ type: 'written', surplusEndsAt: null, disconnectedRelays: 0 })
     expect([await tierOf(userId), (await eventsOf(userId)).map((one) => one.status)]).toEqual(['free', ['applied']])
-    expect(await write()).toEqual({ type: 'look_again' })
+    expect(await write()).toEqual({ type: 'outdated' })
     expect(await sql`select from audit_entries where user_id = ${userId} and action = 'plan_changed'`).toHaveLength(1)
   })
 
   test('is not written when an event was accepted since it looked', async () => {
     const { userId, write } = await aboutToDowngrade()
     await keepEvent(sql, eventFor(userId))
-    expect(await write()).toEqual({ type: 'look_again' })
+    expect(await write()).toEqual({ type: 'outdated' })
     expect([await tierOf(userId), (await eventsOf(userId)).map((one) => one.status)]).toEqual(['paid', ['pending']])
   })
 
@@ -115,7 +129,7 @@ describe('what the actor judged', () => {
       written = write()
       await untilWaiting(1)
     })
-    expect(await written).toEqual({ type: 'look_again' })
+    expect(await written).toEqual({ type: 'outdated' })
     expect(await tierOf(userId)).toBe('paid')
   })
 
@@ -144,7 +158,7 @@ describe('what the actor judged', () => {
       return writeEntitlement(sql, {
         userId,
         version,
-        taken: [],
+        eventIds: [],
         entitlement,
         at: Date.now(),
         addonNoticeSeconds: 1800,
@@ -166,7 +180,7 @@ describe('what the actor judged', () => {
   })
 
   test('of an account that is gone is written nowhere', async () => {
-    const request = { userId: randomUUID(), version: 0, taken: [], entitlement: free, at: 0, addonNoticeSeconds: 0 }
+    const request = { userId: randomUUID(), version: 0, eventIds: [], entitlement: free, at: 0, addonNoticeSeconds: 0 }
     expect(await writeEntitlement(sql, request)).toEqual({ type: 'gone' })
   })
 })
@@ -235,7 +249,7 @@ describe('an event that is replaced after its account was read', () => {
       const event = eventFor('')
       const { userId, ids, write } = await aboutToDowngrade([event])
       await replay(ids[0] ?? '', replaced(event, userId)[what])
-      expect(await write()).toEqual({ type: 'look_again' })
+      expect(await write()).toEqual({ type: 'outdated' })
       expect(await tierOf(userId)).toBe('paid')
       expect(await accountsWithNews(sql, -1, 100, [])).toContain(userId)
       expect(await judge(userId)).toMatchObject({ type: 'written' })

@@ -1,13 +1,13 @@
 /** Facts of billing as tests tell them: what a test does not say of one is left open. */
 import type { BillingEvent, BillingEventAction } from '../../domain/billing-event.ts'
 import {
-  learn,
+  type AccountEntitlement,
+  applyEvent,
+  entitlementAt,
+  initialState,
   type Millis,
-  nothingKnown,
-  type Standing,
   type SubscriptionState,
-  standingAt,
-} from '../../workflows/subscription-state.ts'
+} from '../../domain/subscription.ts'
 
 export const hour = 3_600_000
 export const day = 24 * hour
@@ -61,11 +61,11 @@ export const withdrawn = (at: Millis): BillingEvent =>
   fact('withdraw', at, { provider: 'operator', subscriptionId: 'grant' })
 
 export const knowing = (...facts: readonly BillingEvent[]): SubscriptionState =>
-  facts.reduce((state, one) => learn(state, one), nothingKnown)
+  facts.reduce((state, one) => applyEvent(state, one), initialState)
 
 /** What the account is entitled to at a time, when these facts are known. */
-export const standing = (at: Millis, ...facts: readonly BillingEvent[]): Standing =>
-  standingAt(knowing(...facts), at, graceSeconds)
+export const standing = (at: Millis, ...facts: readonly BillingEvent[]): AccountEntitlement =>
+  entitlementAt(knowing(...facts), at, graceSeconds)
 
 /** The account's plan and add-ons in three words. */
 export function plan(at: Millis, ...facts: readonly BillingEvent[]): string {

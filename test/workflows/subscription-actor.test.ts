@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { keepEvent, keepEventIn, type ReceivedBillingEvent } from '../../db/billing-events.ts'
 import type { BillingEvent } from '../../domain/billing-event.ts'
 import * as messages from '../../workflows/messages.ts'
-import { createSubscriptionActors } from '../../workflows/subscription-client.ts'
+import { createSubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { streamTokenOf } from '../support/api.ts'
 import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
 import {
@@ -42,7 +42,7 @@ async function fail(subscriber: Subscriber, leftMillis = 2000): Promise<number> 
 const startWithShortHistory = ({ userId }: Subscriber, historyEventsMax: number) => {
   const { temporal, config } = service.api.services
   const { taskQueue } = config.temporal
-  return createSubscriptionActors(temporal, { taskQueue, callMillisMax: 10_000, historyEventsMax }).tell(userId)
+  return createSubscriptionWorkflows(temporal, { taskQueue, callMillisMax: 10_000, historyEventsMax }).wake(userId)
 }
 
 const inboxEmpty = ({ userId }: Subscriber) =>
@@ -194,11 +194,15 @@ describe.concurrent('in the Temporal UI', () => {
     expect(await (await handle.describe()).staticSummary()).toBe(`Subscription of account ${subscriber.userId}`)
     await untilAtRest(handle)
     const { currentDetails } = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')
-    expect(currentDetails).toBe(`**past due, downgrade at ${endsAt}, add-ons: 1** · payment grace ends at ${endsAt}`)
+    expect(currentDetails).toBe(
+      `**past due, downgrade at ${endsAt}, add-ons: 1** · payment grace period ends at ${endsAt}`,
+    )
     const { events } = await handle.fetchHistory()
     const timer = (events ?? []).findLast((event) => event.timerStartedEventAttributes)
-    expect(Buffer.from(timer?.userMetadata?.summary?.data ?? []).toString()).toBe(`"payment grace ends at ${endsAt}"`)
-    expect(await handle.query(messages.standing)).toMatchObject({
+    expect(Buffer.from(timer?.userMetadata?.summary?.data ?? []).toString()).toBe(
+      `"payment grace period ends at ${endsAt}"`,
+    )
+    expect(await handle.query(messages.subscriptionSnapshot)).toMatchObject({
       planStatus: 'past_due',
       wakesAt: Date.parse(endsAt),
     })

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { BillingEvent, BillingEventAction } from '../../domain/billing-event.ts'
 import {
-  learn,
+  applyEvent,
+  entitlementAt,
+  initialState,
   type Millis,
-  nothingKnown,
   type SubscriptionState,
-  standingAt,
-} from '../../workflows/subscription-state.ts'
+} from '../../domain/subscription.ts'
 import { day } from './billing-facts.ts'
 
 const graceSeconds = (15 * day) / 1000
@@ -53,7 +53,7 @@ const toldTwice = anyFacts.chain((facts) =>
 )
 
 const knowing = (facts: readonly BillingEvent[]): SubscriptionState =>
-  facts.reduce((state, fact) => learn(state, fact), nothingKnown)
+  facts.reduce((state, fact) => applyEvent(state, fact), initialState)
 
 describe('whatever is told', () => {
   test('in another order and repeatedly, it comes to the same', () => {
@@ -61,7 +61,7 @@ describe('whatever is told', () => {
       fc.property(toldTwice, anyTime, ([facts, otherwise], now) => {
         const state = knowing(facts)
         expect(knowing(otherwise)).toEqual(state)
-        expect(standingAt(knowing(otherwise), now, graceSeconds)).toEqual(standingAt(state, now, graceSeconds))
+        expect(entitlementAt(knowing(otherwise), now, graceSeconds)).toEqual(entitlementAt(state, now, graceSeconds))
       }),
       { numRuns: 2000 },
     )
@@ -71,7 +71,7 @@ describe('whatever is told', () => {
     fc.assert(
       fc.property(anyFacts, (facts) => {
         const state = knowing(facts)
-        for (const fact of facts) expect(learn(state, fact)).toBe(state)
+        for (const fact of facts) expect(applyEvent(state, fact)).toBe(state)
       }),
       runs,
     )
@@ -81,7 +81,7 @@ describe('whatever is told', () => {
     fc.assert(
       fc.property(anyFacts, anyTime, (facts, now) => {
         const state = knowing(facts)
-        const standing = standingAt(state, now, graceSeconds)
+        const standing = entitlementAt(state, now, graceSeconds)
         expect(JSON.parse(JSON.stringify(state))).toStrictEqual(state)
         expect(JSON.parse(JSON.stringify(standing))).toStrictEqual(standing)
       }),
@@ -100,7 +100,7 @@ describe('whatever is told', () => {
       fc.property(wildFacts, (facts) => {
         const state = knowing(facts)
         expect(knowing(facts.toReversed())).toEqual(state)
-        const standing = standingAt(state, 0, graceSeconds)
+        const standing = entitlementAt(state, 0, graceSeconds)
         expect(JSON.parse(JSON.stringify(standing))).toStrictEqual(standing)
       }),
     )
@@ -112,13 +112,14 @@ describe('time alone', () => {
     fc.assert(
       fc.property(anyFacts, anyTime, fc.double({ min: 0, max: 1, noNaN: true }), (facts, now, share) => {
         const state = knowing(facts)
-        const { changesAt, ...seen } = standingAt(state, now, graceSeconds)
+        const { changesAt, ...seen } = entitlementAt(state, now, graceSeconds)
         const end = changesAt ?? now + 1000 * day
         const between = Math.min(end - 1, Math.floor(now + share * (end - now)))
-        for (const at of [between, end - 1]) expect(standingAt(state, at, graceSeconds)).toEqual({ ...seen, changesAt })
+        for (const at of [between, end - 1])
+          expect(entitlementAt(state, at, graceSeconds)).toEqual({ ...seen, changesAt })
         if (changesAt === null) return
         expect(changesAt).toBeGreaterThan(now)
-        const { changesAt: _next, isPlainlyFree: _then, ...after } = standingAt(state, changesAt, graceSeconds)
+        const { changesAt: _next, isPlainlyFree: _then, ...after } = entitlementAt(state, changesAt, graceSeconds)
         const { isPlainlyFree: _now, ...before } = seen
         expect(after).not.toEqual(before)
       }),
@@ -134,10 +135,10 @@ describe('time alone', () => {
     fc.assert(
       fc.property(anyFacts, fc.array(anyPayment, { maxLength: 3 }), anyTime, (facts, unresolved, now) => {
         const state = knowing(facts)
-        const { changesAt, ...seen } = standingAt(state, now, graceSeconds, unresolved)
+        const { changesAt, ...seen } = entitlementAt(state, now, graceSeconds, unresolved)
         const end = changesAt ?? now + 1000 * day
-        expect(standingAt(state, end - 1, graceSeconds, unresolved)).toEqual({ ...seen, changesAt })
-        const withoutHold = standingAt(state, now, graceSeconds)
+        expect(entitlementAt(state, end - 1, graceSeconds, unresolved)).toEqual({ ...seen, changesAt })
+        const withoutHold = entitlementAt(state, now, graceSeconds)
         if (withoutHold.planTier === 'paid') expect(seen.planTier).toBe('paid')
       }),
       runs,
@@ -149,7 +150,7 @@ describe('time alone', () => {
     fc.assert(
       fc.property(anyFacts, anyTime, anyTime, (facts, one, other) => {
         const [before, after] = [Math.min(one, other), Math.max(one, other)].map((now) =>
-          standingAt(knowing(facts), now, graceSeconds),
+          entitlementAt(knowing(facts), now, graceSeconds),
         )
         expect(worth[after?.planStatus ?? 'none']).toBeLessThanOrEqual(worth[before?.planStatus ?? 'active'])
         expect(after?.addons).toBeLessThanOrEqual(before?.addons ?? 0)
@@ -199,7 +200,7 @@ describe('the rules, read from the whole history instead of from what is remembe
   test('agree on who is active, and on when a grace ends', () => {
     fc.assert(
       fc.property(anyHistory, anyTime, (history, now) => {
-        const standing = standingAt(knowing(history), now, graceSeconds)
+        const standing = entitlementAt(knowing(history), now, graceSeconds)
         if (!isActiveButForFailures(history)) {
           expect(standing.planStatus).not.toBe('active')
           return

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { learn, nothingKnown } from '../../workflows/subscription-state.ts'
+import { applyEvent, initialState } from '../../domain/subscription.ts'
 import {
   addon,
   begin,
@@ -186,7 +186,7 @@ describe('what can not be understood', () => {
     ['an unknown kind', { kind: 'seat' }],
   ])('changes nothing: %s', (_what, odd) => {
     const state = knowing(firstMonth)
-    expect(learn(state, { ...firstMonth, at: begin + 1, ...odd } as never)).toBe(state)
+    expect(applyEvent(state, { ...firstMonth, at: begin + 1, ...odd } as never)).toBe(state)
   })
 
   test('is left out, and the rest counts', () => {
@@ -213,7 +213,7 @@ describe('what can not be understood', () => {
 
   test('or says nothing new is no reason for a new state', () => {
     const state = knowing(firstMonth, failed)
-    expect(learn(state, firstMonth)).toBe(state)
-    expect(learn(nothingKnown, fact('refund', begin, { amount: 'partial' }))).toBe(nothingKnown)
+    expect(applyEvent(state, firstMonth)).toBe(state)
+    expect(applyEvent(initialState, fact('refund', begin, { amount: 'partial' }))).toBe(initialState)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { standingAt, type UnresolvedPayment } from '../../workflows/subscription-state.ts'
+import { entitlementAt, type UnresolvedPayment } from '../../domain/subscription.ts'
 import { addon, day, fact, failed, failedAt, firstMonth, graceSeconds, hour, knowing } from './billing-facts.ts'
 
 const graceEndsAt = failedAt + 48 * hour
@@ -7,7 +7,7 @@ const payment = (acceptedAt: number): UnresolvedPayment => ({ acceptedAt, holdsU
 
 const unpaid = knowing(firstMonth, failed)
 const standing = (at: number, unresolved: readonly UnresolvedPayment[], state = unpaid) =>
-  standingAt(state, at, graceSeconds, unresolved)
+  entitlementAt(state, at, graceSeconds, unresolved)
 
 describe('a payment that was accepted and is not resolved yet', () => {
   test('holds back the end of the grace for three days from its acceptance, and no longer', () => {

@@ -1,7 +1,7 @@
 /** Records the histories that the replay test keeps: `npm run histories`. */
 import { beforeAll, test } from 'vitest'
 import * as messages from '../../workflows/messages.ts'
-import { createSubscriptionActors } from '../../workflows/subscription-client.ts'
+import { createSubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { keepHistory } from '../support/histories.ts'
 import { eventually, operator, paperRelays, startService, type TestService } from '../support/relays.ts'
 import {
@@ -73,11 +73,11 @@ const paths: Record<string, () => Promise<Run>> = {
     const { temporal, config } = service.api.services
     const { taskQueue } = config.temporal
     await actorOf(service, subscriber).terminate('to be started as one that hands on early')
-    await createSubscriptionActors(temporal, { taskQueue, callMillisMax: 10_000, historyEventsMax: 8 }).tell(
+    await createSubscriptionWorkflows(temporal, { taskQueue, callMillisMax: 10_000, historyEventsMax: 8 }).wake(
       subscriber.userId,
     )
     await eventually(
-      () => actorOf(service, subscriber).query(messages.standing),
+      () => actorOf(service, subscriber).query(messages.subscriptionSnapshot),
       (standing) => standing !== null,
     )
     const { runId } = await actorOf(service, subscriber).describe()

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { billingJobs } from '../../../activities/jobs/billing-jobs.ts'
 import { connectTemporal } from '../../../platform/temporal.ts'
 import { subscriptionWorkflowId } from '../../../workflows/messages.ts'
-import { createSubscriptionActors } from '../../../workflows/subscription-client.ts'
+import { createSubscriptionWorkflows } from '../../../workflows/subscription-client.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { billingEvent, eventOf, type SandboxSender, sandboxSender } from '../../support/billing.ts'
@@ -38,9 +38,7 @@ async function takenAgo(seconds: number, data: Parameters<typeof billingEvent>[1
 async function timesTold(userId: string): Promise<number> {
   const handle = api.services.temporal.workflow.getHandle(subscriptionWorkflowId(userId))
   const { events } = await handle.fetchHistory()
-  return (
-    events?.filter((event) => event.workflowExecutionSignaledEventAttributes?.signalName === 'billing.news').length ?? 0
-  )
+  return events?.filter((event) => event.workflowExecutionSignaledEventAttributes?.signalName === 'wake').length ?? 0
 }
 
 const appears = (userId: string) => api.sql`
@@ -99,7 +97,7 @@ describe('delivering billing events', () => {
     const id = await takenAgo(10, { user_id: userId })
     const away = connectTemporal({ ...api.services.config.temporal, address: `127.0.0.1:${await freePort()}` })
     atEnd(away.close)
-    const subscriptions = createSubscriptionActors(away.client, { taskQueue: 'none', callMillisMax: 500 })
+    const subscriptions = createSubscriptionWorkflows(away.client, { taskQueue: 'none', callMillisMax: 500 })
     await run('deliver_billing_events', { subscriptions })
     expect(await eventOf(api, id)).toMatchObject({ status: 'pending' })
     await deliver()

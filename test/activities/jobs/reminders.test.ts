@@ -50,7 +50,7 @@ test('actors that do not act keep the jobs from nobody, and one that could not b
     await sql`update users set entitlement_due_at = now() - interval '1 hour' where id = ${userId}`
   }
   const told: string[] = []
-  const tell = async (userId: string) => {
+  const wake = async (userId: string) => {
     told.push(userId)
     if (userId === away) throw new Error('nobody is there')
   }
@@ -58,8 +58,8 @@ test('actors that do not act keep the jobs from nobody, and one that could not b
     sql,
     log,
     subscriptions: {
-      tell,
-      standing: async () => undefined,
+      wake,
+      snapshot: async () => undefined,
       listRunning: async () => new Set<string>(),
       isRunning: async () => false,
     },

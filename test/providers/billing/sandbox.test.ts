@@ -4,10 +4,10 @@ import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { createSandboxStore } from '../../../db/sandbox-subscriptions.ts'
 import type { BillingEvent } from '../../../domain/billing-event.ts'
+import { applyEvent, entitlementAt, initialState } from '../../../domain/subscription.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { createSandboxBilling, SandboxRefused } from '../../../providers/billing/sandbox.ts'
 import { outcomeOf, type SandboxOutcome } from '../../../providers/billing/sandbox-outcomes.ts'
-import { learn, nothingKnown, standingAt } from '../../../workflows/subscription-state.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { newAccount, startBillingDatabase } from '../../support/billing-database.ts'
 
@@ -267,7 +267,7 @@ test.each([
 ] as const)('after %j both sides believe it %s', async (outcomes, status) => {
   const { id } = await after(outcomes)
   const events = received.flatMap(({ event }) => (event?.subscriptionId === id ? event : []))
-  const { subscriptions } = standingAt(events.reduce(learn, nothingKnown), Date.now() + 1000, 172_800)
+  const { subscriptions } = entitlementAt(events.reduce(applyEvent, initialState), Date.now() + 1000, 172_800)
   const theirs = await store.find(id)
   expect([theirs?.status, subscriptions[0]?.status]).toEqual([status, status])
   if (status !== 'ended') expect(subscriptions[0]?.periodEnd).toBe(theirs?.periodEnd?.getTime())

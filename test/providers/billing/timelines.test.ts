@@ -1,10 +1,10 @@
 /** What the vendors' own sequences of events come to, in whatever order they arrive. */
 import { describe, expect, test } from 'vitest'
+import { type AccountEntitlement, applyEvent, entitlementAt, initialState } from '../../../domain/subscription.ts'
 import { parseLemonSqueezyEvent } from '../../../providers/billing/lemonsqueezy-events.ts'
 import type { ParsedEvent, WebhookDelivery } from '../../../providers/billing/provider.ts'
 import { parseStripeEvent } from '../../../providers/billing/stripe-events.ts'
 import { StripeInvoice, StripeSubscription } from '../../../providers/billing/stripe-shapes.ts'
-import { learn, nothingKnown, type Standing, standingAt } from '../../../workflows/subscription-state.ts'
 import { aDelivery, anInvoice, aSubscription, lemonSqueezyConfig } from '../../support/billing-lemonsqueezy.ts'
 import {
   aCharge,
@@ -19,15 +19,15 @@ import {
 const graceSeconds = 48 * 3600
 
 /** The standing at a time, however the events were ordered on their way. */
-function standingOf(parsed: readonly ParsedEvent[], at: number): Standing {
+function standingOf(parsed: readonly ParsedEvent[], at: number): AccountEntitlement {
   const events = parsed.flatMap((one) => (one.meaning === 'event' ? one.event : []))
-  const inOrder = standingAt(events.reduce(learn, nothingKnown), at, graceSeconds)
-  const reversed = standingAt(events.toReversed().reduce(learn, nothingKnown), at, graceSeconds)
+  const inOrder = entitlementAt(events.reduce(applyEvent, initialState), at, graceSeconds)
+  const reversed = entitlementAt(events.toReversed().reduce(applyEvent, initialState), at, graceSeconds)
   expect(reversed).toEqual(inOrder)
   return inOrder
 }
 
-const shortly = ({ planTier, planStatus, addons }: Standing) => [planTier, planStatus, addons]
+const shortly = ({ planTier, planStatus, addons }: AccountEntitlement) => [planTier, planStatus, addons]
 
 describe('Lemon Squeezy', () => {
   const parse = (delivery: WebhookDelivery) =>

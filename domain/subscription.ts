@@ -2,7 +2,7 @@
  * The subscription actor's rules, pure: what an account has paid for, as a function of everything that was told and of the
  * time. Neither order nor repetition of what is told matters. Time is an argument and nothing here knows of Temporal.
  */
-import type { BillingEvent, BillingEventAction } from '../domain/billing-event.ts'
+import type { BillingEvent, BillingEventAction } from './billing-event.ts'
 import { accessAt, lastsUntil, type Terms, termsOf, type UnresolvedPayment } from './subscription-access.ts'
 import {
   compare,
@@ -35,7 +35,7 @@ interface Grant {
   readonly until: Millis | null
 }
 
-export interface Standing {
+export interface AccountEntitlement {
   readonly planTier: 'free' | 'paid'
   readonly planStatus: 'none' | 'active' | 'past_due' | 'cancelled'
   /** 0 to 3, recorded whatever the plan. */
@@ -50,12 +50,12 @@ export interface Standing {
   /** When the standing changes by time alone; null when never. */
   readonly changesAt: Millis | null
   /** One for each provider, subscription and kind, in that order; no grants. */
-  readonly subscriptions: readonly SubscriptionStanding[]
+  readonly subscriptions: readonly SubscriptionEntitlement[]
   /** Free, and nothing known that time alone would change. */
   readonly isPlainlyFree: boolean
 }
 
-export interface SubscriptionStanding {
+export interface SubscriptionEntitlement {
   readonly provider: BillingEvent['provider']
   readonly subscriptionId: string
   readonly kind: 'plan' | 'addon'
@@ -66,10 +66,10 @@ export interface SubscriptionStanding {
   readonly periodEnd: Millis | null
 }
 
-export const nothingKnown: SubscriptionState = { subscriptions: [], grant: null }
+export const initialState: SubscriptionState = { subscriptions: [], grant: null }
 
 /** The state with the fact in it; the very same value when it adds nothing. */
-export function learn(state: SubscriptionState, fact: BillingEvent): SubscriptionState {
+export function applyEvent(state: SubscriptionState, fact: BillingEvent): SubscriptionState {
   const told = legible(fact)
   if (told === null) return state
   if (told.action === 'grant' || told.action === 'withdraw') {
@@ -139,12 +139,12 @@ const finite = (value: number | null): number | null => (Number.isFinite(value) 
  * @param graceSeconds how long access outlasts a failed payment.
  * @param unresolved payments whose provider has still to be asked: they hold back the end of a grace.
  */
-export function standingAt(
+export function entitlementAt(
   state: SubscriptionState,
   now: Millis,
   graceSeconds: number,
   unresolved: readonly UnresolvedPayment[] = [],
-): Standing {
+): AccountEntitlement {
   const claims = state.subscriptions.map((facts) => ({
     facts,
     terms: isReplaced(facts, state) ? notPaidFor : termsOf(facts, graceSeconds, unresolved),
@@ -185,7 +185,7 @@ const deadlinesOf = ({ grant }: SubscriptionState, claims: readonly Claim[]): Mi
     (at) => at !== null,
   )
 
-type View = Omit<Standing, 'changesAt' | 'isPlainlyFree'>
+type View = Omit<AccountEntitlement, 'changesAt' | 'isPlainlyFree'>
 
 function viewAt({ grant }: SubscriptionState, claims: readonly Claim[], now: Millis): View {
   const judged = claims.map((claim) => ({ ...claim, access: accessAt(claim.terms, now) }))
@@ -238,7 +238,10 @@ const best = (plans: readonly Plan[]): Plan | null =>
     null,
   )
 
-function subscriptionStanding(facts: SubscriptionFacts, status: SubscriptionStanding['status']): SubscriptionStanding {
+function subscriptionStanding(
+  facts: SubscriptionFacts,
+  status: SubscriptionEntitlement['status'],
+): SubscriptionEntitlement {
   const { provider, subscriptionId, kind } = facts
   return { provider, subscriptionId, kind, status, quantity: quantityOf(facts), ...periodOf(facts) }
 }
@@ -246,7 +249,7 @@ function subscriptionStanding(facts: SubscriptionFacts, status: SubscriptionStan
 const quantityOf = ({ quantity }: SubscriptionFacts): number => quantity?.quantity ?? 1
 
 /** A period that would begin after its end has no known beginning. */
-function periodOf({ period }: SubscriptionFacts): Pick<Standing, 'periodStart' | 'periodEnd'> {
+function periodOf({ period }: SubscriptionFacts): Pick<AccountEntitlement, 'periodStart' | 'periodEnd'> {
   if (period === null) return { periodStart: null, periodEnd: null }
   const { start, end } = period
   return { periodStart: start !== null && start < end ? start : null, periodEnd: end }

@@ -2,7 +2,7 @@
  * What is remembered of one subscription. Every part merges in any order and any number of times to the same value: the latest
  * of its kind, a greatest, a least, or a set. Nothing is concluded here, because a conclusion may fall with the next fact.
  */
-import type { BillingEvent } from '../domain/billing-event.ts'
+import type { BillingEvent } from './billing-event.ts'
 
 /** Milliseconds since 1970, by the clock of whoever tells. */
 export type Millis = number
