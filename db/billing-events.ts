@@ -163,29 +163,6 @@ export async function sortParked(sql: Database): Promise<{ found: number; buried
   return { found, buried: buried.count }
 }
 
-/**
- * Accounts with an event that their actor has not taken for longer than `afterSeconds`, or with an inbox that changed
- * otherwise, those who wait longest first.
- * @param without who is not asked about.
- */
-export const accountsWithNews = async (
-  sql: Sql,
-  afterSeconds: number,
-  limit: number,
-  without: readonly string[],
-): Promise<string[]> =>
-  (
-    await sql<{ userId: string }[]>`
-      with waiting as (
-        select user_id, min(received_at) as since from billing_events
-        where status = 'pending' and user_id is not null and received_at < now() - make_interval(secs => ${afterSeconds})
-        group by user_id
-        union all
-        select id, inbox_changed_at from users where inbox_changed_at < now() - make_interval(secs => ${afterSeconds}))
-      select user_id from waiting where user_id <> all(${without}::uuid[])
-      group by user_id order by min(since) limit ${limit}`
-  ).map((row) => row.userId)
-
 export interface InboxEvent {
   readonly id: string
   readonly seq: number

@@ -120,7 +120,7 @@ export async function markInboxChanged(tx: Sql, userIds: readonly string[]): Pro
   if (userIds.length === 0) return
   await tx`
     update users set entitlement_version = entitlement_version + 1,
-      inbox_changed_at = coalesce(inbox_changed_at, clock_timestamp())
+      inbox_changed_at = coalesce(inbox_changed_at, clock_timestamp()), wake_attempts = 0, next_wake_at = null
     where id = any(${userIds}::uuid[])`
 }
 

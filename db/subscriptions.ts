@@ -141,7 +141,7 @@ async function storeEntitlement(
       payment_grace_ends_at = ${dateOf(now.graceEndsAt)}, period_start = ${dateOf(now.periodStart)},
       period_end = ${dateOf(now.periodEnd)}, surplus_ends_at = ${surplusEndsAt}, entitlement_due_at = ${dueAt},
       addons_without_plan = ${billed.addonsWithoutPlan}, billed_plans = ${billed.billedPlans},
-      entitlement_version = entitlement_version + 1, inbox_changed_at = null
+      entitlement_version = entitlement_version + 1, inbox_changed_at = null, wake_attempts = 0, next_wake_at = null
     where id = ${userId}`
   await auditBilledForNothing(tx, userId, before, now, billed)
   const hasChanged =
@@ -203,23 +203,6 @@ async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest
         subscriptions.period_end)
       is distinct from (excluded.user_id, excluded.status, excluded.quantity, excluded.period_start, excluded.period_end)`
 }
-
-/**
- * Accounts whose actor should have acted longer ago than `afterSeconds`, the most overdue first.
- * @param without who is not asked about.
- */
-export const overdueAccounts = async (
-  sql: Sql,
-  afterSeconds: number,
-  limit: number,
-  without: readonly string[],
-): Promise<string[]> =>
-  (
-    await sql<{ id: string }[]>`
-      select id from users
-      where entitlement_due_at < now() - make_interval(secs => ${afterSeconds}) and id <> all(${without}::uuid[])
-      order by entitlement_due_at limit ${limit}`
-  ).map((row) => row.id)
 
 /** Accounts that a workflow should wait for, because something becomes of them by time alone. */
 export const accountsWithDeadline = async (sql: Sql): Promise<string[]> =>

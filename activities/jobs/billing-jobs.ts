@@ -1,68 +1,73 @@
-/** The rounds that keep money true: events that did not reach their actor, and actors that slept over a deadline. */
+/** Wakes the workflows of accounts that did not act: on an event whose signal was lost, or on a deadline. */
 import pLimit from 'p-limit'
-import { accountsWithNews, sortParked } from '../../db/billing-events.ts'
+import { sortParked } from '../../db/billing-events.ts'
 import type { Database } from '../../db/connection.ts'
-import { overdueAccounts } from '../../db/subscriptions.ts'
+import { claimDeadlineWakes, claimInboxWakes, releaseWakes } from '../../db/subscription-wakes.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import type { Job } from './jobs.ts'
-import { createReminders, type Reminders } from './reminders.ts'
 
-interface Needs {
+interface Deps {
   readonly sql: Database
   readonly log: Logger
   readonly subscriptions: SubscriptionWorkflows
 }
 
-const roundMax = 500
-/** Calls to Temporal under way at once, so that a storm queues instead of failing. */
+const accountsMax = 500
+/** Concurrent calls to Temporal: many due accounts queue instead of failing. */
 const callsMax = 16
-/** An actor that should have acted this long ago is asleep, dead, or lost with its history. */
+/** No wake is sent later than this in a round, which so ends within its lease while Temporal does not answer. */
+const wakeMillisMax = 60_000
+/** The signal that follows the acceptance of an event has this long to take effect. */
+const unappliedSeconds = 3
+/** A workflow's own timer has this long to act on a deadline. */
 const overdueSeconds = 15
 
-export function billingJobs(needs: Needs): readonly Job[] {
-  const [ofNews, ofDeadlines] = [createReminders(), createReminders()]
-  return [
-    {
-      name: 'deliver_billing_events',
-      everySeconds: 2,
-      roundSecondsMax: 120,
-      run: () => deliverBillingEvents(needs, ofNews),
-    },
-    {
-      name: 'wake_subscriptions',
-      everySeconds: 30,
-      roundSecondsMax: 120,
-      run: () => wakeSubscriptions(needs, ofDeadlines),
-    },
-  ]
-}
+export const billingJobs = (deps: Deps): readonly Job[] => [
+  {
+    name: 'deliver_billing_events',
+    everySeconds: 2,
+    roundSecondsMax: 120,
+    run: (signal) => deliverBillingEvents(deps, signal),
+  },
+  {
+    name: 'wake_subscriptions',
+    everySeconds: 30,
+    roundSecondsMax: 120,
+    run: async (signal) => wakeAccounts(await claimDeadlineWakes(deps.sql, overdueSeconds, accountsMax), deps, signal),
+  },
+]
 
-/** Tells actors again of events that they have not taken, and hands parked events on whose account is there by now. */
-async function deliverBillingEvents(needs: Needs, reminders: Reminders): Promise<void> {
-  const { sql, log } = needs
+/** Moves parked events to accounts that exist by now, and wakes the workflows of accounts with unapplied events. */
+async function deliverBillingEvents(deps: Deps, signal?: AbortSignal): Promise<void> {
+  const { sql, log } = deps
   const { found, buried } = await sortParked(sql)
-  if (found > 0) log.info({ found }, 'parked billing events have found their account')
-  if (buried > 0) log.error({ buried }, 'billing events found no account for 30 days and were given up')
-  await tellAll(await accountsWithNews(sql, 3, roundMax, reminders.resting()), needs, reminders)
+  if (found > 0) log.info({ found }, 'parked billing events were moved to their account')
+  if (buried > 0) log.error({ buried }, 'billing events without an account for 30 days were dead-lettered')
+  await wakeAccounts(await claimInboxWakes(sql, unappliedSeconds, accountsMax), deps, signal)
 }
 
-/** Wakes actors that did not act when they should have. One that was terminated is started anew. */
-async function wakeSubscriptions(needs: Needs, reminders: Reminders): Promise<void> {
-  const userIds = await overdueAccounts(needs.sql, overdueSeconds, roundMax, reminders.resting())
-  await tellAll(userIds, needs, reminders)
-}
-
-async function tellAll(userIds: readonly string[], { log, subscriptions }: Needs, reminders: Reminders): Promise<void> {
+/** A workflow that was terminated is started again by its signal. */
+async function wakeAccounts(
+  userIds: readonly string[],
+  { sql, log, subscriptions }: Deps,
+  signal?: AbortSignal,
+): Promise<void> {
   const limit = pLimit(callsMax)
-  await Promise.all(
-    userIds.map((userId) =>
-      limit(() =>
-        subscriptions
-          .wake(userId)
-          .then(() => reminders.told(userId))
-          .catch((error: unknown) => log.warn({ err: error, user_id: userId }, 'a subscription could not be told yet')),
-      ),
-    ),
-  )
+  const until = Date.now() + wakeMillisMax
+  const unsent: string[] = []
+  const wake = async (userId: string) => {
+    if (signal?.aborted || Date.now() > until) return void unsent.push(userId)
+    try {
+      await subscriptions.wake(userId)
+    } catch (error) {
+      unsent.push(userId)
+      log.warn(
+        { err: error, user_id: userId },
+        'a subscription workflow could not be signalled; the next round retries',
+      )
+    }
+  }
+  await Promise.all(userIds.map((userId) => limit(() => wake(userId))))
+  await releaseWakes(sql, unsent)
 }

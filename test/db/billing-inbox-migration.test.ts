@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { accountsWithNews } from '../../db/billing-events.ts'
 import { connectPostgres } from '../../db/connection.ts'
 import { migrate, readMigrations } from '../../db/migrations.ts'
+import { claimInboxWakes } from '../../db/subscription-wakes.ts'
 import { createEmptyDatabase } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { newAccount } from '../support/billing-database.ts'
@@ -47,5 +47,5 @@ test('subscriptions that two accounts held go to the one that their latest event
     { key: 'evt_5', source: 'subscription', userId: other, status: 'applied', settled: true },
   ])
   expect(await sql`select subscription_id from subscriptions`).toHaveLength(1)
-  expect((await accountsWithNews(sql, -1, 10, [])).toSorted()).toEqual([first, second].toSorted())
+  expect((await claimInboxWakes(sql, -1, 10)).toSorted()).toEqual([first, second].toSorted())
 })

@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import {
-  accountsWithNews,
-  keepEvent,
-  keepEventIn,
-  listInboxEvents,
-  type ReceivedBillingEvent,
-} from '../../db/billing-events.ts'
+import { keepEvent, keepEventIn, listInboxEvents, type ReceivedBillingEvent } from '../../db/billing-events.ts'
 import { replaceEvent } from '../../db/billing-replays.ts'
+import { claimInboxWakes } from '../../db/subscription-wakes.ts'
 import {
   type EntitlementWrite,
   entitlementVersion,
@@ -251,9 +246,9 @@ describe('an event that is replaced after its account was read', () => {
       await replay(ids[0] ?? '', replaced(event, userId)[what])
       expect(await write()).toEqual({ type: 'outdated' })
       expect(await tierOf(userId)).toBe('paid')
-      expect(await accountsWithNews(sql, -1, 100, [])).toContain(userId)
+      expect(await claimInboxWakes(sql, -1, 100)).toContain(userId)
       expect(await judge(userId)).toMatchObject({ type: 'written' })
-      expect(await accountsWithNews(sql, -1, 100, [])).not.toContain(userId)
+      expect(await claimInboxWakes(sql, -1, 100)).not.toContain(userId)
     },
   )
 
@@ -263,7 +258,7 @@ describe('an event that is replaced after its account was read', () => {
     expect(await write()).toMatchObject({ type: 'written' })
     const other = await given.user()
     await replay(ids[0] ?? '', { ...event, userRef: other.userId })
-    const waiting = async () => (await accountsWithNews(sql, -1, 100, [])).toSorted()
+    const waiting = async () => (await claimInboxWakes(sql, -1, 100)).toSorted()
     expect(await waiting()).toEqual(expect.arrayContaining([userId, other.userId]))
     for (const one of [userId, other.userId]) expect(await judge(one)).toMatchObject({ type: 'written' })
     for (const one of [userId, other.userId]) expect(await waiting()).not.toContain(one)

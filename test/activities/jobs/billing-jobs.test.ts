@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { billingJobs } from '../../../activities/jobs/billing-jobs.ts'
+import { listInboxEvents } from '../../../db/billing-events.ts'
+import { first } from '../../../db/connection.ts'
+import { type EntitlementWrite, entitlementVersion, writeEntitlement } from '../../../db/subscriptions.ts'
 import { connectTemporal } from '../../../platform/temporal.ts'
 import { subscriptionWorkflowId } from '../../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../../workflows/subscription-client.ts'
@@ -12,7 +15,7 @@ import { freePort, operatorPassword } from '../../support/relays.ts'
 let api: TestApi
 let provider: SandboxSender
 beforeAll(async () => {
-  // Nobody works on this queue: what the jobs tell stays in the actors' histories, to be counted.
+  // No worker polls this task queue: the jobs' signals stay in the workflows' histories, where they are counted.
   api = await startApi({ SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`, SVC_OPERATOR_PASSWORD: operatorPassword })
   provider = sandboxSender(api)
 })
@@ -25,8 +28,8 @@ const run = async (name: string, over: { subscriptions?: TestApi['services']['su
 }
 const deliver = () => run('deliver_billing_events')
 
-/** An event that was taken this long ago, and whose signal, if any, was lost. */
-async function takenAgo(seconds: number, data: Parameters<typeof billingEvent>[1]) {
+/** Sends an event and backdates its acceptance. No workflow applies it. */
+async function sendEvent(seconds: number, data: Parameters<typeof billingEvent>[1]) {
   const id = randomUUID()
   expect((await provider.send(billingEvent('subscription.activated', data), { id })).status).toBe(200)
   await api.services.deliveries.settled()
@@ -34,85 +37,168 @@ async function takenAgo(seconds: number, data: Parameters<typeof billingEvent>[1
   return id
 }
 
-/** How often the account's actor was told that there is news. */
-async function timesTold(userId: string): Promise<number> {
+/** Signals in the history of the account's workflow. */
+async function countWakes(userId: string): Promise<number> {
   const handle = api.services.temporal.workflow.getHandle(subscriptionWorkflowId(userId))
   const { events } = await handle.fetchHistory()
   return events?.filter((event) => event.workflowExecutionSignaledEventAttributes?.signalName === 'wake').length ?? 0
 }
 
-const appears = (userId: string) => api.sql`
+const createAccount = (userId: string) => api.sql`
   insert into users (id, email, stream_token) values (${userId}, ${`${userId}@example.com`}, ${userId.slice(0, 8)})`
 
 const day = 86_400
 
-describe('delivering billing events', () => {
-  test('tells an actor again what it has not taken for some seconds, and no other', async () => {
+describe('deliver_billing_events', () => {
+  test('wakes the workflow of an account whose event was not applied for some seconds, and no other', async () => {
     const [waiting, fresh] = [await api.given.user(), await api.given.user()]
-    await takenAgo(10, { user_id: waiting.userId })
-    await takenAgo(0, { user_id: fresh.userId })
-    expect(await timesTold(waiting.userId)).toBe(1)
+    await sendEvent(10, { user_id: waiting.userId })
+    await sendEvent(0, { user_id: fresh.userId })
+    expect(await countWakes(waiting.userId)).toBe(1)
     await deliver()
-    expect([await timesTold(waiting.userId), await timesTold(fresh.userId)]).toEqual([2, 1])
+    expect([await countWakes(waiting.userId), await countWakes(fresh.userId)]).toEqual([2, 1])
   })
 
-  test('hands a parked event on once its account is there', async () => {
+  test('moves a parked event to its account once that account exists', async () => {
     const userId = randomUUID()
-    const id = await takenAgo(10, { user_id: userId.toUpperCase() })
+    const id = await sendEvent(10, { user_id: userId.toUpperCase() })
     await deliver()
     expect(await eventOf(api, id)).toMatchObject({ status: 'parked', user_id: null })
-    await appears(userId)
+    await createAccount(userId)
     await deliver()
     expect(await eventOf(api, id)).toMatchObject({ status: 'pending', user_id: userId, error: null })
-    expect(await timesTold(userId)).toBe(1)
+    expect(await countWakes(userId)).toBe(1)
   })
 
-  test('hands a parked event on once its subscription is told of', async () => {
+  test('moves a parked event to the account that a later event of its subscription names', async () => {
     const { userId } = await api.given.user()
     const subscription_id = `sub_${randomUUID()}`
-    const id = await takenAgo(10, { subscription_id })
-    await takenAgo(0, { subscription_id, user_id: userId })
+    const id = await sendEvent(10, { subscription_id })
+    await sendEvent(0, { subscription_id, user_id: userId })
     await deliver()
     expect(await eventOf(api, id)).toMatchObject({ status: 'pending', user_id: userId, error: null })
   })
 
-  test('gives an event up that was parked for 30 days, and not before; its account comes too late then', async () => {
+  test('an event that was parked for 30 days is dead, and stays so when its account is created later', async () => {
     const userId = randomUUID()
     const [young, old] = [
-      await takenAgo(30 * day - 60, { user_id: userId }),
-      await takenAgo(30 * day + 60, { user_id: userId }),
+      await sendEvent(30 * day - 60, { user_id: userId }),
+      await sendEvent(30 * day + 60, { user_id: userId }),
     ]
     await deliver()
     expect(await eventOf(api, young)).toMatchObject({ status: 'parked' })
     expect(await eventOf(api, old)).toMatchObject({ status: 'dead', error: 'no such account' })
-    expect(api.logged.filter((line) => line.includes('were given up'))).toHaveLength(1)
-    await appears(userId)
+    expect(api.logged.filter((line) => line.includes('were dead-lettered'))).toHaveLength(1)
+    await createAccount(userId)
     await deliver()
     expect(await eventOf(api, young)).toMatchObject({ status: 'pending' })
     expect(await eventOf(api, old)).toMatchObject({ status: 'dead', user_id: null })
   })
 
-  test('goes on while Temporal is away', async () => {
+  test('wakes the account in the next round when Temporal was away', async () => {
     const { userId } = await api.given.user()
-    const id = await takenAgo(10, { user_id: userId })
+    const id = await sendEvent(10, { user_id: userId })
     const away = connectTemporal({ ...api.services.config.temporal, address: `127.0.0.1:${await freePort()}` })
     atEnd(away.close)
     const subscriptions = createSubscriptionWorkflows(away.client, { taskQueue: 'none', callMillisMax: 500 })
     await run('deliver_billing_events', { subscriptions })
     expect(await eventOf(api, id)).toMatchObject({ status: 'pending' })
     await deliver()
-    expect(await timesTold(userId)).toBe(2)
+    expect(await countWakes(userId)).toBe(2)
   })
 })
 
-describe('waking subscriptions', () => {
-  test('tells the actor of an account whose deadline is over, also one that is gone, and no other', async () => {
+describe('wake_subscriptions', () => {
+  test('wakes the workflow of an account whose deadline passed, also one that no longer runs, and no other', async () => {
     const [late, due] = [await api.given.user(), await api.given.user()]
-    await takenAgo(0, { user_id: due.userId })
+    await sendEvent(0, { user_id: due.userId })
     await api.sql`update users set entitlement_due_at = now() - interval '20 seconds' where id = ${late.userId}`
     await api.sql`update users set entitlement_due_at = now() - interval '2 seconds' where id = ${due.userId}`
     await run('wake_subscriptions')
-    expect([await timesTold(late.userId), await timesTold(due.userId)]).toEqual([1, 1])
+    expect([await countWakes(late.userId), await countWakes(due.userId)]).toEqual([1, 1])
+  })
+})
+
+describe('backoff of wakes', () => {
+  interface StoredBackoff {
+    readonly attempts: number
+    readonly backoffSeconds: number | null
+  }
+  const backoffOf = async (userId: string) =>
+    first(
+      await api.sql<StoredBackoff[]>`
+        select wake_attempts as attempts, extract(epoch from next_wake_at - woken_at)::float8 as backoff_seconds
+        from users where id = ${userId}`,
+    )
+  const endBackoff = (userId: string) => api.sql`update users set next_wake_at = now() where id = ${userId}`
+
+  /** An account whose workflow, which no worker runs, has an event to apply and has missed a deadline. */
+  async function stuckAccount(): Promise<string> {
+    const { userId } = await api.given.user()
+    await sendEvent(3600, { user_id: userId })
+    await api.sql`update users set entitlement_due_at = now() - interval '1 hour' where id = ${userId}`
+    return userId
+  }
+
+  // Each run is made anew, as by a worker that has just started: nothing is kept in memory.
+  test.each(['deliver_billing_events', 'wake_subscriptions'])(
+    '%s wakes a workflow that does not act less and less often, down to every ten minutes',
+    async (job) => {
+      const userId = await stuckAccount()
+      const before = await countWakes(userId)
+      const backoffs: (number | null | undefined)[] = []
+      for (let wakes = 0; wakes < 10; wakes += 1) {
+        await run(job)
+        await run(job)
+        backoffs.push((await backoffOf(userId))?.backoffSeconds)
+        await endBackoff(userId)
+      }
+      expect(backoffs).toEqual([4, 8, 16, 32, 64, 128, 256, 512, 600, 600])
+      expect((await countWakes(userId)) - before).toBe(10)
+    },
+  )
+
+  test('a new event starts the backoff again', async () => {
+    const userId = await stuckAccount()
+    for (let wakes = 0; wakes < 3; wakes += 1) {
+      await deliver()
+      await endBackoff(userId)
+    }
+    await deliver()
+    expect(await backoffOf(userId)).toEqual({ attempts: 4, backoffSeconds: 32 })
+    await api.sql`update users set woken_at = woken_at - interval '20 seconds' where id = ${userId}`
+    await sendEvent(10, { user_id: userId })
+    await deliver()
+    expect(await backoffOf(userId)).toEqual({ attempts: 1, backoffSeconds: 4 })
+  })
+
+  test('a workflow that writes its entitlement ends the backoff', async () => {
+    const userId = await stuckAccount()
+    await deliver()
+    const entitlement: EntitlementWrite = {
+      ...{ planTier: 'free', planStatus: 'none', addons: 0, periodStart: null, periodEnd: null },
+      ...{ endsAt: null, graceEndsAt: null, changesAt: null, subscriptions: [] },
+    }
+    const version = (await entitlementVersion(api.sql, userId)) ?? 0
+    const eventIds = (await listInboxEvents(api.sql, userId, 0, 10)).map((event) => event.id)
+    const at = Date.now()
+    const request = { userId, version, eventIds, entitlement, at, addonNoticeSeconds: 1800 }
+    expect(await writeEntitlement(api.sql, request)).toMatchObject({ type: 'written' })
+    expect(await backoffOf(userId)).toEqual({ attempts: 0, backoffSeconds: null })
+  })
+
+  test('a wake that Temporal did not take is sent in the next round, and holds no other back', async () => {
+    const [reachable, unreachable] = [await stuckAccount(), await stuckAccount()]
+    const woken: string[] = []
+    const wake = async (userId: string) => {
+      woken.push(userId)
+      if (userId === unreachable) throw new Error('unavailable')
+    }
+    const subscriptions = { ...api.services.subscriptions, wake }
+    const wakesOf = (userId: string) => woken.filter((one) => one === userId).length
+    await run('deliver_billing_events', { subscriptions })
+    await run('deliver_billing_events', { subscriptions })
+    expect([wakesOf(reachable), wakesOf(unreachable)]).toEqual([1, 2])
   })
 })
 

@@ -9,7 +9,7 @@ import { billingReconciliationJobs } from '../../../activities/jobs/billing-reco
 import { reportOf } from '../../../activities/jobs/reconciliation-report.ts'
 import { createWorkerMetrics } from '../../../activities/worker/metrics.ts'
 import { customerOf } from '../../../db/billing-customers.ts'
-import { accountsWithNews } from '../../../db/billing-events.ts'
+import { claimInboxWakes } from '../../../db/subscription-wakes.ts'
 import type { BillingEvent } from '../../../domain/billing-event.ts'
 import { createLog } from '../../../platform/log.ts'
 import { listed } from '../../../providers/billing/payload.ts'
@@ -239,7 +239,7 @@ test('a subscription that the list gives to another account moves there, and the
     [],
     [{ event: first.event }, { event: moved.event }],
   ])
-  expect(await accountsWithNews(sql, -1, 1000, [])).toEqual(expect.arrayContaining([holder, named]))
+  expect(await claimInboxWakes(sql, -1, 1000)).toEqual(expect.arrayContaining([holder, named]))
 })
 
 test('a listed subscription that names no account of ours is compared with the account that has it, and stays there', async () => {
