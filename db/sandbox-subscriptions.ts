@@ -1,26 +1,14 @@
-/** The sandbox's own side of billing: what the provider that it plays knows of who bought what. */
+/** The sandbox's own subscriptions: what a real billing provider stores on its side. */
+import type { SandboxSubscription } from '../domain/sandbox-subscription.ts'
 import { first, type Sql } from './connection.ts'
-
-interface SandboxSubscriptionRow {
-  readonly id: string
-  readonly userId: string
-  readonly kind: 'plan' | 'addon'
-  readonly quantity: number
-  readonly status: 'open' | 'active' | 'past_due' | 'cancelled' | 'ended'
-  readonly invoiceId: string | null
-  readonly periodStart: Date | null
-  readonly periodEnd: Date | null
-  readonly createdAt: Date
-  readonly updatedAt: Date
-}
 
 const columns = (sql: Sql) => sql`
   id, user_id, kind, quantity, status, invoice_id, period_start,
   period_end, created_at, updated_at`
 
-/** What `providers/billing/sandbox.ts` asks for as its store. */
+/** Implements `SandboxStore` of `providers/billing/sandbox.ts`. */
 export const createSandboxStore = (sql: Sql) => ({
-  open: async (one: SandboxSubscriptionRow): Promise<void> => {
+  insert: async (one: SandboxSubscription): Promise<void> => {
     await sql`
       insert into sandbox_subscriptions
         (id, user_id, kind, quantity, status, invoice_id, period_start, period_end, created_at, updated_at)
@@ -28,26 +16,26 @@ export const createSandboxStore = (sql: Sql) => ({
         ${one.periodStart}, ${one.periodEnd}, ${one.createdAt}, ${one.updatedAt})`
   },
 
-  find: async (id: string): Promise<SandboxSubscriptionRow | undefined> =>
-    first(await sql<SandboxSubscriptionRow[]>`select ${columns(sql)} from sandbox_subscriptions where id = ${id}`),
+  find: async (id: string): Promise<SandboxSubscription | undefined> =>
+    first(await sql<SandboxSubscription[]>`select ${columns(sql)} from sandbox_subscriptions where id = ${id}`),
 
-  /** False when somebody else has changed it since it was `seenAt`, its `updatedAt` of then. */
-  save: async (one: SandboxSubscriptionRow, seenAt: Date): Promise<boolean> => {
+  /** Returns false if the row has another `updatedAt` than expected. */
+  save: async (one: SandboxSubscription, expectedUpdatedAt: Date): Promise<boolean> => {
     const { count } = await sql`
       update sandbox_subscriptions set quantity = ${one.quantity}, status = ${one.status}, invoice_id = ${one.invoiceId},
         period_start = ${one.periodStart}, period_end = ${one.periodEnd}, updated_at = ${one.updatedAt}
-      where id = ${one.id} and updated_at = ${seenAt}`
+      where id = ${one.id} and updated_at = ${expectedUpdatedAt}`
     return count === 1
   },
 
-  all: async (): Promise<SandboxSubscriptionRow[]> =>
-    sql<SandboxSubscriptionRow[]>`select ${columns(sql)} from sandbox_subscriptions order by created_at, id`,
+  list: async (): Promise<SandboxSubscription[]> =>
+    sql<SandboxSubscription[]>`select ${columns(sql)} from sandbox_subscriptions order by created_at, id`,
 })
 
-/** For a process that ends before it releases its claim. */
+/** Ends the claim of a process that crashed before it released it. */
 const claimSeconds = 30
 
-/** False while another request that claimed the subscription has not released it. */
+/** Returns false while another request has claimed the subscription. */
 export const claimSandboxSubscription = async (sql: Sql, id: string): Promise<boolean> => {
   const { count } = await sql`
     update sandbox_subscriptions set claimed_until = now() + make_interval(secs => ${claimSeconds})
@@ -59,6 +47,7 @@ export const releaseSandboxSubscription = async (sql: Sql, id: string): Promise<
   await sql`update sandbox_subscriptions set claimed_until = null where id = ${id}`
 }
 
-export const sandboxSubscriptionsOf = async (sql: Sql, userId: string): Promise<SandboxSubscriptionRow[]> =>
-  sql<SandboxSubscriptionRow[]>`
+/** The account's subscriptions, oldest first. */
+export const listSandboxSubscriptions = async (sql: Sql, userId: string): Promise<SandboxSubscription[]> =>
+  sql<SandboxSubscription[]>`
     select ${columns(sql)} from sandbox_subscriptions where user_id = ${userId} order by created_at, id`

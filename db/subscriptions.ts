@@ -239,11 +239,11 @@ export const planOf = async (sql: Sql, userId: string): Promise<PlanRow | undefi
 /** What our own rows know that a billing provider's adapter asks for. */
 export const billingRecords = (sql: Database) => ({
   store: createSandboxStore(sql),
-  kindOf: (provider: string, subscriptionId: string) => kindOfSubscription(sql, provider, subscriptionId),
+  findKind: (provider: string, subscriptionId: string) => findSubscriptionKind(sql, provider, subscriptionId),
 })
 
 /** Whether a subscription is of the plan or of add-ons, by the latest event of it that was kept. */
-const kindOfSubscription = async (
+const findSubscriptionKind = async (
   sql: Sql,
   provider: string,
   subscriptionId: string,

@@ -24,7 +24,13 @@ export const billingEventActions = [...providerActions, ...operatorActions] as c
 
 export type BillingEventAction = (typeof billingEventActions)[number]
 
-export type BillingSource = 'sandbox' | 'lemonsqueezy' | 'stripe' | 'operator'
+export const billingSources = ['sandbox', 'lemonsqueezy', 'stripe', 'operator'] as const
+
+export type BillingSource = (typeof billingSources)[number]
+
+export const refundAmounts = ['full', 'partial'] as const
+
+export type RefundAmount = (typeof refundAmounts)[number]
 
 export interface BillingEvent {
   /** Identical in every repetition of the event, and unique among the events of its provider. */
@@ -40,7 +46,7 @@ export interface BillingEvent {
   readonly quantity: number | null
   readonly invoiceId: string | null
   /** Of a refund. */
-  readonly amount: 'full' | 'partial' | null
+  readonly amount: RefundAmount | null
   /**
    * `period`: the invoice is for a period of the subscription. `other`: it is for something else, such as a proration or a manual
    * fee. Null or absent when the provider does not state it.

@@ -5,8 +5,8 @@ import { type BillingEventRow, listEvents, type ReceivedBillingEvent } from '../
 import { findStoredEvent, type ReplacedEvent, replaceEvent, type StoredEvent } from '../../db/billing-replays.ts'
 import { dismissEvent } from '../../db/dismissed-events.ts'
 import { billingEventActions } from '../../domain/billing-event.ts'
-import { rebuildBillingEvent } from '../../providers/billing/inbox-event.ts'
 import { type BillingProvider, BillingProviderError } from '../../providers/billing/provider.ts'
+import { rebuildReceivedEvent } from '../../providers/billing/received-event.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, Nothing, storable, timestamp } from '../http/schemas.ts'
@@ -137,10 +137,10 @@ async function readAgain({ event, status }: StoredEvent, provider: BillingProvid
   const { body } = event
   if (event.provider !== provider.name || body === null || body.length === 0) return event
   const delivery = { headers: {}, body }
-  const read = rebuildBillingEvent(event, await provider.parse(delivery), body)
+  const read = rebuildReceivedEvent(event, await provider.parse(delivery), body)
   if (!read.unresolved) return read
   try {
-    return rebuildBillingEvent(event, await provider.resolve(delivery), body)
+    return rebuildReceivedEvent(event, await provider.resolve(delivery), body)
   } catch (error) {
     if (!(error instanceof BillingProviderError)) throw error
     if (status === 'pending' || status === 'applied')

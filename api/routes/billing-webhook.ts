@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { recordCustomers } from '../../db/billing-customers.ts'
 import { keepEvent } from '../../db/billing-events.ts'
 import { createUnresolvedEvents } from '../../db/billing-resolution.ts'
-import { buildBillingEvent } from '../../providers/billing/inbox-event.ts'
+import { buildReceivedEvent } from '../../providers/billing/received-event.ts'
 import { resolveEvent } from '../../providers/billing/resolution.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
@@ -25,11 +25,11 @@ export const webhook = route({
       throw new Refusal('invalid_signature')
     }
     const parsed = await provider.parse({ headers, body: bytes })
-    const received = buildBillingEvent(provider.name, parsed, bytes)
+    const received = buildReceivedEvent(provider.name, parsed, bytes)
     const kept = await keepEvent(sql, received)
     const action = received.event?.action ?? received.unresolved?.action ?? 'none'
     billingMetrics.countEvent({ provider: provider.name, action, outcome: kept?.status ?? 'repeated' })
-    const customer = provider.customerIn({ headers, body: bytes })
+    const customer = provider.parseCustomer({ headers, body: bytes })
     if (customer && parsed.meaning === 'event') await recordCustomers(sql, provider.name, [customer])
     for (const userId of kept?.accounts ?? []) deliveries.tell(() => subscriptions.wake(userId))
     if (kept?.status === 'unresolved') deliveries.ask(() => resolveAndSignal(kept.id, services))

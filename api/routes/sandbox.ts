@@ -7,17 +7,14 @@ import { z } from 'zod'
 import { hasOtherNews } from '../../db/billing-events.ts'
 import {
   claimSandboxSubscription,
+  listSandboxSubscriptions,
   releaseSandboxSubscription,
-  sandboxSubscriptionsOf,
 } from '../../db/sandbox-subscriptions.ts'
+import { subscriptionKinds } from '../../domain/plans.ts'
+import { type SandboxSubscription, sandboxStatuses } from '../../domain/sandbox-subscription.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
-import { SandboxRefused } from '../../providers/billing/sandbox.ts'
-import {
-  outcomesFor,
-  type SandboxSubscription,
-  sandboxOutcomes,
-  versionOf,
-} from '../../providers/billing/sandbox-outcomes.ts'
+import { SandboxRefusedError } from '../../providers/billing/sandbox.ts'
+import { formatVersion, listAllowedOutcomes, sandboxOutcomes } from '../../providers/billing/sandbox-outcomes.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { timestamp } from '../http/schemas.ts'
@@ -25,9 +22,9 @@ import type { Services } from '../services.ts'
 
 const SubscriptionView = z.object({
   subscription_id: z.string(),
-  kind: z.enum(['plan', 'addon']),
+  kind: z.enum(subscriptionKinds),
   quantity: z.int(),
-  status: z.enum(['open', 'active', 'past_due', 'cancelled', 'ended']),
+  status: z.enum(sandboxStatuses),
   period_end: timestamp.nullable(),
   /** What can happen to it now. */
   outcomes: z.array(z.enum(sandboxOutcomes)),
@@ -41,8 +38,8 @@ const present = (one: SandboxSubscription): z.infer<typeof SubscriptionView> => 
   quantity: one.quantity,
   status: one.status,
   period_end: one.periodEnd?.toISOString() ?? null,
-  outcomes: outcomesFor(one),
-  version: versionOf(one),
+  outcomes: listAllowedOutcomes(one),
+  version: formatVersion(one),
 })
 
 export const list = route({
@@ -54,7 +51,7 @@ export const list = route({
   refuses: ['not_found'],
   handle: async ({ caller }, services) => {
     sandboxOf(services)
-    const subscriptions = await sandboxSubscriptionsOf(services.sql, caller.userId)
+    const subscriptions = await listSandboxSubscriptions(services.sql, caller.userId)
     return ok({ subscriptions: subscriptions.map(present) })
   },
 })
@@ -71,7 +68,7 @@ export const act = route({
   refuses: ['not_found', 'invalid_transition', 'billing_provider_error'],
   handle: async ({ caller, params, body }, services) => {
     const sandbox = sandboxOf(services)
-    const own = await sandboxSubscriptionsOf(services.sql, caller.userId)
+    const own = await listSandboxSubscriptions(services.sql, caller.userId)
     if (!own.some(({ id }) => id === params.subscription_id)) throw new Refusal('not_found')
     const play = async () => {
       const subscription = await sandbox.act(params.subscription_id, params.outcome, body)
@@ -81,7 +78,7 @@ export const act = route({
     try {
       return body.version === undefined ? await runExclusively(params.subscription_id, services, play) : await play()
     } catch (error) {
-      if (error instanceof SandboxRefused) throw new Refusal('invalid_transition', { message: error.message })
+      if (error instanceof SandboxRefusedError) throw new Refusal('invalid_transition', { message: error.message })
       if (error instanceof BillingProviderError) throw new Refusal('billing_provider_error', { message: error.message })
       throw error
     }

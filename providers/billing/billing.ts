@@ -1,35 +1,30 @@
-/** The billing provider that is in use (`SVC_BILLING_PROVIDER`). */
 import type { Config } from '../../platform/config/config.ts'
-import type { BillingProvider, BillingProviderName } from './provider.ts'
+import type { BillingProvider, BillingProviderName, FindKind } from './provider.ts'
 import { createSandboxBilling, type SandboxBilling, type SandboxStore } from './sandbox.ts'
 
 export interface Billing {
   readonly provider: BillingProvider
-  /** The counter where people play what happens; only when the sandbox is the provider. */
+  /** Plays what happens at a provider; only if the sandbox is the configured provider. */
   readonly sandbox: SandboxBilling | undefined
 }
 
-interface Needs {
+interface Deps {
   readonly store: SandboxStore
-  /** Whether a subscription is of the plan or of add-ons, where an event does not say. */
-  readonly kindOf: (provider: BillingProviderName, subscriptionId: string) => Promise<'plan' | 'addon' | undefined>
+  readonly findKind: (provider: BillingProviderName, subscriptionId: string) => ReturnType<FindKind>
 }
 
-/** Loads the one adapter, and the library that comes with it: they are large, and the others are not needed. */
-export async function createBilling({ billing, siteUrl }: Config, { store, kindOf }: Needs): Promise<Billing> {
-  const { webhookSecrets: secrets, sandboxWebhookUrl: webhookUrl, acceptsTestMode } = billing
-  switch (billing.provider) {
+/** Loads the adapter of the configured provider (`SVC_BILLING_PROVIDER`). The others, which are large, are not loaded. */
+export async function createBilling({ billing, siteUrl }: Config, { store, findKind }: Deps): Promise<Billing> {
+  const { provider: name, webhookSecrets: secrets, sandboxWebhookUrl: webhookUrl, acceptsTestMode } = billing
+  const common = { secrets, acceptsTestMode, findKind: (subscriptionId: string) => findKind(name, subscriptionId) }
+  switch (name) {
     case 'lemonsqueezy': {
       const { createLemonSqueezy } = await import('./lemonsqueezy.ts')
-      const ofOurs = (subscriptionId: string) => kindOf('lemonsqueezy', subscriptionId)
-      const needs = { ...billing.lemonSqueezy, secrets, acceptsTestMode, kindOf: ofOurs }
-      return { provider: createLemonSqueezy(needs), sandbox: undefined }
+      return { provider: createLemonSqueezy({ ...billing.lemonSqueezy, ...common }), sandbox: undefined }
     }
     case 'stripe': {
       const { createStripe } = await import('./stripe.ts')
-      const ofOurs = (subscriptionId: string) => kindOf('stripe', subscriptionId)
-      const needs = { ...billing.stripe, secrets, acceptsTestMode, kindOf: ofOurs }
-      return { provider: createStripe(needs), sandbox: undefined }
+      return { provider: createStripe({ ...billing.stripe, ...common }), sandbox: undefined }
     }
     case 'sandbox': {
       const sandbox = createSandboxBilling({ store, secrets, webhookUrl, siteUrl })

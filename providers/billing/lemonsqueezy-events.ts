@@ -1,20 +1,30 @@
-/** Lemon Squeezy's webhooks: what each event says to us. docs/billing.md has the same as a table. */
+/** Parses Lemon Squeezy's webhooks. docs/billing.md lists the event types in a table. */
 import type { z } from 'zod'
-import type { BillingEvent, ProviderAction } from '../../domain/billing-event.ts'
+import type { ProviderAction, RefundAmount } from '../../domain/billing-event.ts'
+import type { SubscriptionKind } from '../../domain/plans.ts'
 import type { UnresolvedPart } from '../../platform/received-billing-event.ts'
 import {
-  invoiceReasonOf,
-  kindOfVariant,
+  eventFieldsFrom,
+  kindFromVariant,
   LemonSqueezyInvoice,
   LemonSqueezyOrder,
   LemonSqueezySubscription,
   type LemonSqueezyVariants,
-  snapshotOf,
+  parseInvoiceReason,
 } from './lemonsqueezy-shapes.ts'
-import { billingEventFrom, readJson, refuseTestMode, sha256, typeOf, userRefOf, whyNot } from './payload.ts'
+import {
+  createBillingEvent,
+  describeIssue,
+  type EventFields,
+  parseJson,
+  parseType,
+  parseUserRef,
+  rejectTestMode,
+  sha256Hex,
+} from './payload.ts'
 import type { ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
 
-/** Events with a subscription in them: what the name says, or null where its status tells. */
+/** Event types that contain a subscription, with their action; null if the subscription's status decides. */
 const subscriptionEvents: Readonly<Record<string, ProviderAction | null>> = {
   subscription_created: null,
   subscription_updated: null,
@@ -26,7 +36,7 @@ const subscriptionEvents: Readonly<Record<string, ProviderAction | null>> = {
   subscription_paused: 'downgrade',
 }
 
-/** Events with an invoice of a subscription in them. */
+/** Event types that contain an invoice of a subscription. */
 const paymentEvents: Readonly<Record<string, ProviderAction>> = {
   subscription_payment_success: 'payment_recovery',
   subscription_payment_recovered: 'payment_recovery',
@@ -34,7 +44,7 @@ const paymentEvents: Readonly<Record<string, ProviderAction>> = {
   subscription_payment_refunded: 'refund',
 }
 
-const others = [
+const ignoredEvents = [
   'order_created',
   'license_key_created',
   'license_key_updated',
@@ -42,20 +52,19 @@ const others = [
   'customer_updated',
 ]
 
-/** What a subscription is of; nothing when we don't sell it. */
-type Kind = 'plan' | 'addon' | undefined
+/** The kind of a subscription; undefined for other products of the store. */
+type FoundKind = SubscriptionKind | undefined
 
-interface Needs<Answer = Kind | 'unresolved'> extends LemonSqueezyVariants {
+interface Deps<Kind = FoundKind | 'unresolved'> extends LemonSqueezyVariants {
   readonly acceptsTestMode: boolean
-  /** Of a payment, which does not say what it is for; `unresolved` when only Lemon Squeezy knows and is not to be asked. */
-  kindOf(subscriptionId: string): Promise<Answer>
+  /** For payments, which do not state the kind; `unresolved` if it requires a request that must not be made now. */
+  findKind(subscriptionId: string): Promise<Kind>
 }
 
 type Reading =
-  | { readonly event: Omit<BillingEvent, 'key'> }
+  | { readonly fields: Omit<EventFields, 'key' | 'provider'> }
   | { readonly unresolved: UnresolvedPart }
-  | { readonly why: string }
-  /** Known, and nothing to us. */
+  | { readonly problem: string }
   | 'ignored'
 
 interface Envelope {
@@ -67,88 +76,83 @@ interface Envelope {
   readonly data?: unknown
 }
 
-export async function parseLemonSqueezyEvent(delivery: WebhookDelivery, needs: Needs<Kind>): Promise<ResolvedEvent>
-export async function parseLemonSqueezyEvent(delivery: WebhookDelivery, needs: Needs): Promise<ParsedEvent>
-/** Reads a verified webhook. Rejects only as `kindOf` does. */
-export async function parseLemonSqueezyEvent({ body }: WebhookDelivery, needs: Needs): Promise<ParsedEvent> {
-  const json = (readJson(body) ?? null) as Envelope | null
-  const named = { key: sha256(body), type: typeOf(json?.meta?.event_name) }
-  const userRef = userRefOf(json?.meta?.custom_data?.user_id)
-  const parsed = parsedAs(named, userRef, await read(named.type, json?.data, userRef, needs))
-  return json?.meta?.test_mode === true && !needs.acceptsTestMode ? refuseTestMode(parsed, 'meta.test_mode') : parsed
+export async function parseLemonSqueezyEvent(delivery: WebhookDelivery, deps: Deps<FoundKind>): Promise<ResolvedEvent>
+export async function parseLemonSqueezyEvent(delivery: WebhookDelivery, deps: Deps): Promise<ParsedEvent>
+/** Parses a verified webhook. Rejects only if `findKind` does. */
+export async function parseLemonSqueezyEvent({ body }: WebhookDelivery, deps: Deps): Promise<ParsedEvent> {
+  const json = (parseJson(body) ?? null) as Envelope | null
+  const name = { key: sha256Hex(body), type: parseType(json?.meta?.event_name) }
+  const userRef = parseUserRef(json?.meta?.custom_data?.user_id)
+  const parsed = toParsedEvent(name, userRef, await readEvent(name.type, json?.data, userRef, deps))
+  return json?.meta?.test_mode === true && !deps.acceptsTestMode ? rejectTestMode(parsed, 'meta.test_mode') : parsed
 }
 
-function parsedAs(
-  named: { readonly key: string; readonly type: string },
+function toParsedEvent(
+  name: { readonly key: string; readonly type: string },
   userRef: string | null,
   reading: Reading,
 ): ParsedEvent {
-  if (reading === 'ignored') return { ...named, meaning: 'ignored' }
-  if ('unresolved' in reading) return { ...named, meaning: 'unresolved', ...reading.unresolved, userRef }
-  if ('why' in reading) return { ...named, meaning: 'unusable', why: reading.why, userRef }
-  return { ...named, meaning: 'event', event: { ...reading.event, key: named.key }, userRef }
+  if (reading === 'ignored') return { ...name, meaning: 'ignored' }
+  if ('unresolved' in reading) return { ...name, meaning: 'unresolved', ...reading.unresolved, userRef }
+  if ('problem' in reading) return { ...name, meaning: 'unusable', problem: reading.problem, userRef }
+  const event = createBillingEvent({ ...reading.fields, key: name.key, provider: 'lemonsqueezy' })
+  return { ...name, meaning: 'event', event, userRef }
 }
 
-async function read(type: string, data: unknown, userRef: string | null, needs: Needs): Promise<Reading> {
-  if (Object.hasOwn(subscriptionEvents, type)) return readSubscription(type, data, userRef, needs)
-  if (Object.hasOwn(paymentEvents, type)) return readPayment(type, data, needs)
-  if (type === 'order_refunded') return readOrder(data, needs)
-  return others.includes(type) ? 'ignored' : { why: 'meta.event_name: unknown' }
+async function readEvent(type: string, data: unknown, userRef: string | null, deps: Deps): Promise<Reading> {
+  if (Object.hasOwn(subscriptionEvents, type)) return readSubscription(type, data, userRef, deps)
+  if (Object.hasOwn(paymentEvents, type)) return readPayment(type, data, deps)
+  if (type === 'order_refunded') return readOrder(data, deps)
+  return ignoredEvents.includes(type) ? 'ignored' : { problem: 'meta.event_name: unknown event type' }
 }
 
-function readSubscription(type: string, data: unknown, userRef: string | null, needs: Needs): Reading {
+function readSubscription(type: string, data: unknown, userRef: string | null, deps: Deps): Reading {
   const { data: subscription, error } = LemonSqueezySubscription.safeParse(data)
-  if (error) return { why: whyNot(error) }
-  const kind = kindOfVariant(subscription.attributes.variant_id, needs)
-  // Without our mark it is something else that the store sells.
+  if (error) return { problem: describeIssue(error) }
+  const kind = kindFromVariant(subscription.attributes.variant_id, deps)
+  // Without our account id in its custom data, the purchase is another product of the store.
   if (!kind)
-    return userRef === null ? 'ignored' : { why: 'data.attributes.variant_id: neither the plan nor the add-on' }
-  const told = snapshotOf(subscription, kind, subscriptionEvents[type] ?? undefined)
-  const action = told.action === 'activate' && kind === 'addon' ? 'update_addon' : told.action
-  return { event: billingEventFrom({ ...told, key: '', action }) }
+    return userRef === null ? 'ignored' : { problem: 'data.attributes.variant_id: neither the plan nor the add-on' }
+  const fields = eventFieldsFrom(subscription, kind, subscriptionEvents[type] ?? undefined)
+  const action = fields.action === 'activate' && kind === 'addon' ? 'update_addon' : fields.action
+  return { fields: { ...fields, action } }
 }
 
-async function readPayment(type: string, data: unknown, needs: Needs): Promise<Reading> {
+async function readPayment(type: string, data: unknown, deps: Deps): Promise<Reading> {
   const { data: invoice, error } = LemonSqueezyInvoice.safeParse(data)
-  if (error) return { why: whyNot(error) }
-  const { subscription_id: subscriptionId, updated_at: at } = invoice.attributes
-  const kind = await needs.kindOf(subscriptionId)
+  if (error) return { problem: describeIssue(error) }
+  const { subscription_id: subscriptionId, updated_at: at, billing_reason: reason } = invoice.attributes
+  const kind = await deps.findKind(subscriptionId)
   const action = paymentEvents[type]
   if (!kind || !action) return 'ignored'
   if (kind === 'unresolved') return { unresolved: { action, subscriptionId } }
-  const amount = action === 'refund' ? amountOf(invoice.attributes) : null
-  const ofInvoice = { invoiceId: invoice.id, invoiceReason: invoiceReasonOf(invoice.attributes.billing_reason) }
   return {
-    event: billingEventFrom({
-      key: '',
+    fields: {
       action,
-      provider: 'lemonsqueezy',
       subscriptionId,
       kind,
       at,
-      ...ofInvoice,
-      amount,
-    }),
+      invoiceId: invoice.id,
+      invoiceReason: parseInvoiceReason(reason),
+      amount: action === 'refund' ? parseRefundAmount(invoice.attributes) : null,
+    },
   }
 }
 
-async function readOrder(data: unknown, needs: Needs): Promise<Reading> {
+async function readOrder(data: unknown, deps: Deps): Promise<Reading> {
   const { data: order, error } = LemonSqueezyOrder.safeParse(data)
-  if (error) return { why: whyNot(error) }
+  if (error) return { problem: describeIssue(error) }
   const { subscription_id: subscriptionId, updated_at: at } = order.attributes
-  const kind = subscriptionId ? await needs.kindOf(subscriptionId) : undefined
+  const kind = subscriptionId ? await deps.findKind(subscriptionId) : undefined
   if (!subscriptionId || !kind) return 'ignored'
   if (kind === 'unresolved') return { unresolved: { action: 'refund', subscriptionId } }
-  const amount = amountOf(order.attributes)
-  return {
-    event: billingEventFrom({ key: '', action: 'refund', provider: 'lemonsqueezy', subscriptionId, kind, at, amount }),
-  }
+  return { fields: { action: 'refund', subscriptionId, kind, at, amount: parseRefundAmount(order.attributes) } }
 }
 
-function amountOf({
+function parseRefundAmount({
   status,
   total,
   refunded_amount: refunded,
-}: z.infer<typeof LemonSqueezyOrder>['attributes']): 'full' | 'partial' {
+}: z.infer<typeof LemonSqueezyOrder>['attributes']): RefundAmount {
   return status === 'refunded' || (refunded != null && total != null && refunded >= total) ? 'full' : 'partial'
 }

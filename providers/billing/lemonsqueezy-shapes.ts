@@ -1,12 +1,13 @@
-/** Lemon Squeezy's objects, as far as they mean something to us, and what a subscription of theirs says. */
+/** The shapes of Lemon Squeezy's objects, limited to the fields in use, and the billing event that a subscription amounts to. */
 import { z } from 'zod'
 import type { BillingEvent, ProviderAction } from '../../domain/billing-event.ts'
-import { clampQuantity, storable, timeText } from './payload.ts'
+import type { SubscriptionKind } from '../../domain/plans.ts'
+import { clampAddons, rfc3339Time, storableText } from './payload.ts'
 
-const number = z.union([z.int(), storable(200)]).transform(String)
+/** Ids are numbers or strings; they are converted to strings. */
+const id = z.union([z.int(), storableText(200)]).transform(String)
 
-/** What each of their statuses means. */
-const actions = {
+const actionByStatus = {
   on_trial: 'activate',
   active: 'activate',
   past_due: 'payment_failed',
@@ -17,23 +18,23 @@ const actions = {
 } as const satisfies Readonly<Record<string, ProviderAction>>
 
 export const LemonSqueezySubscription = z.object({
-  id: number,
+  id,
   attributes: z.object({
-    variant_id: number,
-    customer_id: number.nullish(),
-    status: z.enum(Object.keys(actions) as [keyof typeof actions]),
+    variant_id: id,
+    customer_id: id.nullish(),
+    status: z.enum(Object.keys(actionByStatus) as [keyof typeof actionByStatus]),
     first_subscription_item: z.object({ quantity: z.int() }).nullish(),
-    renews_at: timeText.nullish(),
-    ends_at: timeText.nullish(),
-    created_at: timeText,
-    updated_at: timeText,
+    renews_at: rfc3339Time.nullish(),
+    ends_at: rfc3339Time.nullish(),
+    created_at: rfc3339Time,
+    updated_at: rfc3339Time,
     test_mode: z.boolean().nullish(),
   }),
 })
 
-/** A webhook about a subscription, as far as it names a customer. */
+/** A webhook about a subscription that names a customer. */
 export const LemonSqueezySubscriptionEvent = z.object({
-  data: z.object({ type: z.literal('subscriptions'), id: number, attributes: z.object({ customer_id: number }) }),
+  data: z.object({ type: z.literal('subscriptions'), id, attributes: z.object({ customer_id: id }) }),
 })
 
 export const LemonSqueezyCustomer = z.object({
@@ -41,28 +42,29 @@ export const LemonSqueezyCustomer = z.object({
     attributes: z.object({ email: z.string().nullish(), urls: z.object({ customer_portal: z.url().nullish() }) }),
   }),
 })
-/** Reasons of invoices that pay for a period; any other is for a change within one. */
-const reasonsOfPeriods = ['initial', 'renewal']
 
-export const invoiceReasonOf = (reason: string | null | undefined): 'period' | 'other' | null =>
-  reason == null ? null : reasonsOfPeriods.includes(reason) ? 'period' : 'other'
+/** The reasons of invoices for a period; invoices with other reasons are for changes within one. */
+const periodReasons = ['initial', 'renewal']
+
+export const parseInvoiceReason = (reason: string | null | undefined): 'period' | 'other' | null =>
+  reason == null ? null : periodReasons.includes(reason) ? 'period' : 'other'
 
 export const LemonSqueezyInvoice = z.object({
-  id: number,
+  id,
   attributes: z.object({
-    subscription_id: number,
+    subscription_id: id,
     billing_reason: z.string().nullish(),
     status: z.string().nullish(),
     total: z.number().nullish(),
     refunded_amount: z.number().nullish(),
-    updated_at: timeText,
+    updated_at: rfc3339Time,
   }),
 })
 
-/** Only an order that names a subscription says anything to us. */
+/** Orders without a subscription are ignored. */
 export const LemonSqueezyOrder = z.object({
   attributes: LemonSqueezyInvoice.shape.attributes.omit({ subscription_id: true, billing_reason: true }).extend({
-    subscription_id: number.nullish(),
+    subscription_id: id.nullish(),
   }),
 })
 
@@ -78,40 +80,42 @@ export interface LemonSqueezyVariants {
   readonly addonVariantId: string
 }
 
-/** By what was bought. Never by what came along with the purchase: people can change that in the checkout's address. */
-export const kindOfVariant = (variantId: string, variants: LemonSqueezyVariants): 'plan' | 'addon' | undefined =>
+/**
+ * The kind of a subscription; undefined for other products of the store. The variant decides, not the custom data of the
+ * purchase: buyers can change custom data in the checkout URL.
+ */
+export const kindFromVariant = (variantId: string, variants: LemonSqueezyVariants): SubscriptionKind | undefined =>
   variantId === variants.planVariantId ? 'plan' : variantId === variants.addonVariantId ? 'addon' : undefined
 
-type Snapshot = Pick<
+type SubscriptionFields = Pick<
   BillingEvent,
-  'action' | 'provider' | 'subscriptionId' | 'kind' | 'at' | 'quantity' | 'periodStart' | 'periodEnd'
+  'action' | 'subscriptionId' | 'kind' | 'at' | 'quantity' | 'periodStart' | 'periodEnd'
 >
 
-/** What the subscription says at the time of its last change. @param named what is known to have happened, else its status tells. */
-export function snapshotOf(
-  { id, attributes }: z.infer<typeof LemonSqueezySubscription>,
-  kind: 'plan' | 'addon',
-  named?: ProviderAction,
-): Snapshot {
+/** The event that leads to the subscription's state at its last change. @param namedAction overrides the action by its status. */
+export function eventFieldsFrom(
+  { id: subscriptionId, attributes }: z.infer<typeof LemonSqueezySubscription>,
+  kind: SubscriptionKind,
+  namedAction?: ProviderAction,
+): SubscriptionFields {
   const { status, renews_at, ends_at, created_at, updated_at: at, first_subscription_item: item } = attributes
-  const action = named ?? actions[status]
-  const bare = { provider: 'lemonsqueezy', subscriptionId: id, kind, action, at } as const
-  const quantity = kind === 'plan' ? null : item ? clampQuantity(item.quantity) : action === 'activate' ? 1 : null
-  // Of one that is past due, `renews_at` is the next try to collect the money.
+  const action = namedAction ?? actionByStatus[status]
+  const quantity = kind === 'plan' ? null : item ? clampAddons(item.quantity) : action === 'activate' ? 1 : null
+  // If the subscription is past due, `renews_at` is the time of the next attempt to collect the payment.
   const periodEnd = (action === 'cancelled' ? ends_at : action === 'activate' ? renews_at : null) ?? null
-  const periodStart = periodEnd === null ? null : startOfPeriod(periodEnd, created_at, at)
-  return { ...bare, quantity, periodStart, periodEnd }
+  const periodStart = periodEnd === null ? null : inferPeriodStart(periodEnd, created_at, at)
+  return { subscriptionId, kind, action, at, quantity, periodStart, periodEnd }
 }
 
 /**
- * They tell the end of a period only. What we sell is paid by the month; a start that would lie ahead says that this one
- * is not, and then nobody knows it.
+ * Lemon Squeezy states only the end of a period, which is monthly. Returns null if that start were later than `at`: then the
+ * period is not a month, and its start is unknown.
  */
-function startOfPeriod(endsAt: number, createdAt: number, at: number): number | null {
-  const end = new Date(endsAt)
-  const start = new Date(endsAt)
-  start.setUTCMonth(end.getUTCMonth() - 1)
-  if (start.getUTCDate() !== end.getUTCDate()) start.setUTCDate(0)
-  const from = Math.max(start.getTime(), createdAt)
-  return from <= at && from < endsAt ? from : null
+function inferPeriodStart(periodEnd: number, createdAt: number, at: number): number | null {
+  const end = new Date(periodEnd)
+  const monthBefore = new Date(periodEnd)
+  monthBefore.setUTCMonth(end.getUTCMonth() - 1)
+  if (monthBefore.getUTCDate() !== end.getUTCDate()) monthBefore.setUTCDate(0)
+  const start = Math.max(monthBefore.getTime(), createdAt)
+  return start <= at && start < periodEnd ? start : null
 }

@@ -1,4 +1,7 @@
-/** Lemon Squeezy, a merchant of record. Its library keeps its key in a global and asks without a bound; both are kept in here. */
+/**
+ * The adapter of Lemon Squeezy, a merchant of record. Its library stores the API key in a global variable and has no timeout:
+ * the calls here set the key and limit the time.
+ */
 import {
   cancelSubscription,
   createCheckout,
@@ -8,125 +11,125 @@ import {
   listSubscriptions,
 } from '@lemonsqueezy/lemonsqueezy.js'
 import { z } from 'zod'
-import { asDocumented, callMillisMax, within } from './asking.ts'
+import { callMillisMax, callWithTimeout, parseResponse } from './api-calls.ts'
 import { parseLemonSqueezyEvent } from './lemonsqueezy-events.ts'
 import {
-  kindOfVariant,
+  eventFieldsFrom,
+  kindFromVariant,
   LemonSqueezyCheckout,
   LemonSqueezyCustomer,
   LemonSqueezyPage,
   LemonSqueezySubscription,
   LemonSqueezySubscriptionEvent,
   type LemonSqueezyVariants,
-  snapshotOf,
 } from './lemonsqueezy-shapes.ts'
-import { listed, readJson } from './payload.ts'
+import { createListedSubscription, parseJson } from './payload.ts'
 import {
   type BillingProvider,
   BillingProviderError,
   type CheckoutRequest,
+  type FindKind,
   type ListedSubscription,
   type PortalRequest,
 } from './provider.ts'
 import { isLemonSqueezyWebhook } from './signatures.ts'
 
-interface Needs extends LemonSqueezyVariants {
+interface Deps extends LemonSqueezyVariants {
   readonly apiKey: string
   readonly storeId: string
   readonly secrets: readonly string[]
   readonly acceptsTestMode: boolean
-  /** What we know of a subscription, before Lemon Squeezy is asked. */
-  readonly kindOf: (subscriptionId: string) => Promise<'plan' | 'addon' | undefined>
-  /** How long one call may take, in milliseconds. */
+  readonly findKind: FindKind
+  /** The timeout of one call. */
   readonly callMillisMax?: number
 }
 
-type Ask = <Shape extends z.ZodType>(shape: Shape, call: () => Promise<LibraryAnswer>) => Promise<z.infer<Shape>>
+type Call = <Shape extends z.ZodType>(shape: Shape, call: () => Promise<LibraryResponse>) => Promise<z.infer<Shape>>
 
-interface LibraryAnswer {
+interface LibraryResponse {
   readonly statusCode: number | null
   readonly data: unknown
   readonly error: Error | null
 }
 
-const OneSubscription = z.object({ data: LemonSqueezySubscription })
+const SubscriptionResponse = z.object({ data: LemonSqueezySubscription })
 
-const says = 'lemonsqueezy'
+const providerName = 'lemonsqueezy'
 const pageSize = 100
-/** A million subscriptions: beyond it the list has no end. */
+/** A million subscriptions. */
 const pagesMax = 10_000
 
-export function createLemonSqueezy(needs: Needs): BillingProvider {
-  const ask: Ask = async (shape, call) => {
-    const answer = await within(says, needs.callMillisMax ?? callMillisMax, () => {
-      lemonSqueezySetup({ apiKey: needs.apiKey })
+export function createLemonSqueezy(deps: Deps): BillingProvider {
+  const callApi: Call = async (shape, call) => {
+    const response = await callWithTimeout(providerName, deps.callMillisMax ?? callMillisMax, () => {
+      lemonSqueezySetup({ apiKey: deps.apiKey })
       return call()
     })
-    if (answer.error) throw new BillingProviderError(`${says} ${failureOf(answer)}`)
-    return asDocumented(says, shape, answer.data)
+    if (response.error) throw new BillingProviderError(`${providerName} ${describeError(response)}`)
+    return parseResponse(providerName, shape, response.data)
   }
 
-  const kindAtLemonSqueezy = async (subscriptionId: string) => {
-    const { data } = await ask(OneSubscription, () => getSubscription(subscriptionId))
-    return kindOfVariant(data.attributes.variant_id, needs)
+  const requestKind = async (subscriptionId: string) => {
+    const { data } = await callApi(SubscriptionResponse, () => getSubscription(subscriptionId))
+    return kindFromVariant(data.attributes.variant_id, deps)
   }
 
   return {
     name: 'lemonsqueezy',
-    verify: (delivery) => isLemonSqueezyWebhook(delivery, needs.secrets),
+    verify: (delivery) => isLemonSqueezyWebhook(delivery, deps.secrets),
     parse: (delivery) =>
-      parseLemonSqueezyEvent(delivery, { ...needs, kindOf: async (id) => (await needs.kindOf(id)) ?? 'unresolved' }),
+      parseLemonSqueezyEvent(delivery, { ...deps, findKind: async (id) => (await deps.findKind(id)) ?? 'unresolved' }),
     resolve: (delivery) =>
       parseLemonSqueezyEvent(delivery, {
-        ...needs,
-        kindOf: async (id) => (await needs.kindOf(id)) ?? (await kindAtLemonSqueezy(id)),
+        ...deps,
+        findKind: async (id) => (await deps.findKind(id)) ?? (await requestKind(id)),
       }),
-    customerIn: ({ body }) => {
-      const { data: event } = LemonSqueezySubscriptionEvent.safeParse(readJson(body))
+    parseCustomer: ({ body }) => {
+      const { data: event } = LemonSqueezySubscriptionEvent.safeParse(parseJson(body))
       return event && { subscriptionId: event.data.id, customerId: event.data.attributes.customer_id }
     },
     checkout: async (request) => {
-      const { data } = await ask(LemonSqueezyCheckout, () => askForCheckout(needs, request))
+      const { data } = await callApi(LemonSqueezyCheckout, () => requestCheckout(deps, request))
       return data.attributes.url
     },
-    portal: (request) => portalOf(request, ask),
-    cancel: (id) => cancel(id, ask),
-    list: () => listAll(needs, ask),
+    portal: (request) => requestPortal(request, callApi),
+    cancel: (id) => cancel(id, callApi),
+    list: () => listAll(deps, callApi),
   }
 }
 
 /**
- * Their customers are known by the address that was typed at the checkout, which may be another person's. So the page that
- * opens without a sign-in is only for an account that has proved to own that address.
+ * The customer of a subscription is whoever's address was typed at the checkout, which may be another person's. The portal page,
+ * which needs no sign-in, is therefore only for an account that has verified the customer's address.
  */
-async function portalOf({ customerId, verifiedEmail }: PortalRequest, ask: Ask): Promise<string | undefined> {
+async function requestPortal({ customerId, verifiedEmail }: PortalRequest, callApi: Call): Promise<string | undefined> {
   if (customerId === undefined || verifiedEmail === undefined) return undefined
-  const { data } = await ask(LemonSqueezyCustomer, () => getCustomer(encodeURIComponent(customerId)))
+  const { data } = await callApi(LemonSqueezyCustomer, () => getCustomer(encodeURIComponent(customerId)))
   const { email, urls } = data.attributes
   return email?.toLowerCase() === verifiedEmail.toLowerCase() ? (urls.customer_portal ?? undefined) : undefined
 }
 
-/** They don't document what becomes of a second cancellation: when one is refused, a look says whether anything is left to do. */
-async function cancel(subscriptionId: string, ask: Ask): Promise<void> {
+/** The effect of a second cancellation is not documented: after a refused one, the status shows whether it is cancelled already. */
+async function cancel(subscriptionId: string, callApi: Call): Promise<void> {
   const id = encodeURIComponent(subscriptionId)
   let refusedWith: number | undefined
-  const { data } = await ask(OneSubscription, async () => {
-    const answer = await cancelSubscription(id)
-    if (!answer.error || answer.statusCode === null) return answer
-    refusedWith = answer.statusCode
+  const { data } = await callApi(SubscriptionResponse, async () => {
+    const response = await cancelSubscription(id)
+    if (!response.error || response.statusCode === null) return response
+    refusedWith = response.statusCode
     return getSubscription(id)
   })
   const { status } = data.attributes
   if (refusedWith !== undefined && status !== 'cancelled' && status !== 'expired')
-    throw new BillingProviderError(`${says} answered ${refusedWith}`)
+    throw new BillingProviderError(`${providerName} answered ${refusedWith}`)
 }
 
-const failureOf = ({ statusCode }: LibraryAnswer): string =>
+const describeError = ({ statusCode }: LibraryResponse): string =>
   statusCode === null ? 'could not be reached' : `answered ${statusCode}`
 
-function askForCheckout(needs: Needs, { userId, email, kind, quantity, returnUrl }: CheckoutRequest) {
-  const variantId = Number(kind === 'plan' ? needs.planVariantId : needs.addonVariantId)
-  return createCheckout(needs.storeId, variantId, {
+function requestCheckout(deps: Deps, { userId, email, kind, quantity, returnUrl }: CheckoutRequest) {
+  const variantId = Number(kind === 'plan' ? deps.planVariantId : deps.addonVariantId)
+  return createCheckout(deps.storeId, variantId, {
     productOptions: { redirectUrl: returnUrl, enabledVariants: [variantId] },
     checkoutData: {
       ...(email !== null && { email }),
@@ -136,34 +139,37 @@ function askForCheckout(needs: Needs, { userId, email, kind, quantity, returnUrl
   })
 }
 
-/** All pages of one list: a page that doesn't fit to the others says that it changed meanwhile, and nothing is known. */
-async function listAll(needs: Needs, ask: Ask): Promise<ListedSubscription[]> {
-  const found = new Map<string, ListedSubscription[]>()
+/** Loads all pages. Throws if their numbers or totals differ: the list then changed between two requests. */
+async function listAll(deps: Deps, callApi: Call): Promise<ListedSubscription[]> {
+  const listed = new Map<string, ListedSubscription[]>()
   let expected: { lastPage: number; total: number } | undefined
   for (let number = 1; number <= (expected?.lastPage ?? 1); number += 1) {
-    const params = { filter: { storeId: needs.storeId }, page: { number, size: pageSize } }
-    const { meta, data } = await ask(LemonSqueezyPage, () => listSubscriptions(params))
+    const params = { filter: { storeId: deps.storeId }, page: { number, size: pageSize } }
+    const { meta, data } = await callApi(LemonSqueezyPage, () => listSubscriptions(params))
     const { currentPage, ...page } = meta.page
     expected ??= page
-    const fits = currentPage === number && page.total === expected.total && page.lastPage === expected.lastPage
-    if (!fits || page.lastPage > pagesMax)
-      throw new BillingProviderError(`${says} listed pages that don't fit together`)
-    for (const one of data) found.set(one.id, listedOf(one, needs))
+    const isConsistent = currentPage === number && page.total === expected.total && page.lastPage === expected.lastPage
+    if (!isConsistent || page.lastPage > pagesMax)
+      throw new BillingProviderError(`${providerName} listed inconsistent pages`)
+    for (const subscription of data) listed.set(subscription.id, toListedSubscriptions(subscription, deps))
   }
-  if (found.size !== expected?.total) throw new BillingProviderError(`${says} listed a part of the subscriptions`)
-  return [...found.values()].flat()
+  if (listed.size !== expected?.total)
+    throw new BillingProviderError(`${providerName} listed a part of the subscriptions`)
+  return [...listed.values()].flat()
 }
 
-function listedOf(
+/** Returns nothing for other products, and for test mode where it is not accepted. */
+function toListedSubscriptions(
   subscription: z.infer<typeof LemonSqueezySubscription>,
-  { acceptsTestMode, ...variants }: Needs,
+  { acceptsTestMode, ...variants }: Deps,
 ): ListedSubscription[] {
   if (subscription.attributes.test_mode === true && !acceptsTestMode) return []
-  const kind = kindOfVariant(subscription.attributes.variant_id, variants)
+  const kind = kindFromVariant(subscription.attributes.variant_id, variants)
   if (!kind) return []
-  const told = snapshotOf(subscription, kind)
-  // Their clock counts in seconds. This is how it stood at the end of that second, whatever was told of it before.
-  const at = told.action === 'payment_failed' ? told.at : Math.floor(told.at / 1000) * 1000 + 999
-  // Whose it is, only webhooks tell.
-  return [{ ...listed(null, { ...told, at }), customerId: subscription.attributes.customer_id ?? undefined }]
+  const fields = eventFieldsFrom(subscription, kind)
+  // Times have whole seconds. The end of that second orders this state after all webhooks of the same second.
+  const at = fields.action === 'payment_failed' ? fields.at : Math.floor(fields.at / 1000) * 1000 + 999
+  // The list contains no account ids; only webhooks do.
+  const listed = createListedSubscription(null, { ...fields, provider: 'lemonsqueezy', at })
+  return [{ ...listed, customerId: subscription.attributes.customer_id ?? undefined }]
 }

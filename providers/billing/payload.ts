@@ -1,11 +1,12 @@
-/** What all providers' payloads have in common for us: the bytes of a payload become a billing event, or a reason why not. */
+/** Parsing that the payloads of all providers share. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { BillingEvent } from '../../domain/billing-event.ts'
+import { addonsMax } from '../../domain/plans.ts'
 import type { ListedSubscription, ParsedEvent, ResolvedEvent } from './provider.ts'
 
-/** As {@link JSON.parse}; undefined for what is no JSON in UTF-8. A byte order mark is no JSON. */
-export function readJson(body: Buffer): unknown {
+/** Returns undefined for what is not JSON in UTF-8. A byte order mark is not JSON. */
+export function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body))
   } catch {
@@ -13,75 +14,81 @@ export function readJson(body: Buffer): unknown {
   }
 }
 
-/** Text that a row can hold as it is: not empty, no control characters, no half of a character. */
-export const storable = (lengthMax: number) =>
+/** Text that Postgres can store: not empty, without control characters and unpaired surrogates. */
+export const storableText = (lengthMax: number) =>
   z
     .string()
     .min(1)
     .max(lengthMax)
-    .refine((text) => !/[\p{Cc}\p{Surrogate}]/u.test(text), 'holds a control character or half of a character')
+    .refine((text) => !/[\p{Cc}\p{Surrogate}]/u.test(text), 'contains a control character or an unpaired surrogate')
 
-/** From 1970 to 9998: outside of it dates are written in ways that a row does not take. */
-const instant = z.number().refine((at) => at >= 0 && at <= Date.UTC(9999, 0), 'is no time between 1970 and 9999')
+/** Milliseconds from 1970 to 9998: JavaScript formats other years in a way that Postgres does not accept. */
+const storableTime = z
+  .number()
+  .refine((at) => at >= 0 && at <= Date.UTC(9999, 0), 'is not a time between 1970 and 9999')
 
-/** RFC 3339, whose letters may be small ones, to milliseconds. */
-export const timeText = z
+/** RFC 3339, also with lower case letters, converted to milliseconds. */
+export const rfc3339Time = z
   .string()
   .toUpperCase()
   .pipe(z.iso.datetime({ offset: true }))
   .transform((text) => Date.parse(text))
-  .pipe(instant)
+  .pipe(storableTime)
 
-/** Seconds since 1970 to milliseconds. */
-export const timeSeconds = z
+/** Seconds since 1970, converted to milliseconds. */
+export const unixTime = z
   .int()
   .transform((seconds) => seconds * 1000)
-  .pipe(instant)
+  .pipe(storableTime)
 
-/** The provider's name for what happened; empty when it is none that a row can hold. */
-export const typeOf = (claimed: unknown): string => storable(200).safeParse(claimed).data ?? ''
+/** The provider's name of the event type; empty if it cannot be stored. */
+export const parseType = (type: unknown): string => storableText(200).safeParse(type).data ?? ''
 
-/** Our id of an account, as far as the payload has one that a row can hold. */
-export const userRefOf = (claimed: unknown): string | null => storable(200).safeParse(claimed).data ?? null
+/** Our account id in the payload; null if it is missing or cannot be stored. */
+export const parseUserRef = (userId: unknown): string | null => storableText(200).safeParse(userId).data ?? null
 
-/** What was wrong, with the place: `data.quantity: Invalid input`. Nothing of what the stranger wrote is in it. */
-export const whyNot = ({ issues }: z.ZodError): string => {
+/** The first issue with its path, such as `data.quantity: Invalid input`. Contains nothing of the payload's values. */
+export const describeIssue = ({ issues }: z.ZodError): string => {
   const [issue] = issues
   return `${issue?.path.join('.') || 'body'}: ${issue?.message ?? 'not as documented'}`
 }
 
-/** Add-ons as we sell them: whoever buys more has the most that there are. */
-export const clampQuantity = (count: number): number => Math.max(0, Math.min(3, count))
+/** Limits a number of add-ons to those on sale. */
+export const clampAddons = (count: number): number => Math.max(0, Math.min(addonsMax, count))
 
-/** An event of the provider's test mode where that does not count: parked, unless it is ignored or unusable anyway. */
-export const refuseTestMode = (parsed: ParsedEvent, field: string): ResolvedEvent =>
+/** Makes an event of test mode unusable, unless it is ignored or unusable already. @param field that states the mode. */
+export const rejectTestMode = (parsed: ParsedEvent, field: string): ResolvedEvent =>
   parsed.meaning === 'ignored' || parsed.meaning === 'unusable'
     ? parsed
     : {
         key: parsed.key,
         type: parsed.type,
         meaning: 'unusable',
-        why: `${field}: is of test mode, which is not accepted here`,
+        problem: `${field}: test mode is not accepted (SVC_BILLING_TEST_MODE)`,
         userRef: parsed.userRef,
       }
 
-type Told = Pick<BillingEvent, 'key' | 'action' | 'provider' | 'subscriptionId' | 'kind' | 'at'> & Partial<BillingEvent>
+/** The fields of a billing event that adapters set; the others are null. */
+export type EventFields = Pick<BillingEvent, 'key' | 'action' | 'provider' | 'subscriptionId' | 'kind' | 'at'> &
+  Partial<BillingEvent>
 
-/** A billing event with null for every field that is not given. */
-export const billingEventFrom = (told: Told): BillingEvent => ({
+export const createBillingEvent = (fields: EventFields): BillingEvent => ({
   quantity: null,
   invoiceId: null,
   amount: null,
   periodStart: null,
   periodEnd: null,
-  ...told,
+  ...fields,
 })
 
-/** A row of a provider's list. Its key is the same as long as its content is. */
-export const listed = (userRef: string | null, told: Omit<Told, 'key'>): ListedSubscription => {
-  const { key: _, ...content } = billingEventFrom({ ...told, key: '' })
+/** An entry of a provider's list. Its key is a hash of its content, so that an unchanged subscription keeps its key. */
+export const createListedSubscription = (
+  userRef: string | null,
+  fields: Omit<EventFields, 'key'>,
+): ListedSubscription => {
+  const { key: _, ...content } = createBillingEvent({ ...fields, key: '' })
   const sorted = Object.entries(content).sort(([one], [other]) => (one < other ? -1 : 1))
-  return { userRef, event: { ...content, key: `reconciled:${sha256(JSON.stringify(sorted))}` } }
+  return { userRef, event: { ...content, key: `reconciled:${sha256Hex(JSON.stringify(sorted))}` } }
 }
 
-export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex')
+export const sha256Hex = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex')

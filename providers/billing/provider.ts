@@ -1,113 +1,119 @@
 /**
- * A billing provider: who signed this, what does it say, where does one pay, manage and cancel, and what does the provider
- * itself believe. Everything else about money is the subscription actor's (docs/billing.md).
+ * The common interface of the billing providers: verifies and parses webhooks, opens pages for payment and management, cancels
+ * and lists subscriptions. What an account is entitled to is decided by its subscription workflow (docs/billing.md).
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { BillingEvent } from '../../domain/billing-event.ts'
+import type { BillingEvent, BillingSource } from '../../domain/billing-event.ts'
+import type { SubscriptionKind } from '../../domain/plans.ts'
 import type { UnresolvedPart, UserRefSource } from '../../platform/received-billing-event.ts'
 
-export type BillingProviderName = 'sandbox' | 'lemonsqueezy' | 'stripe'
+export type BillingProviderName = Exclude<BillingSource, 'operator'>
 
-/** A webhook as it came. */
+/** A webhook request, before any parsing. */
 export interface WebhookDelivery {
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
 }
 
-/** What names an event, whatever became of its meaning. */
-interface ReadEvent {
-  /** 1 to 300 printable characters: the same in every repetition, different for every other event. */
+interface EventName {
+  /** 1 to 300 printable characters: identical in every repetition of the event, and unique among the provider's events. */
   readonly key: string
-  /** The provider's own name for what happened, at most 200 characters without controls; empty when it can't be told. */
+  /** The provider's name of the event type, at most 200 characters without controls; empty if it is missing or unusable. */
   readonly type: string
 }
 
-/** An event that was read without asking the provider. */
+/** A webhook that was parsed without a request to the provider. */
 export type ParsedEvent =
   | ResolvedEvent
-  /** The provider has to be asked for the rest: {@link BillingProvider.resolve}. */
-  | (ReadEvent & { readonly meaning: 'unresolved'; readonly userRef: string | null } & UnresolvedPart)
+  /** The rest requires a request to the provider: {@link BillingProvider.resolve}. */
+  | (EventName & { readonly meaning: 'unresolved'; readonly userRef: string | null } & UnresolvedPart)
 
-export type ResolvedEvent = ReadEvent &
+export type ResolvedEvent = EventName &
   (
     | {
         readonly meaning: 'event'
         readonly event: BillingEvent
-        /** Our id of the account, as far as the provider knows it; else the subscription tells whose it is. */
+        /** Our account id as the provider states it; if null, the subscription's other events name the account. */
         readonly userRef: string | null
         /** `subscription` unless given. */
         readonly userRefSource?: UserRefSource
       }
-    /** Known, and nothing to us. */
+    /** A known event type that does not concern this service. */
     | { readonly meaning: 'ignored' }
-    /** Unknown, or not as it should be: kept for an operator, with the reason. */
-    | { readonly meaning: 'unusable'; readonly why: string; readonly userRef: string | null }
+    /** An unknown event type or an invalid payload, parked for an operator. */
+    | { readonly meaning: 'unusable'; readonly problem: string; readonly userRef: string | null }
   )
+
+/** Returns the kind of a subscription according to earlier events; undefined if there are none. */
+export type FindKind = (subscriptionId: string) => Promise<SubscriptionKind | undefined>
 
 export interface CheckoutRequest {
   readonly userId: string
   readonly email: string | null
-  readonly kind: 'plan' | 'addon'
-  /** Add-ons to buy now; 1 for the plan. */
+  readonly kind: SubscriptionKind
+  /** Number of add-ons to buy; 1 for the plan. */
   readonly quantity: number
-  /** Where the provider leads people who have paid. */
+  /** The page to open after the payment. */
   readonly returnUrl: string
-  /** Where it leads those who leave without. */
+  /** The page to open if the checkout is cancelled. */
   readonly cancelUrl: string
-  /** The provider's id of the customer who bought here before, so that cards and invoices stay together. */
+  /** The provider's customer id from an earlier purchase, so that cards and invoices stay together. */
   readonly customerId?: string | undefined
 }
 
 export interface PortalRequest {
-  /** The provider's id of the customer, where it is known. */
+  /** The provider's customer id, if known. */
   readonly customerId: string | undefined
   /** The account's address, if it is verified. */
   readonly verifiedEmail: string | undefined
-  /** Where the provider leads people who are done. */
+  /** The page to open afterwards. */
   readonly returnUrl: string
 }
 
-/** The provider's own customer who has a subscription. */
+/** The provider's customer who owns a subscription. */
 export interface SubscriptionCustomer {
   readonly subscriptionId: string
   readonly customerId: string
 }
 
-/** One subscription as the provider has it now, as the billing event that leads to the same state here. */
+/** The present state of one subscription, as the billing event that leads to the same state here. */
 export interface ListedSubscription {
   readonly userRef: string | null
-  /** Its `action` is one of activate, update_addon, cancelled, downgrade, payment_failed; its `key` follows from its content. */
+  /** The `action` is activate, update_addon, cancelled, downgrade or payment_failed; the `key` is a hash of the content. */
   readonly event: BillingEvent
   readonly customerId?: string | undefined
 }
 
 export interface BillingProvider {
   readonly name: BillingProviderName
-  /** Whether one of our secrets signed these very bytes, lately where the provider dates its signatures. Never throws. */
+  /**
+   * Whether one of the webhook secrets signed these bytes, and recently if the signature has a timestamp. Never throws.
+   * @param now milliseconds since 1970.
+   */
   verify(delivery: WebhookDelivery, now: number): boolean
-  /** Reads a verified webhook without asking the provider, so that it can be kept first. Rejects only when Postgres does. */
+  /** Parses a verified webhook without a request to the provider, so that it can be stored first. Rejects only if Postgres does. */
   parse(delivery: WebhookDelivery): Promise<ParsedEvent>
-  /** The customer whom a verified webhook about a subscription names. Never throws. */
-  customerIn(delivery: WebhookDelivery): SubscriptionCustomer | undefined
-  /** Reads it with the provider's answers. Rejects with {@link BillingProviderError} when the provider can't be asked now. */
+  /** Returns the customer in a verified webhook about a subscription. Never throws. */
+  parseCustomer(delivery: WebhookDelivery): SubscriptionCustomer | undefined
+  /** Parses a verified webhook with requests to the provider. Rejects with {@link BillingProviderError}. */
   resolve(delivery: WebhookDelivery): Promise<ResolvedEvent>
-  /** The address of a page where a person pays. Rejects with {@link BillingProviderError}. */
+  /** Returns the URL of a payment page. Rejects with {@link BillingProviderError}. */
   checkout(request: CheckoutRequest): Promise<string>
   /**
-   * The address of a page where this customer manages payments, without a sign-in: it is a secret, and soon expires.
-   * Nothing when the provider has no such page for them. Rejects with {@link BillingProviderError}.
+   * Returns the URL of a page where the customer manages payments without a sign-in: a secret that expires soon. Undefined if the
+   * provider has no such page for the customer. Rejects with {@link BillingProviderError}.
    */
   portal(request: PortalRequest): Promise<string | undefined>
   /**
-   * Ends a subscription: with the period that is paid, or at once and without further tries to collect when a payment is
-   * outstanding. Does nothing to one that has ended or is going to. Rejects with {@link BillingProviderError}.
+   * Ends a subscription with its paid period. One with an outstanding payment ends at once, without further attempts to
+   * collect it. No effect on a subscription that has ended or is cancelled. Rejects with {@link BillingProviderError}.
    */
   cancel(subscriptionId: string): Promise<void>
-  /** All subscriptions, or none: rejects with {@link BillingProviderError} rather than answer a part of the list. */
+  /** Returns all subscriptions, never a part of them: rejects with {@link BillingProviderError} instead. */
   list(): Promise<ListedSubscription[]>
 }
 
-/** The provider did not answer, not in time, or not as documented. */
+/** The provider gave no response, none in time, or an undocumented one. */
 export class BillingProviderError extends Error {
   override name = 'BillingProviderError'
 }

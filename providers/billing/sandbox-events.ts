@@ -1,7 +1,17 @@
-/** The sandbox's webhooks: what a body says. Written down in the api's contract, so that anybody can send one. */
+/** Parses the sandbox's webhooks. Their format is part of the API contract, so that anyone with the secret can send them. */
 import { z } from 'zod'
-import type { ProviderAction } from '../../domain/billing-event.ts'
-import { billingEventFrom, clampQuantity, readJson, storable, timeText, typeOf, userRefOf, whyNot } from './payload.ts'
+import { type ProviderAction, refundAmounts } from '../../domain/billing-event.ts'
+import { subscriptionKinds } from '../../domain/plans.ts'
+import {
+  clampAddons,
+  createBillingEvent,
+  describeIssue,
+  parseJson,
+  parseType,
+  parseUserRef,
+  rfc3339Time,
+  storableText,
+} from './payload.ts'
 import type { ResolvedEvent, WebhookDelivery } from './provider.ts'
 
 const sandboxActions = {
@@ -16,48 +26,48 @@ const sandboxActions = {
 
 export type SandboxEventType = keyof typeof sandboxActions
 
-const optionalTime = timeText.nullish().transform((at) => at ?? null)
+const optionalTime = rfc3339Time.nullish().transform((at) => at ?? null)
 
 const Body = z.object({
   type: z.enum(Object.keys(sandboxActions) as [SandboxEventType]),
-  occurred_at: timeText,
+  occurred_at: rfc3339Time,
   data: z
     .object({
-      user_id: storable(200).nullish(),
-      subscription_id: storable(200),
-      kind: z.enum(['plan', 'addon']).default('plan'),
+      user_id: storableText(200).nullish(),
+      subscription_id: storableText(200),
+      kind: z.enum(subscriptionKinds).default('plan'),
       quantity: z.unknown().optional(),
-      invoice_id: storable(200).nullish(),
-      amount: z.enum(['full', 'partial']).nullish(),
+      invoice_id: storableText(200).nullish(),
+      amount: z.enum(refundAmounts).nullish(),
       period_start: optionalTime,
       period_end: optionalTime,
     })
     .refine(
       ({ period_start: start, period_end: end }) => start === null || end === null || start < end,
-      'the period ends before it begins',
+      'period_start must be before period_end',
     ),
 })
 
-/** Reads a verified webhook of the sandbox. Never throws. */
+/** Parses a verified webhook. Never throws. */
 export function parseSandboxEvent({ headers, body }: WebhookDelivery): ResolvedEvent {
-  const json = readJson(body) as { type?: unknown; data?: { user_id?: unknown } | null } | null | undefined
-  const named = { key: String(headers['webhook-id']), type: typeOf(json?.type) }
-  const unusable = (why: string): ResolvedEvent => ({
-    ...named,
+  const json = parseJson(body) as { type?: unknown; data?: { user_id?: unknown } | null } | null | undefined
+  const name = { key: String(headers['webhook-id']), type: parseType(json?.type) }
+  const unusable = (problem: string): ResolvedEvent => ({
+    ...name,
     meaning: 'unusable',
-    why,
-    userRef: userRefOf(json?.data?.user_id),
+    problem,
+    userRef: parseUserRef(json?.data?.user_id),
   })
-  if (json === undefined) return unusable('body: no JSON in UTF-8')
-  const read = Body.safeParse(json)
-  if (!read.success) return unusable(whyNot(read.error))
-  const { type, occurred_at: at, data } = read.data
+  if (json === undefined) return unusable('body: not JSON in UTF-8')
+  const parsed = Body.safeParse(json)
+  if (!parsed.success) return unusable(describeIssue(parsed.error))
+  const { type, occurred_at: at, data } = parsed.data
   const action = sandboxActions[type]
   const kind = action === 'update_addon' ? 'addon' : data.kind
-  const quantity = kind === 'addon' ? quantityOf(action, data.quantity) : null
-  if (quantity === undefined) return unusable('data.quantity: is no whole number')
-  const event = billingEventFrom({
-    key: named.key,
+  const quantity = kind === 'addon' ? parseQuantity(action, data.quantity) : null
+  if (quantity === undefined) return unusable('data.quantity: not an integer')
+  const event = createBillingEvent({
+    key: name.key,
     action,
     provider: 'sandbox',
     subscriptionId: data.subscription_id,
@@ -69,12 +79,12 @@ export function parseSandboxEvent({ headers, body }: WebhookDelivery): ResolvedE
     periodStart: data.period_start,
     periodEnd: data.period_end,
   })
-  return { ...named, meaning: 'event', event, userRef: data.user_id ?? null }
+  return { ...name, meaning: 'event', event, userRef: data.user_id ?? null }
 }
 
-/** Of add-ons; null when the event says nothing of them, undefined when it ought to and does not. */
-function quantityOf(action: ProviderAction, told: unknown): number | null | undefined {
+/** The number of add-ons; null if the event type does not state it, undefined if it must state it and does not. */
+function parseQuantity(action: ProviderAction, quantity: unknown): number | null | undefined {
   if (action !== 'activate' && action !== 'update_addon') return null
-  if (action === 'activate' && (told === undefined || told === null)) return 1
-  return typeof told === 'number' && Number.isInteger(told) ? clampQuantity(told) : undefined
+  if (action === 'activate' && (quantity === undefined || quantity === null)) return 1
+  return typeof quantity === 'number' && Number.isInteger(quantity) ? clampAddons(quantity) : undefined
 }

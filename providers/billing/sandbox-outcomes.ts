@@ -1,26 +1,10 @@
-/** What can happen to a subscription at the sandbox, and what the sandbox says of it. Pure: a row becomes the next one. */
-import { clampQuantity } from './payload.ts'
+/** The outcomes that a user can play for a sandbox subscription, as pure functions from one row to the next. */
+import type { SandboxStatus, SandboxSubscription } from '../../domain/sandbox-subscription.ts'
+import { clampAddons } from './payload.ts'
 import type { SandboxEventType } from './sandbox-events.ts'
 
-/** As the sandbox's own side keeps it. */
-export interface SandboxSubscription {
-  readonly id: string
-  readonly userId: string
-  readonly kind: 'plan' | 'addon'
-  readonly quantity: number
-  /** `open` until it is paid for the first time. */
-  readonly status: 'open' | 'active' | 'past_due' | 'cancelled' | 'ended'
-  /** The newest one, paid or not. */
-  readonly invoiceId: string | null
-  readonly periodStart: Date | null
-  readonly periodEnd: Date | null
-  readonly createdAt: Date
-  /** When it last changed; never the same twice. */
-  readonly updatedAt: Date
-}
-
-/** Names the subscription as it is now: each change gives it another one. */
-export const versionOf = ({ updatedAt }: SandboxSubscription): string => updatedAt.toISOString()
+/** Identifies the present state of the subscription: it differs after each change. */
+export const formatVersion = ({ updatedAt }: SandboxSubscription): string => updatedAt.toISOString()
 
 export const sandboxOutcomes = ['pay', 'fail', 'recover', 'cancel', 'resume', 'refund', 'end'] as const
 export type SandboxOutcome = (typeof sandboxOutcomes)[number]
@@ -29,14 +13,13 @@ export interface SandboxOptions {
   readonly quantity?: number | undefined
 }
 
-export interface Outcome {
+/** The next row, and the type of the webhook that reports it. */
+export interface SandboxChange {
   readonly type: SandboxEventType
   readonly next: SandboxSubscription
 }
 
-type Status = SandboxSubscription['status']
-
-const mayFollow: Readonly<Record<SandboxOutcome, readonly Status[]>> = {
+const allowedStatuses: Readonly<Record<SandboxOutcome, readonly SandboxStatus[]>> = {
   pay: ['open', 'active'],
   fail: ['active', 'past_due'],
   recover: ['past_due'],
@@ -46,61 +29,63 @@ const mayFollow: Readonly<Record<SandboxOutcome, readonly Status[]>> = {
   end: ['active', 'past_due', 'cancelled'],
 }
 
-/** What can happen to the subscription as it is. */
-export const outcomesFor = ({ status }: SandboxSubscription): SandboxOutcome[] =>
-  sandboxOutcomes.filter((outcome) => mayFollow[outcome].includes(status))
+/** The outcomes that are possible in the subscription's present status. */
+export const listAllowedOutcomes = ({ status }: SandboxSubscription): SandboxOutcome[] =>
+  sandboxOutcomes.filter((outcome) => allowedStatuses[outcome].includes(status))
 
 /**
- * @param invoiceId of the invoice that this makes, if it makes one.
- * @returns nothing when it can't happen to the subscription as it is.
+ * Returns undefined if the outcome is not possible in the present status.
+ * @param invoiceId for the new invoice, if the outcome creates one.
  */
-export function outcomeOf(
-  seen: SandboxSubscription,
+export function applyOutcome(
+  subscription: SandboxSubscription,
   outcome: SandboxOutcome,
   at: Date,
   invoiceId: string,
   { quantity }: SandboxOptions = {},
-): Outcome | undefined {
-  if (!mayFollow[outcome].includes(seen.status)) return undefined
-  const to = (type: SandboxEventType, change: Partial<SandboxSubscription>): Outcome => ({
+): SandboxChange | undefined {
+  if (!allowedStatuses[outcome].includes(subscription.status)) return undefined
+  const change = (type: SandboxEventType, fields: Partial<SandboxSubscription>): SandboxChange => ({
     type,
-    next: { ...seen, ...change, updatedAt: at },
+    next: { ...subscription, ...fields, updatedAt: at },
   })
   switch (outcome) {
     case 'pay':
-      return pay(seen, at, invoiceId, quantity, to)
+      return pay(subscription, at, invoiceId, quantity, change)
     case 'fail':
-      // A renewal has an invoice of its own; trying it again has not.
-      return to('payment.failed', { status: 'past_due', ...(seen.status === 'active' && { invoiceId }) })
+      // A renewal has a new invoice, another attempt to collect an open invoice does not.
+      return change('payment.failed', { status: 'past_due', ...(subscription.status === 'active' && { invoiceId }) })
     case 'recover':
-      return to('payment.recovered', { status: 'active' })
+      return change('payment.recovered', { status: 'active' })
     case 'cancel':
-      return to('subscription.cancelled', { status: 'cancelled' })
+      return change('subscription.cancelled', { status: 'cancelled' })
     case 'resume':
-      return to('subscription.activated', { status: 'active' })
+      return change('subscription.activated', { status: 'active' })
     case 'refund':
-      return to('payment.refunded', { status: 'ended' })
+      return change('payment.refunded', { status: 'ended' })
     case 'end':
-      return to('subscription.downgraded', { status: 'ended' })
+      return change('subscription.downgraded', { status: 'ended' })
   }
 }
 
+/** Pays for the first period or the next one. Another quantity of active add-ons changes only the quantity. */
 function pay(
-  seen: SandboxSubscription,
+  subscription: SandboxSubscription,
   at: Date,
   invoiceId: string,
-  quantity: number | undefined,
-  to: (type: SandboxEventType, change: Partial<SandboxSubscription>) => Outcome,
-): Outcome {
-  const count = seen.kind === 'addon' && quantity !== undefined ? clampQuantity(quantity) : seen.quantity
-  if (seen.status === 'active' && count !== seen.quantity) return to('addon.updated', { quantity: count })
-  const periodStart = seen.status === 'active' && seen.periodEnd ? seen.periodEnd : at
-  const periodEnd = monthAfter(periodStart)
-  return to('subscription.activated', { status: 'active', quantity: count, invoiceId, periodStart, periodEnd })
+  newQuantity: number | undefined,
+  change: (type: SandboxEventType, fields: Partial<SandboxSubscription>) => SandboxChange,
+): SandboxChange {
+  const { kind, status, periodEnd: previousEnd } = subscription
+  const quantity = kind === 'addon' && newQuantity !== undefined ? clampAddons(newQuantity) : subscription.quantity
+  if (status === 'active' && quantity !== subscription.quantity) return change('addon.updated', { quantity })
+  const periodStart = status === 'active' && previousEnd ? previousEnd : at
+  const periodEnd = addMonth(periodStart)
+  return change('subscription.activated', { status: 'active', quantity, invoiceId, periodStart, periodEnd })
 }
 
-/** The same day of the next month, or its last one; UTC. */
-function monthAfter(date: Date): Date {
+/** The same day of the next month, or its last day; UTC. */
+function addMonth(date: Date): Date {
   const next = new Date(date)
   next.setUTCMonth(date.getUTCMonth() + 1)
   if (next.getUTCDate() !== date.getUTCDate()) next.setUTCDate(0)

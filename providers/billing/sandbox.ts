@@ -1,44 +1,43 @@
 /**
- * The sandbox: a billing provider that works offline and takes no money. It keeps its own side of each subscription,
- * and tells of changes as a real one does, by webhooks that it signs and that may get lost.
+ * The sandbox: a billing provider that works offline and takes no money. It stores its own subscriptions and reports changes
+ * like a real provider, by signed webhooks that may get lost.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listed } from './payload.ts'
+import type { SandboxSubscription } from '../../domain/sandbox-subscription.ts'
+import { createListedSubscription } from './payload.ts'
 import { type BillingProvider, BillingProviderError, type ListedSubscription } from './provider.ts'
 import { parseSandboxEvent } from './sandbox-events.ts'
 import {
-  type Outcome,
-  outcomeOf,
+  applyOutcome,
+  formatVersion,
+  type SandboxChange,
   type SandboxOptions,
   type SandboxOutcome,
-  type SandboxSubscription,
-  versionOf,
 } from './sandbox-outcomes.ts'
 import { isStandardWebhook, signStandardWebhook } from './signatures.ts'
 
-/** Where the sandbox keeps its side. */
 export interface SandboxStore {
-  open(subscription: SandboxSubscription): Promise<void>
+  insert(subscription: SandboxSubscription): Promise<void>
   find(id: string): Promise<SandboxSubscription | undefined>
-  /** False, and nothing saved, when somebody else has changed it since it was `seenAt`, its `updatedAt` of then. */
-  save(subscription: SandboxSubscription, seenAt: Date): Promise<boolean>
-  all(): Promise<SandboxSubscription[]>
+  /** Returns false, without a change, if the stored `updatedAt` is not `expectedUpdatedAt`. */
+  save(subscription: SandboxSubscription, expectedUpdatedAt: Date): Promise<boolean>
+  list(): Promise<SandboxSubscription[]>
 }
 
-/** The subscription can't go there from where it is, or there is none. */
-export class SandboxRefused extends Error {
-  override name = 'SandboxRefused'
+/** The subscription does not exist, its status does not allow the outcome, or it was changed concurrently. */
+export class SandboxRefusedError extends Error {
+  override name = 'SandboxRefusedError'
 }
 
 export interface SandboxBilling {
   readonly provider: BillingProvider
   /**
-   * Plays what happens at a provider, and tells of it by a webhook. Resolves with the subscription once the webhook was
-   * answered with 200. Rejects with {@link SandboxRefused} when this can't happen to it now, and with
-   * {@link BillingProviderError} when nobody took the webhook: the sandbox's side stays changed, for reconciliation.
-   * @param options `quantity` of add-ons: paying an open one buys so many, paying an active one changes to so many.
-   *   `version`: refused unless the subscription still has it, so that a request that is sent twice acts once.
+   * Plays an outcome and reports it by a webhook. Resolves with the subscription once the webhook was answered with 200.
+   * Rejects with {@link SandboxRefusedError}, and with {@link BillingProviderError} if the webhook was not accepted: the
+   * sandbox's subscription is changed nevertheless, and reconciliation finds it.
+   * @param options `quantity` of add-ons: pays an open subscription for this many, or changes an active one to this many.
+   *   `version`: refused unless the subscription still has it, so that a repeated request acts once.
    */
   act(
     subscriptionId: string,
@@ -47,18 +46,18 @@ export interface SandboxBilling {
   ): Promise<SandboxSubscription>
 }
 
-interface Needs {
+interface Deps {
   readonly store: SandboxStore
-  /** `whsec_` each: all are believed, the first signs. */
+  /** In the format `whsec_…`: all of them verify, the first one signs. */
   readonly secrets: readonly string[]
   readonly webhookUrl: string
-  /** Where people pay. */
+  /** The site that has the payment pages. */
   readonly siteUrl: string
   readonly fetch?: typeof fetch
 }
 
-export function createSandboxBilling(needs: Needs): SandboxBilling {
-  const { store, secrets, siteUrl } = needs
+export function createSandboxBilling(deps: Deps): SandboxBilling {
+  const { store, secrets, siteUrl } = deps
   const provider: BillingProvider = {
     name: 'sandbox',
     verify: (delivery, now) => isStandardWebhook(delivery, secrets, now),
@@ -66,51 +65,54 @@ export function createSandboxBilling(needs: Needs): SandboxBilling {
     resolve: async (delivery) => parseSandboxEvent(delivery),
     checkout: async ({ userId, kind, quantity }) => {
       const [id, at] = [`sub_${randomUUID()}`, new Date()]
-      const bare = { status: 'open', invoiceId: null, periodStart: null, periodEnd: null } as const
-      await store.open({ id, userId, kind, quantity, ...bare, createdAt: at, updatedAt: at })
+      const unpaid = { status: 'open', invoiceId: null, periodStart: null, periodEnd: null } as const
+      await store.insert({ id, userId, kind, quantity, ...unpaid, createdAt: at, updatedAt: at })
       return `${siteUrl}/sandbox/checkout/${id}`
     },
-    // Its customers are the accounts themselves, and it has one page for all that they bought.
-    customerIn: () => undefined,
+    // The sandbox has no customers besides the accounts, and one page for all subscriptions.
+    parseCustomer: () => undefined,
     portal: async () => `${siteUrl}/sandbox/subscriptions`,
-    cancel: (id) => cancel(id, store, act),
-    list: async () => (await store.all()).flatMap(listedOf),
+    cancel: (id) => cancelSubscription(id, store, act),
+    list: async () => (await store.list()).flatMap(toListedSubscriptions),
   }
   const act: SandboxBilling['act'] = async (id, outcome, options = {}) => {
-    const seen = await store.find(id)
-    if (!seen) throw new SandboxRefused('There is no such subscription.')
-    if (options.version !== undefined && options.version !== versionOf(seen))
-      throw new SandboxRefused('It has changed since this was asked for.')
-    // Never the same time twice, so that its webhooks have an order whatever the clock does.
-    const at = new Date(Math.max(Date.now(), seen.updatedAt.getTime() + 1))
-    const done = outcomeOf(seen, outcome, at, `inv_${randomUUID()}`, options)
-    if (!done) throw new SandboxRefused(`This can't happen to a subscription that is ${seen.status}.`)
-    if (!(await store.save(done.next, seen.updatedAt))) throw new SandboxRefused('It has just changed.')
-    await send(needs, bodyOf(done))
-    return done.next
+    const subscription = await store.find(id)
+    if (!subscription) throw new SandboxRefusedError('This subscription does not exist.')
+    if (options.version !== undefined && options.version !== formatVersion(subscription))
+      throw new SandboxRefusedError('The subscription has changed since. Reload it and try again.')
+    // The time increases with every change, so that the webhooks have an order even if the clock is set back.
+    const at = new Date(Math.max(Date.now(), subscription.updatedAt.getTime() + 1))
+    const change = applyOutcome(subscription, outcome, at, `inv_${randomUUID()}`, options)
+    if (!change)
+      throw new SandboxRefusedError(
+        `The outcome ${outcome} is not possible for a subscription that is ${subscription.status}.`,
+      )
+    if (!(await store.save(change.next, subscription.updatedAt)))
+      throw new SandboxRefusedError('The subscription was changed at the same time. Reload it and try again.')
+    await sendWebhook(deps, buildWebhookBody(change))
+    return change.next
   }
   return { provider, act }
 }
 
-/** As Stripe does it: one with an outstanding payment is ended at once. */
-async function cancel(id: string, store: SandboxStore, act: SandboxBilling['act']): Promise<void> {
-  const seen = await store.find(id)
-  if (!seen) throw new BillingProviderError('the sandbox has no such subscription')
-  if (seen.status === 'cancelled' || seen.status === 'ended') return
+/** Like at Stripe, a subscription with an outstanding payment ends at once. */
+async function cancelSubscription(id: string, store: SandboxStore, act: SandboxBilling['act']): Promise<void> {
+  const subscription = await store.find(id)
+  if (!subscription) throw new BillingProviderError('the sandbox has no such subscription')
+  if (subscription.status === 'cancelled' || subscription.status === 'ended') return
   try {
-    await act(id, seen.status === 'past_due' ? 'end' : 'cancel', { version: versionOf(seen) })
+    await act(id, subscription.status === 'past_due' ? 'end' : 'cancel', { version: formatVersion(subscription) })
   } catch (error) {
-    // Of several requests at once one cancels it, and the others find it done.
-    if (!(error instanceof SandboxRefused)) throw error
+    // A concurrent request may have cancelled it.
+    if (!(error instanceof SandboxRefusedError)) throw error
     const { status } = (await store.find(id)) ?? {}
     if (status !== 'cancelled' && status !== 'ended') throw new BillingProviderError(`the sandbox: ${error.message}`)
   }
 }
 
-/** As the contract has it, with what each kind of event tells. */
-function bodyOf({ type, next }: Outcome): Buffer {
+function buildWebhookBody({ type, next }: SandboxChange): Buffer {
   const isActivation = type === 'subscription.activated'
-  const tellsInvoice = isActivation || type.startsWith('payment.')
+  const hasInvoice = isActivation || type.startsWith('payment.')
   const body = {
     type,
     occurred_at: next.updatedAt,
@@ -119,28 +121,31 @@ function bodyOf({ type, next }: Outcome): Buffer {
       subscription_id: next.id,
       kind: next.kind,
       ...(next.kind === 'addon' && (isActivation || type === 'addon.updated') && { quantity: next.quantity }),
-      ...(tellsInvoice && { invoice_id: next.invoiceId }),
+      ...(hasInvoice && { invoice_id: next.invoiceId }),
       ...(type === 'payment.refunded' && { amount: 'full' }),
-      // A payment is for its own time: told with the period of an older invoice, it could not be told from that one's.
+      // A payment event has no period: the stored period may be that of an older invoice.
       ...(!type.startsWith('payment.') && { period_start: next.periodStart, period_end: next.periodEnd }),
     },
   }
   return Buffer.from(JSON.stringify(body))
 }
 
-const triesMax = 3
-const tryMillisMax = 5000
+const attemptsMax = 3
+const attemptMillisMax = 5000
 const pauseMillis = 250
 
-async function send({ secrets: [secret = ''], webhookUrl, fetch: ask = fetch }: Needs, body: Buffer): Promise<void> {
+async function sendWebhook(
+  { secrets: [secret = ''], webhookUrl, fetch: send = fetch }: Deps,
+  body: Buffer,
+): Promise<void> {
   const id = `msg_${randomUUID()}`
   let failure = ''
-  for (let count = 1; count <= triesMax; count += 1) {
-    if (count > 1) await sleep(pauseMillis * (count - 1))
+  for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
+    if (attempt > 1) await sleep(pauseMillis * (attempt - 1))
     const timestamp = String(Math.floor(Date.now() / 1000))
     const signature = `v1,${signStandardWebhook(secret, id, timestamp, body)}`
     try {
-      const answer = await ask(webhookUrl, {
+      const response = await send(webhookUrl, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
@@ -150,11 +155,11 @@ async function send({ secrets: [secret = ''], webhookUrl, fetch: ask = fetch }: 
         },
         body: new Uint8Array(body),
         redirect: 'manual',
-        signal: AbortSignal.timeout(tryMillisMax),
+        signal: AbortSignal.timeout(attemptMillisMax),
       })
-      await answer.body?.cancel()
-      if (answer.status === 200) return
-      failure = `was answered ${answer.status}`
+      await response.body?.cancel()
+      if (response.status === 200) return
+      failure = `was answered ${response.status}`
     } catch {
       failure = 'could not be delivered'
     }
@@ -162,21 +167,22 @@ async function send({ secrets: [secret = ''], webhookUrl, fetch: ask = fetch }: 
   throw new BillingProviderError(`the sandbox's webhook ${failure}`)
 }
 
-const actionOf = { active: 'activate', past_due: 'payment_failed', cancelled: 'cancelled', ended: 'downgrade' } as const
+const actions = { active: 'activate', past_due: 'payment_failed', cancelled: 'cancelled', ended: 'downgrade' } as const
 
-function listedOf(one: SandboxSubscription): ListedSubscription[] {
-  if (one.status === 'open') return []
+function toListedSubscriptions(subscription: SandboxSubscription): ListedSubscription[] {
+  const { id, userId, kind, quantity, status, invoiceId, periodStart, periodEnd, updatedAt } = subscription
+  if (status === 'open') return []
   return [
-    listed(one.userId, {
-      action: actionOf[one.status],
+    createListedSubscription(userId, {
+      action: actions[status],
       provider: 'sandbox',
-      subscriptionId: one.id,
-      kind: one.kind,
-      at: one.updatedAt.getTime(),
-      quantity: one.kind === 'addon' ? one.quantity : null,
-      ...((one.status === 'active' || one.status === 'past_due') && { invoiceId: one.invoiceId }),
-      periodStart: one.periodStart?.getTime() ?? null,
-      periodEnd: one.periodEnd?.getTime() ?? null,
+      subscriptionId: id,
+      kind,
+      at: updatedAt.getTime(),
+      quantity: kind === 'addon' ? quantity : null,
+      ...((status === 'active' || status === 'past_due') && { invoiceId }),
+      periodStart: periodStart?.getTime() ?? null,
+      periodEnd: periodEnd?.getTime() ?? null,
     }),
   ]
 }

@@ -1,255 +1,249 @@
-/** Stripe's webhooks: what each event says to us. docs/billing.md has the same as a table. */
+/** Parses Stripe's webhooks. docs/billing.md lists the event types in a table. */
 import { z } from 'zod'
-import type { BillingEvent, ProviderAction } from '../../domain/billing-event.ts'
+import type { ProviderAction, RefundAmount } from '../../domain/billing-event.ts'
+import type { SubscriptionKind } from '../../domain/plans.ts'
 import type { UnresolvedPart } from '../../platform/received-billing-event.ts'
-import { billingEventFrom, readJson, refuseTestMode, sha256, timeSeconds, typeOf, whyNot } from './payload.ts'
-import type { ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
 import {
-  invoiceReasonOf,
-  kindOfPrices,
+  createBillingEvent,
+  describeIssue,
+  type EventFields,
+  parseJson,
+  parseType,
+  rejectTestMode,
+  sha256Hex,
+  unixTime,
+} from './payload.ts'
+import type { FindKind, ParsedEvent, ResolvedEvent, WebhookDelivery } from './provider.ts'
+import {
+  kindFromPrices,
+  parseInvoiceReason,
   StripeCharge,
   StripeDispute,
   StripeInvoice,
   type StripePrices,
   StripeSubscription,
-  stripeActionOf,
-  stripeSnapshotOf,
-  userOf,
+  stripeActionFrom,
+  stripeEventFieldsFrom,
+  userRefFrom,
 } from './stripe-shapes.ts'
 
-/** What events leave out. Each rejects with BillingProviderError when Stripe can't be asked. */
-export interface StripeAnswers {
-  subscription(id: string): Promise<z.infer<typeof StripeSubscription>>
-  /** Of a payment; nothing when it was for no invoice. */
-  invoiceOf(paymentIntentId: string): Promise<z.infer<typeof StripeInvoice> | undefined>
+/** Requests for what events omit. Each rejects with BillingProviderError. */
+export interface StripeLookups {
+  findSubscription(id: string): Promise<z.infer<typeof StripeSubscription>>
+  /** Returns undefined if the payment was not for an invoice. */
+  findInvoice(paymentIntentId: string): Promise<z.infer<typeof StripeInvoice> | undefined>
 }
 
-interface Needs extends StripePrices {
+interface Deps extends StripePrices {
   readonly acceptsTestMode: boolean
-  /** What we know of a subscription, before Stripe is asked. */
-  readonly kindOf: (subscriptionId: string) => Promise<'plan' | 'addon' | undefined>
-  /** Null when Stripe is not to be asked: what it would have to be asked for is unresolved. */
-  readonly answers: StripeAnswers | null
+  readonly findKind: FindKind
+  /** Null if no requests must be made: events that need one are unresolved. */
+  readonly lookups: StripeLookups | null
 }
 
 type Unresolved = UnresolvedPart & { readonly userRef: string | null }
 
 type Reading =
-  | { readonly event: Omit<BillingEvent, 'key' | 'at' | 'provider'>; readonly userRef: string | null }
-  | { readonly why: string; readonly userRef?: string | null }
+  | { readonly fields: Omit<EventFields, 'key' | 'at' | 'provider'>; readonly userRef: string | null }
+  | { readonly problem: string; readonly userRef?: string | null }
   | { readonly unresolved: Unresolved }
-  /** Known, and nothing to us. */
   | 'ignored'
 
 const Event = z.object({
   type: z.string(),
-  created: timeSeconds,
+  created: unixTime,
   livemode: z.boolean().nullish(),
   data: z.object({ object: z.unknown() }),
 })
 
 export async function parseStripeEvent(
   delivery: WebhookDelivery,
-  needs: Needs & { readonly answers: StripeAnswers },
+  deps: Deps & { readonly lookups: StripeLookups },
 ): Promise<ResolvedEvent>
-export async function parseStripeEvent(delivery: WebhookDelivery, needs: Needs): Promise<ParsedEvent>
-/** Reads a verified webhook. Rejects only as the answers of `needs` do. */
-export async function parseStripeEvent({ body }: WebhookDelivery, needs: Needs): Promise<ParsedEvent> {
-  const json = readJson(body) as { id?: unknown; type?: unknown } | null | undefined
-  const key = typeof json?.id === 'string' && /^[\x21-\x7e]{1,255}$/.test(json.id) ? json.id : sha256(body)
-  const named = { key, type: typeOf(json?.type) }
-  const { data: delivered, error } = Event.safeParse(json)
-  if (error) return { ...named, meaning: 'unusable', why: whyNot(error), userRef: null }
-  const parsed = parsedAs(named, delivered, await read(delivered.type, delivered.data.object, needs))
-  return delivered.livemode === false && !needs.acceptsTestMode ? refuseTestMode(parsed, 'livemode') : parsed
+export async function parseStripeEvent(delivery: WebhookDelivery, deps: Deps): Promise<ParsedEvent>
+/** Parses a verified webhook. Rejects only if a function of `deps` does. */
+export async function parseStripeEvent({ body }: WebhookDelivery, deps: Deps): Promise<ParsedEvent> {
+  const json = parseJson(body) as { id?: unknown; type?: unknown } | null | undefined
+  const key = typeof json?.id === 'string' && /^[\x21-\x7e]{1,255}$/.test(json.id) ? json.id : sha256Hex(body)
+  const name = { key, type: parseType(json?.type) }
+  const { data: envelope, error } = Event.safeParse(json)
+  if (error) return { ...name, meaning: 'unusable', problem: describeIssue(error), userRef: null }
+  const parsed = toParsedEvent(name, envelope, await readEvent(envelope.type, envelope.data.object, deps))
+  return envelope.livemode === false && !deps.acceptsTestMode ? rejectTestMode(parsed, 'livemode') : parsed
 }
 
-function parsedAs(
-  named: { readonly key: string; readonly type: string },
-  delivered: z.infer<typeof Event>,
+function toParsedEvent(
+  name: { readonly key: string; readonly type: string },
+  { created: at, type }: z.infer<typeof Event>,
   reading: Reading,
 ): ParsedEvent {
-  if (reading === 'ignored') return { ...named, meaning: 'ignored' }
-  if ('unresolved' in reading) return { ...named, meaning: 'unresolved', ...reading.unresolved }
+  if (reading === 'ignored') return { ...name, meaning: 'ignored' }
+  if ('unresolved' in reading) return { ...name, meaning: 'unresolved', ...reading.unresolved }
   const { userRef = null } = reading
-  if ('why' in reading) return { ...named, meaning: 'unusable', why: reading.why, userRef }
-  const event: BillingEvent = { ...reading.event, key: named.key, at: delivered.created, provider: 'stripe' }
+  if ('problem' in reading) return { ...name, meaning: 'unusable', problem: reading.problem, userRef }
   return {
-    ...named,
+    ...name,
     meaning: 'event',
-    event,
+    event: createBillingEvent({ ...reading.fields, key: name.key, at, provider: 'stripe' }),
     userRef,
-    ...(isOfInvoice(delivered.type) && { userRefSource: 'invoice' }),
+    ...(hasInvoiceMetadata(type) && { userRefSource: 'invoice' }),
   }
 }
 
-/** Invoices keep a copy of their subscription's metadata, and charges have none but their invoice's. */
-const isOfInvoice = (type: string): boolean => !type.startsWith('customer.subscription.')
+/** An invoice has a copy of its subscription's metadata; a charge or a dispute is resolved through its invoice. */
+const hasInvoiceMetadata = (type: string): boolean => !type.startsWith('customer.subscription.')
 
-function read(type: string, object: unknown, needs: Needs): Reading | Promise<Reading> {
+function readEvent(type: string, object: unknown, deps: Deps): Reading | Promise<Reading> {
   switch (type) {
     case 'customer.subscription.created':
     case 'customer.subscription.updated':
     case 'customer.subscription.paused':
     case 'customer.subscription.resumed':
-      return readSubscription(object, needs)
+      return readSubscription(object, deps)
     case 'customer.subscription.deleted':
-      return readSubscription(object, needs, 'downgrade')
+      return readSubscription(object, deps, 'downgrade')
     case 'invoice.paid':
-      return readInvoice(object, 'payment_recovery', needs)
+      return readInvoice(object, 'payment_recovery', deps)
     case 'invoice.payment_failed':
-      return readInvoice(object, 'payment_failed', needs)
+      return readInvoice(object, 'payment_failed', deps)
     case 'charge.refunded':
-      return readCharge(object, needs)
+      return readCharge(object, deps)
     case 'charge.dispute.created':
     case 'charge.dispute.funds_withdrawn':
-      return readDispute(object, needs)
+      return readDispute(object, deps)
     case 'charge.dispute.closed':
-      return readClosedDispute(object, needs)
+      return readClosedDispute(object, deps)
     default:
-      // They have hundreds of kinds, and an endpoint may be set to send all of them.
+      // Stripe has hundreds of event types, and a webhook endpoint may receive all of them.
       return 'ignored'
   }
 }
 
-function readSubscription(object: unknown, prices: StripePrices, named?: ProviderAction): Reading {
+function readSubscription(object: unknown, prices: StripePrices, namedAction?: ProviderAction): Reading {
   const { data: subscription, error } = StripeSubscription.safeParse(object)
-  if (error) return { why: `data.object.${whyNot(error)}` }
-  const userRef = userOf(subscription.metadata)
-  const kind = kindOf(subscription, prices)
-  // Without our mark it is something else that the account sells.
-  if (!kind) return userRef === null ? 'ignored' : { why: 'neither the price of the plan nor of the add-on', userRef }
-  const action = named ?? stripeActionOf(subscription)
+  if (error) return { problem: `data.object.${describeIssue(error)}` }
+  const userRef = userRefFrom(subscription.metadata)
+  const kind = kindFromSubscription(subscription, prices)
+  // Without our account id in its metadata, the subscription is for another product.
+  if (!kind)
+    return userRef === null ? 'ignored' : { problem: 'neither the price of the plan nor of the add-on', userRef }
+  const action = namedAction ?? stripeActionFrom(subscription)
   if (action === 'ignored') return action
-  if (!action) return { why: 'data.object.status: unknown', userRef }
-  const told = stripeSnapshotOf(subscription, kind, action, prices)
-  const isAddon = told.action === 'activate' && kind === 'addon'
-  const event = { ...told, ...(isAddon && { action: 'update_addon' as const, invoiceId: null }) }
-  return { event: bare({ ...event, subscriptionId: subscription.id, kind }), userRef }
+  if (!action) return { problem: 'data.object.status: unknown status', userRef }
+  const fields = { ...stripeEventFieldsFrom(subscription, kind, action, prices), subscriptionId: subscription.id, kind }
+  if (action !== 'activate' || kind !== 'addon') return { fields, userRef }
+  return { fields: { ...fields, action: 'update_addon', invoiceId: null }, userRef }
 }
 
-const kindOf = ({ items, metadata }: z.infer<typeof StripeSubscription>, prices: StripePrices) =>
-  kindOfPrices(
+const kindFromSubscription = ({ items, metadata }: z.infer<typeof StripeSubscription>, prices: StripePrices) =>
+  kindFromPrices(
     items.data.map(({ price }) => price.id),
     metadata,
     prices,
   )
 
-async function readInvoice(object: unknown, action: ProviderAction, needs: Needs): Promise<Reading> {
+async function readInvoice(object: unknown, action: ProviderAction, deps: Deps): Promise<Reading> {
   const { data: invoice, error } = StripeInvoice.safeParse(object)
-  if (error) return { why: `data.object.${whyNot(error)}` }
-  const of = await subscriptionOf(invoice, needs)
-  if (!of) return 'ignored'
-  if (of === 'unresolved') return { unresolved: unresolvedOf(invoice, action) }
-  const { userRef, ...subscription } = of
-  const invoiceReason = invoiceReasonOf(invoice.billing_reason)
-  const paidFor = action === 'payment_recovery' && invoiceReason !== 'other' ? periodOf(invoice) : undefined
-  const { start: periodStart = null, end: periodEnd = null } = paidFor ?? {}
-  const ofInvoice = { invoiceId: invoice.id, invoiceReason }
-  return { event: bare({ ...subscription, action, ...ofInvoice, periodStart, periodEnd }), userRef }
+  if (error) return { problem: `data.object.${describeIssue(error)}` }
+  const owner = await findInvoicedSubscription(invoice, deps)
+  if (!owner) return 'ignored'
+  if (owner === 'unresolved') return { unresolved: unresolvedPart(invoice, action) }
+  const { userRef, ...subscription } = owner
+  const invoiceReason = parseInvoiceReason(invoice.billing_reason)
+  const period = action === 'payment_recovery' && invoiceReason !== 'other' ? paidPeriod(invoice) : undefined
+  const { start: periodStart = null, end: periodEnd = null } = period ?? {}
+  return { fields: { ...subscription, action, invoiceId: invoice.id, invoiceReason, periodStart, periodEnd }, userRef }
 }
 
-interface OfSubscription {
+interface InvoicedSubscription {
   readonly subscriptionId: string
-  readonly kind: 'plan' | 'addon'
+  readonly kind: SubscriptionKind
   readonly userRef: string | null
 }
 
-/** What an invoice is for. Nothing when it is for something that we don't sell. */
-async function subscriptionOf(
+/** Returns undefined if the invoice is for another product. */
+async function findInvoicedSubscription(
   invoice: z.infer<typeof StripeInvoice>,
-  { answers, kindOf: knownKindOf, ...prices }: Needs,
-): Promise<OfSubscription | 'unresolved' | undefined> {
+  { lookups, findKind, ...prices }: Deps,
+): Promise<InvoicedSubscription | 'unresolved' | undefined> {
   const details = invoice.parent?.subscription_details
   if (!details) return undefined
   const { subscription: subscriptionId, metadata } = details
-  const userRef = userOf(metadata)
-  const told = kindOfPrices(invoice.lines.data.map(priceOf), metadata, prices)
-  if (told && userRef !== null) return { subscriptionId, kind: told, userRef }
-  // The subscription's own events say whose it is.
-  const known = await knownKindOf(subscriptionId)
-  if (known) return { subscriptionId, kind: told ?? known, userRef }
-  if (!answers) return 'unresolved'
-  const asked = await answers.subscription(subscriptionId)
-  const kind = told ?? kindOf(asked, prices)
-  return kind && { subscriptionId, kind, userRef: userRef ?? userOf(asked.metadata) }
+  const userRef = userRefFrom(metadata)
+  const invoicedKind = kindFromPrices(invoice.lines.data.map(priceOf), metadata, prices)
+  if (invoicedKind && userRef !== null) return { subscriptionId, kind: invoicedKind, userRef }
+  // If `userRef` is null here, the subscription's own events name the account.
+  const storedKind = await findKind(subscriptionId)
+  if (storedKind) return { subscriptionId, kind: invoicedKind ?? storedKind, userRef }
+  if (!lookups) return 'unresolved'
+  const subscription = await lookups.findSubscription(subscriptionId)
+  const kind = invoicedKind ?? kindFromSubscription(subscription, prices)
+  return kind && { subscriptionId, kind, userRef: userRef ?? userRefFrom(subscription.metadata) }
 }
 
-const unresolvedOf = ({ parent }: z.infer<typeof StripeInvoice>, action: ProviderAction): Unresolved => ({
+const unresolvedPart = ({ parent }: z.infer<typeof StripeInvoice>, action: ProviderAction): Unresolved => ({
   action,
   subscriptionId: parent?.subscription_details?.subscription ?? null,
-  userRef: userOf(parent?.subscription_details?.metadata),
+  userRef: userRefFrom(parent?.subscription_details?.metadata),
 })
 
 type Line = z.infer<typeof StripeInvoice>['lines']['data'][number]
 
 const priceOf = ({ pricing }: Line) => pricing?.price_details?.price
 
-/** The period that the invoice pays for, if it is not about a change within one. */
-const periodOf = ({ lines }: z.infer<typeof StripeInvoice>) =>
+/** The latest period on the invoice, without prorations; undefined if it has none. */
+const paidPeriod = ({ lines }: z.infer<typeof StripeInvoice>) =>
   lines.data
     .filter(({ parent }) => parent?.subscription_item_details?.proration !== true)
     .map(({ period }) => period)
     .filter(({ start, end }) => start < end)
     .sort((one, other) => other.end - one.end)[0]
 
-async function readCharge(object: unknown, needs: Needs): Promise<Reading> {
+async function readCharge(object: unknown, deps: Deps): Promise<Reading> {
   const { data: charge, error } = StripeCharge.safeParse(object)
-  if (error) return { why: `data.object.${whyNot(error)}` }
-  return refundOf(charge.payment_intent, charge.refunded ? 'full' : 'partial', needs)
+  if (error) return { problem: `data.object.${describeIssue(error)}` }
+  return readRefund(charge.payment_intent, charge.refunded ? 'full' : 'partial', deps)
 }
 
-async function readDispute(object: unknown, needs: Needs): Promise<Reading> {
+async function readDispute(object: unknown, deps: Deps): Promise<Reading> {
   const { data: dispute, error } = StripeDispute.safeParse(object)
-  if (error) return { why: `data.object.${whyNot(error)}` }
-  // Only a question of the bank's: no money has moved.
+  if (error) return { problem: `data.object.${describeIssue(error)}` }
+  // An inquiry of the bank, without a withdrawal of money.
   if (dispute.status.startsWith('warning_')) return 'ignored'
-  return refundOf(dispute.payment_intent, 'full', needs)
+  return readRefund(dispute.payment_intent, 'full', deps)
 }
 
-async function refundOf(
-  payment: string | null | undefined,
-  amount: 'full' | 'partial',
-  needs: Needs,
+async function readRefund(
+  paymentIntentId: string | null | undefined,
+  amount: RefundAmount,
+  deps: Deps,
 ): Promise<Reading> {
-  if (!payment) return 'ignored'
-  if (!needs.answers) return { unresolved: { action: 'refund', subscriptionId: null, userRef: null } }
-  const invoice = await needs.answers.invoiceOf(payment)
-  const of = invoice && (await subscriptionOf(invoice, needs))
-  if (!of || of === 'unresolved') return 'ignored'
-  const { userRef, ...subscription } = of
-  const ofInvoice = { invoiceId: invoice.id, invoiceReason: invoiceReasonOf(invoice.billing_reason) }
-  return { event: bare({ ...subscription, action: 'refund', ...ofInvoice, amount }), userRef }
+  if (!paymentIntentId) return 'ignored'
+  if (!deps.lookups) return { unresolved: { action: 'refund', subscriptionId: null, userRef: null } }
+  const invoice = await deps.lookups.findInvoice(paymentIntentId)
+  const owner = invoice && (await findInvoicedSubscription(invoice, deps))
+  if (!owner || owner === 'unresolved') return 'ignored'
+  const { userRef, ...subscription } = owner
+  const invoiceReason = parseInvoiceReason(invoice.billing_reason)
+  return { fields: { ...subscription, action: 'refund', invoiceId: invoice.id, invoiceReason, amount }, userRef }
 }
 
 /**
- * A dispute that we won is money that came back. Told without its invoice, which the dispute has taken away for good, and
- * only while the subscription goes on: it may long be over when the bank has decided.
+ * A won dispute returns the money. The event has no invoice id, because the refund of the dispute ends that invoice for good. It
+ * applies only while the subscription is active: the bank may decide long after the subscription's end.
  */
-async function readClosedDispute(object: unknown, needs: Needs): Promise<Reading> {
+async function readClosedDispute(object: unknown, deps: Deps): Promise<Reading> {
   const { data: dispute, error } = StripeDispute.safeParse(object)
-  if (error) return { why: `data.object.${whyNot(error)}` }
+  if (error) return { problem: `data.object.${describeIssue(error)}` }
   if (dispute.status !== 'won' || !dispute.payment_intent) return 'ignored'
-  const { answers } = needs
-  if (!answers) return { unresolved: { action: 'payment_recovery', subscriptionId: null, userRef: null } }
-  const invoice = await answers.invoiceOf(dispute.payment_intent)
-  const of = invoice && (await subscriptionOf(invoice, needs))
-  if (!of || of === 'unresolved') return 'ignored'
-  const { userRef, ...subscription } = of
-  const { status } = await answers.subscription(subscription.subscriptionId)
+  const { lookups } = deps
+  if (!lookups) return { unresolved: { action: 'payment_recovery', subscriptionId: null, userRef: null } }
+  const invoice = await lookups.findInvoice(dispute.payment_intent)
+  const owner = invoice && (await findInvoicedSubscription(invoice, deps))
+  if (!owner || owner === 'unresolved') return 'ignored'
+  const { userRef, ...subscription } = owner
+  const { status } = await lookups.findSubscription(subscription.subscriptionId)
   if (status !== 'active' && status !== 'trialing') return 'ignored'
-  const invoiceReason = invoiceReasonOf(invoice.billing_reason)
-  return { event: bare({ ...subscription, action: 'payment_recovery', invoiceReason }), userRef }
-}
-
-type Bare = Omit<BillingEvent, 'key' | 'at' | 'provider'>
-
-const bare = (told: Pick<Bare, 'action' | 'subscriptionId' | 'kind'> & Partial<Bare>): Bare => {
-  const {
-    key: _key,
-    at: _at,
-    provider: _provider,
-    ...event
-  } = billingEventFrom({ key: '', at: 0, provider: 'stripe', ...told })
-  return event
+  const invoiceReason = parseInvoiceReason(invoice.billing_reason)
+  return { fields: { ...subscription, action: 'payment_recovery', invoiceReason }, userRef }
 }

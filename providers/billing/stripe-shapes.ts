@@ -1,24 +1,26 @@
 /**
- * Stripe's objects in the version of its api that the library asks for, as far as they mean something to us. Webhooks come
- * in the version of their endpoint: what is older than this (before `basil`) is not as documented here.
+ * The shapes of Stripe's objects, limited to the fields in use, and the billing event that a subscription amounts to. The shapes
+ * are those of the API version that the library requests. Webhooks have the API version of their endpoint: payloads of versions
+ * before `basil` do not match.
  */
 import { z } from 'zod'
 import type { BillingEvent, ProviderAction } from '../../domain/billing-event.ts'
-import { clampQuantity, storable, timeSeconds, userRefOf } from './payload.ts'
+import type { SubscriptionKind } from '../../domain/plans.ts'
+import { clampAddons, parseUserRef, storableText, unixTime } from './payload.ts'
 
-const id = storable(200)
-/** Their id, where they may also have put the whole object. */
+const id = storableText(200)
+/** The id of an object, or the expanded object. */
 const reference = z.union([id, z.object({ id }).transform((object) => object.id)])
 const metadata = z.object({ user_id: z.unknown(), kind: z.unknown() }).partial().nullish()
-const period = z.object({ start: timeSeconds, end: timeSeconds })
+const period = z.object({ start: unixTime, end: unixTime })
 
 export const StripeSubscription = z.object({
   id,
   status: z.string(),
   metadata,
-  cancel_at: timeSeconds.nullish(),
+  cancel_at: unixTime.nullish(),
   cancel_at_period_end: z.boolean().nullish(),
-  canceled_at: timeSeconds.nullish(),
+  canceled_at: unixTime.nullish(),
   customer: reference.nullish(),
   latest_invoice: reference.nullish(),
   items: z.object({
@@ -27,21 +29,21 @@ export const StripeSubscription = z.object({
         z.object({
           quantity: z.int().nullish(),
           price: z.object({ id }),
-          current_period_start: timeSeconds,
-          current_period_end: timeSeconds,
+          current_period_start: unixTime,
+          current_period_end: unixTime,
         }),
       )
       .min(1),
   }),
 })
 
-/** An event about a subscription, as far as it names a customer. */
+/** A webhook about a subscription that names a customer. */
 export const StripeSubscriptionEvent = z.object({
   type: z.string().startsWith('customer.subscription.'),
   data: z.object({ object: z.object({ id, customer: reference }) }),
 })
 
-/** The same as it is in their list, where we ask for its invoice too. */
+/** An entry of the list, which is requested with expanded invoices. */
 export const StripeListedSubscription = StripeSubscription.extend({
   livemode: z.boolean().nullish(),
   latest_invoice: z
@@ -49,17 +51,17 @@ export const StripeListedSubscription = StripeSubscription.extend({
       id,
       status: z.string().nullish(),
       billing_reason: z.string().nullish(),
-      created: timeSeconds,
-      status_transitions: z.object({ finalized_at: timeSeconds.nullish() }).nullish(),
+      created: unixTime,
+      status_transitions: z.object({ finalized_at: unixTime.nullish() }).nullish(),
     })
     .nullish(),
 })
 
-/** Reasons of invoices that pay for a period; of any other reason there are prorations, fees by hand and the like. */
-const reasonsOfPeriods = ['subscription_create', 'subscription_cycle']
+/** The reasons of invoices for a period; invoices with other reasons are prorations, manual fees and the like. */
+const periodReasons = ['subscription_create', 'subscription_cycle']
 
-export const invoiceReasonOf = (reason: string | null | undefined): 'period' | 'other' | null =>
-  reason == null ? null : reasonsOfPeriods.includes(reason) ? 'period' : 'other'
+export const parseInvoiceReason = (reason: string | null | undefined): 'period' | 'other' | null =>
+  reason == null ? null : periodReasons.includes(reason) ? 'period' : 'other'
 
 export const StripeInvoice = z.object({
   id,
@@ -88,23 +90,23 @@ export interface StripePrices {
 
 type Metadata = z.infer<typeof metadata>
 
-/** By the price, or else by the mark that our checkout put there, where only we can write. */
-export function kindOfPrices(
+/** The kind by price, or else by the metadata that our checkout writes and that only we can change; undefined for other products. */
+export function kindFromPrices(
   prices: readonly (string | undefined)[],
-  marks: Metadata,
+  metadata: Metadata,
   { planPriceId, addonPriceId }: StripePrices,
-): 'plan' | 'addon' | undefined {
+): SubscriptionKind | undefined {
   if (prices.includes(planPriceId)) return 'plan'
   if (prices.includes(addonPriceId)) return 'addon'
-  return marks?.kind === 'plan' || marks?.kind === 'addon' ? marks.kind : undefined
+  return metadata?.kind === 'plan' || metadata?.kind === 'addon' ? metadata.kind : undefined
 }
 
-export const userOf = (marks: Metadata): string | null => userRefOf(marks?.user_id)
+export const userRefFrom = (metadata: Metadata): string | null => parseUserRef(metadata?.user_id)
 
-type Snapshot = Pick<BillingEvent, 'action' | 'quantity' | 'invoiceId' | 'periodStart' | 'periodEnd'>
-
-/** What a subscription says by its status; 'ignored' before it was paid for, undefined for a status that is not known. */
-export function stripeActionOf({
+/**
+ * The action that a subscription's status amounts to; `ignored` before the first payment, undefined for an unknown status.
+ */
+export function stripeActionFrom({
   status,
   cancel_at,
   cancel_at_period_end,
@@ -112,7 +114,7 @@ export function stripeActionOf({
   | ProviderAction
   | 'ignored'
   | undefined {
-  const endsAnyway = cancel_at_period_end === true || cancel_at != null
+  const isCancelled = cancel_at_period_end === true || cancel_at != null
   switch (status) {
     case 'incomplete':
       return 'ignored'
@@ -122,26 +124,28 @@ export function stripeActionOf({
       return 'downgrade'
     case 'past_due':
     case 'unpaid':
-      // That it is not paid, its invoice tells as well; that it was cancelled, nothing else does.
-      return endsAnyway ? 'cancelled' : 'payment_failed'
+      // Invoice events report a failed payment too; only the subscription reports a cancellation.
+      return isCancelled ? 'cancelled' : 'payment_failed'
     case 'active':
     case 'trialing':
-      return endsAnyway ? 'cancelled' : 'activate'
+      return isCancelled ? 'cancelled' : 'activate'
     default:
       return undefined
   }
 }
 
-/** What goes with the action. Our checkout makes a subscription of each kind; of one that holds more the other items are not ours. */
-export function stripeSnapshotOf(
+type SubscriptionFields = Pick<BillingEvent, 'action' | 'quantity' | 'invoiceId' | 'periodStart' | 'periodEnd'>
+
+/** The event that leads to the subscription's state. Our checkout creates one item per subscription; other items are ignored. */
+export function stripeEventFieldsFrom(
   { items, cancel_at, latest_invoice: invoice }: Omit<z.infer<typeof StripeSubscription>, 'status'>,
-  kind: 'plan' | 'addon',
+  kind: SubscriptionKind,
   action: ProviderAction,
   { planPriceId, addonPriceId }: StripePrices,
-): Snapshot {
+): SubscriptionFields {
   const priceId = kind === 'plan' ? planPriceId : addonPriceId
   const item = items.data.find(({ price }) => price.id === priceId) ?? items.data[0]
-  const quantity = kind === 'addon' && action !== 'downgrade' ? clampQuantity(item?.quantity ?? 1) : null
+  const quantity = kind === 'addon' && action !== 'downgrade' ? clampAddons(item?.quantity ?? 1) : null
   const hasPeriod = action === 'activate' || action === 'cancelled'
   return {
     action,

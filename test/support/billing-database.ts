@@ -1,4 +1,4 @@
-/** A database of a file's own, for billing without the api. */
+/** A database for one test file, without the API. */
 import { randomBytes } from 'node:crypto'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { migrate } from '../../db/migrations.ts'
@@ -20,7 +20,7 @@ export async function startBillingDatabase(): Promise<Database> {
   return sql
 }
 
-/** An account that has nothing, by its id. */
+/** Creates an account on the free tier. Returns its id. */
 export async function newAccount(sql: Database): Promise<string> {
   const id = await insertUserOfProvider(sql, sealing, { email: null, streamToken: randomBytes(4).toString('hex') })
   if (!id) throw new Error('the stream token was taken')

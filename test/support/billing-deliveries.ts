@@ -1,10 +1,11 @@
-/** The service with a vendor as its billing provider, and the vendor's webhooks sent through the front door. */
+/** The API with Stripe or Lemon Squeezy as the billing provider, and webhooks as these send them. */
+import { expect } from 'vitest'
 import type { WebhookDelivery } from '../../providers/billing/provider.ts'
-import type { GivenUser, TestApi } from './api.ts'
+import type { Client, GivenUser, TestApi } from './api.ts'
 import { type EventView, eventPage } from './billing.ts'
 import { lemonSqueezyConfig } from './billing-lemonsqueezy.ts'
-import { aStripeDelivery, aStripeSubscription, stripeConfig } from './billing-stripe.ts'
-import { eventually } from './relays.ts'
+import { stripeConfig, stripeDelivery, stripeSubscription } from './billing-stripe.ts'
+import { eventually, paperRelays, startService } from './relays.ts'
 import type { SubscriptionBody } from './sandbox-customers.ts'
 
 export const lemonSqueezyVariables = {
@@ -24,47 +25,48 @@ export const stripeVariables = {
   SVC_STRIPE_ADDON_PRICE_ID: stripeConfig.addonPriceId,
 }
 
-/** Sends it once, and answers status and body. */
-export async function sendDelivery(api: TestApi, { headers, body }: WebhookDelivery): Promise<[number, unknown]> {
-  const answer = await fetch(`${api.url}/api/v1/billing/webhook`, {
+export const startVendorApi = async (variables: Readonly<Record<string, string>>): Promise<TestApi> =>
+  (await startService({ around: paperRelays().around, variables })).api
+
+/** Sends a webhook once and expects that it is accepted. */
+export async function sendAccepted(api: Client, { headers, body }: WebhookDelivery): Promise<void> {
+  const response = await fetch(`${api.url}/api/v1/billing/webhook`, {
     method: 'POST',
     headers: headers as Record<string, string>,
     body: new Uint8Array(body),
   })
-  return [answer.status, await answer.json()]
+  expect([response.status, await response.json()]).toEqual([200, { received: true }])
 }
 
-export const accepted = [200, { received: true }]
-
-/** An event of a Stripe subscription whose metadata name the account. @param created in seconds. */
-export const subscriptionOfAccount = (
+/** An event of a Stripe subscription whose metadata name the account. @param created in seconds since 1970. */
+export const stripeSubscriptionDelivery = (
   name: string,
   subscriptionId: string,
   { userId }: { readonly userId: string },
   created: number,
   attributes: object = {},
 ): WebhookDelivery =>
-  aStripeDelivery(
+  stripeDelivery(
     `customer.subscription.${name}`,
-    aStripeSubscription(subscriptionId, { ...attributes }, { metadata: { user_id: userId, kind: 'plan' } }),
+    stripeSubscription(subscriptionId, { ...attributes }, { metadata: { user_id: userId, kind: 'plan' } }),
     { id: `evt_${subscriptionId}_${name}_${created}`, created },
   )
 
-export const subscriptionBody = async (api: TestApi, { bearer }: GivenUser): Promise<SubscriptionBody> =>
+export const fetchSubscription = async (api: TestApi, { bearer }: GivenUser): Promise<SubscriptionBody> =>
   (await api.get<SubscriptionBody>('/billing/subscription', { bearer })).body
 
-export const untilPlan = (
+export const waitForPlanStatus = (
   api: TestApi,
   user: GivenUser,
   planStatus: SubscriptionBody['plan_status'],
   secondsMax = 20,
 ) =>
   eventually(
-    () => subscriptionBody(api, user),
+    () => fetchSubscription(api, user),
     (plan) => plan.plan_status === planStatus,
     secondsMax,
   )
 
-/** The newest events once they are as wanted. */
-export const untilEvents = (api: TestApi, isWanted: (events: readonly EventView[]) => boolean) =>
+/** Waits until the newest events match the condition. */
+export const waitForEvents = (api: TestApi, isWanted: (events: readonly EventView[]) => boolean) =>
   eventually(async () => (await eventPage(api)).events, isWanted)

@@ -1,8 +1,8 @@
-/** Lemon Squeezy as its documentation shows it: what its webhooks hold, and an API in its place. */
+/** Lemon Squeezy's objects and webhooks as documented, and a double of its API with state. */
 import { createHmac } from 'node:crypto'
 import type { WebhookDelivery } from '../../providers/billing/provider.ts'
 import { atEnd } from './at-end.ts'
-import { type BillingApi, startBillingApi } from './billing-api.ts'
+import { type BillingApiDouble, startBillingApiDouble } from './billing-api.ts'
 
 export const lemonSqueezyConfig = {
   apiKey: 'ls_key',
@@ -15,8 +15,8 @@ export const lemonSqueezyConfig = {
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** A subscription of the plan, paid until the first of April. */
-export const aSubscription = (id: string, attributes: Attributes = {}) => ({
+/** An active subscription, for the plan by default, paid until 1 April. */
+export const lemonSqueezySubscription = (id: string, attributes: Attributes = {}) => ({
   type: 'subscriptions',
   id,
   attributes: {
@@ -54,8 +54,8 @@ export const aSubscription = (id: string, attributes: Attributes = {}) => ({
   },
 })
 
-/** An invoice of subscription 7, paid. */
-export const anInvoice = (id: string, attributes: Attributes = {}) => ({
+/** A paid invoice of subscription 7. */
+export const lemonSqueezyInvoice = (id: string, attributes: Attributes = {}) => ({
   type: 'subscription-invoices',
   id,
   attributes: {
@@ -78,32 +78,37 @@ export const anInvoice = (id: string, attributes: Attributes = {}) => ({
   },
 })
 
-/** As it comes: signed, with our mark unless there is none. */
-export function aDelivery(eventName: unknown, data: unknown, userId?: unknown, meta: Attributes = {}): WebhookDelivery {
+/** A signed webhook request. @param userId our account id in the custom data. */
+export function lemonSqueezyDelivery(
+  eventName: unknown,
+  data: unknown,
+  userId?: unknown,
+  meta: Attributes = {},
+): WebhookDelivery {
   const custom = userId === undefined ? {} : { custom_data: { user_id: userId } }
-  return signedBytes(
+  return signLemonSqueezyBytes(
     Buffer.from(JSON.stringify({ meta: { event_name: eventName, test_mode: false, ...custom, ...meta }, data })),
   )
 }
 
-export function signedBytes(body: Buffer): WebhookDelivery {
+export function signLemonSqueezyBytes(body: Buffer): WebhookDelivery {
   const [secret = ''] = lemonSqueezyConfig.secrets
   return { headers: { 'x-signature': createHmac('sha256', secret).update(body).digest('hex') }, body }
 }
 
-/** Answers in the place of api.lemonsqueezy.com, whose address the library does not let anybody change. */
-export async function startLemonSqueezy(): Promise<BillingApi> {
-  const api = await startBillingApi()
-  const real = globalThis.fetch
+/** Redirects requests for api.lemonsqueezy.com to the double: the library has no option for another URL. */
+export async function startLemonSqueezyDouble(): Promise<BillingApiDouble> {
+  const api = await startBillingApiDouble()
+  const originalFetch = globalThis.fetch
   globalThis.fetch = (input, init) =>
-    real(typeof input === 'string' ? input.replace('https://api.lemonsqueezy.com', api.url) : input, init)
+    originalFetch(typeof input === 'string' ? input.replace('https://api.lemonsqueezy.com', api.url) : input, init)
   atEnd(() => {
-    globalThis.fetch = real
+    globalThis.fetch = originalFetch
   })
   return api
 }
 
-export const aCustomer = (id: string, attributes: Attributes = {}) => ({
+export const lemonSqueezyCustomer = (id: string, attributes: Attributes = {}) => ({
   type: 'customers',
   id,
   attributes: {
@@ -129,17 +134,17 @@ const notFound = {
 }
 
 export interface LemonSqueezyStore {
-  /** By id, as they are now. */
-  readonly subscriptions: Map<string, ReturnType<typeof aSubscription>>
+  /** The present state by id. */
+  readonly subscriptions: Map<string, ReturnType<typeof lemonSqueezySubscription>>
   answer(request: StoreRequest): { readonly status?: number; readonly json: unknown } | undefined
 }
 
-/** A store that changes as it is asked to. What becomes of a second cancellation isn't documented: here it is refused. */
-export function lemonSqueezyStore(
-  bought: readonly ReturnType<typeof aSubscription>[],
-  customers: readonly ReturnType<typeof aCustomer>[] = [],
+/** A store that requests change. The effect of a second cancellation is not documented: this one refuses it. */
+export function createLemonSqueezyStore(
+  initial: readonly ReturnType<typeof lemonSqueezySubscription>[],
+  customers: readonly ReturnType<typeof lemonSqueezyCustomer>[] = [],
 ): LemonSqueezyStore {
-  const subscriptions = new Map(bought.map((one) => [one.id, one]))
+  const subscriptions = new Map(initial.map((one) => [one.id, one]))
   return {
     subscriptions,
     answer: ({ method, path }) => {
@@ -148,22 +153,26 @@ export function lemonSqueezyStore(
         const customer = customers.find((one) => one.id === id)
         return customer ? { json: { data: customer } } : notFound
       }
-      const known = subscriptions.get(id)
-      if (!known) return notFound
-      if (method === 'GET') return { json: { data: known } }
+      const subscription = subscriptions.get(id)
+      if (!subscription) return notFound
+      if (method === 'GET') return { json: { data: subscription } }
       if (method !== 'DELETE') return undefined
-      if (known.attributes.status === 'cancelled' || known.attributes.status === 'expired')
+      if (subscription.attributes.status === 'cancelled' || subscription.attributes.status === 'expired')
         return { status: 422, json: { errors: [{ status: '422', title: 'Unprocessable Entity' }] } }
-      const attributes = { status: 'cancelled', cancelled: true, ends_at: known.attributes.renews_at }
-      const changed = aSubscription(id, { ...known.attributes, ...attributes })
+      const attributes = { status: 'cancelled', cancelled: true, ends_at: subscription.attributes.renews_at }
+      const changed = lemonSqueezySubscription(id, { ...subscription.attributes, ...attributes })
       subscriptions.set(id, changed)
       return { json: { data: changed } }
     },
   }
 }
 
-/** Answers lists of these in pages of the given size. */
-export function lists(subscriptions: readonly { readonly id: string }[], size: number, total = subscriptions.length) {
+/** Answers list requests with pages of the given size. */
+export function listLemonSqueezyPages(
+  subscriptions: readonly { readonly id: string }[],
+  size: number,
+  total = subscriptions.length,
+) {
   return ({ path, query }: { readonly path: string; readonly query: URLSearchParams }) => {
     if (path !== '/v1/subscriptions') return undefined
     const currentPage = Number(query.get('page[number]'))

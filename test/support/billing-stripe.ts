@@ -1,6 +1,6 @@
-/** Stripe as its documentation shows it: what its webhooks hold, and an API in its place. */
+/** Stripe's objects and webhooks as documented, and a double of its API with state. */
 import Stripe from 'stripe'
-import type { WebhookDelivery } from '../../providers/billing/provider.ts'
+import type { FindKind, WebhookDelivery } from '../../providers/billing/provider.ts'
 
 export const stripeConfig = {
   apiKey: 'sk_test_1',
@@ -8,14 +8,13 @@ export const stripeConfig = {
   addonPriceId: 'price_addon',
   secrets: ['whsec_of_stripe_tests_1'],
   acceptsTestMode: true,
-  /** Nothing is known of any subscription. */
-  kindOf: async (): Promise<'plan' | 'addon' | undefined> => undefined,
+  findKind: (async () => undefined) as FindKind,
 }
 
-/** 1 March to 1 April 2026, 10:00 UTC, in seconds as all of Stripe's times. */
-export const periodOfMarch = { start: 1_772_359_200, end: 1_775_037_600 }
+/** 1 March to 1 April 2026, 10:00 UTC, in seconds like all times of Stripe. */
+export const marchPeriod = { start: 1_772_359_200, end: 1_775_037_600 }
 
-interface Of {
+interface Product {
   readonly price?: string
   readonly quantity?: number
   readonly metadata?: object
@@ -23,11 +22,11 @@ interface Of {
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** A subscription of the plan, bought through our checkout by user-1. */
-export const aStripeSubscription = (
+/** An active subscription of user-1, for the plan by default. */
+export const stripeSubscription = (
   id: string,
   attributes: Attributes = {},
-  { price = 'price_plan', quantity = 1, metadata = { user_id: 'user-1', kind: 'plan' } }: Of = {},
+  { price = 'price_plan', quantity = 1, metadata = { user_id: 'user-1', kind: 'plan' } }: Product = {},
 ) => ({
   id,
   object: 'subscription',
@@ -37,7 +36,7 @@ export const aStripeSubscription = (
   canceled_at: null,
   ended_at: null,
   collection_method: 'charge_automatically',
-  created: periodOfMarch.start,
+  created: marchPeriod.start,
   currency: 'usd',
   customer: 'cus_1',
   items: {
@@ -47,8 +46,8 @@ export const aStripeSubscription = (
       {
         id: 'si_1',
         object: 'subscription_item',
-        current_period_start: periodOfMarch.start,
-        current_period_end: periodOfMarch.end,
+        current_period_start: marchPeriod.start,
+        current_period_end: marchPeriod.end,
         price: { id: price, object: 'price', type: 'recurring' },
         quantity,
         subscription: id,
@@ -62,15 +61,15 @@ export const aStripeSubscription = (
 })
 
 /** An invoice of subscription sub_1, for March. */
-export const aStripeInvoice = (
+export const stripeInvoice = (
   id: string,
   attributes: Attributes = {},
-  { price = 'price_plan', metadata = { user_id: 'user-1', kind: 'plan' } }: Of = {},
+  { price = 'price_plan', metadata = { user_id: 'user-1', kind: 'plan' } }: Product = {},
 ) => ({
   id,
   object: 'invoice',
   billing_reason: 'subscription_cycle',
-  created: periodOfMarch.start,
+  created: marchPeriod.start,
   status: 'paid',
   total: 999,
   lines: {
@@ -80,7 +79,7 @@ export const aStripeInvoice = (
         id: 'il_1',
         object: 'line_item',
         amount: 999,
-        period: periodOfMarch,
+        period: marchPeriod,
         parent: { type: 'subscription_item_details', subscription_item_details: { proration: false } },
         pricing: { type: 'price_details', price_details: { price, product: 'prod_1' } },
       },
@@ -94,7 +93,7 @@ export const aStripeInvoice = (
   ...attributes,
 })
 
-export const aCharge = (attributes: Attributes = {}) => ({
+export const stripeCharge = (attributes: Attributes = {}) => ({
   id: 'ch_1',
   object: 'charge',
   amount: 999,
@@ -104,7 +103,7 @@ export const aCharge = (attributes: Attributes = {}) => ({
   ...attributes,
 })
 
-export const aDispute = (attributes: Attributes = {}) => ({
+export const stripeDispute = (attributes: Attributes = {}) => ({
   id: 'dp_1',
   object: 'dispute',
   amount: 999,
@@ -115,23 +114,23 @@ export const aDispute = (attributes: Attributes = {}) => ({
   ...attributes,
 })
 
-/** When the events of the tests happened, in seconds. */
-export const happenedAt = 1_772_400_000
+/** `created` of the events, in seconds. */
+export const createdSeconds = 1_772_400_000
 
-/** As it comes: signed by Stripe's own helper. */
-export function aStripeDelivery(type: unknown, object: unknown, envelope: Attributes = {}): WebhookDelivery {
+/** A webhook request, signed with Stripe's own library. */
+export function stripeDelivery(type: unknown, object: unknown, envelope: Attributes = {}): WebhookDelivery {
   const event = {
     id: 'evt_1',
     object: 'event',
     api_version: Stripe.API_VERSION,
-    created: happenedAt,
+    created: createdSeconds,
     type,
     data: { object },
   }
-  return signedByStripe(JSON.stringify({ ...event, ...envelope }))
+  return signStripePayload(JSON.stringify({ ...event, ...envelope }))
 }
 
-export function signedByStripe(payload: string): WebhookDelivery {
+export function signStripePayload(payload: string): WebhookDelivery {
   const [secret = ''] = stripeConfig.secrets
   const header = new Stripe(stripeConfig.apiKey).webhooks.generateTestHeaderString({ payload, secret })
   return { headers: { 'stripe-signature': header }, body: Buffer.from(payload) }
@@ -144,7 +143,6 @@ interface StripeRequest {
   readonly body: string
 }
 
-/** A refusal as Stripe words it. */
 const refusal = (status: number, message: string, more: Attributes = {}) => ({
   status,
   json: { error: { type: 'invalid_request_error', message, ...more } },
@@ -154,28 +152,28 @@ const missing = (status: number, what: string, id: string | null, param: string)
   refusal(status, `No such ${what}: '${id}'`, { code: 'resource_missing', param })
 
 export interface StripeAccount {
-  /** By id, as they are now. */
-  readonly subscriptions: Map<string, ReturnType<typeof aStripeSubscription>>
+  /** The present state by id. */
+  readonly subscriptions: Map<string, ReturnType<typeof stripeSubscription>>
   readonly customers: Set<string>
   answer(request: StripeRequest): { readonly status?: number; readonly json: unknown } | undefined
 }
 
-/** An account that changes as it is asked to, and refuses what Stripe refuses. */
-export function stripeAccount(...bought: readonly ReturnType<typeof aStripeSubscription>[]): StripeAccount {
-  const subscriptions = new Map(bought.map((one) => [one.id, one]))
-  const customers = new Set(bought.map(({ customer }) => customer))
+/** An account that requests change, and that refuses what Stripe refuses. */
+export function createStripeAccount(...initial: readonly ReturnType<typeof stripeSubscription>[]): StripeAccount {
+  const subscriptions = new Map(initial.map((one) => [one.id, one]))
+  const customers = new Set(initial.map(({ customer }) => customer))
 
-  const changeOne = (method: string, id: string, fields: URLSearchParams) => {
-    const known = subscriptions.get(id)
-    if (!known) return missing(404, 'subscription', id, 'id')
-    if (method === 'GET') return { json: known }
-    const hasEnded = known.status === 'canceled'
+  const changeSubscription = (method: string, id: string, fields: URLSearchParams) => {
+    const subscription = subscriptions.get(id)
+    if (!subscription) return missing(404, 'subscription', id, 'id')
+    if (method === 'GET') return { json: subscription }
+    const hasEnded = subscription.status === 'canceled'
     if (method === 'DELETE' && hasEnded) return missing(404, 'subscription', id, 'id')
     if (hasEnded) return refusal(400, 'A canceled subscription can only update its cancellation_details and metadata.')
     const changed =
       method === 'DELETE'
-        ? { ...known, status: 'canceled' }
-        : { ...known, cancel_at_period_end: fields.get('cancel_at_period_end') === 'true' }
+        ? { ...subscription, status: 'canceled' }
+        : { ...subscription, cancel_at_period_end: fields.get('cancel_at_period_end') === 'true' }
     subscriptions.set(id, changed)
     return { json: changed }
   }
@@ -195,15 +193,15 @@ export function stripeAccount(...bought: readonly ReturnType<typeof aStripeSubsc
     answer: (request) => {
       const fields = new URLSearchParams(request.body)
       const [, id] = /^\/v1\/subscriptions\/(\w+)$/.exec(request.path) ?? []
-      if (id !== undefined) return changeOne(request.method, id, fields)
+      if (id !== undefined) return changeSubscription(request.method, id, fields)
       if (/^\/v1\/(checkout|billing_portal)\/sessions$/.test(request.path)) return openSession(request.path, fields)
-      return listsOfStripe([...subscriptions.values()])(request)
+      return listStripePages([...subscriptions.values()])(request)
     },
   }
 }
 
-/** Answers lists of these in pages as they ask for them. */
-export function listsOfStripe(subscriptions: readonly { readonly id: string }[]) {
+/** Answers list requests with pages of the requested size. */
+export function listStripePages(subscriptions: readonly { readonly id: string }[]) {
   return ({ path, query }: { readonly path: string; readonly query: URLSearchParams }) => {
     if (path !== '/v1/subscriptions') return undefined
     const from = subscriptions.findIndex(({ id }) => id === query.get('starting_after')) + 1

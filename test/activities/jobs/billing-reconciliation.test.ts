@@ -12,7 +12,7 @@ import { customerOf } from '../../../db/billing-customers.ts'
 import { claimInboxWakes } from '../../../db/subscription-wakes.ts'
 import type { BillingEvent } from '../../../domain/billing-event.ts'
 import { createLog } from '../../../platform/log.ts'
-import { listed } from '../../../providers/billing/payload.ts'
+import { createListedSubscription } from '../../../providers/billing/payload.ts'
 import {
   type BillingProvider,
   BillingProviderError,
@@ -30,7 +30,7 @@ type Told = Partial<Omit<BillingEvent, 'key' | 'provider'>>
 
 /** A subscription as its provider lists it: an active plan, unless the test says otherwise. */
 const inList = (userRef: string | null, told: Told = {}): ListedSubscription =>
-  listed(userRef, {
+  createListedSubscription(userRef, {
     provider: 'stripe',
     subscriptionId: `sub_${randomUUID()}`,
     kind: 'plan',
@@ -170,7 +170,7 @@ test('what the actor was told and sees otherwise is not told again and again, un
   const one = inList(userId)
   const again = () => {
     const { key: _, ...told } = one.event
-    return listed(userId, { ...told, at: told.at + 3_600_000 * (1 + Math.random()) })
+    return createListedSubscription(userId, { ...told, at: told.at + 3_600_000 * (1 + Math.random()) })
   }
   await believe(userId, one, { status: 'ended' })
   await round([one])
@@ -223,7 +223,7 @@ test('a subscription that the list gives to another account moves there, and the
   expect(await round([first])).toMatchObject({ applied: 1 })
   await believe(holder, first, { status: 'active' })
   const { key: _, ...content } = first.event
-  const moved = listed(named, { ...content, at: content.at + 1000 })
+  const moved = createListedSubscription(named, { ...content, at: content.at + 1000 })
   const done = await round([moved])
   expect(done.changes).toEqual([
     {
@@ -249,7 +249,12 @@ test('a listed subscription that names no account of ours is compared with the a
   await believe(userId, first, { status: 'active' })
   const { key: _, ...content } = first.event
   for (const [index, userRef] of [null, randomUUID()].entries()) {
-    const over = listed(userRef, { ...content, action: 'downgrade', at: content.at + 1000 + index, quantity: index })
+    const over = createListedSubscription(userRef, {
+      ...content,
+      action: 'downgrade',
+      at: content.at + 1000 + index,
+      quantity: index,
+    })
     expect(await round([over])).toMatchObject({ unknown: [], changes: [{ userId, became: 'told' }] })
     expect(await eventsOf(userId)).toHaveLength(2 + index)
   }

@@ -4,13 +4,12 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type GivenUser, startApi, type TestApi } from '../../support/api.ts'
 import { type EventView, eventOf } from '../../support/billing.ts'
 import {
-  accepted,
-  sendDelivery,
+  sendAccepted,
+  stripeSubscriptionDelivery,
   stripeVariables,
-  subscriptionOfAccount,
-  untilPlan,
+  waitForPlanStatus,
 } from '../../support/billing-deliveries.ts'
-import { aStripeSubscription } from '../../support/billing-stripe.ts'
+import { stripeSubscription } from '../../support/billing-stripe.ts'
 import { eventually, freePort, operator, operatorPassword, paperRelays, startService } from '../../support/relays.ts'
 
 let api: TestApi
@@ -31,8 +30,8 @@ const now = Math.floor(Date.now() / 1000)
 async function paidAccount(): Promise<{ user: GivenUser; event: EventView }> {
   const user = await api.given.user()
   const subscriptionId = `sub_${randomUUID()}`
-  expect(await sendDelivery(api, subscriptionOfAccount('created', subscriptionId, user, now))).toEqual(accepted)
-  await untilPlan(api, user, 'active')
+  await sendAccepted(api, stripeSubscriptionDelivery('created', subscriptionId, user, now))
+  await waitForPlanStatus(api, user, 'active')
   const key = `evt_${subscriptionId}_created_${now}`
   const event = await eventually(
     () => eventOf(api, key),
@@ -59,23 +58,23 @@ describe('the replay of an applied event ends what it gave to its account, thoug
     const { user, event } = await paidAccount()
     await replaceBody(event, { type: 'customer.subscription.created', data: { object: { status: 'lost' } } })
     expect(await replay(event)).toMatchObject({ status: 'parked', user_id: null })
-    await untilPlan(api, user, 'none')
+    await waitForPlanStatus(api, user, 'none')
   })
 
   test('ignored', async () => {
     const { user, event } = await paidAccount()
     await replaceBody(event, { type: 'customer.created', data: { object: {} } })
     expect(await replay(event)).toMatchObject({ status: 'ignored', user_id: null })
-    await untilPlan(api, user, 'none')
+    await waitForPlanStatus(api, user, 'none')
   })
 
   test("another account's", async () => {
     const [{ user, event }, other] = [await paidAccount(), await api.given.user()]
     const metadata = { user_id: other.userId, kind: 'plan' }
-    const object = aStripeSubscription(`sub_${randomUUID()}`, {}, { metadata })
+    const object = stripeSubscription(`sub_${randomUUID()}`, {}, { metadata })
     await replaceBody(event, { type: 'customer.subscription.created', data: { object } })
     expect(await replay(event)).toMatchObject({ status: 'pending', user_id: other.userId })
-    await untilPlan(api, user, 'none')
-    await untilPlan(api, other, 'active')
+    await waitForPlanStatus(api, user, 'none')
+    await waitForPlanStatus(api, other, 'active')
   })
 })

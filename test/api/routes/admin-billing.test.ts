@@ -234,7 +234,7 @@ describe('a replay', () => {
   test('of one that can not be read leaves it parked, and tells why', async () => {
     const event = await sent('no event')
     expect((await replay(event.id)).body.event).toEqual(event)
-    expect(event).toMatchObject({ status: 'parked', error: 'body: no JSON in UTF-8' })
+    expect(event).toMatchObject({ status: 'parked', error: 'body: not JSON in UTF-8' })
   })
 
   test('of one whose account is still unknown leaves it parked', async () => {

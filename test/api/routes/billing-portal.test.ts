@@ -1,35 +1,36 @@
 import { describe, expect, test } from 'vitest'
 import { outcome, type TestApi } from '../../support/api.ts'
-import { startBillingApi } from '../../support/billing-api.ts'
-import {
-  aCustomer,
-  aDelivery,
-  aSubscription,
-  lemonSqueezyStore,
-  startLemonSqueezy,
-} from '../../support/billing-lemonsqueezy.ts'
-import { aStripeDelivery, aStripeSubscription, stripeAccount } from '../../support/billing-stripe.ts'
+import { startBillingApiDouble } from '../../support/billing-api.ts'
 import {
   lemonSqueezyVariables,
-  sendWebhook,
-  startVendorService,
+  sendAccepted,
+  startVendorApi,
   stripeVariables,
-} from '../../support/billing-vendors.ts'
+} from '../../support/billing-deliveries.ts'
+import {
+  createLemonSqueezyStore,
+  lemonSqueezyCustomer,
+  lemonSqueezyDelivery,
+  lemonSqueezySubscription,
+  startLemonSqueezyDouble,
+} from '../../support/billing-lemonsqueezy.ts'
+import { createStripeAccount, stripeDelivery, stripeSubscription } from '../../support/billing-stripe.ts'
 import { eventually, paperRelays, startService } from '../../support/relays.ts'
 import { type Customer, customerOf, newCustomer } from '../../support/sandbox-customers.ts'
 
 const siteUrl = 'https://relay.example'
 const portalUrl = 'https://pay.example/portal'
 
-const stripe = await startBillingApi()
-const atStripe = await startVendorService({ ...stripeVariables(stripe.url), SVC_SITE_URL: siteUrl })
-const withPortal = await startVendorService({
-  ...stripeVariables(stripe.url),
+const stripe = await startBillingApiDouble()
+const atStripe = await startVendorApi({ ...stripeVariables, SVC_STRIPE_API_URL: stripe.url, SVC_SITE_URL: siteUrl })
+const withPortal = await startVendorApi({
+  ...stripeVariables,
+  SVC_STRIPE_API_URL: stripe.url,
   SVC_SITE_URL: siteUrl,
   SVC_BILLING_PORTAL_URL: portalUrl,
 })
-const lemonSqueezy = await startLemonSqueezy()
-const atLemonSqueezy = await startVendorService({
+const lemonSqueezy = await startLemonSqueezyDouble()
+const atLemonSqueezy = await startVendorApi({
   ...lemonSqueezyVariables,
   SVC_SITE_URL: siteUrl,
   SVC_BILLING_PORTAL_URL: portalUrl,
@@ -51,20 +52,20 @@ async function stripeCustomer(api: TestApi, customerId: string): Promise<Custome
   const customer = customerOf(api, await api.given.user())
   count += 1
   const id = `sub_${count}`
-  const bought = aStripeSubscription(
+  const bought = stripeSubscription(
     id,
     { customer: customerId },
     { metadata: { user_id: customer.userId, kind: 'plan' } },
   )
   const created = Math.floor(Date.now() / 1000) - 60
-  await sendWebhook(api, aStripeDelivery('customer.subscription.created', bought, { id: `evt_${id}`, created }))
+  await sendAccepted(api, stripeDelivery('customer.subscription.created', bought, { id: `evt_${id}`, created }))
   await untilKnown(customer)
   return customer
 }
 
 describe('at Stripe', () => {
   test('payments are managed by a page of the site that leads to the customer’s own portal', async () => {
-    stripe.answer = stripeAccount(aStripeSubscription('sub_a', { customer: 'cus_a' })).answer
+    stripe.answer = createStripeAccount(stripeSubscription('sub_a', { customer: 'cus_a' })).answer
     const customer = await stripeCustomer(atStripe, 'cus_a')
     expect(await customer.subscription()).toMatchObject({ manage_url: `${siteUrl}/account/payments` })
     const answer = await open(atStripe, customer)
@@ -77,7 +78,7 @@ describe('at Stripe', () => {
   })
 
   test('later checkouts are for the same customer', async () => {
-    stripe.answer = stripeAccount(aStripeSubscription('sub_b', { customer: 'cus_b' })).answer
+    stripe.answer = createStripeAccount(stripeSubscription('sub_b', { customer: 'cus_b' })).answer
     const customer = await stripeCustomer(atStripe, 'cus_b')
     expect((await customer.checkout({ addons: 1 })).body.checkout_url).toBe(
       'https://stripe.example/checkout.session/cus_b',
@@ -89,16 +90,16 @@ describe('at Stripe', () => {
   })
 
   test('the customer of the subscription that goes on is the one who counts', async () => {
-    stripe.answer = stripeAccount().answer
+    stripe.answer = createStripeAccount().answer
     const customer = await stripeCustomer(atStripe, 'cus_old')
     const bought = (customerId: string, status: string) =>
-      aStripeSubscription(
+      stripeSubscription(
         `sub_of_${customerId}`,
         { customer: customerId, status },
         { metadata: { user_id: customer.userId, kind: 'plan' } },
       )
     const sendEvent = (type: string, object: object, id: string, created: number) =>
-      sendWebhook(atStripe, aStripeDelivery(`customer.subscription.${type}`, object, { id, created }))
+      sendAccepted(atStripe, stripeDelivery(`customer.subscription.${type}`, object, { id, created }))
     const now = Math.floor(Date.now() / 1000)
     await sendEvent('created', bought('cus_new', 'active'), 'evt_new', now - 30)
     const [first] = await atStripe.sql<{ subscriptionId: string }[]>`
@@ -113,21 +114,21 @@ describe('at Stripe', () => {
       () => customer.subscription(),
       ({ subscriptions }) => subscriptions.length === 1 && subscriptions[0]?.subscription_id === 'sub_of_cus_new',
     )
-    stripe.answer = stripeAccount(bought('cus_new', 'active')).answer
+    stripe.answer = createStripeAccount(bought('cus_new', 'active')).answer
     expect((await open(atStripe, customer)).body.portal_url).toContain('cus_new')
   })
 
   test('the one portal for all is led to when Stripe does not answer, or knows no such customer any more', async () => {
-    stripe.answer = stripeAccount().answer
+    stripe.answer = createStripeAccount().answer
     const customer = await stripeCustomer(withPortal, 'cus_c')
     expect((await open(withPortal, customer)).body).toEqual({ portal_url: portalUrl })
-    stripe.break('hang up')
+    stripe.failWith('hang up')
     expect((await open(withPortal, customer)).body).toEqual({ portal_url: portalUrl })
-    stripe.break()
+    stripe.recover()
   })
 
   test('without such a portal it is the provider’s trouble', async () => {
-    stripe.answer = stripeAccount().answer
+    stripe.answer = createStripeAccount().answer
     const customer = await stripeCustomer(atStripe, 'cus_d')
     expect(outcome(await open(atStripe, customer))).toEqual([502, 'billing_provider_error'])
     for (const url of ['javascript:alert(1)', 'http://pay.example/portal']) {
@@ -147,8 +148,8 @@ describe('at Lemon Squeezy', () => {
   async function buyer(customer_id: number): Promise<Customer> {
     const customer = customerOf(atLemonSqueezy, await atLemonSqueezy.given.user())
     const soon = { renews_at: '2099-01-01T00:00:00Z', created_at: '2026-11-01T00:00:00Z' }
-    const bought = aSubscription(String(customer_id), { customer_id, ...soon })
-    await sendWebhook(atLemonSqueezy, aDelivery('subscription_created', bought, customer.userId))
+    const bought = lemonSqueezySubscription(String(customer_id), { customer_id, ...soon })
+    await sendAccepted(atLemonSqueezy, lemonSqueezyDelivery('subscription_created', bought, customer.userId))
     await untilKnown(customer)
     return customer
   }
@@ -158,7 +159,7 @@ describe('at Lemon Squeezy', () => {
 
   test('the signed portal is for an account that has proved the address of the customer', async () => {
     const customer = await buyer(71)
-    lemonSqueezy.answer = lemonSqueezyStore([], [aCustomer('71', { email: customer.email })]).answer
+    lemonSqueezy.answer = createLemonSqueezyStore([], [lemonSqueezyCustomer('71', { email: customer.email })]).answer
     expect((await open(atLemonSqueezy, customer)).body).toEqual({ portal_url: portalUrl })
     await verify(customer)
     expect((await open(atLemonSqueezy, customer)).body.portal_url).toMatch(/\/billing\?.*user=71&signature=/)
@@ -167,7 +168,10 @@ describe('at Lemon Squeezy', () => {
   test('an account that typed another person’s address at the checkout gets the portal that asks for a sign-in', async () => {
     const customer = await buyer(72)
     await verify(customer)
-    lemonSqueezy.answer = lemonSqueezyStore([], [aCustomer('72', { email: 'victim@example.com' })]).answer
+    lemonSqueezy.answer = createLemonSqueezyStore(
+      [],
+      [lemonSqueezyCustomer('72', { email: 'victim@example.com' })],
+    ).answer
     expect((await open(atLemonSqueezy, customer)).body).toEqual({ portal_url: portalUrl })
   })
 })

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, type ErrorBody, outcome, type TestApi } from '../../support/api.ts'
 import { billingEvent, sandboxSender } from '../../support/billing.ts'
-import { startBillingApi } from '../../support/billing-api.ts'
-import { aStripeDelivery, aStripeSubscription, stripeAccount } from '../../support/billing-stripe.ts'
-import { sendWebhook, startVendorService, stripeVariables } from '../../support/billing-vendors.ts'
+import { startBillingApiDouble } from '../../support/billing-api.ts'
+import { sendAccepted, startVendorApi, stripeVariables } from '../../support/billing-deliveries.ts'
+import { createStripeAccount, stripeDelivery, stripeSubscription } from '../../support/billing-stripe.ts'
 import { eventually, operator, paperRelays, startService } from '../../support/relays.ts'
 import { type Customer, customerOf, newCustomer, type OwnSubscription } from '../../support/sandbox-customers.ts'
 
 const { api } = await startService({ around: paperRelays().around })
-const double = await startBillingApi()
+const double = await startBillingApiDouble()
 
 type Cancelled = Answer<{ readonly subscription: OwnSubscription } & Partial<ErrorBody>>
 
@@ -242,20 +242,20 @@ describe('a cancellation', () => {
 describe('at Stripe', () => {
   let stripe: TestApi
   beforeAll(async () => {
-    stripe = await startVendorService(stripeVariables(double.url))
+    stripe = await startVendorApi({ ...stripeVariables, SVC_STRIPE_API_URL: double.url })
   })
 
   test('a cancellation changes our own rows when its webhook comes, and not before', async () => {
     const customer = customerOf(stripe, await stripe.given.user())
     const of = { price: 'price_addon', quantity: 2, metadata: { user_id: customer.userId, kind: 'addon' } }
-    const bought = aStripeSubscription('sub_1', { customer: 'cus_7' }, of)
-    const account = stripeAccount(bought)
+    const bought = stripeSubscription('sub_1', { customer: 'cus_7' }, of)
+    const account = createStripeAccount(bought)
     double.answer = account.answer
     const now = Math.floor(Date.now() / 1000)
     const sendUpdate = async (id: string, created: number) =>
-      sendWebhook(
+      sendAccepted(
         stripe,
-        aStripeDelivery('customer.subscription.updated', account.subscriptions.get('sub_1'), { id, created }),
+        stripeDelivery('customer.subscription.updated', account.subscriptions.get('sub_1'), { id, created }),
       )
     await sendUpdate('evt_bought', now - 60)
     await eventually(
@@ -273,8 +273,8 @@ describe('at Stripe', () => {
       () => ownOf(customer),
       (own) => own.every(({ status }) => status !== 'active'),
     )
-    double.break('status 500')
+    double.failWith('status 500')
     expect(outcome(await cancel(stripe, customer, 'sub_1'))).toEqual([502, 'billing_provider_error'])
-    double.break()
+    double.recover()
   })
 })

@@ -48,7 +48,7 @@ const eventWith = (name: string, json: string): string =>
   )
 
 const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
-const noJson = 'body: no JSON in UTF-8'
+const noJson = 'body: not JSON in UTF-8'
 
 describe('signed bytes that are no event are kept for operators, who are told why:', () => {
   const bare = JSON.stringify(billingEvent('payment.failed'))
@@ -135,7 +135,7 @@ describe('an event is read', () => {
     const id = randomUUID()
     const { status } = await provider.send(bytes, { id, headers: { 'Content-Encoding': 'gzip' } })
     expect(status).toBe(200)
-    expect(await eventOf(api, id)).toMatchObject({ status: 'parked', error: 'body: no JSON in UTF-8' })
+    expect(await eventOf(api, id)).toMatchObject({ status: 'parked', error: 'body: not JSON in UTF-8' })
     const [row] = await api.sql<{ body: Buffer }[]>`select body from billing_events where event_key = ${id}`
     expect(row?.body.equals(bytes)).toBe(true)
   })

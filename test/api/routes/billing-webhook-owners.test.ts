@@ -4,14 +4,13 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
 import type { GivenUser } from '../../support/api.ts'
 import {
-  accepted,
-  sendDelivery,
+  fetchSubscription,
+  sendAccepted,
+  stripeSubscriptionDelivery,
   stripeVariables,
-  subscriptionBody,
-  subscriptionOfAccount,
-  untilPlan,
+  waitForPlanStatus,
 } from '../../support/billing-deliveries.ts'
-import { aStripeDelivery, aStripeInvoice } from '../../support/billing-stripe.ts'
+import { stripeDelivery, stripeInvoice } from '../../support/billing-stripe.ts'
 import { eventually, paperRelays, startService, type TestService } from '../../support/relays.ts'
 
 let service: TestService
@@ -22,7 +21,7 @@ beforeAll(async () => {
 const now = Math.floor(Date.now() / 1000)
 const newSubscriptionId = () => `sub_${randomUUID().replaceAll('-', '')}`
 
-const send = async (delivery: WebhookDelivery) => expect(await sendDelivery(service.api, delivery)).toEqual(accepted)
+const send = (delivery: WebhookDelivery) => sendAccepted(service.api, delivery)
 
 /** Resolves when no event waits for its account's workflow. */
 const untilAllApplied = () =>
@@ -33,20 +32,20 @@ const untilAllApplied = () =>
 
 const statusesOf = async (users: readonly GivenUser[]) => {
   await untilAllApplied()
-  return Promise.all(users.map(async (user) => (await subscriptionBody(service.api, user)).plan_status))
+  return Promise.all(users.map(async (user) => (await fetchSubscription(service.api, user)).plan_status))
 }
 
 describe('a subscription whose metadata name another account', () => {
   test('belongs to that account alone, and its end ends the plan of both', async () => {
     const [first, second] = [await service.api.given.user(), await service.api.given.user()]
     const id = newSubscriptionId()
-    await send(subscriptionOfAccount('created', id, first, now - 300))
-    await untilPlan(service.api, first, 'active')
-    await send(subscriptionOfAccount('updated', id, second, now - 200))
-    await untilPlan(service.api, second, 'active')
-    await untilPlan(service.api, first, 'none')
-    await send(subscriptionOfAccount('deleted', id, second, now - 100, { status: 'canceled' }))
-    await untilPlan(service.api, second, 'none')
+    await send(stripeSubscriptionDelivery('created', id, first, now - 300))
+    await waitForPlanStatus(service.api, first, 'active')
+    await send(stripeSubscriptionDelivery('updated', id, second, now - 200))
+    await waitForPlanStatus(service.api, second, 'active')
+    await waitForPlanStatus(service.api, first, 'none')
+    await send(stripeSubscriptionDelivery('deleted', id, second, now - 100, { status: 'canceled' }))
+    await waitForPlanStatus(service.api, second, 'none')
     expect(await statusesOf([first, second])).toEqual(['none', 'none'])
   })
 
@@ -65,7 +64,7 @@ describe('a subscription whose metadata name another account', () => {
       const owners = [users[0], users[1], users[1], users[0]]
       const deliveries = names.map((name, index) => {
         const status = name === 'paused' ? 'paused' : 'active'
-        return subscriptionOfAccount(name, id, owners[index] ?? users[0], now - 1000 + index, { status })
+        return stripeSubscriptionDelivery(name, id, owners[index] ?? users[0], now - 1000 + index, { status })
       })
       for (const index of order) await send(deliveries[index] ?? ({} as WebhookDelivery))
       expect(await statusesOf(users), order.join()).toEqual(['active', 'none'])
@@ -78,14 +77,14 @@ describe('a subscription whose metadata name another account', () => {
   test('is not given back by an invoice that was made before', async () => {
     const [first, second] = [await service.api.given.user(), await service.api.given.user()]
     const id = newSubscriptionId()
-    await send(subscriptionOfAccount('created', id, first, now - 300))
-    await send(subscriptionOfAccount('updated', id, second, now - 200))
+    await send(stripeSubscriptionDelivery('created', id, first, now - 300))
+    await send(stripeSubscriptionDelivery('updated', id, second, now - 200))
     const details = { subscription: id, metadata: { user_id: first.userId, kind: 'plan' } }
     const parent = { type: 'subscription_details', quote_details: null, subscription_details: details }
-    const invoice = aStripeInvoice(`in_${id}`, { parent })
-    await send(aStripeDelivery('invoice.paid', invoice, { id: `evt_${id}_paid`, created: now - 100 }))
+    const invoice = stripeInvoice(`in_${id}`, { parent })
+    await send(stripeDelivery('invoice.paid', invoice, { id: `evt_${id}_paid`, created: now - 100 }))
     expect(await statusesOf([first, second])).toEqual(['none', 'active'])
-    await send(subscriptionOfAccount('deleted', id, second, now - 50, { status: 'canceled' }))
+    await send(stripeSubscriptionDelivery('deleted', id, second, now - 50, { status: 'canceled' }))
     expect(await statusesOf([first, second])).toEqual(['none', 'none'])
   })
 
@@ -94,8 +93,8 @@ describe('a subscription whose metadata name another account', () => {
     const ids = Array.from({ length: 8 }, newSubscriptionId)
     await Promise.all(
       ids.flatMap((id) => [
-        send(subscriptionOfAccount('created', id, users[0], now - 300)),
-        send(subscriptionOfAccount('updated', id, users[1], now - 200)),
+        send(stripeSubscriptionDelivery('created', id, users[0], now - 300)),
+        send(stripeSubscriptionDelivery('updated', id, users[1], now - 200)),
       ]),
     )
     expect(await statusesOf(users)).toEqual(['none', 'active'])

@@ -2,17 +2,17 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { forgetExpired } from '../../../activities/jobs/account-jobs.ts'
+import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
 import type { GivenUser, TestApi } from '../../support/api.ts'
 import { type EventView, eventPage } from '../../support/billing.ts'
 import {
-  accepted,
-  sendDelivery,
+  fetchSubscription,
+  sendAccepted,
+  stripeSubscriptionDelivery,
   stripeVariables,
-  subscriptionBody,
-  subscriptionOfAccount,
-  untilPlan,
+  waitForPlanStatus,
 } from '../../support/billing-deliveries.ts'
-import { aStripeDelivery, aStripeInvoice, aStripeSubscription } from '../../support/billing-stripe.ts'
+import { stripeDelivery, stripeInvoice, stripeSubscription } from '../../support/billing-stripe.ts'
 import { eventually, operator, paperRelays, startService } from '../../support/relays.ts'
 
 let api: TestApi
@@ -23,30 +23,29 @@ beforeAll(async () => {
 const now = Math.floor(Date.now() / 1000)
 const hour = 3600
 
-const send = async (delivery: Parameters<typeof sendDelivery>[1]) =>
-  expect(await sendDelivery(api, delivery)).toEqual(accepted)
+const send = (delivery: WebhookDelivery) => sendAccepted(api, delivery)
 
 /** A past-due plan with add-ons, which several events make up. */
 async function debtor(): Promise<{ user: GivenUser; subscriptionId: string }> {
   const user = await api.given.user()
   const subscriptionId = `sub_${randomUUID().replaceAll('-', '')}`
-  const addons = aStripeSubscription(
+  const addons = stripeSubscription(
     `${subscriptionId}_addons`,
     {},
     { price: 'price_addon', quantity: 2, metadata: { user_id: user.userId, kind: 'addon' } },
   )
   const details = { subscription: subscriptionId, metadata: { user_id: user.userId, kind: 'plan' } }
   const parent = { type: 'subscription_details', quote_details: null, subscription_details: details }
-  await send(subscriptionOfAccount('created', subscriptionId, user, now - 60 * hour))
+  await send(stripeSubscriptionDelivery('created', subscriptionId, user, now - 60 * hour))
   await send(
-    aStripeDelivery('customer.subscription.created', addons, {
+    stripeDelivery('customer.subscription.created', addons, {
       id: `evt_${subscriptionId}_2`,
       created: now - 59 * hour,
     }),
   )
-  const invoice = aStripeInvoice(`in_${subscriptionId}`, { parent })
-  await send(aStripeDelivery('invoice.payment_failed', invoice, { id: `evt_${subscriptionId}_3`, created: now - hour }))
-  await untilPlan(api, user, 'past_due')
+  const invoice = stripeInvoice(`in_${subscriptionId}`, { parent })
+  await send(stripeDelivery('invoice.payment_failed', invoice, { id: `evt_${subscriptionId}_3`, created: now - hour }))
+  await waitForPlanStatus(api, user, 'past_due')
   return { user, subscriptionId }
 }
 
@@ -64,7 +63,7 @@ const subscriptionsOf = ({ userId }: GivenUser) => api.sql`
   where user_id = ${userId} order by subscription_id`
 
 /** What was judged of the account. */
-const judgementOf = async (user: GivenUser) => [await subscriptionBody(api, user), await subscriptionsOf(user)]
+const judgementOf = async (user: GivenUser) => [await fetchSubscription(api, user), await subscriptionsOf(user)]
 
 test('an account is judged the same before and after the bodies of its events are deleted, also by replays and later events', async () => {
   const { user, subscriptionId } = await debtor()
@@ -84,17 +83,17 @@ test('an account is judged the same before and after the bodies of its events ar
   expect(await untilApplied(user)).toEqual(events)
   expect(await judgementOf(user)).toEqual(before)
 
-  const recovered = subscriptionOfAccount('updated', subscriptionId, user, now)
+  const recovered = stripeSubscriptionDelivery('updated', subscriptionId, user, now)
   await send(recovered)
-  await untilPlan(api, user, 'active')
-  expect(await subscriptionBody(api, user)).toMatchObject({ plan_tier: 'paid', addons: 2 })
+  await waitForPlanStatus(api, user, 'active')
+  expect(await fetchSubscription(api, user)).toMatchObject({ plan_tier: 'paid', addons: 2 })
 })
 
 test('a webhook that is repeated after its body was deleted is still known', async () => {
   const user = await api.given.user()
-  const delivery = subscriptionOfAccount('created', `sub_${randomUUID()}`, user, now)
+  const delivery = stripeSubscriptionDelivery('created', `sub_${randomUUID()}`, user, now)
   await send(delivery)
-  await untilPlan(api, user, 'active')
+  await waitForPlanStatus(api, user, 'active')
   await api.sql`update billing_events set settled_at = settled_at - interval '91 days' where user_id = ${user.userId}`
   await forgetExpired(api.sql, 100)
   const before = await eventsOf(user)

@@ -4,34 +4,38 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
 import type { Answer, GivenUser, TestApi } from '../../support/api.ts'
 import { type EventView, eventOf } from '../../support/billing.ts'
-import { type BillingApi, startBillingApi } from '../../support/billing-api.ts'
+import { type BillingApiDouble, startBillingApiDouble } from '../../support/billing-api.ts'
 import {
-  accepted,
+  fetchSubscription,
   lemonSqueezyVariables,
-  sendDelivery,
+  sendAccepted,
+  stripeSubscriptionDelivery,
   stripeVariables,
-  subscriptionBody,
-  subscriptionOfAccount,
-  untilPlan,
+  waitForPlanStatus,
 } from '../../support/billing-deliveries.ts'
-import { aDelivery, anInvoice, aSubscription, startLemonSqueezy } from '../../support/billing-lemonsqueezy.ts'
-import { aCharge, aStripeDelivery, aStripeInvoice, aStripeSubscription } from '../../support/billing-stripe.ts'
+import {
+  lemonSqueezyDelivery,
+  lemonSqueezyInvoice,
+  lemonSqueezySubscription,
+  startLemonSqueezyDouble,
+} from '../../support/billing-lemonsqueezy.ts'
+import { stripeCharge, stripeDelivery, stripeInvoice, stripeSubscription } from '../../support/billing-stripe.ts'
 import { eventually, operator, paperRelays, startService } from '../../support/relays.ts'
 
-let stripe: BillingApi
-let lemonSqueezy: BillingApi
+let stripe: BillingApiDouble
+let lemonSqueezy: BillingApiDouble
 let api: TestApi
 let lemonSqueezyService: TestApi
 beforeAll(async () => {
-  stripe = await startBillingApi()
-  lemonSqueezy = await startLemonSqueezy()
+  stripe = await startBillingApiDouble()
+  lemonSqueezy = await startLemonSqueezyDouble()
   const around = paperRelays().around
   api = (await startService({ around, variables: { ...stripeVariables, SVC_STRIPE_API_URL: stripe.url } })).api
   lemonSqueezyService = (await startService({ around, variables: lemonSqueezyVariables })).api
 })
 afterEach(() => {
-  stripe.break()
-  lemonSqueezy.break()
+  stripe.recover()
+  lemonSqueezy.recover()
 })
 
 const now = Math.floor(Date.now() / 1000)
@@ -46,19 +50,18 @@ interface Account {
 async function paidAccount(): Promise<Account> {
   const user = await api.given.user()
   const subscriptionId = `sub_${randomUUID().replaceAll('-', '')}`
-  await send(subscriptionOfAccount('created', subscriptionId, user, now - 72 * hour, { latest_invoice: 'in_1' }))
-  await untilPlan(api, user, 'active')
+  await send(stripeSubscriptionDelivery('created', subscriptionId, user, now - 72 * hour, { latest_invoice: 'in_1' }))
+  await waitForPlanStatus(api, user, 'active')
   return { user, subscriptionId }
 }
 
-const send = async (delivery: WebhookDelivery, to: TestApi = api) =>
-  expect(await sendDelivery(to, delivery)).toEqual(accepted)
+const send = async (delivery: WebhookDelivery, to: TestApi = api) => await sendAccepted(to, delivery)
 
 /** An invoice that says neither what it is for nor, without metadata, whose it is. */
 const invoiceOf = ({ subscriptionId }: Account, id: string, attributes: object = {}, metadata: object = {}) => {
   const details = { subscription: subscriptionId, metadata }
   const parent = { type: 'subscription_details', quote_details: null, subscription_details: details }
-  return aStripeInvoice(id, { parent, ...attributes }, { price: 'price_of_before' })
+  return stripeInvoice(id, { parent, ...attributes }, { price: 'price_of_before' })
 }
 
 const newKey = () => `evt_${randomUUID().replaceAll('-', '')}`
@@ -66,7 +69,7 @@ const newKey = () => `evt_${randomUUID().replaceAll('-', '')}`
 /** A refund, of which only Stripe knows what it pays back. Answers its key. */
 async function refund(): Promise<string> {
   const id = newKey()
-  await send(aStripeDelivery('charge.refunded', aCharge(), { id, created: now }))
+  await send(stripeDelivery('charge.refunded', stripeCharge(), { id, created: now }))
   return id
 }
 
@@ -79,7 +82,7 @@ const answer = (
   stripe.answer = ({ path }) =>
     path === '/v1/invoice_payments'
       ? { json: { object: 'list', has_more: false, data: [{ invoice }] } }
-      : { json: aStripeSubscription(path.split('/').at(-1) ?? '', {}, of) }
+      : { json: stripeSubscription(path.split('/').at(-1) ?? '', {}, of) }
 }
 
 const untilEvent = (key: string, isWanted: (event: EventView) => boolean, at: TestApi = api) =>
@@ -98,17 +101,17 @@ const exhaustAttempts = (key: string) => api.sql`
 describe('a webhook whose provider has to be asked', () => {
   test('is accepted and kept while the provider fails, and applied once it answers', async () => {
     const account = await paidAccount()
-    stripe.break('status 500')
+    stripe.failWith('status 500')
     const key = await refund()
     const event = await untilEvent(key, ({ error }) => error !== null)
     expect(event).toMatchObject({ status: 'unresolved', action: 'refund', user_id: null, error: 'stripe answered 500' })
     answer(account, invoiceOf(account, 'in_1'))
-    stripe.break()
+    stripe.recover()
     expect(await untilEvent(key, ({ status }) => status === 'applied')).toMatchObject({
       user_id: account.user.userId,
       error: null,
     })
-    await untilPlan(api, account.user, 'none')
+    await waitForPlanStatus(api, account.user, 'none')
   })
 
   test('leaves the plan when what is refunded is a fee that was charged by hand', async () => {
@@ -116,18 +119,18 @@ describe('a webhook whose provider has to be asked', () => {
     const invoice = invoiceOf(account, 'in_fee', { billing_reason: 'manual' })
     answer(account, invoice)
     const paid = newKey()
-    await send(aStripeDelivery('invoice.paid', invoice, { id: paid, created: now - hour }))
+    await send(stripeDelivery('invoice.paid', invoice, { id: paid, created: now - hour }))
     const refunded = await refund()
     for (const key of [paid, refunded])
       await untilEvent(key, ({ status, user_id }) => status === 'applied' && user_id === account.user.userId)
-    expect(await subscriptionBody(api, account.user)).toMatchObject({ plan_status: 'active' })
+    expect(await fetchSubscription(api, account.user)).toMatchObject({ plan_status: 'active' })
   })
 
   test('is asked about again with a growing delay that the event stores, and once at a time', async () => {
-    stripe.break('status 500')
+    stripe.failWith('status 500')
     const from = stripe.requests.length
     const key = await refund()
-    await send(aStripeDelivery('charge.refunded', aCharge(), { id: key, created: now }))
+    await send(stripeDelivery('charge.refunded', stripeCharge(), { id: key, created: now }))
     const attemptsOf = async () => {
       const [row] = await api.sql<{ attempts: number; seconds: number }[]>`
         select attempts, extract(epoch from next_attempt_at - now())::float8 as seconds
@@ -147,17 +150,17 @@ describe('a webhook whose provider has to be asked', () => {
 
   test('is parked with the reason when the provider fails for days, and asked about again when an operator replays it', async () => {
     const account = await paidAccount()
-    stripe.break('status 500')
+    stripe.failWith('status 500')
     const key = await refund()
     await untilEvent(key, ({ error }) => error !== null)
     await exhaustAttempts(key)
     const parked = await untilEvent(key, ({ status }) => status === 'parked')
-    expect(parked?.error).toBe('the provider could not be asked in 80 attempts: stripe answered 500')
+    expect(parked?.error).toBe('not resolved by the provider in 80 attempts: stripe answered 500')
     expect((await replay(parked?.id ?? '')).body.event).toMatchObject({ status: 'unresolved' })
     answer(account, invoiceOf(account, 'in_1'))
-    stripe.break()
+    stripe.recover()
     expect((await replay(parked?.id ?? '')).body.event).toMatchObject({ user_id: account.user.userId })
-    await untilPlan(api, account.user, 'none')
+    await waitForPlanStatus(api, account.user, 'none')
   })
 
   test('keeps its effect when it is replayed while the provider fails', async () => {
@@ -165,18 +168,18 @@ describe('a webhook whose provider has to be asked', () => {
     answer(account, invoiceOf(account, 'in_1'))
     const key = await refund()
     const event = await untilEvent(key, ({ status }) => status === 'applied')
-    stripe.break('status 500')
+    stripe.failWith('status 500')
     expect((await replay(event?.id ?? '')).status).toBe(503)
     expect(await eventOf(api, key)).toEqual(event)
-    expect(await subscriptionBody(api, account.user)).toMatchObject({ plan_status: 'none' })
+    expect(await fetchSubscription(api, account.user)).toMatchObject({ plan_status: 'none' })
   })
 
   test('does not hold up the webhooks of others while the provider hangs', async () => {
-    stripe.break('nothing')
+    stripe.failWith('nothing')
     const keys = await Promise.all(Array.from({ length: 20 }, refund))
     const user = await api.given.user()
-    await send(subscriptionOfAccount('created', `sub_${randomUUID()}`, user, now))
-    await untilPlan(api, user, 'active', 5)
+    await send(stripeSubscriptionDelivery('created', `sub_${randomUUID()}`, user, now))
+    await waitForPlanStatus(api, user, 'active', 5)
     await api.sql`delete from billing_events where event_key = any(${keys})`
   })
 })
@@ -192,10 +195,13 @@ describe('while the provider can not be asked, a payment that was accepted befor
     const { user, subscriptionId } = account
     const failedAt = Math.floor(Date.now() / 1000) - 48 * hour + leftSeconds
     await send(
-      subscriptionOfAccount('updated', subscriptionId, user, failedAt, { status: 'past_due', latest_invoice: 'in_2' }),
+      stripeSubscriptionDelivery('updated', subscriptionId, user, failedAt, {
+        status: 'past_due',
+        latest_invoice: 'in_2',
+      }),
     )
-    await untilPlan(api, user, 'past_due')
-    stripe.break('status 500')
+    await waitForPlanStatus(api, user, 'past_due')
+    stripe.failWith('status 500')
     return { ...account, graceEndsAt: (failedAt + 48 * hour) * 1000 }
   }
 
@@ -203,7 +209,7 @@ describe('while the provider can not be asked, a payment that was accepted befor
   async function payForAnother({ user }: Debtor): Promise<string> {
     const key = newKey()
     const invoice = invoiceOf({ user, subscriptionId: `sub_${key}` }, 'in_1', {}, { user_id: user.userId })
-    await send(aStripeDelivery('invoice.paid', invoice, { id: key, created: now }))
+    await send(stripeDelivery('invoice.paid', invoice, { id: key, created: now }))
     expect(await untilEvent(key, ({ error }) => error !== null)).toMatchObject({
       status: 'unresolved',
       action: 'payment_recovery',
@@ -222,14 +228,14 @@ describe('while the provider can not be asked, a payment that was accepted befor
   /** The plan some time after the 48 hours, once their end was held back. */
   const planAfterGrace = ({ user, graceEndsAt }: Debtor) =>
     eventually(
-      () => subscriptionBody(api, user),
+      () => fetchSubscription(api, user),
       ({ grace_ends_at }) => Date.now() > graceEndsAt + 1500 && Date.parse(grace_ends_at ?? '') > graceEndsAt,
     )
 
   test('counts at once when it is of a subscription that is known', async () => {
     const account = await debtor(60)
-    await send(aStripeDelivery('invoice.paid', invoiceOf(account, 'in_2'), { id: newKey(), created: now }))
-    await untilPlan(api, account.user, 'active')
+    await send(stripeDelivery('invoice.paid', invoiceOf(account, 'in_2'), { id: newKey(), created: now }))
+    await waitForPlanStatus(api, account.user, 'active')
   })
 
   test('holds back the end of the plan, and counts once the provider answers', async () => {
@@ -237,8 +243,8 @@ describe('while the provider can not be asked, a payment that was accepted befor
     await payForAnother(account)
     expect(await planAfterGrace(account)).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
     answer(account, {})
-    stripe.break()
-    await untilPlan(api, account.user, 'active')
+    stripe.recover()
+    await waitForPlanStatus(api, account.user, 'active')
     expect(await plansHad(account)).toEqual(['active', 'past_due', 'active'])
   })
 
@@ -247,10 +253,10 @@ describe('while the provider can not be asked, a payment that was accepted befor
     const keys = [await payForAnother(other), await payForAnother(givenUp)] as const
     for (const account of [other, givenUp]) await planAfterGrace(account)
     await exhaustAttempts(keys[1])
-    await untilPlan(api, givenUp.user, 'none')
+    await waitForPlanStatus(api, givenUp.user, 'none')
     answer(other, {}, { price: 'price_of_something_else', metadata: {} })
-    stripe.break()
-    await untilPlan(api, other.user, 'none')
+    stripe.recover()
+    await waitForPlanStatus(api, other.user, 'none')
     expect(await eventOf(api, keys[0])).toMatchObject({ status: 'ignored' })
     expect(await eventOf(api, keys[1])).toMatchObject({ status: 'parked' })
   })
@@ -258,15 +264,21 @@ describe('while the provider can not be asked, a payment that was accepted befor
 
 test('a payment of Lemon Squeezy that comes before its subscription is kept while Lemon Squeezy fails, and goes to the account', async () => {
   const user = await lemonSqueezyService.given.user()
-  lemonSqueezy.break('status 500')
+  lemonSqueezy.failWith('status 500')
   const times = { created_at: '2026-03-01T10:00:00.000000Z', updated_at: '2026-03-01T10:00:30.000000Z' }
-  const payment = aDelivery('subscription_payment_success', anInvoice('901', { subscription_id: 71, ...times }))
+  const payment = lemonSqueezyDelivery(
+    'subscription_payment_success',
+    lemonSqueezyInvoice('901', { subscription_id: 71, ...times }),
+  )
   await send(payment, lemonSqueezyService)
   const events = () => lemonSqueezyService.sql<{ status: string; userId: string | null; error: string | null }[]>`
     select status, user_id, error from billing_events where type = 'subscription_payment_success'`
   await eventually(events, ([event]) => event?.error === 'lemonsqueezy answered 500')
-  await send(aDelivery('subscription_created', aSubscription('71', times), user.userId), lemonSqueezyService)
-  await untilPlan(lemonSqueezyService, user, 'active')
+  await send(
+    lemonSqueezyDelivery('subscription_created', lemonSqueezySubscription('71', times), user.userId),
+    lemonSqueezyService,
+  )
+  await waitForPlanStatus(lemonSqueezyService, user, 'active')
   // Its kind is known by now, so that Lemon Squeezy need not answer.
   await eventually(events, ([event]) => event?.status === 'applied' && event.userId === user.userId)
 })

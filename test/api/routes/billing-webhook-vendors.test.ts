@@ -3,8 +3,13 @@ import { expect, test } from 'vitest'
 import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
 import type { GivenUser, TestApi } from '../../support/api.ts'
 import { eventPage } from '../../support/billing.ts'
-import { aDelivery, anInvoice, aSubscription, lemonSqueezyConfig } from '../../support/billing-lemonsqueezy.ts'
-import { aStripeDelivery, aStripeInvoice, aStripeSubscription, stripeConfig } from '../../support/billing-stripe.ts'
+import {
+  lemonSqueezyConfig,
+  lemonSqueezyDelivery,
+  lemonSqueezyInvoice,
+  lemonSqueezySubscription,
+} from '../../support/billing-lemonsqueezy.ts'
+import { stripeConfig, stripeDelivery, stripeInvoice, stripeSubscription } from '../../support/billing-stripe.ts'
 import { eventually, paperRelays, startService } from '../../support/relays.ts'
 import type { SubscriptionBody } from '../../support/sandbox-customers.ts'
 
@@ -60,9 +65,9 @@ test('two genuine updates of Lemon Squeezy within one second both count, and the
   const user = await lemonSqueezy.given.user()
   const made = { created_at: textOf(now - hour), renews_at: textOf(now + 700 * hour) }
   const updated = (id: string, attributes: object) =>
-    aDelivery(
+    lemonSqueezyDelivery(
       'subscription_updated',
-      aSubscription(id, { ...made, updated_at: textOf(now - 60), ...attributes }),
+      lemonSqueezySubscription(id, { ...made, updated_at: textOf(now - 60), ...attributes }),
       user.userId,
     )
   const addons = (quantity: number) =>
@@ -80,12 +85,12 @@ test('two genuine updates of Lemon Squeezy within one second both count, and the
 
 test('a payment of Lemon Squeezy names no account: it goes to whose subscription it is', async () => {
   const user = await lemonSqueezy.given.user()
-  const bought = aSubscription('9', { created_at: textOf(now - hour), updated_at: textOf(now - hour) })
-  await send(lemonSqueezy, aDelivery('subscription_created', bought, user.userId))
+  const bought = lemonSqueezySubscription('9', { created_at: textOf(now - hour), updated_at: textOf(now - hour) })
+  await send(lemonSqueezy, lemonSqueezyDelivery('subscription_created', bought, user.userId))
   // What the payment is for stands in the account's subscriptions.
   expect(await settled(lemonSqueezy, user)).toMatchObject({ plan_status: 'active' })
   const invoice = { subscription_id: 9, status: 'pending', updated_at: textOf(now - 60) }
-  await send(lemonSqueezy, aDelivery('subscription_payment_failed', anInvoice('901', invoice)))
+  await send(lemonSqueezy, lemonSqueezyDelivery('subscription_payment_failed', lemonSqueezyInvoice('901', invoice)))
   expect(await settled(lemonSqueezy, user)).toMatchObject({
     plan_status: 'past_due',
     grace_ends_at: new Date((now - 60 + 48 * hour) * 1000).toISOString(),
@@ -96,17 +101,17 @@ test('a payment of Stripe that fails on every retry is one episode, and ends whe
   const user = await stripe.given.user()
   const of = { metadata: { user_id: user.userId, kind: 'plan' } }
   const at = (id: string, created: number) => ({ id: `evt_${id}`, created })
-  const invoice = aStripeInvoice('in_2', {}, of)
-  const bought = aStripeSubscription('sub_1', { latest_invoice: 'in_1' }, of)
-  await send(stripe, aStripeDelivery('customer.subscription.created', bought, at('created', now - 60 * hour)))
+  const invoice = stripeInvoice('in_2', {}, of)
+  const bought = stripeSubscription('sub_1', { latest_invoice: 'in_1' }, of)
+  await send(stripe, stripeDelivery('customer.subscription.created', bought, at('created', now - 60 * hour)))
   for (const [retry, created] of [now - 30 * hour, now - 20 * hour, now - 10 * hour].entries())
-    await send(stripe, aStripeDelivery('invoice.payment_failed', invoice, at(`failed_${retry}`, created)))
+    await send(stripe, stripeDelivery('invoice.payment_failed', invoice, at(`failed_${retry}`, created)))
   expect(await settled(stripe, user)).toMatchObject({
     plan_tier: 'paid',
     plan_status: 'past_due',
     grace_ends_at: new Date((now + 18 * hour) * 1000).toISOString(),
   })
   expect(await eventsOf(stripe, user)).toHaveLength(4)
-  await send(stripe, aStripeDelivery('invoice.paid', invoice, at('paid', now - hour)))
+  await send(stripe, stripeDelivery('invoice.paid', invoice, at('paid', now - hour)))
   expect(await settled(stripe, user)).toMatchObject({ plan_status: 'active', grace_ends_at: null })
 })

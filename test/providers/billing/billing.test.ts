@@ -2,9 +2,14 @@ import { expect, test } from 'vitest'
 import { readConfig } from '../../../platform/config/config.ts'
 import { createBilling } from '../../../providers/billing/billing.ts'
 import type { SandboxStore } from '../../../providers/billing/sandbox.ts'
-import { aDelivery, anInvoice, lemonSqueezyConfig, signedBytes } from '../../support/billing-lemonsqueezy.ts'
+import {
+  lemonSqueezyConfig,
+  lemonSqueezyDelivery,
+  lemonSqueezyInvoice,
+  signLemonSqueezyBytes,
+} from '../../support/billing-lemonsqueezy.ts'
 
-const given = {
+const variables = {
   DATABASE_URL: 'postgres://localhost/none',
   TEMPORAL_ADDRESS: 'localhost:7233',
   SVC_JWT_SECRET: 'f2b1c09d4e8a7365f2b1c09d4e8a7365f2b1c09d4e8a7365',
@@ -22,45 +27,48 @@ const given = {
 const standardSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 const emptyStore: SandboxStore = {
-  open: async () => {},
+  insert: async () => {},
   find: async () => undefined,
   save: async () => false,
-  all: async () => [],
+  list: async () => [],
 }
-const asked: string[] = []
-const billingOf = (variables: Readonly<Record<string, string>>) =>
-  createBilling(readConfig({ ...given, ...variables }), {
+const lookups: string[] = []
+const createConfigured = (changes: Readonly<Record<string, string>>) =>
+  createBilling(readConfig({ ...variables, ...changes }), {
     store: emptyStore,
-    kindOf: async (provider, id) => {
-      asked.push(`${provider} ${id}`)
+    findKind: async (provider, id) => {
+      lookups.push(`${provider} ${id}`)
       return 'addon'
     },
   })
 
-test('the provider is the one that the configuration names, and only the sandbox has a counter', async () => {
+test('the configured provider is created, with the sandbox controls only for the sandbox', async () => {
   for (const name of ['lemonsqueezy', 'stripe'] as const)
-    expect(await billingOf({ SVC_BILLING_PROVIDER: name })).toMatchObject({ provider: { name }, sandbox: undefined })
-  const { provider, sandbox } = await billingOf({ SVC_BILLING_WEBHOOK_SECRET: standardSecret })
+    expect(await createConfigured({ SVC_BILLING_PROVIDER: name })).toMatchObject({
+      provider: { name },
+      sandbox: undefined,
+    })
+  const { provider, sandbox } = await createConfigured({ SVC_BILLING_WEBHOOK_SECRET: standardSecret })
   expect(provider.name).toBe('sandbox')
   expect(sandbox?.provider).toBe(provider)
 })
 
-test('each believes the configured secrets, both of them', async () => {
-  const { provider } = await billingOf({
+test('a provider verifies with both configured secrets', async () => {
+  const { provider } = await createConfigured({
     SVC_BILLING_PROVIDER: 'lemonsqueezy',
     SVC_BILLING_WEBHOOK_SECRET: `a newer secret of ours,${lemonSqueezyConfig.secrets[0]}`,
   })
-  expect(provider.verify(signedBytes(Buffer.from('{}')), Date.now())).toBe(true)
-  const other = await billingOf({
+  expect(provider.verify(signLemonSqueezyBytes(Buffer.from('{}')), Date.now())).toBe(true)
+  const other = await createConfigured({
     SVC_BILLING_PROVIDER: 'lemonsqueezy',
     SVC_BILLING_WEBHOOK_SECRET: 'a newer secret of ours',
   })
-  expect(other.provider.verify(signedBytes(Buffer.from('{}')), Date.now())).toBe(false)
+  expect(other.provider.verify(signLemonSqueezyBytes(Buffer.from('{}')), Date.now())).toBe(false)
 })
 
-test('what a payment at Lemon Squeezy is for is looked up among our own subscriptions', async () => {
-  const { provider } = await billingOf({ SVC_BILLING_PROVIDER: 'lemonsqueezy' })
-  const parsed = await provider.parse(aDelivery('subscription_payment_success', anInvoice('901')))
+test('the kind of a Lemon Squeezy payment is looked up among the stored subscriptions', async () => {
+  const { provider } = await createConfigured({ SVC_BILLING_PROVIDER: 'lemonsqueezy' })
+  const parsed = await provider.parse(lemonSqueezyDelivery('subscription_payment_success', lemonSqueezyInvoice('901')))
   expect(parsed).toMatchObject({ event: { kind: 'addon' } })
-  expect(asked).toEqual(['lemonsqueezy 7'])
+  expect(lookups).toEqual(['lemonsqueezy 7'])
 })

@@ -3,19 +3,19 @@ import { expect, test } from 'vitest'
 import { parseLemonSqueezyEvent } from '../../../providers/billing/lemonsqueezy-events.ts'
 import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
 import {
-  aDelivery,
-  anInvoice,
-  aSubscription,
   lemonSqueezyConfig,
-  signedBytes,
+  lemonSqueezyDelivery,
+  lemonSqueezyInvoice,
+  lemonSqueezySubscription,
+  signLemonSqueezyBytes,
 } from '../../support/billing-lemonsqueezy.ts'
 
-const asked: string[] = []
+const lookups: string[] = []
 const parse = (delivery: WebhookDelivery, kind: 'plan' | 'addon' | undefined = 'plan') =>
   parseLemonSqueezyEvent(delivery, {
     ...lemonSqueezyConfig,
-    kindOf: async (id) => {
-      asked.push(id)
+    findKind: async (id) => {
+      lookups.push(id)
       return kind
     },
   })
@@ -40,15 +40,15 @@ test.each([
   ['subscription_cancelled', 'cancelled', ended, { action: 'cancelled', ...period }],
   ['subscription_expired', 'expired', ended, { action: 'downgrade', ...noPeriod }],
   ['subscription_paused', 'paused', {}, { action: 'downgrade', ...noPeriod }],
-])('%s while it is %s is what its status or its name says', async (name, status, attributes, told) => {
-  const delivery = aDelivery(name, aSubscription('7', { status, ...attributes }), 'user-1')
+])('%s with status %s is normalised', async (name, status, attributes, expected) => {
+  const delivery = lemonSqueezyDelivery(name, lemonSqueezySubscription('7', { status, ...attributes }), 'user-1')
   const key = createHash('sha256').update(delivery.body).digest('hex')
-  const bare = { provider: 'lemonsqueezy', subscriptionId: '7', kind: 'plan', at: updatedAt, amount: null }
+  const common = { provider: 'lemonsqueezy', subscriptionId: '7', kind: 'plan', at: updatedAt, amount: null }
   expect(await parse(delivery)).toEqual({
     key,
     type: name,
     meaning: 'event',
-    event: { key, quantity: null, invoiceId: null, ...bare, ...told },
+    event: { key, quantity: null, invoiceId: null, ...common, ...expected },
     userRef: 'user-1',
   })
 })
@@ -58,10 +58,12 @@ test.each([
   ['past_due', { action: 'payment_failed', quantity: 2 }],
   ['cancelled', { action: 'cancelled', quantity: 2 }],
   ['expired', { action: 'downgrade' }],
-])('add-ons that are %s tell their number', async (status, told) => {
+])('add-ons with status %s have a quantity', async (status, expected) => {
   const attributes = { variant_id: 1002, status, ...ended, first_subscription_item: { quantity: 2 } }
-  const parsed = await parse(aDelivery('subscription_updated', aSubscription('7', attributes), 'user-1'))
-  expect(parsed).toMatchObject({ event: { kind: 'addon', ...told } })
+  const parsed = await parse(
+    lemonSqueezyDelivery('subscription_updated', lemonSqueezySubscription('7', attributes), 'user-1'),
+  )
+  expect(parsed).toMatchObject({ event: { kind: 'addon', ...expected } })
 })
 
 test.each([
@@ -70,13 +72,17 @@ test.each([
   [null, 1],
 ])('an item of %j counts as %j add-ons', async (item, quantity) => {
   const attributes = { variant_id: 1002, first_subscription_item: item }
-  const parsed = await parse(aDelivery('subscription_created', aSubscription('7', attributes), 'user-1'))
+  const parsed = await parse(
+    lemonSqueezyDelivery('subscription_created', lemonSqueezySubscription('7', attributes), 'user-1'),
+  )
   expect(parsed).toMatchObject({ event: { quantity } })
 })
 
-test('a period begins a month before it ends, not before the purchase, and nobody knows when it is paid by the year', async () => {
+test('a period starts a month before its end but not before the purchase, and a yearly one has no known start', async () => {
   const of = async (attributes: object) => {
-    const parsed = await parse(aDelivery('subscription_updated', aSubscription('7', { ...attributes }), 'user-1'))
+    const parsed = await parse(
+      lemonSqueezyDelivery('subscription_updated', lemonSqueezySubscription('7', { ...attributes }), 'user-1'),
+    )
     return parsed.meaning === 'event' ? parsed.event.periodStart : undefined
   }
   expect(await of({ renews_at: '2026-03-31T10:00:00Z' })).toBe(Date.parse('2026-02-28T10:00:00Z'))
@@ -95,10 +101,10 @@ test.each([
   ['subscription_payment_refunded', { refunded_amount: 999 }, { action: 'refund', amount: 'full' }],
   ['subscription_payment_refunded', { refunded_amount: 998 }, { action: 'refund', amount: 'partial' }],
   ['subscription_payment_refunded', { refunded_amount: null }, { action: 'refund', amount: 'partial' }],
-])('%s with %j is about its invoice', async (name, attributes, told) => {
-  const parsed = await parse(aDelivery(name, anInvoice('901', attributes)))
-  const bare = { subscriptionId: '7', kind: 'plan', at: invoiceAt, invoiceId: '901', quantity: null, ...noPeriod }
-  expect(parsed).toMatchObject({ meaning: 'event', type: name, userRef: null, event: { ...bare, ...told } })
+])('%s with %j has its invoice', async (name, attributes, expected) => {
+  const parsed = await parse(lemonSqueezyDelivery(name, lemonSqueezyInvoice('901', attributes)))
+  const common = { subscriptionId: '7', kind: 'plan', at: invoiceAt, invoiceId: '901', quantity: null, ...noPeriod }
+  expect(parsed).toMatchObject({ meaning: 'event', type: name, userRef: null, event: { ...common, ...expected } })
 })
 
 test.each([
@@ -108,104 +114,123 @@ test.each([
   ['a reason that is new', 'other'],
   [null, null],
   [undefined, null],
-])('an invoice made for %s is for: %s', async (billing_reason, invoiceReason) => {
+])('the billing reason %s is normalised to %s', async (billing_reason, invoiceReason) => {
   for (const name of ['success', 'failed', 'refunded'])
-    expect(await parse(aDelivery(`subscription_payment_${name}`, anInvoice('901', { billing_reason })))).toMatchObject({
+    expect(
+      await parse(lemonSqueezyDelivery(`subscription_payment_${name}`, lemonSqueezyInvoice('901', { billing_reason }))),
+    ).toMatchObject({
       event: { invoiceReason },
     })
 })
 
-test('what a payment is for is asked, since it does not say so', async () => {
-  const parsed = await parse(aDelivery('subscription_payment_success', anInvoice('901'), 'user-1'), 'addon')
+test('the kind of a payment is looked up', async () => {
+  const parsed = await parse(
+    lemonSqueezyDelivery('subscription_payment_success', lemonSqueezyInvoice('901'), 'user-1'),
+    'addon',
+  )
   expect(parsed).toMatchObject({ userRef: 'user-1', event: { kind: 'addon' } })
-  expect(asked.at(-1)).toBe('7')
+  expect(lookups.at(-1)).toBe('7')
 })
 
-test('a payment for something else that the store sells is nothing to us', async () => {
-  const delivery = aDelivery('subscription_payment_success', anInvoice('901'))
-  const needs = { ...lemonSqueezyConfig, kindOf: async () => undefined }
-  expect(await parseLemonSqueezyEvent(delivery, needs)).toMatchObject({ meaning: 'ignored' })
+test('a payment for another product is ignored', async () => {
+  const delivery = lemonSqueezyDelivery('subscription_payment_success', lemonSqueezyInvoice('901'))
+  const deps = { ...lemonSqueezyConfig, findKind: async () => undefined }
+  expect(await parseLemonSqueezyEvent(delivery, deps)).toMatchObject({ meaning: 'ignored' })
 })
 
-test('an event of test mode is unusable where test mode is not accepted, and what is nothing to us stays that', async () => {
+test('where test mode is not accepted its events are unusable, and ignored ones stay ignored', async () => {
   const of = (name: string, test_mode: unknown, acceptsTestMode: boolean) => {
-    const { body } = aDelivery(name, aSubscription('7'), 'user-1')
+    const { body } = lemonSqueezyDelivery(name, lemonSqueezySubscription('7'), 'user-1')
     const { meta, data } = JSON.parse(body.toString()) as { meta: object; data: object }
-    const delivery = signedBytes(Buffer.from(JSON.stringify({ meta: { ...meta, test_mode }, data })))
-    return parseLemonSqueezyEvent(delivery, { ...lemonSqueezyConfig, acceptsTestMode, kindOf: async () => 'plan' })
+    const delivery = signLemonSqueezyBytes(Buffer.from(JSON.stringify({ meta: { ...meta, test_mode }, data })))
+    return parseLemonSqueezyEvent(delivery, { ...lemonSqueezyConfig, acceptsTestMode, findKind: async () => 'plan' })
   }
   expect(await of('subscription_created', true, true)).toMatchObject({ meaning: 'event' })
   expect(await of('subscription_created', true, false)).toMatchObject({
     meaning: 'unusable',
     userRef: 'user-1',
-    why: expect.stringMatching(/^meta.test_mode: /),
+    problem: expect.stringMatching(/^meta.test_mode: /),
   })
   expect(await of('order_created', true, false)).toMatchObject({ meaning: 'ignored' })
   for (const isTest of [false, undefined])
     expect(await of('subscription_created', isTest, false)).toMatchObject({ meaning: 'event' })
 })
 
-test('the refund of an order counts when it names a subscription', async () => {
+test('a refunded order is read if it names a subscription', async () => {
   const order = (attributes: object) => ({
     type: 'orders',
     id: '5',
-    attributes: anInvoice('5', { ...attributes }).attributes,
+    attributes: lemonSqueezyInvoice('5', { ...attributes }).attributes,
   })
-  expect(await parse(aDelivery('order_refunded', order({ status: 'refunded' })))).toMatchObject({
+  expect(await parse(lemonSqueezyDelivery('order_refunded', order({ status: 'refunded' })))).toMatchObject({
     event: { action: 'refund', amount: 'full', subscriptionId: '7', invoiceId: null },
   })
-  expect(await parse(aDelivery('order_refunded', order({ subscription_id: undefined })))).toMatchObject({
+  expect(await parse(lemonSqueezyDelivery('order_refunded', order({ subscription_id: undefined })))).toMatchObject({
     meaning: 'ignored',
   })
 })
 
 test.each(['order_created', 'license_key_created', 'license_key_updated', 'affiliate_activated', 'customer_updated'])(
-  '%s is known, and nothing to us',
+  '%s is ignored',
   async (name) => {
-    expect(await parse(aDelivery(name, { type: 'orders', id: '1', attributes: {} }, 'user-1'))).toMatchObject({
+    expect(
+      await parse(lemonSqueezyDelivery(name, { type: 'orders', id: '1', attributes: {} }, 'user-1')),
+    ).toMatchObject({
       type: name,
       meaning: 'ignored',
     })
   },
 )
 
-test('another product is nothing to us, unless it carries our mark', async () => {
-  const other = aSubscription('7', { variant_id: 555 })
-  expect(await parse(aDelivery('subscription_created', other))).toMatchObject({ meaning: 'ignored' })
-  expect(await parse(aDelivery('subscription_created', other, 'user-1'))).toMatchObject({
+test('another product is ignored, unless its custom data name an account', async () => {
+  const other = lemonSqueezySubscription('7', { variant_id: 555 })
+  expect(await parse(lemonSqueezyDelivery('subscription_created', other))).toMatchObject({ meaning: 'ignored' })
+  expect(await parse(lemonSqueezyDelivery('subscription_created', other, 'user-1'))).toMatchObject({
     meaning: 'unusable',
     userRef: 'user-1',
-    why: expect.stringContaining('variant_id'),
+    problem: expect.stringContaining('variant_id'),
   })
 })
 
-test('what came along with a purchase does not make a plan of another product', async () => {
-  const delivery = aDelivery('subscription_created', aSubscription('7', { variant_id: 555 }))
-  const marked = { meta: { event_name: 'subscription_created', custom_data: { user_id: 'u', kind: 'plan' } } }
-  const body = Buffer.from(JSON.stringify({ ...JSON.parse(delivery.body.toString()), ...marked }))
-  expect(await parse(signedBytes(body))).toMatchObject({ meaning: 'unusable' })
+test('custom data cannot make a plan of another product', async () => {
+  const delivery = lemonSqueezyDelivery('subscription_created', lemonSqueezySubscription('7', { variant_id: 555 }))
+  const custom = { meta: { event_name: 'subscription_created', custom_data: { user_id: 'u', kind: 'plan' } } }
+  const body = Buffer.from(JSON.stringify({ ...JSON.parse(delivery.body.toString()), ...custom }))
+  expect(await parse(signLemonSqueezyBytes(body))).toMatchObject({ meaning: 'unusable' })
 })
 
 test.each([
-  ['an unknown event', aDelivery('subscription_exploded', aSubscription('7'))],
-  ['an event named like a property of every object', aDelivery('constructor', aSubscription('7'))],
-  ['no name', aDelivery(undefined, aSubscription('7'))],
-  ['no data', aDelivery('subscription_created', null)],
-  ['an unknown status', aDelivery('subscription_created', aSubscription('7', { status: 'lost' }))],
-  ['a strange time', aDelivery('subscription_created', aSubscription('7', { updated_at: 'now' }))],
+  ['an unknown event', lemonSqueezyDelivery('subscription_exploded', lemonSqueezySubscription('7'))],
   [
-    'no subscription of the payment',
-    aDelivery('subscription_payment_failed', anInvoice('1', { subscription_id: null })),
+    'an event type that is a property of Object.prototype',
+    lemonSqueezyDelivery('constructor', lemonSqueezySubscription('7')),
+  ],
+  ['no event type', lemonSqueezyDelivery(undefined, lemonSqueezySubscription('7'))],
+  ['no data', lemonSqueezyDelivery('subscription_created', null)],
+  [
+    'an unknown status',
+    lemonSqueezyDelivery('subscription_created', lemonSqueezySubscription('7', { status: 'lost' })),
   ],
   [
-    'a number of add-ons that is none',
-    aDelivery('subscription_created', aSubscription('7', { first_subscription_item: { quantity: 1.5 } })),
+    'an invalid time',
+    lemonSqueezyDelivery('subscription_created', lemonSqueezySubscription('7', { updated_at: 'now' })),
   ],
-  ['no JSON', signedBytes(Buffer.from('{"meta":'))],
-  ['null', signedBytes(Buffer.from('null'))],
-  ['bytes that are no UTF-8', signedBytes(Buffer.from([0x22, 0xff, 0x22]))],
-  ['a byte order mark', signedBytes(Buffer.from('\ufeff{}'))],
-  ['lists in lists', signedBytes(Buffer.from('['.repeat(100_000) + ']'.repeat(100_000)))],
-])('%s is unusable, with a reason', async (_what, delivery) => {
-  expect(await parse(delivery)).toMatchObject({ meaning: 'unusable', why: expect.stringMatching(/./) })
+  [
+    'a payment without a subscription',
+    lemonSqueezyDelivery('subscription_payment_failed', lemonSqueezyInvoice('1', { subscription_id: null })),
+  ],
+  [
+    'a fractional number of add-ons',
+    lemonSqueezyDelivery(
+      'subscription_created',
+      lemonSqueezySubscription('7', { first_subscription_item: { quantity: 1.5 } }),
+    ),
+  ],
+  ['invalid JSON', signLemonSqueezyBytes(Buffer.from('{"meta":'))],
+  ['null', signLemonSqueezyBytes(Buffer.from('null'))],
+  ['invalid UTF-8', signLemonSqueezyBytes(Buffer.from([0x22, 0xff, 0x22]))],
+  ['a byte order mark', signLemonSqueezyBytes(Buffer.from('\ufeff{}'))],
+  ['nested arrays', signLemonSqueezyBytes(Buffer.from('['.repeat(100_000) + ']'.repeat(100_000)))],
+])('%s is unusable with a problem', async (_what, delivery) => {
+  expect(await parse(delivery)).toMatchObject({ meaning: 'unusable', problem: expect.stringMatching(/./) })
 })

@@ -6,8 +6,8 @@ import { createSandboxStore } from '../../../db/sandbox-subscriptions.ts'
 import type { BillingEvent } from '../../../domain/billing-event.ts'
 import { applyEvent, entitlementAt, initialState } from '../../../domain/subscription.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
-import { createSandboxBilling, SandboxRefused } from '../../../providers/billing/sandbox.ts'
-import { outcomeOf, type SandboxOutcome } from '../../../providers/billing/sandbox-outcomes.ts'
+import { createSandboxBilling, SandboxRefusedError } from '../../../providers/billing/sandbox.ts'
+import { applyOutcome, type SandboxOutcome } from '../../../providers/billing/sandbox-outcomes.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { newAccount, startBillingDatabase } from '../../support/billing-database.ts'
 
@@ -16,11 +16,11 @@ const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const sql = await startBillingDatabase()
 const store = createSandboxStore(sql)
 
-/** What came to the webhook's address, as the standard's own library believes it, and how it was answered. */
+/** The received webhooks, verified with the library of Standard Webhooks, and the status of the response. */
 const received: { readonly id: string; readonly isSigned: boolean; readonly status: number; event?: BillingEvent }[] =
   []
-/** Answers to come; 200 without one. */
-const answers: number[] = []
+/** The statuses of the next responses; 200 if empty. */
+const statuses: number[] = []
 
 const server = createServer(async (request, response) => {
   const chunks: Buffer[] = []
@@ -32,7 +32,7 @@ const server = createServer(async (request, response) => {
   received.push({
     id: headers['webhook-id'] ?? '',
     isSigned: new Webhook(secret).verify(body, headers) !== undefined && billing.provider.verify(delivery, Date.now()),
-    status: answers.shift() ?? 200,
+    status: statuses.shift() ?? 200,
     ...(parsed.meaning === 'event' && { event: parsed.event }),
   })
   response.writeHead(received.at(-1)?.status ?? 500).end('{}')
@@ -51,7 +51,7 @@ const billing = createSandboxBilling({
 })
 const { act, provider } = billing
 
-async function opened(kind: 'plan' | 'addon' = 'plan', quantity = 1) {
+async function openCheckout(kind: 'plan' | 'addon' = 'plan', quantity = 1) {
   const userId = await newAccount(sql)
   const url = await provider.checkout({
     userId,
@@ -64,23 +64,23 @@ async function opened(kind: 'plan' | 'addon' = 'plan', quantity = 1) {
   return { userId, url, id: url.split('/').at(-1) ?? '' }
 }
 
-async function after(outcomes: readonly SandboxOutcome[], kind: 'plan' | 'addon' = 'plan') {
-  const { id, userId } = await opened(kind)
+async function play(outcomes: readonly SandboxOutcome[], kind: 'plan' | 'addon' = 'plan') {
+  const { id, userId } = await openCheckout(kind)
   for (const outcome of outcomes) await act(id, outcome)
   return { id, userId }
 }
 
 const lastEvent = () => received.at(-1)?.event
 
-test('a checkout is a page of the site with an open subscription behind it, which is listed nowhere yet', async () => {
-  const { id, url, userId } = await opened('addon', 2)
+test('a checkout creates an open subscription, which is not listed', async () => {
+  const { id, url, userId } = await openCheckout('addon', 2)
   expect(url).toBe(`https://site.example/sandbox/checkout/${id}`)
   expect(await store.find(id)).toMatchObject({ userId, kind: 'addon', quantity: 2, status: 'open', periodEnd: null })
   expect((await provider.list()).map(({ event }) => event.subscriptionId)).not.toContain(id)
 })
 
-test('paying activates for a calendar month, and tells so by a webhook that is really signed', async () => {
-  const { id, userId } = await opened()
+test('a payment activates the subscription for a calendar month and sends a signed webhook', async () => {
+  const { id, userId } = await openCheckout()
   const paid = await act(id, 'pay')
   const [start, end] = [paid.periodStart as Date, paid.periodEnd as Date]
   expect(end.getTime() - start.getTime()).toBeGreaterThanOrEqual(28 * 86_400_000)
@@ -99,16 +99,16 @@ test('paying activates for a calendar month, and tells so by a webhook that is r
   expect((await provider.list()).find(({ event }) => event.subscriptionId === id)).toMatchObject({ userRef: userId })
 })
 
-test('paying again renews: the next period, with an invoice of its own', async () => {
-  const { id } = await opened()
+test('another payment renews the subscription with a new invoice', async () => {
+  const { id } = await openCheckout()
   const [one, two] = [await act(id, 'pay'), await act(id, 'pay')]
   expect(two.periodStart).toEqual(one.periodEnd)
   expect(two.invoiceId).not.toBe(one.invoiceId)
   expect(lastEvent()).toMatchObject({ action: 'activate', invoiceId: two.invoiceId })
 })
 
-test('a failure is of the renewal, each try of it of the same invoice, and recovery pays that one', async () => {
-  const { id } = await opened()
+test('failed attempts to renew have one new invoice, which a recovery pays', async () => {
+  const { id } = await openCheckout()
   const paid = await act(id, 'pay')
   const failed = await act(id, 'fail')
   expect(failed).toMatchObject({ status: 'past_due', periodEnd: paid.periodEnd })
@@ -124,14 +124,14 @@ test.each([
   ['cancel', 'cancelled', { action: 'cancelled', periodEnd: expect.any(Number) }],
   ['refund', 'ended', { action: 'refund', amount: 'full', invoiceId: expect.any(String) }],
   ['end', 'ended', { action: 'downgrade' }],
-] as const)('%s makes it %s', async (outcome, status, event) => {
-  const { id } = await after(['pay'])
+] as const)('the outcome %s changes the status to %s', async (outcome, status, event) => {
+  const { id } = await play(['pay'])
   expect((await act(id, outcome)).status).toBe(status)
   expect(lastEvent()).toMatchObject(event)
 })
 
-test('a cancelled one that is resumed is active in the same period, by the same invoice', async () => {
-  const { id } = await opened()
+test('a resumed subscription keeps its period and its invoice', async () => {
+  const { id } = await openCheckout()
   const paid = await act(id, 'pay')
   await act(id, 'cancel')
   const { status, invoiceId, periodEnd } = await act(id, 'resume')
@@ -139,8 +139,8 @@ test('a cancelled one that is resumed is active in the same period, by the same 
   expect(lastEvent()).toMatchObject({ action: 'activate', invoiceId: paid.invoiceId })
 })
 
-test('paying for another number of add-ons changes the number, and the period stays', async () => {
-  const { id } = await opened('addon', 1)
+test('a payment for another number of add-ons changes the number and keeps the period', async () => {
+  const { id } = await openCheckout('addon', 1)
   const paid = await act(id, 'pay', { quantity: 2 })
   expect(lastEvent()).toMatchObject({ action: 'activate', kind: 'addon', quantity: 2 })
   expect(await act(id, 'pay', { quantity: 9 })).toMatchObject({ quantity: 3, periodEnd: paid.periodEnd })
@@ -163,20 +163,20 @@ test.each([
     ['pay', 'end'],
     ['pay', 'fail', 'recover', 'cancel', 'resume', 'refund', 'end'],
   ],
-] as const)('after %j it refuses %j and stays as it is', async (before, refused) => {
-  const { id } = await after(before)
+] as const)('after %j the outcomes %j are refused without a change', async (before, refused) => {
+  const { id } = await play(before)
   const [seen, count] = [await store.find(id), received.length]
-  for (const outcome of refused) await expect(act(id, outcome)).rejects.toThrow(SandboxRefused)
+  for (const outcome of refused) await expect(act(id, outcome)).rejects.toThrow(SandboxRefusedError)
   expect(await store.find(id)).toEqual(seen)
   expect(received.length).toBe(count)
 })
 
-test('nothing happens to a subscription that is not there', async () => {
-  await expect(act('sub_none', 'pay')).rejects.toThrow(SandboxRefused)
+test('an outcome of an unknown subscription is refused', async () => {
+  await expect(act('sub_none', 'pay')).rejects.toThrow(SandboxRefusedError)
 })
 
-test('of two people who press at once one is refused, and what changed meanwhile is not written over', async () => {
-  const { id } = await after(['pay'])
+test('of two concurrent outcomes one is refused, and a stale save changes nothing', async () => {
+  const { id } = await play(['pay'])
   const seen = await store.find(id)
   const both = await Promise.allSettled([act(id, 'cancel'), act(id, 'cancel')])
   expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
@@ -185,15 +185,15 @@ test('of two people who press at once one is refused, and what changed meanwhile
   expect((await store.find(id))?.status).toBe('cancelled')
 })
 
-test('no two changes of a subscription have the same time', async () => {
-  const { id } = await after(['pay', 'cancel', 'resume', 'cancel', 'resume'])
+test('each change of a subscription has another time', async () => {
+  const { id } = await play(['pay', 'cancel', 'resume', 'cancel', 'resume'])
   const times = received.flatMap(({ event }) => (event?.subscriptionId === id ? event.at : []))
   expect(times).toHaveLength(5)
   expect(new Set(times).size).toBe(5)
 })
 
-test('time goes on at a subscription whose last change lies ahead, as after a clock was set back', async () => {
-  const { id } = await after(['pay'])
+test('times increase even if the last change is in the future', async () => {
+  const { id } = await play(['pay'])
   const ahead = new Date(Date.now() + 3_600_000)
   await sql`update sandbox_subscriptions set updated_at = ${ahead} where id = ${id}`
   await act(id, 'cancel')
@@ -204,9 +204,9 @@ test.each([
   [['pay'], 'cancelled', 'cancelled'],
   [['pay', 'fail'], 'ended', 'downgrade'],
 ] as const)(
-  'cancelling after %j makes it %s, sends one webhook, and can be repeated',
+  'a cancellation after %j changes the status to %s, sends one webhook, and can be repeated',
   async (before, status, action) => {
-    const { id } = await after(before)
+    const { id } = await play(before)
     const from = received.length
     await Promise.all([1, 2, 3, 4, 5].map(() => provider.cancel(id)))
     await provider.cancel(id)
@@ -215,9 +215,9 @@ test.each([
   },
 )
 
-test('what the sandbox does not have can’t be cancelled there', async () => {
+test('the cancellation of an unknown or open subscription fails', async () => {
   await expect(provider.cancel('sub_none')).rejects.toThrow(BillingProviderError)
-  const { id } = await opened()
+  const { id } = await openCheckout()
   await expect(provider.cancel(id)).rejects.toThrow(BillingProviderError)
 })
 
@@ -227,15 +227,15 @@ test.each([
   ['2028-01-30T10:00:00.000Z', '2028-02-29T10:00:00.000Z'],
   ['2026-03-05T10:00:00.000Z', '2026-04-05T10:00:00.000Z'],
 ])('a month from %s ends at %s', async (from, to) => {
-  const { id } = await opened()
+  const { id } = await openCheckout()
   const open = await store.find(id)
-  const paid = open && outcomeOf(open, 'pay', new Date(from), 'inv_1')
+  const paid = open && applyOutcome(open, 'pay', new Date(from), 'inv_1')
   expect(paid?.next.periodEnd?.toISOString()).toBe(to)
 })
 
-test('a webhook that is not taken is sent again under the same id', async () => {
-  const { id } = await after(['pay'])
-  answers.push(503, 500)
+test('a webhook that is not accepted is sent again with the same id', async () => {
+  const { id } = await play(['pay'])
+  statuses.push(503, 500)
   const from = received.length
   await act(id, 'cancel')
   const sent = received.slice(from)
@@ -243,9 +243,9 @@ test('a webhook that is not taken is sent again under the same id', async () => 
   expect(new Set(sent.map((one) => one.id)).size).toBe(1)
 })
 
-test('when nobody takes it the change stays, and the list tells it', async () => {
-  const { id } = await after(['pay'])
-  answers.push(503, 503, 204)
+test('a change whose webhook is not accepted remains and is listed', async () => {
+  const { id } = await play(['pay'])
+  statuses.push(503, 503, 204)
   await expect(act(id, 'end')).rejects.toThrow(BillingProviderError)
   expect((await store.find(id))?.status).toBe('ended')
   expect((await provider.list()).find(({ event }) => event.subscriptionId === id)?.event.action).toBe('downgrade')
@@ -264,16 +264,16 @@ test.each([
   [['pay', 'fail', 'recover', 'refund'], 'ended'],
   [['pay', 'cancel', 'refund'], 'ended'],
   [['pay', 'end'], 'ended'],
-] as const)('after %j both sides believe it %s', async (outcomes, status) => {
-  const { id } = await after(outcomes)
+] as const)('after %j the sandbox and the subscription workflow agree on %s', async (outcomes, status) => {
+  const { id } = await play(outcomes)
   const events = received.flatMap(({ event }) => (event?.subscriptionId === id ? event : []))
   const { subscriptions } = entitlementAt(events.reduce(applyEvent, initialState), Date.now() + 1000, 172_800)
-  const theirs = await store.find(id)
-  expect([theirs?.status, subscriptions[0]?.status]).toEqual([status, status])
-  if (status !== 'ended') expect(subscriptions[0]?.periodEnd).toBe(theirs?.periodEnd?.getTime())
+  const stored = await store.find(id)
+  expect([stored?.status, subscriptions[0]?.status]).toEqual([status, status])
+  if (status !== 'ended') expect(subscriptions[0]?.periodEnd).toBe(stored?.periodEnd?.getTime())
 })
 
-test('the list says of each what would make us believe the same, under a key of its content', async () => {
+test('the list contains an event for each status, with a key by its content', async () => {
   const last: Readonly<Record<string, readonly SandboxOutcome[]>> = {
     activate: ['pay'],
     payment_failed: ['pay', 'fail'],
@@ -281,7 +281,7 @@ test('the list says of each what would make us believe the same, under a key of 
     downgrade: ['pay', 'refund'],
   }
   for (const [action, outcomes] of Object.entries(last)) {
-    const { id, userId } = await after(outcomes, 'addon')
+    const { id, userId } = await play(outcomes, 'addon')
     const of = async () => (await provider.list()).find(({ event }) => event.subscriptionId === id)
     const seen = await of()
     expect(seen).toMatchObject({ userRef: userId, event: { action, kind: 'addon', quantity: 1 } })

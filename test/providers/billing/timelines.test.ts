@@ -1,19 +1,24 @@
-/** What the vendors' own sequences of events come to, in whatever order they arrive. */
+/** Typical event sequences of the vendors lead to the expected entitlement, in any order of arrival. */
 import { describe, expect, test } from 'vitest'
 import { type AccountEntitlement, applyEvent, entitlementAt, initialState } from '../../../domain/subscription.ts'
 import { parseLemonSqueezyEvent } from '../../../providers/billing/lemonsqueezy-events.ts'
 import type { ParsedEvent, WebhookDelivery } from '../../../providers/billing/provider.ts'
 import { parseStripeEvent } from '../../../providers/billing/stripe-events.ts'
 import { StripeInvoice, StripeSubscription } from '../../../providers/billing/stripe-shapes.ts'
-import { aDelivery, anInvoice, aSubscription, lemonSqueezyConfig } from '../../support/billing-lemonsqueezy.ts'
 import {
-  aCharge,
-  aDispute,
-  aStripeDelivery,
-  aStripeInvoice,
-  aStripeSubscription,
-  periodOfMarch,
+  lemonSqueezyConfig,
+  lemonSqueezyDelivery,
+  lemonSqueezyInvoice,
+  lemonSqueezySubscription,
+} from '../../support/billing-lemonsqueezy.ts'
+import {
+  marchPeriod,
+  stripeCharge,
   stripeConfig,
+  stripeDelivery,
+  stripeDispute,
+  stripeInvoice,
+  stripeSubscription,
 } from '../../support/billing-stripe.ts'
 
 const graceSeconds = 48 * 3600
@@ -31,12 +36,12 @@ const shortly = ({ planTier, planStatus, addons }: AccountEntitlement) => [planT
 
 describe('Lemon Squeezy', () => {
   const parse = (delivery: WebhookDelivery) =>
-    parseLemonSqueezyEvent(delivery, { ...lemonSqueezyConfig, kindOf: async () => 'plan' })
+    parseLemonSqueezyEvent(delivery, { ...lemonSqueezyConfig, findKind: async () => 'plan' })
   const time = (day: string, clock: string) => `2026-${day}T${clock}.000000Z`
   const subscription = (name: string, attributes: object) =>
-    parse(aDelivery(name, aSubscription('7', { ...attributes }), 'u'))
+    parse(lemonSqueezyDelivery(name, lemonSqueezySubscription('7', { ...attributes }), 'u'))
   const payment = (name: string, id: string, attributes: object) =>
-    parse(aDelivery(name, anInvoice(id, { ...attributes })))
+    parse(lemonSqueezyDelivery(name, lemonSqueezyInvoice(id, { ...attributes })))
 
   const created_at = time('03-01', '10:00:00')
   const march = { created_at, renews_at: time('04-01', '10:00:00') }
@@ -61,11 +66,11 @@ describe('Lemon Squeezy', () => {
 
   test.each([
     ['bought', [bought], '03-02', ['paid', 'active', 0]],
-    ['bought and paid back', [bought, () => refunded('901', '03-02')], '03-02', ['free', 'none', 0]],
+    ['bought and refunded', [bought, () => refunded('901', '03-02')], '03-02', ['free', 'none', 0]],
     ['renewed', [bought, renewed], '04-02', ['paid', 'active', 0]],
-    ['renewed and paid back', [bought, renewed, () => refunded('902', '04-02')], '04-02', ['free', 'none', 0]],
+    ['renewed and refunded', [bought, renewed, () => refunded('902', '04-02')], '04-02', ['free', 'none', 0]],
     [
-      'renewed, the first month paid back',
+      'renewed, the first month refunded',
       [bought, renewed, () => refunded('901', '04-02')],
       '04-02',
       ['paid', 'active', 0],
@@ -77,7 +82,7 @@ describe('Lemon Squeezy', () => {
     expect(shortly(standingOf(events, at(day)))).toEqual(standing)
   })
 
-  test('a recovery within the grace and one after it both bring the plan back', async () => {
+  test('a recovery during and after the payment grace period activates the plan', async () => {
     for (const day of ['04-02', '04-09']) {
       const recovered = [
         payment('subscription_payment_recovered', '902', { updated_at: time(day, '10:00:00') }),
@@ -88,12 +93,12 @@ describe('Lemon Squeezy', () => {
     }
   })
 
-  test('the refund of what a change within the period cost leaves the plan', async () => {
+  test('the refund of a proration keeps the plan', async () => {
     const changed = { billing_reason: 'updated', updated_at: time('03-10', '10:00:00') }
-    const paidBack = { ...changed, status: 'refunded', updated_at: time('03-11', '10:00:00') }
+    const refundedChange = { ...changed, status: 'refunded', updated_at: time('03-11', '10:00:00') }
     const change = [
       payment('subscription_payment_success', '950', changed),
-      payment('subscription_payment_refunded', '950', paidBack),
+      payment('subscription_payment_refunded', '950', refundedChange),
     ]
     const standingAfter = async (parts: typeof change) =>
       shortly(standingOf(await Promise.all([...bought(), ...parts]), at('03-12')))
@@ -101,7 +106,7 @@ describe('Lemon Squeezy', () => {
     expect(await standingAfter([...change, ...refunded('901', '03-12')])).toEqual(['free', 'none', 0])
   })
 
-  test('a plan that was changed into add-ons is no plan any more, and comes back when it is changed back', async () => {
+  test('a plan changed into add-ons ends, and is active when it is changed back', async () => {
     const changed = (variant_id: number, day: string) =>
       subscription('subscription_plan_changed', { ...march, variant_id, updated_at: time(day, '10:00:00') })
     const toAddons = [...bought(), changed(1002, '03-05')]
@@ -110,7 +115,7 @@ describe('Lemon Squeezy', () => {
     expect(shortly(standingOf(await Promise.all(back), at('03-08')))).toEqual(['paid', 'active', 0])
   })
 
-  test('a payment that is dated after the expiry does not bring an expired one back', async () => {
+  test('a payment dated after the expiry does not activate an expired subscription', async () => {
     const expired = { ...march, status: 'expired', ends_at: time('04-01', '10:00:00') }
     const events = await Promise.all([
       ...bought(),
@@ -120,7 +125,7 @@ describe('Lemon Squeezy', () => {
     expect(shortly(standingOf(events, at('04-02')))).toEqual(['free', 'none', 0])
   })
 
-  test('a cancelled one lasts until its period ends', async () => {
+  test('a cancelled subscription lasts until the end of its period', async () => {
     const ends = { status: 'cancelled', ends_at: time('04-01', '10:00:00'), updated_at: time('03-10', '10:00:00') }
     const events = await Promise.all([...bought(), subscription('subscription_cancelled', { ...march, ...ends })])
     expect(standingOf(events, at('03-20'))).toMatchObject({
@@ -134,7 +139,7 @@ describe('Lemon Squeezy', () => {
 
 describe('Stripe', () => {
   const seconds = (date: string) => Date.parse(date) / 1000
-  const april = { start: periodOfMarch.end, end: seconds('2026-05-01T10:00:00Z') }
+  const april = { start: marchPeriod.end, end: seconds('2026-05-01T10:00:00Z') }
   const inApril = {
     latest_invoice: 'in_2',
     items: {
@@ -143,24 +148,24 @@ describe('Stripe', () => {
       ],
     },
   }
-  const parse = (type: string, object: object, date: string, invoice: object = aStripeInvoice('in_1')) =>
-    parseStripeEvent(aStripeDelivery(type, object, { id: `evt_${type}_${date}`, created: seconds(date) }), {
+  const parse = (type: string, object: object, date: string, invoice: object = stripeInvoice('in_1')) =>
+    parseStripeEvent(stripeDelivery(type, object, { id: `evt_${type}_${date}`, created: seconds(date) }), {
       ...stripeConfig,
-      answers: {
-        subscription: async () => StripeSubscription.parse(aStripeSubscription('sub_1')),
-        invoiceOf: async () => StripeInvoice.parse(invoice),
+      lookups: {
+        findSubscription: async () => StripeSubscription.parse(stripeSubscription('sub_1')),
+        findInvoice: async () => StripeInvoice.parse(invoice),
       },
     })
   const subscription = (name: string, attributes: object, date: string) =>
-    parse(`customer.subscription.${name}`, aStripeSubscription('sub_1', { ...attributes }), date)
+    parse(`customer.subscription.${name}`, stripeSubscription('sub_1', { ...attributes }), date)
   const secondInvoice = (attributes: object = {}) => {
-    const { lines, ...invoice } = aStripeInvoice('in_2', { ...attributes })
+    const { lines, ...invoice } = stripeInvoice('in_2', { ...attributes })
     return { ...invoice, lines: { data: lines.data.map((line) => ({ ...line, period: april })) } }
   }
 
   const bought = () => [
     subscription('created', { status: 'incomplete' }, '2026-03-01T10:00:00Z'),
-    parse('invoice.paid', aStripeInvoice('in_1'), '2026-03-01T10:00:03Z'),
+    parse('invoice.paid', stripeInvoice('in_1'), '2026-03-01T10:00:03Z'),
     subscription('updated', {}, '2026-03-01T10:00:03Z'),
   ]
   const renewed = () => [
@@ -172,15 +177,15 @@ describe('Stripe', () => {
     parse('invoice.payment_failed', secondInvoice(), '2026-04-01T11:00:02Z'),
     subscription('updated', { ...inApril, status: 'past_due' }, '2026-04-01T11:00:02Z'),
   ]
-  const refundOf = (invoice: object, date: string) => [parse('charge.refunded', aCharge(), date, invoice)]
-  const refunded = (invoice: string, date: string) => refundOf(aStripeInvoice(invoice), date)
-  const fee = aStripeInvoice('in_fee', { billing_reason: 'manual' })
+  const refundOf = (invoice: object, date: string) => [parse('charge.refunded', stripeCharge(), date, invoice)]
+  const refunded = (invoice: string, date: string) => refundOf(stripeInvoice(invoice), date)
+  const fee = stripeInvoice('in_fee', { billing_reason: 'manual' })
   const feePaid = () => [
     parse('invoice.paid', fee, '2026-03-05T10:00:00Z'),
     subscription('updated', { latest_invoice: 'in_fee' }, '2026-03-05T10:00:01Z'),
   ]
-  const disputed = () => [parse('charge.dispute.created', aDispute(), '2026-03-10T10:00:00Z')]
-  const won = () => [parse('charge.dispute.closed', aDispute({ status: 'won' }), '2026-03-20T10:00:00Z')]
+  const disputed = () => [parse('charge.dispute.created', stripeDispute(), '2026-03-10T10:00:00Z')]
+  const won = () => [parse('charge.dispute.closed', stripeDispute({ status: 'won' }), '2026-03-20T10:00:00Z')]
   const paidLate = () => [
     parse('invoice.paid', secondInvoice(), '2026-04-08T10:00:00Z'),
     subscription('updated', inApril, '2026-04-08T10:00:00Z'),
@@ -188,16 +193,16 @@ describe('Stripe', () => {
 
   test.each([
     ['bought', [bought], '2026-03-02T00:00:00Z', 'active'],
-    ['bought and paid back', [bought, () => refunded('in_1', '2026-03-02T00:00:00Z')], '2026-03-02T00:00:01Z', 'none'],
+    ['bought and refunded', [bought, () => refunded('in_1', '2026-03-02T00:00:00Z')], '2026-03-02T00:00:01Z', 'none'],
     ['renewed', [bought, renewed], '2026-04-02T00:00:00Z', 'active'],
     [
-      'renewed and paid back',
+      'renewed and refunded',
       [bought, renewed, () => refunded('in_2', '2026-04-02T00:00:00Z')],
       '2026-04-02T00:00:01Z',
       'none',
     ],
     [
-      'renewed, March paid back',
+      'renewed, March refunded',
       [bought, renewed, () => refunded('in_1', '2026-04-02T00:00:00Z')],
       '2026-04-02T00:00:01Z',
       'active',
@@ -206,13 +211,13 @@ describe('Stripe', () => {
     ['failing for 48 hours', [bought, failed], '2026-04-03T11:00:02Z', 'none'],
     ['paid after the downgrade', [bought, failed, paidLate], '2026-04-08T10:00:01Z', 'active'],
     [
-      'with a fee by hand that is paid back',
+      'with a refunded manual fee',
       [bought, feePaid, () => refundOf(fee, '2026-03-06T00:00:00Z')],
       '2026-03-06T00:00:01Z',
       'active',
     ],
     [
-      'with a fee by hand, the month paid back',
+      'with a manual fee, the month refunded',
       [bought, feePaid, () => refunded('in_1', '2026-03-06T00:00:00Z')],
       '2026-03-06T00:00:01Z',
       'none',
@@ -224,12 +229,13 @@ describe('Stripe', () => {
     const events = await Promise.all(parts.flatMap((part) => part()))
     expect(standingOf(events, Date.parse(date)).planStatus).toBe(planStatus)
   })
-  test('add-ons whose prorated change is paid back stay as many', async () => {
+
+  test('the refund of a proration keeps the number of add-ons', async () => {
     const ofAddons = { price: 'price_addon', quantity: 2, metadata: { user_id: 'user-1', kind: 'addon' } }
     const addons = (quantity: number, date: string) =>
-      parse('customer.subscription.updated', aStripeSubscription('sub_1', {}, { ...ofAddons, quantity }), date)
-    const prorated = aStripeInvoice('in_2', { billing_reason: 'subscription_update' }, ofAddons)
-    const first = aStripeInvoice('in_1', { billing_reason: 'subscription_create' }, ofAddons)
+      parse('customer.subscription.updated', stripeSubscription('sub_1', {}, { ...ofAddons, quantity }), date)
+    const prorated = stripeInvoice('in_2', { billing_reason: 'subscription_update' }, ofAddons)
+    const first = stripeInvoice('in_1', { billing_reason: 'subscription_create' }, ofAddons)
     const events = await Promise.all([
       addons(1, '2026-03-01T10:00:03Z'),
       parse('invoice.paid', first, '2026-03-01T10:00:03Z'),
