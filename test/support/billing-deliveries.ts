@@ -2,7 +2,7 @@
 import { expect } from 'vitest'
 import type { WebhookDelivery } from '../../providers/billing/provider.ts'
 import type { Client, GivenUser, TestApi } from './api.ts'
-import { type EventView, eventPage } from './billing.ts'
+import { type EventView, fetchEvents } from './billing.ts'
 import { lemonSqueezyConfig } from './billing-lemonsqueezy.ts'
 import { stripeConfig, stripeDelivery, stripeSubscription } from './billing-stripe.ts'
 import { eventually, paperRelays, startService } from './relays.ts'
@@ -69,4 +69,4 @@ export const waitForPlanStatus = (
 
 /** Waits until the newest events match the condition. */
 export const waitForEvents = (api: TestApi, isWanted: (events: readonly EventView[]) => boolean) =>
-  eventually(async () => (await eventPage(api)).events, isWanted)
+  eventually(async () => (await fetchEvents(api)).events, isWanted)

@@ -1,4 +1,4 @@
-/** The billing provider as these tests play it: the sandbox's webhooks, signed by the standard's own package instead of our code. */
+/** Sends the sandbox's webhooks, signed with the library of Standard Webhooks instead of the product's code. */
 import { createHmac, randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import type { SandboxEventType } from '../../providers/billing/sandbox-events.ts'
@@ -23,7 +23,7 @@ export interface BillingEventBody {
   readonly data: EventData
 }
 
-/** An event of now, of a subscription of its own, and of the plan unless it can only be of an add-on. */
+/** An event of a new subscription, dated now by default, for the plan unless its type requires an add-on. */
 export const billingEvent = (
   type: SandboxEventType,
   data: EventData = {},
@@ -35,14 +35,14 @@ export const billingEvent = (
 })
 
 export interface Sending {
-  /** The same in every repetition of an event; a new one unless given. */
+  /** Identical in every repetition of an event; random by default. */
   readonly id?: string
-  /** When it was signed. */
+  /** The time of the signature. */
   readonly at?: Date
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The three headers of Standard Webhooks 1.0 for exactly this body. */
+/** The headers of Standard Webhooks 1.0. */
 export function signedHeaders(secret: string, body: string | Buffer, { id = randomUUID(), at = new Date() }: Sending) {
   return {
     'webhook-id': id,
@@ -52,7 +52,7 @@ export function signedHeaders(secret: string, body: string | Buffer, { id = rand
   }
 }
 
-/** The package makes text of everything, which loses what is no UTF-8. */
+/** The library decodes the body as text, which changes invalid UTF-8. */
 const signBytes = (secret: string, id: string, at: Date, body: Buffer): string =>
   `v1,${createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
     .update(`${id}.${Math.floor(at.getTime() / 1000)}.`)
@@ -60,12 +60,12 @@ const signBytes = (secret: string, id: string, at: Date, body: Buffer): string =
     .digest('base64')}`
 
 export interface SandboxSender {
-  /** Sends a webhook once. Text and bytes go out as they are. */
+  /** Sends a webhook once. Text and bytes are sent unchanged. */
   send(event: BillingEventBody | string | Buffer, sending?: Sending): Promise<Answer<Partial<ErrorBody>>>
 }
 
-/** @param secret `whsec_`; the first of the api's own unless given. */
-export const sandboxSender = (api: TestApi | Client, secret: string = ownSecret(api)): SandboxSender => ({
+/** @param secret in the format `whsec_…`; the API's first secret by default. */
+export const sandboxSender = (api: TestApi | Client, secret: string = firstSecret(api)): SandboxSender => ({
   send: async (event, sending = {}) => {
     const body = typeof event === 'string' || Buffer.isBuffer(event) ? event : JSON.stringify(event)
     const response = await fetch(`${api.url}/api/v1/billing/webhook`, {
@@ -77,11 +77,11 @@ export const sandboxSender = (api: TestApi | Client, secret: string = ownSecret(
   },
 })
 
-/** Sends a whole request as bytes, with exactly these headers and those that HTTP wants. */
+/** Sends a request over a raw connection, with these headers and those that HTTP requires. */
 export const rawWebhook = (api: Client, body: string, headers: Readonly<Record<string, string>>): Promise<RawAnswer> =>
   sendRaw(api.url, `${webhookHead(api, { 'Content-Length': String(Buffer.byteLength(body)), ...headers })}${body}`)
 
-/** The beginning of such a request, up to its body. */
+/** The request without its body. */
 export const webhookHead = (api: Client, headers: Readonly<Record<string, string>>): string =>
   [
     'POST /api/v1/billing/webhook HTTP/1.1',
@@ -91,9 +91,9 @@ export const webhookHead = (api: Client, headers: Readonly<Record<string, string
     '\r\n',
   ].join('\r\n')
 
-function ownSecret(api: TestApi | Client): string {
+function firstSecret(api: TestApi | Client): string {
   const [secret] = 'services' in api ? api.services.config.billing.webhookSecrets : []
-  if (secret === undefined) throw new Error('this api runs elsewhere: say its secret')
+  if (secret === undefined) throw new Error('this API runs in another process: pass its secret')
   return secret
 }
 
@@ -110,15 +110,15 @@ export interface EventView {
   readonly error: string | null
 }
 
-export interface EventPage {
+export interface EventsReply {
   readonly events: readonly EventView[]
   readonly next_cursor: string | null
 }
 
-/** The newest events, as operators see them. */
-export const eventPage = async (api: Client, query = ''): Promise<EventPage> =>
-  (await api.get<EventPage>(`/admin/billing/events${query}`, { headers: operator })).body
+/** The newest events of the operators' list. */
+export const fetchEvents = async (api: Client, query = ''): Promise<EventsReply> =>
+  (await api.get<EventsReply>(`/admin/billing/events${query}`, { headers: operator })).body
 
-/** What became of the event with this key, if it is among the newest. */
-export const eventOf = async (api: Client, key: string): Promise<EventView | undefined> =>
-  (await eventPage(api)).events.find((event) => event.event_key === key)
+/** The event with this key, if it is among the newest. */
+export const findEvent = async (api: Client, key: string): Promise<EventView | undefined> =>
+  (await fetchEvents(api)).events.find((event) => event.event_key === key)

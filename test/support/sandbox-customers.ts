@@ -1,5 +1,5 @@
-/** People who buy at the sandbox, and have things happen to what they bought, by the api. */
-import { type Answer, type ErrorBody, type GivenUser, outcome, type TestApi } from './api.ts'
+/** Users who buy at the sandbox and play outcomes, through the API. */
+import { type Answer, outcome as codeOf, type ErrorBody, type GivenUser, type TestApi } from './api.ts'
 
 export interface SandboxView {
   readonly subscription_id: string
@@ -11,7 +11,7 @@ export interface SandboxView {
   readonly version: string
 }
 
-/** One subscription as its owner sees it. */
+/** An entry of `subscriptions` in `GET /billing/subscription`. */
 export interface OwnSubscription {
   readonly subscription_id: string
   readonly kind: 'plan' | 'addon'
@@ -35,47 +35,47 @@ export interface SubscriptionBody {
   readonly subscriptions: readonly OwnSubscription[]
 }
 
-type Wanted = { readonly plan: 'paid' } | { readonly addons: number }
-type Played = Answer<{ readonly subscription: SandboxView } & Partial<ErrorBody>>
+type Product = { readonly plan: 'paid' } | { readonly addons: number }
+type PlayReply = Answer<{ readonly subscription: SandboxView } & Partial<ErrorBody>>
 
 export interface Customer extends GivenUser {
-  checkout(wanted: unknown): Promise<Answer<{ readonly checkout_url: string } & Partial<ErrorBody>>>
-  /** The id of a new subscription that is not paid yet. */
-  order(wanted: Wanted): Promise<string>
-  play(subscriptionId: string, what: string, body?: object): Promise<Played>
-  /** Orders and pays. Answers the subscription's id. */
-  buy(wanted: Wanted): Promise<string>
-  /** What the sandbox knows, oldest first. */
-  bought(): Promise<readonly SandboxView[]>
-  subscription(): Promise<SubscriptionBody>
+  checkout(product: unknown): Promise<Answer<{ readonly checkout_url: string } & Partial<ErrorBody>>>
+  /** Resolves with the id of a new, unpaid subscription. */
+  openSubscription(product: Product): Promise<string>
+  play(subscriptionId: string, outcome: string, body?: object): Promise<PlayReply>
+  /** Opens and pays a subscription. Resolves with its id. */
+  buy(product: Product): Promise<string>
+  /** The sandbox's subscriptions, oldest first. */
+  listSandboxSubscriptions(): Promise<readonly SandboxView[]>
+  fetchSubscription(): Promise<SubscriptionBody>
 }
 
-export function customerOf(api: TestApi, user: GivenUser): Customer {
+export function createCustomer(api: TestApi, user: GivenUser): Customer {
   const { bearer } = user
   const list = '/billing/sandbox/subscriptions'
   const customer: Customer = {
     ...user,
-    checkout: (wanted) => api.post('/billing/checkout', wanted as object, { bearer }),
-    order: async (wanted) =>
-      succeeded(await customer.checkout(wanted))
+    checkout: (product) => api.post('/billing/checkout', product as object, { bearer }),
+    openSubscription: async (product) =>
+      expectOk(await customer.checkout(product))
         .checkout_url.split('/')
         .at(-1) ?? '',
-    play: (id, what, body) => api.post(`${list}/${id}/${what}`, body, { bearer }),
-    buy: async (wanted) => {
-      const id = await customer.order(wanted)
-      succeeded(await customer.play(id, 'pay'))
+    play: (id, outcome, body) => api.post(`${list}/${id}/${outcome}`, body, { bearer }),
+    buy: async (product) => {
+      const id = await customer.openSubscription(product)
+      expectOk(await customer.play(id, 'pay'))
       return id
     },
-    bought: async () => (await api.get<{ subscriptions: readonly SandboxView[] }>(list, { bearer })).body.subscriptions,
-    subscription: async () => (await api.get<SubscriptionBody>('/billing/subscription', { bearer })).body,
+    listSandboxSubscriptions: async () =>
+      (await api.get<{ subscriptions: readonly SandboxView[] }>(list, { bearer })).body.subscriptions,
+    fetchSubscription: async () => (await api.get<SubscriptionBody>('/billing/subscription', { bearer })).body,
   }
   return customer
 }
 
-function succeeded<Body extends object>(answer: Answer<Body>): Body {
-  if (answer.status !== 200) throw new Error(`this was to succeed: ${outcome(answer).join(' ')}`)
+function expectOk<Body extends object>(answer: Answer<Body>): Body {
+  if (answer.status !== 200) throw new Error(`expected status 200: ${codeOf(answer).join(' ')}`)
   return answer.body
 }
 
-/** An account that has nothing yet. */
-export const newCustomer = async (api: TestApi): Promise<Customer> => customerOf(api, await api.given.user())
+export const newCustomer = async (api: TestApi): Promise<Customer> => createCustomer(api, await api.given.user())

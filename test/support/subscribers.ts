@@ -1,4 +1,4 @@
-/** Accounts whose money and whose relays a test speaks for: webhooks as a provider sends them, relays on paper. */
+/** Accounts with sandbox subscriptions, whose webhooks the test sends, and with relays that exist only as rows. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import type { SessionView } from '../../api/routes/relay-session-view.ts'
@@ -8,11 +8,11 @@ import type { TestApi } from './api.ts'
 import { billingEvent, type EventData, sandboxSender } from './billing.ts'
 import { eventually, type RelayUser, type TestService } from './relays.ts'
 
-export const hour = 3_600_000
-export const graceMillis = 48 * hour
+export const hourMillis = 3_600_000
+export const paymentGraceMillis = 48 * hourMillis
 
-/** Paper relays report once and then no more, which is not what these tests are about. */
-export const patient = { SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300', SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300' }
+/** The relays of these tests report once: with these timeouts they stay active. */
+export const longRelayTimeouts = { SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300', SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300' }
 
 export interface Plan {
   readonly planTier: 'free' | 'paid'
@@ -27,23 +27,23 @@ export interface Plan {
 }
 
 export interface Subscriber extends RelayUser {
-  /** Of the plan, unless an event names another. */
+  /** The plan's subscription. */
   readonly subscriptionId: string
-  /** What the provider tells. Rejects unless it is accepted. @param at when it happened; now unless given. */
-  told(type: SandboxEventType, data?: EventData, at?: number): Promise<void>
-  plan(): Promise<Plan>
-  /** The plan, once it is as wanted. */
-  until(isWanted: (plan: Plan) => boolean, secondsMax?: number): Promise<Plan>
-  /** A new relay that is on the air. */
-  relay(): Promise<SessionView>
-  /** Each plan that the account had, the first one first. */
-  plansHad(): Promise<{ planTier: string; planStatus: string; addons: number }[]>
+  /** Sends a webhook about the plan's subscription by default. Rejects unless it is accepted. @param at now by default. */
+  sendEvent(type: SandboxEventType, data?: EventData, at?: number): Promise<void>
+  fetchPlan(): Promise<Plan>
+  /** Resolves with the plan once it matches the condition. */
+  waitForPlan(isWanted: (plan: Plan) => boolean, secondsMax?: number): Promise<Plan>
+  /** Resolves with the session of a new relay once it is active. */
+  startRelay(): Promise<SessionView>
+  /** All plans of the account, oldest first. */
+  planHistory(): Promise<{ planTier: string; planStatus: string; addons: number }[]>
 }
 
 export const isFree = ({ planTier }: { readonly planTier: string }): boolean => planTier === 'free'
 export const isPastDue = ({ planStatus }: { readonly planStatus: string }): boolean => planStatus === 'past_due'
 
-/** Free at first, with nothing told yet. @param paper how the service's relays are on paper. */
+/** Creates an account on the free tier. @param paper names the instances of relays. */
 export async function newSubscriber(
   service: TestService,
   paper: { instanceOf(sessionId: string): string },
@@ -52,34 +52,34 @@ export async function newSubscriber(
   const user = await service.user()
   await api.sql`update users set plan_tier = 'free', plan_status = 'none', addons = 0 where id = ${user.userId}`
   const subscriptionId = `sub_${randomUUID()}`
-  const plan = () => planOf(api, user.userId)
+  const fetchPlan = () => findPlan(api, user.userId)
   return {
     ...user,
     subscriptionId,
-    told: async (type, data = {}, at = Date.now()) => {
+    sendEvent: async (type, data = {}, at = Date.now()) => {
       const event = billingEvent(type, { user_id: user.userId, subscription_id: subscriptionId, ...data }, at)
       expect((await sandboxSender(api).send(event)).status).toBe(200)
     },
-    plan,
-    until: (isWanted, secondsMax) => eventually(plan, isWanted, secondsMax),
-    relay: () => relayOnAir(service, user, paper),
-    plansHad: async () =>
+    fetchPlan,
+    waitForPlan: (isWanted, secondsMax) => eventually(fetchPlan, isWanted, secondsMax),
+    startRelay: () => startActiveRelay(service, user, paper),
+    planHistory: async () =>
       api.sql`
         select detail ->> 'plan_tier' as plan_tier, detail ->> 'plan_status' as plan_status, (detail ->> 'addons')::int as addons
         from audit_entries where user_id = ${user.userId} and action = 'plan_changed' order by id`,
   }
 }
 
-async function planOf({ sql }: TestApi, userId: string): Promise<Plan> {
+async function findPlan({ sql }: TestApi, userId: string): Promise<Plan> {
   const [row] = await sql<Plan[]>`
     select plan_tier, plan_status, addons, plan_until, payment_grace_ends_at, period_start, period_end, surplus_ends_at,
       entitlement_due_at
     from users where id = ${userId}`
-  if (!row) throw new Error('the account is gone')
+  if (!row) throw new Error('the account does not exist')
   return row
 }
 
-async function relayOnAir(
+async function startActiveRelay(
   { api }: TestService,
   user: RelayUser,
   { instanceOf }: { instanceOf(sessionId: string): string },
@@ -95,44 +95,51 @@ async function relayOnAir(
   return (await eventually(find, (session) => session?.state === 'active')) as SessionView
 }
 
-/** A subscriber with a paid plan, and the actor that knows it. */
+/** Creates a subscriber on the paid tier. */
 export async function newPaidSubscriber(
   service: TestService,
   paper: { instanceOf(sessionId: string): string },
-  { addons = 0, since = Date.now() - 60 * 24 * hour }: { addons?: number; since?: number } = {},
+  { addons = 0, since = Date.now() - 60 * 24 * hourMillis }: { addons?: number; since?: number } = {},
 ): Promise<Subscriber> {
   const subscriber = await newSubscriber(service, paper)
-  await subscriber.told('subscription.activated', { invoice_id: 'inv_1' }, since)
+  await subscriber.sendEvent('subscription.activated', { invoice_id: 'inv_1' }, since)
   if (addons > 0)
-    await subscriber.told('addon.updated', { subscription_id: addonsOf(subscriber), quantity: addons }, since)
-  await subscriber.until((plan) => plan.planTier === 'paid' && plan.addons === addons)
+    await subscriber.sendEvent(
+      'addon.updated',
+      { subscription_id: addonSubscriptionId(subscriber), quantity: addons },
+      since,
+    )
+  await subscriber.waitForPlan((plan) => plan.planTier === 'paid' && plan.addons === addons)
   return subscriber
 }
 
 /** The subscription of the subscriber's add-ons. */
-export const addonsOf = ({ subscriptionId }: Subscriber): string => `${subscriptionId}_addons`
+export const addonSubscriptionId = ({ subscriptionId }: Subscriber): string => `${subscriptionId}_addons`
 
 /** The state of a session and how it came there: `[state, reason, actor of the last move]`. */
-export async function fateOf(service: TestService, { session_id }: SessionView): Promise<(string | undefined)[]> {
+export async function lastTransition(
+  service: TestService,
+  { session_id }: SessionView,
+): Promise<(string | undefined)[]> {
   const { session, transitions } = await service.history(session_id)
   return [session.state, session.reason, transitions.at(-1)?.actor]
 }
 
-export const onAir = ['active', 'relay_ready', 'relay'] as const
-export const cutOff = ['stopped', 'force_disconnected', 'system'] as const
+export const activeByRelay = ['active', 'relay_ready', 'relay'] as const
+export const disconnectedBySystem = ['stopped', 'force_disconnected', 'system'] as const
 
-/** Resolves once the relay was cut off by the service itself. */
-export const untilCutOff = (service: TestService, session: SessionView, secondsMax?: number) =>
+/** Resolves once the subscription workflow has disconnected the relay. */
+export const waitForDisconnect = (service: TestService, session: SessionView, secondsMax?: number) =>
   eventually(
-    () => fateOf(service, session),
-    (fate) => fate.join() === cutOff.join(),
+    () => lastTransition(service, session),
+    (transition) => transition.join() === disconnectedBySystem.join(),
     secondsMax,
   )
 
-export const actorOf = ({ api }: TestService, { userId }: { userId: string }) =>
+export const subscriptionHandle = ({ api }: TestService, { userId }: { userId: string }) =>
   api.services.temporal.workflow.getHandle(subscriptionWorkflowId(userId))
 
-/** Lets a background job have its turn now. */
-export const hurry = async ({ api }: TestService, job: string): Promise<void> => {
+/** Makes a background job due now. */
+export const triggerJob = async ({ api }: TestService, job: string): Promise<void> => {
   await api.sql`update jobs set due_at = now() where name = ${job}`
 }

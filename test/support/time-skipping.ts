@@ -3,7 +3,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { searchAttributes } from '../../platform/temporal.ts'
 import { atEnd } from './at-end.ts'
 import { leaveSignalsOnce, paperRelays, startService, type TestService } from './relays.ts'
-import { patient } from './subscribers.ts'
+import { longRelayTimeouts } from './subscribers.ts'
 import { findTestServer } from './temporal-test-server.ts'
 
 const keyword = 2
@@ -32,7 +32,11 @@ export async function startSkippingService(): Promise<SkippingService> {
   })
   const paper = paperRelays()
   // A relay's own longest duration counts from its row, which is of today however much time has passed there.
-  const variables = { ...patient, TEMPORAL_ADDRESS: environment.address, SVC_RELAY_MAX_SESSION_SECONDS: '2592000' }
+  const variables = {
+    ...longRelayTimeouts,
+    TEMPORAL_ADDRESS: environment.address,
+    SVC_RELAY_MAX_SESSION_SECONDS: '2592000',
+  }
   const service = await startService({ variables, around: paper.around })
   return {
     service,

@@ -62,7 +62,7 @@ test('a relay is bought, lost over a payment that failed, and had again when it 
   await page.getByRole('link', { name: 'Manage payments' }).click()
   await press(page, /Let a payment fail/)
   await says(page, 'A payment has failed.')
-  const { grace_ends_at: ends } = await customer.subscription()
+  const { grace_ends_at: ends } = await customer.fetchSubscription()
   expect(await detailsOf(customer)).toContain(`past due, downgrade at ${ends}`)
 
   await page.getByRole('link', { name: 'Relays' }).click()
@@ -72,7 +72,7 @@ test('a relay is bought, lost over a payment that failed, and had again when it 
   const first = await left()
   expect(first).toBeGreaterThan(0)
   await expect.poll(left, { timeout: 5000 }).toBeLessThan(first)
-  expect(await customer.subscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
+  expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
 
   await says(page, 'You have no relay running.')
   await says(page, 'Your plan has no managed relay.')
@@ -81,7 +81,7 @@ test('a relay is bought, lost over a payment that failed, and had again when it 
   expect(session).toMatchObject({ state: 'stopped', reason: 'force_disconnected' })
   expect(Date.parse(session.stopped_at ?? '')).toBeGreaterThanOrEqual(Date.parse(ends ?? ''))
   expect(transitions.at(-1)).toMatchObject({ to: 'stopped', reason: 'force_disconnected', actor: 'system' })
-  expect(await customer.subscription()).toMatchObject({ plan_tier: 'free', plan_status: 'none' })
+  expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'free', plan_status: 'none' })
 
   await page.getByRole('link', { name: 'Get the paid plan' }).click()
   await page.getByRole('link', { name: 'Manage payments' }).click()
@@ -103,7 +103,7 @@ test('without script, and by the keyboard alone, add-ons are bought', async () =
   await page.getByRole('button', { name: 'Pay', exact: true }).press('Enter')
   await says(page, '3 managed relays at once')
   await page.reload()
-  expect(await customer.subscription()).toMatchObject({ addons: 2 })
+  expect(await customer.fetchSubscription()).toMatchObject({ addons: 2 })
 })
 
 /** A plan that has ended, and two add-ons that go on. */
@@ -114,7 +114,7 @@ async function addonsAlone({ customer }: Person): Promise<void> {
 }
 
 async function twoPlans({ customer }: Person): Promise<void> {
-  const orders = [await customer.order({ plan: 'paid' }), await customer.order({ plan: 'paid' })]
+  const orders = [await customer.openSubscription({ plan: 'paid' }), await customer.openSubscription({ plan: 'paid' })]
   for (const id of orders) await customer.play(id, 'pay')
 }
 
@@ -134,7 +134,7 @@ test('without script, and by the keyboard alone, add-ons without a plan and a se
   await warning.getByRole('button', { name: 'Cancel this plan' }).first().press('Enter')
   await says(page, 'Cancelled at the billing provider.')
   expect(await warning.count()).toBe(0)
-  expect(await customer.subscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+  expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
 })
 
 /** A payment that failed long enough before its end to look at the page; no actor knows of it. */
@@ -192,10 +192,10 @@ const pages: Readonly<Record<string, (person: Person) => Promise<unknown>>> = {
     await page.goto(`${site.url}/relays`)
   },
   'sandbox-checkout': async ({ page, customer }) => {
-    await page.goto(`${site.url}/sandbox/checkout/${await customer.order({ addons: 3 })}`)
+    await page.goto(`${site.url}/sandbox/checkout/${await customer.openSubscription({ addons: 3 })}`)
   },
   'sandbox-subscriptions': async ({ page, customer }) => {
-    await customer.order({ plan: 'paid' })
+    await customer.openSubscription({ plan: 'paid' })
     await customer.play(await customer.buy({ plan: 'paid' }), 'cancel')
     await customer.play(await customer.buy({ addons: 1 }), 'fail')
     await customer.play(await customer.buy({ addons: 2 }), 'end')

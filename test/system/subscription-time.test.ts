@@ -2,16 +2,16 @@
 import { beforeAll, expect, test } from 'vitest'
 import { operator } from '../support/relays.ts'
 import {
-  addonsOf,
-  fateOf,
-  graceMillis,
-  hour,
+  activeByRelay,
+  addonSubscriptionId,
+  hourMillis,
   isFree,
+  lastTransition,
   newPaidSubscriber,
   newSubscriber,
-  onAir,
+  paymentGraceMillis,
   type Subscriber,
-  untilCutOff,
+  waitForDisconnect,
 } from '../support/subscribers.ts'
 import { type SkippingService, startSkippingService } from '../support/time-skipping.ts'
 
@@ -32,22 +32,22 @@ async function passUntil(time: number) {
 
 async function fail(subscriber: Subscriber): Promise<number> {
   const failedAt = await at.now()
-  await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
-  await subscriber.until(withStatus('past_due'))
+  await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+  await subscriber.waitForPlan(withStatus('past_due'))
   return failedAt
 }
 
 test('a plan whose payment failed is paid at 47:59:59, and at 48:00:00 free with its relays ordered off', async () => {
   const subscriber = await paid()
-  const endsAt = (await fail(subscriber)) + graceMillis
-  await passUntil(endsAt - hour)
-  const relay = await subscriber.relay()
+  const endsAt = (await fail(subscriber)) + paymentGraceMillis
+  await passUntil(endsAt - hourMillis)
+  const relay = await subscriber.startRelay()
   await passUntil(endsAt - second)
-  expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'past_due' })
-  expect(await fateOf(at.service, relay)).toEqual(onAir)
+  expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'past_due' })
+  expect(await lastTransition(at.service, relay)).toEqual(activeByRelay)
   await passUntil(endsAt)
-  await subscriber.until(isFree)
-  await untilCutOff(at.service, relay)
+  await subscriber.waitForPlan(isFree)
+  await waitForDisconnect(at.service, relay)
   const [row] = await at.service.api.sql<{ at: string }[]>`
     select detail ->> 'at' as at from audit_entries
     where user_id = ${subscriber.userId} and action = 'plan_changed' and detail ->> 'planTier' = 'free'`
@@ -58,94 +58,98 @@ test('a plan whose payment failed is paid at 47:59:59, and at 48:00:00 free with
 
 test('however often the payment fails again within the 48 hours, they end when they would have', async () => {
   const subscriber = await paid()
-  const endsAt = (await fail(subscriber)) + graceMillis
+  const endsAt = (await fail(subscriber)) + paymentGraceMillis
   for (const hours of [24, 47]) {
-    await passUntil(endsAt - graceMillis + hours * hour)
-    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, await at.now())
+    await passUntil(endsAt - paymentGraceMillis + hours * hourMillis)
+    await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, await at.now())
   }
   await passUntil(endsAt - second)
-  expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', paymentGraceEndsAt: new Date(endsAt) })
+  expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', paymentGraceEndsAt: new Date(endsAt) })
   await passUntil(endsAt)
-  await subscriber.until(isFree)
+  await subscriber.waitForPlan(isFree)
 })
 
 test('a payment at 47:59:50 keeps plan and relay, days later too', async () => {
   const subscriber = await paid()
-  const endsAt = (await fail(subscriber)) + graceMillis
+  const endsAt = (await fail(subscriber)) + paymentGraceMillis
   await passUntil(endsAt - 10 * second)
-  const relay = await subscriber.relay()
-  await subscriber.told('payment.recovered', { invoice_id: 'inv_2' }, await at.now())
-  await subscriber.until(withStatus('active'))
-  await passUntil(endsAt + 72 * hour)
-  expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
-  expect(await fateOf(at.service, relay)).toEqual(onAir)
+  const relay = await subscriber.startRelay()
+  await subscriber.sendEvent('payment.recovered', { invoice_id: 'inv_2' }, await at.now())
+  await subscriber.waitForPlan(withStatus('active'))
+  await passUntil(endsAt + 72 * hourMillis)
+  expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
+  expect(await lastTransition(at.service, relay)).toEqual(activeByRelay)
 })
 
 test('a payment at 50 hours gives the plan and its add-ons back, and restarts no relay', async () => {
   const subscriber = await paid({ addons: 2 })
   const failedAt = await fail(subscriber)
-  const relay = await subscriber.relay()
-  await passUntil(failedAt + graceMillis)
-  await untilCutOff(at.service, relay)
-  await passUntil(failedAt + 50 * hour)
-  await subscriber.told('payment.recovered', { invoice_id: 'inv_2' }, await at.now())
-  expect(await subscriber.until(withStatus('active'))).toMatchObject({ planTier: 'paid', addons: 2 })
+  const relay = await subscriber.startRelay()
+  await passUntil(failedAt + paymentGraceMillis)
+  await waitForDisconnect(at.service, relay)
+  await passUntil(failedAt + 50 * hourMillis)
+  await subscriber.sendEvent('payment.recovered', { invoice_id: 'inv_2' }, await at.now())
+  expect(await subscriber.waitForPlan(withStatus('active'))).toMatchObject({ planTier: 'paid', addons: 2 })
   expect((await subscriber.active()).sessions).toEqual([])
 })
 
 test('a new subscription within the 48 hours outlives the end of the old one', async () => {
   const subscriber = await paid()
-  const endsAt = (await fail(subscriber)) + graceMillis
-  await passUntil(endsAt - 24 * hour)
+  const endsAt = (await fail(subscriber)) + paymentGraceMillis
+  await passUntil(endsAt - 24 * hourMillis)
   const subscription_id = `${subscriber.subscriptionId}_new`
-  await subscriber.told('subscription.activated', { subscription_id }, await at.now())
-  await subscriber.until(withStatus('active'))
-  await passUntil(endsAt + hour)
-  expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
+  await subscriber.sendEvent('subscription.activated', { subscription_id }, await at.now())
+  await subscriber.waitForPlan(withStatus('active'))
+  await passUntil(endsAt + hourMillis)
+  expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
 })
 
 test('a cancelled plan lasts until its period ends, and within the 48 hours until the earlier of both', async () => {
   const [one, other] = [await paid(), await paid()]
   await fail(one)
   const began = await at.now()
-  const until = (hours: number) => ({ period_end: new Date(began + hours * hour).toISOString() })
-  await one.told('subscription.cancelled', until(10), began)
-  await other.told('subscription.cancelled', until(7 * 24), began)
-  for (const subscriber of [one, other]) await subscriber.until((plan) => plan.planUntil !== null)
-  await passUntil(began + 10 * hour - second)
-  expect(await one.plan()).toMatchObject({ planTier: 'paid', planStatus: 'past_due' })
-  await passUntil(began + 10 * hour)
-  await one.until(isFree)
-  await passUntil(began + 7 * 24 * hour - second)
-  expect(await other.plan()).toMatchObject({ planTier: 'paid', planStatus: 'cancelled' })
-  await passUntil(began + 7 * 24 * hour)
-  await other.until(isFree)
+  const until = (hours: number) => ({ period_end: new Date(began + hours * hourMillis).toISOString() })
+  await one.sendEvent('subscription.cancelled', until(10), began)
+  await other.sendEvent('subscription.cancelled', until(7 * 24), began)
+  for (const subscriber of [one, other]) await subscriber.waitForPlan((plan) => plan.planUntil !== null)
+  await passUntil(began + 10 * hourMillis - second)
+  expect(await one.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'past_due' })
+  await passUntil(began + 10 * hourMillis)
+  await one.waitForPlan(isFree)
+  await passUntil(began + 7 * 24 * hourMillis - second)
+  expect(await other.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'cancelled' })
+  await passUntil(began + 7 * 24 * hourMillis)
+  await other.waitForPlan(isFree)
 })
 
 test('fewer add-ons leave the newest relays half an hour', async () => {
   const subscriber = await paid({ addons: 3 })
   const relays = []
-  for (let count = 0; count < 4; count += 1) relays.push(await subscriber.relay())
-  await subscriber.told('addon.updated', { subscription_id: addonsOf(subscriber), quantity: 1 }, await at.now())
-  const endsAt = (await subscriber.until((plan) => plan.surplusEndsAt !== null)).surplusEndsAt?.getTime() ?? 0
-  expect(Math.abs(endsAt - (await at.now()) - hour / 2)).toBeLessThan(10 * second)
+  for (let count = 0; count < 4; count += 1) relays.push(await subscriber.startRelay())
+  await subscriber.sendEvent(
+    'addon.updated',
+    { subscription_id: addonSubscriptionId(subscriber), quantity: 1 },
+    await at.now(),
+  )
+  const endsAt = (await subscriber.waitForPlan((plan) => plan.surplusEndsAt !== null)).surplusEndsAt?.getTime() ?? 0
+  expect(Math.abs(endsAt - (await at.now()) - hourMillis / 2)).toBeLessThan(10 * second)
   await passUntil(endsAt - second)
-  for (const relay of relays) expect(await fateOf(at.service, relay)).toEqual(onAir)
+  for (const relay of relays) expect(await lastTransition(at.service, relay)).toEqual(activeByRelay)
   await passUntil(endsAt)
-  for (const relay of relays.slice(2)) await untilCutOff(at.service, relay)
-  for (const relay of relays.slice(0, 2)) expect(await fateOf(at.service, relay)).toEqual(onAir)
+  for (const relay of relays.slice(2)) await waitForDisconnect(at.service, relay)
+  for (const relay of relays.slice(0, 2)) expect(await lastTransition(at.service, relay)).toEqual(activeByRelay)
 })
 
 test('a plan that was given until a day ends on that day, with its relay', async () => {
   const subscriber = await newSubscriber(at.service, at.paper)
-  const until = (await at.now()) + 3 * 24 * hour
+  const until = (await at.now()) + 3 * 24 * hourMillis
   const body = { plan_tier: 'paid', until: new Date(until).toISOString() }
   await at.service.api.post(`/admin/users/${subscriber.userId}/grant`, body, { headers: operator })
-  await passUntil(until - hour)
-  const relay = await subscriber.relay()
+  await passUntil(until - hourMillis)
+  const relay = await subscriber.startRelay()
   await passUntil(until - second)
-  expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planUntil: new Date(until) })
+  expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planUntil: new Date(until) })
   await passUntil(until)
-  await subscriber.until(isFree)
-  await untilCutOff(at.service, relay)
+  await subscriber.waitForPlan(isFree)
+  await waitForDisconnect(at.service, relay)
 })

@@ -8,34 +8,34 @@ import { createSubscriptionWorkflows } from '../../workflows/subscription-client
 import { streamTokenOf } from '../support/api.ts'
 import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
 import {
-  actorOf,
-  addonsOf,
-  fateOf,
-  graceMillis,
-  hurry,
+  activeByRelay,
+  addonSubscriptionId,
   isFree,
   isPastDue,
+  lastTransition,
+  longRelayTimeouts,
   newPaidSubscriber,
   newSubscriber,
-  onAir,
-  patient,
+  paymentGraceMillis,
   type Subscriber,
-  untilCutOff,
+  subscriptionHandle,
+  triggerJob,
+  waitForDisconnect,
 } from '../support/subscribers.ts'
 import { untilAtRest } from '../support/workflows.ts'
 
 const paper = paperRelays()
 let service: TestService
 beforeAll(async () => {
-  service = await startService({ variables: patient, around: paper.around })
+  service = await startService({ variables: longRelayTimeouts, around: paper.around })
 })
 
 /** Tells that a payment failed almost 48 hours ago, and answers when they end. */
 async function fail(subscriber: Subscriber, leftMillis = 2000): Promise<number> {
-  const failedAt = Date.now() - graceMillis + leftMillis
-  await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
-  await subscriber.until(isPastDue)
-  return failedAt + graceMillis
+  const failedAt = Date.now() - paymentGraceMillis + leftMillis
+  await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+  await subscriber.waitForPlan(isPastDue)
+  return failedAt + paymentGraceMillis
 }
 
 /** An actor that hands on after that many events instead of some thousands. */
@@ -75,62 +75,62 @@ describe.concurrent('the actor of a subscription', () => {
   test('takes an event that nobody told it of', async () => {
     const subscriber = await newSubscriber(service, paper)
     await keepEvent(service.api.sql, toldNowhere(subscriber, { action: 'activate', invoiceId: null }))
-    await subscriber.until((plan) => plan.planTier === 'paid', 10)
+    await subscriber.waitForPlan((plan) => plan.planTier === 'paid', 10)
   })
 
   test('is followed by another that keeps the deadline, when it is terminated', async () => {
     const subscriber = await newPaidSubscriber(service, paper)
-    const relay = await subscriber.relay()
+    const relay = await subscriber.startRelay()
     const endsAt = await fail(subscriber)
-    await actorOf(service, subscriber).terminate('an operator in panic')
+    await subscriptionHandle(service, subscriber).terminate('an operator in panic')
     await sleep(endsAt + 300 - Date.now())
-    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid' })
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid' })
     // It is given some seconds before it counts as lost: they are over.
     await service.api.sql`
       update users set entitlement_due_at = entitlement_due_at - interval '20 seconds' where id = ${subscriber.userId}`
-    await hurry(service, 'wake_subscriptions')
-    await subscriber.until(isFree)
-    await untilCutOff(service, relay)
+    await triggerJob(service, 'wake_subscriptions')
+    await subscriber.waitForPlan(isFree)
+    await waitForDisconnect(service, relay)
   })
 
   test('can not be cancelled: the plan that was paid for stays, and the deadline too', async () => {
     const subscriber = await newPaidSubscriber(service, paper)
-    await actorOf(service, subscriber).cancel()
+    await subscriptionHandle(service, subscriber).cancel()
     await sleep(500)
-    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
     const endsAt = await fail(subscriber, 4000)
-    await actorOf(service, subscriber).cancel()
+    await subscriptionHandle(service, subscriber).cancel()
     await sleep(endsAt - 1500 - Date.now())
-    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid' })
-    await subscriber.until(isFree)
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid' })
+    await subscriber.waitForPlan(isFree)
   })
 
   test('hands on when its history grows long, in the midst of a storm, with nothing lost and the deadline kept', async () => {
     const subscriber = await newPaidSubscriber(service, paper)
-    await actorOf(service, subscriber).terminate('to be started as one that hands on early')
+    await subscriptionHandle(service, subscriber).terminate('to be started as one that hands on early')
     await startWithShortHistory(subscriber, 40)
-    const first = await actorOf(service, subscriber).describe()
+    const first = await subscriptionHandle(service, subscriber).describe()
     const endsAt = await fail(subscriber, 6000)
     const began = Date.now() - 100_000
     await Promise.all(
       Array.from({ length: 40 }, async (_, index) => {
         await sleep(index * 20)
-        const addons = { subscription_id: addonsOf(subscriber), quantity: index % 4 }
-        await subscriber.told('addon.updated', addons, began + index)
+        const addons = { subscription_id: addonSubscriptionId(subscriber), quantity: index % 4 }
+        await subscriber.sendEvent('addon.updated', addons, began + index)
       }),
     )
     await inboxEmpty(subscriber)
     const now = await eventually(
-      () => actorOf(service, subscriber).describe(),
+      () => subscriptionHandle(service, subscriber).describe(),
       ({ runId }) => runId !== first.runId,
     )
     expect(now.status.name).toBe('RUNNING')
     expect(now.typedSearchAttributes.getAll().find(({ key }) => key.name === 'UserId')?.value).toBe(subscriber.userId)
     const plan = { planTier: 'paid', planStatus: 'past_due', addons: 3, paymentGraceEndsAt: new Date(endsAt) }
-    expect(await subscriber.plan()).toMatchObject(plan)
+    expect(await subscriber.fetchPlan()).toMatchObject(plan)
     await sleep(Math.max(0, endsAt - 200 - Date.now()))
-    expect(await subscriber.plan()).toMatchObject(plan)
-    await subscriber.until(isFree)
+    expect(await subscriber.fetchPlan()).toMatchObject(plan)
+    await subscriber.waitForPlan(isFree)
     const applied = await service.api.sql`
       select from billing_events where user_id = ${subscriber.userId} and status = 'applied'`
     expect(applied).toHaveLength(42)
@@ -138,17 +138,17 @@ describe.concurrent('the actor of a subscription', () => {
 
   test('looks again when an event is accepted while the end of the plan is being written', async () => {
     const subscriber = await newPaidSubscriber(service, paper)
-    const relay = await subscriber.relay()
+    const relay = await subscriber.startRelay()
     const endsAt = await fail(subscriber)
     await service.api.sql.begin(async (tx) => {
       // As long as this is held, the actor can't write; an event can be kept beside it.
       await tx`select from users where id = ${subscriber.userId} for share`
       await untilAnActorWaits(endsAt)
-      await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
+      await subscriber.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
     })
-    await subscriber.until((plan) => plan.planStatus === 'active')
-    expect((await subscriber.plansHad()).filter(isFree)).toEqual([])
-    expect(await fateOf(service, relay)).toEqual(onAir)
+    await subscriber.waitForPlan((plan) => plan.planStatus === 'active')
+    expect((await subscriber.planHistory()).filter(isFree)).toEqual([])
+    expect(await lastTransition(service, relay)).toEqual(activeByRelay)
   })
 
   test('waits for an event that is just being accepted when the plan is to end', async () => {
@@ -158,21 +158,21 @@ describe.concurrent('the actor of a subscription', () => {
       await keepEventIn(tx, toldNowhere(subscriber, { action: 'payment_recovery', invoiceId: 'inv_2' }))
       await untilAnActorWaits(endsAt)
     })
-    await subscriber.until((plan) => plan.planStatus === 'active')
-    expect((await subscriber.plansHad()).filter(isFree)).toEqual([])
+    await subscriber.waitForPlan((plan) => plan.planStatus === 'active')
+    expect((await subscriber.planHistory()).filter(isFree)).toEqual([])
   })
 
   test('ends when there is nothing left to wait for, and is there again when there is', async () => {
     const subscriber = await newPaidSubscriber(service, paper)
-    await subscriber.told('subscription.downgraded')
-    await subscriber.until(isFree)
+    await subscriber.sendEvent('subscription.downgraded')
+    await subscriber.waitForPlan(isFree)
     await eventually(
-      () => actorOf(service, subscriber).describe(),
+      () => subscriptionHandle(service, subscriber).describe(),
       ({ status }) => status.name === 'COMPLETED',
     )
-    await subscriber.told('subscription.activated', { subscription_id: 'another one' })
-    await subscriber.until((plan) => plan.planTier === 'paid')
-    expect((await actorOf(service, subscriber).describe()).status.name).toBe('RUNNING')
+    await subscriber.sendEvent('subscription.activated', { subscription_id: 'another one' })
+    await subscriber.waitForPlan((plan) => plan.planTier === 'paid')
+    expect((await subscriptionHandle(service, subscriber).describe()).status.name).toBe('RUNNING')
   })
 })
 
@@ -180,7 +180,7 @@ describe.concurrent('in the Temporal UI', () => {
   test('subscriptions are found by plan and by account, and say how they stand and what comes next', async () => {
     const subscriber = await newPaidSubscriber(service, paper, { addons: 1 })
     const endsAt = new Date(await fail(subscriber, 60_000)).toISOString()
-    const handle = actorOf(service, subscriber)
+    const handle = subscriptionHandle(service, subscriber)
     const query = `PlanTier = 'paid' AND UserId = '${subscriber.userId}'`
     const found = await eventually(
       async () => {
@@ -211,7 +211,7 @@ describe.concurrent('in the Temporal UI', () => {
   test('no history holds a secret or an address', async () => {
     const subscriber = await newPaidSubscriber(service, paper, { addons: 1 })
     await fail(subscriber)
-    const text = JSON.stringify(await actorOf(service, subscriber).fetchHistory())
+    const text = JSON.stringify(await subscriptionHandle(service, subscriber).fetchHistory())
     const decoded = [...text.matchAll(/"data":"([A-Za-z0-9+/=]+)"/g)]
       .map(([, data = '']) => Buffer.from(data, 'base64').toString())
       .join('\n')

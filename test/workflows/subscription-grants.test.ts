@@ -3,21 +3,21 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { createOperator } from '../../cli/operator.ts'
 import { operator, operatorPassword, paperRelays, startService, type TestService } from '../support/relays.ts'
 import {
-  fateOf,
-  hour,
+  activeByRelay,
+  hourMillis,
   isFree,
+  lastTransition,
+  longRelayTimeouts,
   newPaidSubscriber,
   newSubscriber,
-  onAir,
-  patient,
   type Subscriber,
-  untilCutOff,
+  waitForDisconnect,
 } from '../support/subscribers.ts'
 
 const paper = paperRelays()
 let service: TestService
 beforeAll(async () => {
-  service = await startService({ variables: patient, around: paper.around })
+  service = await startService({ variables: longRelayTimeouts, around: paper.around })
 })
 
 interface Grant {
@@ -48,24 +48,24 @@ describe.concurrent('a complimentary plan', () => {
   test('is there when it is answered, with its add-ons, and is gone when its withdrawal is: with it the relays', async () => {
     const subscriber = await newSubscriber(service, paper)
     expect(await grant(subscriber, { plan_tier: 'paid', addons: 2 })).toMatchObject(given(2))
-    const relay = await subscriber.relay()
+    const relay = await subscriber.startRelay()
     expect(await grant(subscriber, { plan_tier: 'paid', addons: 1 })).toMatchObject(given(1))
-    expect(await fateOf(service, relay)).toEqual(onAir)
+    expect(await lastTransition(service, relay)).toEqual(activeByRelay)
     expect(await grant(subscriber, { plan_tier: 'free' })).toMatchObject(free)
-    await untilCutOff(service, relay)
+    await waitForDisconnect(service, relay)
   })
 
   test('that was given until some time ends then by itself, and takes the relays along', async () => {
     const subscriber = await newSubscriber(service, paper)
     const until = soon(4000)
     expect(await grant(subscriber, { plan_tier: 'paid', until })).toMatchObject(given(0))
-    const relay = await subscriber.relay()
+    const relay = await subscriber.startRelay()
     while (Date.now() < Date.parse(until) - 200) {
-      expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planUntil: new Date(until) })
+      expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planUntil: new Date(until) })
       await sleep(100)
     }
-    await subscriber.until(isFree)
-    await untilCutOff(service, relay)
+    await subscriber.waitForPlan(isFree)
+    await waitForDisconnect(service, relay)
   })
 
   test('that is given anew lasts as long as was said last', async () => {
@@ -74,35 +74,35 @@ describe.concurrent('a complimentary plan', () => {
     await grant(subscriber, { plan_tier: 'paid', until: first })
     await grant(subscriber, { plan_tier: 'paid' })
     await sleep(Date.parse(first) + 500 - Date.now())
-    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planUntil: null, entitlementDueAt: null })
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planUntil: null, entitlementDueAt: null })
   })
 
   test('that is over before it is given gives nothing', async () => {
     const subscriber = await newSubscriber(service, paper)
-    expect(await grant(subscriber, { plan_tier: 'paid', until: soon(-hour) })).toMatchObject(free)
+    expect(await grant(subscriber, { plan_tier: 'paid', until: soon(-hourMillis) })).toMatchObject(free)
   })
 
   test('beside one that is paid for takes nothing from it, and outlives it', async () => {
     const subscriber = await newPaidSubscriber(service, paper, { addons: 1 })
-    const relay = await subscriber.relay()
+    const relay = await subscriber.startRelay()
     await grant(subscriber, { plan_tier: 'paid', addons: 1 })
-    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', addons: 2 })
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', addons: 2 })
     expect(await grant(subscriber, { plan_tier: 'free' })).toMatchObject(given(1))
     await grant(subscriber, { plan_tier: 'paid' })
-    await subscriber.told('subscription.downgraded')
+    await subscriber.sendEvent('subscription.downgraded')
     await sleep(500)
-    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid' })
-    expect(await fateOf(service, relay)).toEqual(onAir)
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid' })
+    expect(await lastTransition(service, relay)).toEqual(activeByRelay)
   })
 
   test('keeps the relays of somebody whose 48 hours end', async () => {
     const subscriber = await newPaidSubscriber(service, paper)
-    const relay = await subscriber.relay()
+    const relay = await subscriber.startRelay()
     await grant(subscriber, { plan_tier: 'paid' })
-    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 49 * hour)
+    await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 49 * hourMillis)
     await sleep(1000)
-    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
-    expect(await fateOf(service, relay)).toEqual(onAir)
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
+    expect(await lastTransition(service, relay)).toEqual(activeByRelay)
   })
 
   test('can be given by the command line', async () => {
@@ -110,7 +110,7 @@ describe.concurrent('a complimentary plan', () => {
     const commandLine = createOperator(service.api.url, operatorPassword)
     expect(await commandLine.userIdOf(subscriber.email)).toBe(subscriber.userId)
     await commandLine.grant(subscriber.userId, { plan_tier: 'paid', addons: 3 })
-    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', addons: 3 })
-    await subscriber.relay()
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', addons: 3 })
+    await subscriber.startRelay()
   })
 })

@@ -1,11 +1,17 @@
 import { beforeAll, expect, test } from 'vitest'
 import { paperRelays, startService, type TestService } from '../support/relays.ts'
-import { actorOf, graceMillis, isPastDue, newPaidSubscriber, patient } from '../support/subscribers.ts'
+import {
+  isPastDue,
+  longRelayTimeouts,
+  newPaidSubscriber,
+  paymentGraceMillis,
+  subscriptionHandle,
+} from '../support/subscribers.ts'
 
 const paper = paperRelays()
 let service: TestService
 beforeAll(async () => {
-  service = await startService({ variables: patient, around: paper.around })
+  service = await startService({ variables: longRelayTimeouts, around: paper.around })
 })
 
 /** As long as a sandbox's names may be, in letters of four bytes each. */
@@ -14,7 +20,7 @@ const long = (name: string): string => `${name}${'𝔵'.repeat(90)}`
 test('an account of which more was told than one message of Temporal holds is judged by all of it', async () => {
   const subscriber = await newPaidSubscriber(service, paper)
   const { userId, subscriptionId } = subscriber
-  const failedAt = Date.now() - graceMillis / 2
+  const failedAt = Date.now() - paymentGraceMillis / 2
   const event = {
     action: 'payment_failed',
     provider: 'sandbox',
@@ -31,10 +37,10 @@ test('an account of which more was told than one message of Temporal holds is ju
     select 'sandbox', key, 'payment.failed', 'payment_failed', ${userId}, ${event.subscriptionId}, ${userId},
       ${sql.json(event)} || jsonb_build_object('key', key, 'at', ${failedAt}::bigint - n, 'invoiceId', ${long('inv_')} || n), '', 'pending'
     from generate_series(1, 4200) n, lateral (select n || repeat('k', 200) as key) named`
-  await subscriber.told('payment.failed', { subscription_id: subscriptionId, invoice_id: 'inv_2' }, failedAt)
-  const plan = await subscriber.until(isPastDue, 30)
-  expect(plan.paymentGraceEndsAt).toEqual(new Date(failedAt + graceMillis))
+  await subscriber.sendEvent('payment.failed', { subscription_id: subscriptionId, invoice_id: 'inv_2' }, failedAt)
+  const plan = await subscriber.waitForPlan(isPastDue, 30)
+  expect(plan.paymentGraceEndsAt).toEqual(new Date(failedAt + paymentGraceMillis))
   expect(await sql`select from billing_events where user_id = ${userId} and status = 'pending'`).toHaveLength(0)
-  const { events } = await actorOf(service, subscriber).fetchHistory()
+  const { events } = await subscriptionHandle(service, subscriber).fetchHistory()
   expect(events?.filter(({ workflowTaskFailedEventAttributes: failed }) => failed)).toEqual([])
 })

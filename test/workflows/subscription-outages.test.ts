@@ -4,16 +4,16 @@ import type { SessionView } from '../../api/routes/relay-session-view.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
 import { operator, paperRelays, passageTo, startService, startTestWorker, type TestService } from '../support/relays.ts'
 import {
-  fateOf,
-  graceMillis,
+  activeByRelay,
   isFree,
   isPastDue,
+  lastTransition,
+  longRelayTimeouts,
   newPaidSubscriber,
   newSubscriber,
-  onAir,
-  patient,
+  paymentGraceMillis,
   type Subscriber,
-  untilCutOff,
+  waitForDisconnect,
 } from '../support/subscribers.ts'
 
 /** From the failure that is told to the end of its 48 hours: the service is gone by then, and back only afterwards. */
@@ -26,7 +26,7 @@ let passage: Awaited<ReturnType<typeof passageTo>>
 
 beforeAll(async () => {
   passage = await passageTo(`http://${inject('temporalAddress')}`)
-  const variables = { ...patient, TEMPORAL_ADDRESS: new URL(passage.url).host }
+  const variables = { ...longRelayTimeouts, TEMPORAL_ADDRESS: new URL(passage.url).host }
   service = await startService({ variables, around: paper.around, worker: false })
   worker = await startTestWorker(service.api, paper.around)
 })
@@ -39,11 +39,11 @@ interface Debtor extends Subscriber {
 /** Somebody with a relay on the air whose payment failed almost 48 hours ago. */
 async function debtor(): Promise<Debtor> {
   const subscriber = await newPaidSubscriber(service, paper)
-  const relay = await subscriber.relay()
-  const failedAt = Date.now() - graceMillis + leftMillis
-  await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
-  await subscriber.until(isPastDue)
-  return { ...subscriber, onAirSince: relay, graceEndsAt: failedAt + graceMillis }
+  const relay = await subscriber.startRelay()
+  const failedAt = Date.now() - paymentGraceMillis + leftMillis
+  await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+  await subscriber.waitForPlan(isPastDue)
+  return { ...subscriber, onAirSince: relay, graceEndsAt: failedAt + paymentGraceMillis }
 }
 
 const grant = async ({ userId }: Subscriber) =>
@@ -54,7 +54,7 @@ const grant = async ({ userId }: Subscriber) =>
   )
 
 const statusesHad = async (subscriber: Subscriber) =>
-  (await subscriber.plansHad()).map((had) => `${had.planTier} ${had.planStatus}`)
+  (await subscriber.planHistory()).map((had) => `${had.planTier} ${had.planStatus}`)
 
 const outages = [
   {
@@ -78,30 +78,30 @@ describe.each(outages)('when 48 hours end while $name', ({ begin, end }) => {
     ;[late, payer, latePayer, friend] = await Promise.all([debtor(), debtor(), debtor(), newSubscriber(service, paper)])
     await begin()
     const answer = grant(friend)
-    await payer.told('payment.recovered', { invoice_id: 'inv_2' })
+    await payer.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
     await sleep(Math.max(0, latePayer.graceEndsAt + 100 - Date.now()))
-    await latePayer.told('payment.recovered', { invoice_id: 'inv_2' })
+    await latePayer.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
     granted = await answer
     await end()
   })
 
   test('the plan ends within seconds of the return, and its relay with it', async () => {
-    await late.until(isFree, 10)
-    await untilCutOff(service, late.onAirSince, 10)
+    await late.waitForPlan(isFree, 10)
+    await waitForDisconnect(service, late.onAirSince, 10)
     expect(await statusesHad(late)).toEqual(['paid active', 'paid past_due', 'free none'])
   })
 
   test('a payment that was accepted meanwhile counts: nothing ends, not for a moment', async () => {
     for (const one of [payer, latePayer]) {
-      await one.until((plan) => plan.planStatus === 'active', 10)
+      await one.waitForPlan((plan) => plan.planStatus === 'active', 10)
       expect(await statusesHad(one)).toEqual(['paid active', 'paid past_due', 'paid active'])
-      expect(await fateOf(service, one.onAirSince)).toEqual(onAir)
+      expect(await lastTransition(service, one.onAirSince)).toEqual(activeByRelay)
     }
   })
 
   test('a grant is answered with what was so far, and carried out afterwards', async () => {
     expect(granted.status).toBe(200)
     expect(granted.body.entitlement.plan_tier).toBe('free')
-    await friend.until((plan) => plan.planTier === 'paid')
+    await friend.waitForPlan((plan) => plan.planTier === 'paid')
   })
 })

@@ -4,27 +4,27 @@ import type { SessionView } from '../../api/routes/relay-session-view.ts'
 import { outcome } from '../support/api.ts'
 import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
 import {
-  addonsOf,
-  cutOff,
-  fateOf,
+  activeByRelay,
+  addonSubscriptionId,
+  disconnectedBySystem,
   isFree,
+  lastTransition,
+  longRelayTimeouts,
   newPaidSubscriber,
-  onAir,
-  patient,
   type Subscriber,
-  untilCutOff,
+  waitForDisconnect,
 } from '../support/subscribers.ts'
 
 const noticeSeconds = 3
 const paper = paperRelays()
 let service: TestService
 beforeAll(async () => {
-  const variables = { ...patient, SVC_ADDON_NOTICE_SECONDS: String(noticeSeconds) }
+  const variables = { ...longRelayTimeouts, SVC_ADDON_NOTICE_SECONDS: String(noticeSeconds) }
   service = await startService({ variables, around: paper.around })
 })
 
 const instancesOf = async (session: SessionView) => paper.around().list({ sessionId: session.session_id })
-const fates = (relays: readonly SessionView[]) => Promise.all(relays.map((relay) => fateOf(service, relay)))
+const fates = (relays: readonly SessionView[]) => Promise.all(relays.map((relay) => lastTransition(service, relay)))
 
 describe.concurrent('the end of a plan', () => {
   test('also ends a relay that is only being started, and what there is of it', async () => {
@@ -34,8 +34,8 @@ describe.concurrent('the end of a plan', () => {
       () => instancesOf(session),
       (instances) => instances.length === 1,
     )
-    await subscriber.told('subscription.downgraded')
-    await untilCutOff(service, session)
+    await subscriber.sendEvent('subscription.downgraded')
+    await waitForDisconnect(service, session)
     await eventually(
       () => instancesOf(session),
       (instances) => instances.length === 0,
@@ -46,15 +46,15 @@ describe.concurrent('the end of a plan', () => {
     const started = await Promise.all(
       Array.from({ length: 6 }, async (_, index) => {
         const subscriber = await newPaidSubscriber(service, paper)
-        const told = sleep(index % 2 === 0 ? 0 : index * 10).then(() => subscriber.told('subscription.downgraded'))
+        const told = sleep(index % 2 === 0 ? 0 : index * 10).then(() => subscriber.sendEvent('subscription.downgraded'))
         const answer = await sleep(index % 2 === 0 ? index * 10 : 0).then(() => subscriber.start())
         await told
-        await subscriber.until(isFree)
+        await subscriber.waitForPlan(isFree)
         return { subscriber, answer }
       }),
     )
     for (const { subscriber, answer } of started) {
-      if (answer.status === 201) await untilCutOff(service, answer.body.session)
+      if (answer.status === 201) await waitForDisconnect(service, answer.body.session)
       else expect(outcome(answer)).toEqual([403, 'relay_access_denied'])
       expect((await subscriber.active()).sessions).toEqual([])
       expect((await subscriber.start()).status).toBe(403)
@@ -63,13 +63,13 @@ describe.concurrent('the end of a plan', () => {
 
   test('comes at once with a full refund', async () => {
     const subscriber = await newPaidSubscriber(service, paper)
-    const relay = await subscriber.relay()
-    await subscriber.told('payment.refunded', { invoice_id: 'inv_1', amount: 'partial' })
+    const relay = await subscriber.startRelay()
+    await subscriber.sendEvent('payment.refunded', { invoice_id: 'inv_1', amount: 'partial' })
     await sleep(500)
-    expect(await fateOf(service, relay)).toEqual(onAir)
-    await subscriber.told('payment.refunded', { invoice_id: 'inv_1', amount: 'full' })
-    await subscriber.until(isFree)
-    await untilCutOff(service, relay)
+    expect(await lastTransition(service, relay)).toEqual(activeByRelay)
+    await subscriber.sendEvent('payment.refunded', { invoice_id: 'inv_1', amount: 'full' })
+    await subscriber.waitForPlan(isFree)
+    await waitForDisconnect(service, relay)
   })
 })
 
@@ -77,13 +77,13 @@ describe.concurrent('the end of a plan', () => {
 async function relaysWith(addons: number): Promise<{ subscriber: Subscriber; relays: SessionView[] }> {
   const subscriber = await newPaidSubscriber(service, paper, { addons })
   const relays: SessionView[] = []
-  for (let count = 0; count < 1 + addons; count += 1) relays.push(await subscriber.relay())
+  for (let count = 0; count < 1 + addons; count += 1) relays.push(await subscriber.startRelay())
   return { subscriber, relays }
 }
 
 const changeAddons = async (subscriber: Subscriber, quantity: number) => {
-  await subscriber.told('addon.updated', { subscription_id: addonsOf(subscriber), quantity })
-  return subscriber.until((plan) => plan.addons === quantity)
+  await subscriber.sendEvent('addon.updated', { subscription_id: addonSubscriptionId(subscriber), quantity })
+  return subscriber.waitForPlan((plan) => plan.addons === quantity)
 }
 
 const notice = () => sleep(noticeSeconds * 1000 + 700)
@@ -96,16 +96,16 @@ describe.concurrent('fewer add-ons than relays', () => {
     expect(endsAt?.getTime()).toBeGreaterThanOrEqual(began + noticeSeconds * 1000 - 50)
     // What was read before the end is judged only, however long the reading takes.
     for (let seen = await fates(relays); Date.now() < (endsAt?.getTime() ?? 0); seen = await fates(relays)) {
-      expect(seen).toEqual([onAir, onAir, onAir, onAir])
+      expect(seen).toEqual([activeByRelay, activeByRelay, activeByRelay, activeByRelay])
       await sleep(200)
     }
-    for (const relay of relays.slice(2)) await untilCutOff(service, relay)
-    expect(await fates(relays)).toEqual([onAir, onAir, cutOff, cutOff])
+    for (const relay of relays.slice(2)) await waitForDisconnect(service, relay)
+    expect(await fates(relays)).toEqual([activeByRelay, activeByRelay, disconnectedBySystem, disconnectedBySystem])
     const left = (await subscriber.active()).sessions
     expect(new Set(left.map((one) => one.instance_id))).toEqual(
       new Set(relays.slice(0, 2).map((one) => one.instance_id)),
     )
-    expect(await subscriber.plan()).toMatchObject({ surplusEndsAt: null, entitlementDueAt: null })
+    expect(await subscriber.fetchPlan()).toMatchObject({ surplusEndsAt: null, entitlementDueAt: null })
   })
 
   test('refuse new starts at once, and taking a stop back', async () => {
@@ -123,7 +123,7 @@ describe.concurrent('fewer add-ons than relays', () => {
     await changeAddons(subscriber, 0)
     expect(await changeAddons(subscriber, 1)).toMatchObject({ surplus_ends_at: null })
     await notice()
-    expect(await fates(relays)).toEqual([onAir, onAir])
+    expect(await fates(relays)).toEqual([activeByRelay, activeByRelay])
   })
 
   test('end nothing more when enough relays have ended by themselves, were it the older one', async () => {
@@ -131,16 +131,16 @@ describe.concurrent('fewer add-ons than relays', () => {
     await changeAddons(subscriber, 0)
     await subscriber.stop({ session_id: relays[0]?.session_id, immediate: true })
     await notice()
-    await subscriber.until((plan) => plan.surplusEndsAt === null)
-    expect((await fates(relays))[1]).toEqual(onAir)
+    await subscriber.waitForPlan((plan) => plan.surplusEndsAt === null)
+    expect((await fates(relays))[1]).toEqual(activeByRelay)
   })
 
   test('end all of them at once when the plan goes as well', async () => {
     const { subscriber, relays } = await relaysWith(1)
     await changeAddons(subscriber, 0)
-    await subscriber.told('subscription.downgraded')
-    for (const relay of relays) await untilCutOff(service, relay)
-    expect(await subscriber.plan()).toMatchObject({ planTier: 'free', surplusEndsAt: null })
+    await subscriber.sendEvent('subscription.downgraded')
+    for (const relay of relays) await waitForDisconnect(service, relay)
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'free', surplusEndsAt: null })
   })
 
   test('and then fewer still give the newest of those that are left a notice of their own', async () => {
@@ -149,7 +149,7 @@ describe.concurrent('fewer add-ons than relays', () => {
     await sleep(1500)
     const { surplusEndsAt: second } = await changeAddons(subscriber, 0)
     expect((second?.getTime() ?? 0) - (first?.getTime() ?? 0)).toBeGreaterThan(1000)
-    for (const relay of relays.slice(1)) await untilCutOff(service, relay)
-    expect(await fates(relays)).toEqual([onAir, cutOff, cutOff])
+    for (const relay of relays.slice(1)) await waitForDisconnect(service, relay)
+    expect(await fates(relays)).toEqual([activeByRelay, disconnectedBySystem, disconnectedBySystem])
   })
 })

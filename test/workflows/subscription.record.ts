@@ -5,27 +5,30 @@ import { createSubscriptionWorkflows } from '../../workflows/subscription-client
 import { keepHistory } from '../support/histories.ts'
 import { eventually, operator, paperRelays, startService, type TestService } from '../support/relays.ts'
 import {
-  actorOf,
-  addonsOf,
-  graceMillis,
-  hour,
+  addonSubscriptionId,
+  hourMillis,
+  longRelayTimeouts,
   newPaidSubscriber,
   newSubscriber,
-  patient,
+  paymentGraceMillis,
   type Subscriber,
-  untilCutOff,
+  subscriptionHandle,
+  waitForDisconnect,
 } from '../support/subscribers.ts'
 
 const paper = paperRelays()
 let service: TestService
 beforeAll(async () => {
-  service = await startService({ variables: { ...patient, SVC_ADDON_NOTICE_SECONDS: '2' }, around: paper.around })
+  service = await startService({
+    variables: { ...longRelayTimeouts, SVC_ADDON_NOTICE_SECONDS: '2' },
+    around: paper.around,
+  })
 })
 
 const paid = (addons = 0) => newPaidSubscriber(service, paper, { addons })
-const until = (subscriber: Subscriber, status: string) => subscriber.until((plan) => plan.planStatus === status)
+const until = (subscriber: Subscriber, status: string) => subscriber.waitForPlan((plan) => plan.planStatus === status)
 const fail = async (subscriber: Subscriber, leftMillis: number) => {
-  await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, Date.now() - graceMillis + leftMillis)
+  await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, Date.now() - paymentGraceMillis + leftMillis)
   await until(subscriber, 'past_due')
 }
 
@@ -40,25 +43,25 @@ const paths: Record<string, () => Promise<Run>> = {
   activated: () => paid(2),
   'failed-and-downgraded': async () => {
     const subscriber = await paid()
-    const relay = await subscriber.relay()
+    const relay = await subscriber.startRelay()
     await fail(subscriber, 1500)
     await until(subscriber, 'none')
-    await untilCutOff(service, relay)
+    await waitForDisconnect(service, relay)
     return subscriber
   },
   recovered: async () => {
     const subscriber = await paid()
-    await fail(subscriber, hour)
-    await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
+    await fail(subscriber, hourMillis)
+    await subscriber.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
     await until(subscriber, 'active')
     return subscriber
   },
   'fewer-addons': async () => {
     const subscriber = await paid(1)
-    await subscriber.relay()
-    const newest = await subscriber.relay()
-    await subscriber.told('addon.updated', { subscription_id: addonsOf(subscriber), quantity: 0 })
-    await untilCutOff(service, newest)
+    await subscriber.startRelay()
+    const newest = await subscriber.startRelay()
+    await subscriber.sendEvent('addon.updated', { subscription_id: addonSubscriptionId(subscriber), quantity: 0 })
+    await waitForDisconnect(service, newest)
     return subscriber
   },
   'grant-ended': async () => {
@@ -72,16 +75,16 @@ const paths: Record<string, () => Promise<Run>> = {
     const subscriber = await paid()
     const { temporal, config } = service.api.services
     const { taskQueue } = config.temporal
-    await actorOf(service, subscriber).terminate('to be started as one that hands on early')
+    await subscriptionHandle(service, subscriber).terminate('to be started as one that hands on early')
     await createSubscriptionWorkflows(temporal, { taskQueue, callMillisMax: 10_000, historyEventsMax: 8 }).wake(
       subscriber.userId,
     )
     await eventually(
-      () => actorOf(service, subscriber).query(messages.subscriptionSnapshot),
+      () => subscriptionHandle(service, subscriber).query(messages.subscriptionSnapshot),
       (standing) => standing !== null,
     )
-    const { runId } = await actorOf(service, subscriber).describe()
-    await fail(subscriber, hour)
+    const { runId } = await subscriptionHandle(service, subscriber).describe()
+    await fail(subscriber, hourMillis)
     return { userId: subscriber.userId, runId }
   },
 }

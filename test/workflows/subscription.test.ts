@@ -4,42 +4,42 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/routes/relay-session-view.ts'
 import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
 import {
-  addonsOf,
-  cutOff,
-  fateOf,
-  graceMillis,
-  hour,
+  activeByRelay,
+  addonSubscriptionId,
+  disconnectedBySystem,
+  hourMillis,
   isFree,
   isPastDue,
+  lastTransition,
+  longRelayTimeouts,
   newPaidSubscriber,
   newSubscriber,
-  onAir,
-  patient,
+  paymentGraceMillis,
   type Subscriber,
-  untilCutOff,
+  waitForDisconnect,
 } from '../support/subscribers.ts'
 
 const paper = paperRelays()
 let service: TestService
 beforeAll(async () => {
-  service = await startService({ variables: patient, around: paper.around })
+  service = await startService({ variables: longRelayTimeouts, around: paper.around })
 })
 
 const paid = (data: { addons?: number } = {}) => newPaidSubscriber(service, paper, data)
 const isActive = ({ planStatus }: { planStatus: string }) => planStatus === 'active'
 
 /** When the payment failed, if its 48 hours are over this many milliseconds from now. */
-const failedWithGraceLeft = (millis: number) => Date.now() - graceMillis + millis
+const failedWithGraceLeft = (millis: number) => Date.now() - paymentGraceMillis + millis
 
 /** Looks again and again until the moment: the plan is paid, its relays run, and that never changed. */
 async function staysPaidUntil(subscriber: Subscriber, at: number, relays: readonly SessionView[] = []) {
   const look = async () => ({
-    plan: await subscriber.plan(),
-    fates: await Promise.all(relays.map((relay) => fateOf(service, relay))),
+    plan: await subscriber.fetchPlan(),
+    fates: await Promise.all(relays.map((relay) => lastTransition(service, relay))),
   })
   // Only what was read before the moment is judged, however long the reading takes.
   for (let seen = await look(); Date.now() < at; seen = await look()) {
-    expect(seen).toMatchObject({ plan: { planTier: 'paid' }, fates: relays.map(() => onAir) })
+    expect(seen).toMatchObject({ plan: { planTier: 'paid' }, fates: relays.map(() => activeByRelay) })
     await sleep(100)
   }
 }
@@ -53,15 +53,15 @@ const whenBecameFree = async ({ userId }: Subscriber): Promise<number> => {
 describe.concurrent('48 hours after a payment failed, by the time of the provider', () => {
   test('the plan ends, and not before: with it every relay', async () => {
     const subscriber = await paid({ addons: 1 })
-    const relays = [await subscriber.relay(), await subscriber.relay()]
+    const relays = [await subscriber.startRelay(), await subscriber.startRelay()]
     const failedAt = failedWithGraceLeft(3000)
-    const endsAt = failedAt + graceMillis
-    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
-    const plan = await subscriber.until(isPastDue)
+    const endsAt = failedAt + paymentGraceMillis
+    await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+    const plan = await subscriber.waitForPlan(isPastDue)
     expect(plan).toMatchObject({ planTier: 'paid', paymentGraceEndsAt: new Date(endsAt), addons: 1 })
     await staysPaidUntil(subscriber, endsAt, relays)
-    await subscriber.until(isFree)
-    for (const relay of relays) await untilCutOff(service, relay)
+    await subscriber.waitForPlan(isFree)
+    for (const relay of relays) await waitForDisconnect(service, relay)
     const lateness = (await whenBecameFree(subscriber)) - endsAt
     expect(lateness).toBeGreaterThanOrEqual(0)
     expect(lateness).toBeLessThan(5000)
@@ -71,108 +71,111 @@ describe.concurrent('48 hours after a payment failed, by the time of the provide
   test('it ends at the hour of the first failure, however often the payment failed again', async () => {
     const subscriber = await paid()
     const failedAt = failedWithGraceLeft(3000)
-    const endsAt = new Date(failedAt + graceMillis)
-    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt + 24 * hour)
-    await subscriber.until(isPastDue)
-    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
-    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt + 47 * hour)
-    await subscriber.until((plan) => plan.paymentGraceEndsAt?.getTime() === endsAt.getTime())
+    const endsAt = new Date(failedAt + paymentGraceMillis)
+    await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt + 24 * hourMillis)
+    await subscriber.waitForPlan(isPastDue)
+    await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+    await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt + 47 * hourMillis)
+    await subscriber.waitForPlan((plan) => plan.paymentGraceEndsAt?.getTime() === endsAt.getTime())
     await staysPaidUntil(subscriber, endsAt.getTime())
-    await subscriber.until(isFree)
+    await subscriber.waitForPlan(isFree)
     expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(endsAt.getTime())
   })
 
   test('nothing ends when it was paid by then: the relay runs on', async () => {
     const subscriber = await paid()
-    const relay = await subscriber.relay()
+    const relay = await subscriber.startRelay()
     const failedAt = failedWithGraceLeft(3000)
-    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
-    await subscriber.until(isPastDue)
-    await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
-    const plan = await subscriber.until(isActive)
+    await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+    await subscriber.waitForPlan(isPastDue)
+    await subscriber.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
+    const plan = await subscriber.waitForPlan(isActive)
     expect(plan).toMatchObject({ paymentGraceEndsAt: null, entitlementDueAt: null })
-    await sleep(failedAt + graceMillis + 500 - Date.now())
-    expect(await subscriber.plan()).toEqual(plan)
-    expect(await fateOf(service, relay)).toEqual(onAir)
-    expect((await subscriber.plansHad()).map((had) => had.planStatus)).toEqual(['active', 'past_due', 'active'])
+    await sleep(failedAt + paymentGraceMillis + 500 - Date.now())
+    expect(await subscriber.fetchPlan()).toEqual(plan)
+    expect(await lastTransition(service, relay)).toEqual(activeByRelay)
+    expect((await subscriber.planHistory()).map((had) => had.planStatus)).toEqual(['active', 'past_due', 'active'])
   })
 
   test('nothing ends when there is a new subscription by then, whatever the old one was to become', async () => {
     const subscriber = await paid()
-    const relay = await subscriber.relay()
+    const relay = await subscriber.startRelay()
     const failedAt = failedWithGraceLeft(3000)
-    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
-    await subscriber.until(isPastDue)
-    await subscriber.told('subscription.activated', { subscription_id: `${subscriber.subscriptionId}_new` })
-    await subscriber.until(isActive)
-    await sleep(failedAt + graceMillis + 500 - Date.now())
-    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
-    await subscriber.told('subscription.downgraded')
+    await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+    await subscriber.waitForPlan(isPastDue)
+    await subscriber.sendEvent('subscription.activated', { subscription_id: `${subscriber.subscriptionId}_new` })
+    await subscriber.waitForPlan(isActive)
+    await sleep(failedAt + paymentGraceMillis + 500 - Date.now())
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
+    await subscriber.sendEvent('subscription.downgraded')
     await sleep(500)
-    expect(await subscriber.plan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
-    expect(await fateOf(service, relay)).toEqual(onAir)
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
+    expect(await lastTransition(service, relay)).toEqual(activeByRelay)
   })
 })
 
 describe.concurrent('a payment that comes after the 48 hours', () => {
   test('gives the plan and its add-ons back, and restarts no relay', async () => {
     const subscriber = await paid({ addons: 2 })
-    const relay = await subscriber.relay()
-    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 50 * hour)
-    await subscriber.until(isFree)
-    await untilCutOff(service, relay)
-    await subscriber.told('payment.recovered', { invoice_id: 'inv_2' })
-    expect(await subscriber.until(isActive)).toMatchObject({ planTier: 'paid', addons: 2 })
-    expect(await fateOf(service, relay)).toEqual(cutOff)
+    const relay = await subscriber.startRelay()
+    await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 50 * hourMillis)
+    await subscriber.waitForPlan(isFree)
+    await waitForDisconnect(service, relay)
+    await subscriber.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
+    expect(await subscriber.waitForPlan(isActive)).toMatchObject({ planTier: 'paid', addons: 2 })
+    expect(await lastTransition(service, relay)).toEqual(disconnectedBySystem)
     expect((await subscriber.active()).sessions).toEqual([])
-    await subscriber.relay()
+    await subscriber.startRelay()
   })
 })
 
 describe.concurrent('a subscription that is cancelled while its payment is due', () => {
   test('ends with its period when that is earlier', async () => {
     const subscriber = await paid()
-    const relay = await subscriber.relay()
-    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 46 * hour)
-    await subscriber.until(isPastDue)
+    const relay = await subscriber.startRelay()
+    await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 46 * hourMillis)
+    await subscriber.waitForPlan(isPastDue)
     const endsAt = new Date(Date.now() + 3000)
-    const period = { period_start: new Date(Date.now() - 24 * hour).toISOString(), period_end: endsAt.toISOString() }
-    await subscriber.told('subscription.cancelled', period)
-    await subscriber.until((plan) => plan.paymentGraceEndsAt?.getTime() === endsAt.getTime())
+    const period = {
+      period_start: new Date(Date.now() - 24 * hourMillis).toISOString(),
+      period_end: endsAt.toISOString(),
+    }
+    await subscriber.sendEvent('subscription.cancelled', period)
+    await subscriber.waitForPlan((plan) => plan.paymentGraceEndsAt?.getTime() === endsAt.getTime())
     await staysPaidUntil(subscriber, endsAt.getTime())
-    await subscriber.until(isFree)
-    await untilCutOff(service, relay)
+    await subscriber.waitForPlan(isFree)
+    await waitForDisconnect(service, relay)
     expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(endsAt.getTime())
   })
 
   test('ends after the 48 hours when its period is longer', async () => {
     const subscriber = await paid()
     const failedAt = failedWithGraceLeft(3000)
-    await subscriber.told('payment.failed', { invoice_id: 'inv_2' }, failedAt)
-    const period_end = new Date(Date.now() + 24 * hour).toISOString()
-    await subscriber.told('subscription.cancelled', { period_end })
-    await subscriber.until((plan) => isPastDue(plan) && plan.planUntil?.toISOString() === period_end)
-    await staysPaidUntil(subscriber, failedAt + graceMillis)
-    await subscriber.until(isFree)
-    expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(failedAt + graceMillis)
+    await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
+    const period_end = new Date(Date.now() + 24 * hourMillis).toISOString()
+    await subscriber.sendEvent('subscription.cancelled', { period_end })
+    await subscriber.waitForPlan((plan) => isPastDue(plan) && plan.planUntil?.toISOString() === period_end)
+    await staysPaidUntil(subscriber, failedAt + paymentGraceMillis)
+    await subscriber.waitForPlan(isFree)
+    expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(failedAt + paymentGraceMillis)
   })
 })
 
 test('the same events in any order, some of them twice, leave every account with the same plan', async () => {
-  const day = (n: number) => began + n * 24 * hour
-  const began = Date.now() - 40 * 24 * hour
+  const day = (n: number) => began + n * 24 * hourMillis
+  const began = Date.now() - 40 * 24 * hourMillis
   const period = (from: number) => ({
     period_start: new Date(day(from)).toISOString(),
     period_end: new Date(day(from + 30)).toISOString(),
   })
   const story: readonly ((one: Subscriber) => Promise<void>)[] = [
-    (one) => one.told('subscription.activated', { invoice_id: 'inv_1', ...period(0) }, day(0)),
-    (one) => one.told('addon.updated', { subscription_id: addonsOf(one), quantity: 3 }, day(1)),
-    (one) => one.told('payment.failed', { invoice_id: 'inv_2' }, day(30)),
-    (one) => one.told('payment.recovered', { invoice_id: 'inv_2' }, day(35)),
-    (one) => one.told('subscription.activated', { invoice_id: 'inv_2', ...period(30) }, day(35)),
-    (one) => one.told('addon.updated', { subscription_id: addonsOf(one), quantity: 2 }, day(36)),
-    (one) => one.told('payment.failed', { invoice_id: 'inv_3' }, day(39)),
+    (one) => one.sendEvent('subscription.activated', { invoice_id: 'inv_1', ...period(0) }, day(0)),
+    (one) => one.sendEvent('addon.updated', { subscription_id: addonSubscriptionId(one), quantity: 3 }, day(1)),
+    (one) => one.sendEvent('payment.failed', { invoice_id: 'inv_2' }, day(30)),
+    (one) => one.sendEvent('payment.recovered', { invoice_id: 'inv_2' }, day(35)),
+    (one) => one.sendEvent('subscription.activated', { invoice_id: 'inv_2', ...period(30) }, day(35)),
+    (one) => one.sendEvent('addon.updated', { subscription_id: addonSubscriptionId(one), quantity: 2 }, day(36)),
+    (one) => one.sendEvent('payment.failed', { invoice_id: 'inv_3' }, day(39)),
   ]
   const orders = fc.sample(fc.shuffledSubarray([...story, ...story], { minLength: 14 }), { numRuns: 5, seed: 48 })
   const accounts = await Promise.all(
@@ -183,7 +186,7 @@ test('the same events in any order, some of them twice, leave every account with
         () => service.api.sql`select from billing_events where user_id = ${subscriber.userId} and status = 'pending'`,
         (pending) => pending.length === 0,
       )
-      return subscriber.plan()
+      return subscriber.fetchPlan()
     }),
   )
   expect(accounts[0]).toMatchObject({ planStatus: 'past_due', addons: 2, paymentGraceEndsAt: new Date(day(41)) })

@@ -9,7 +9,7 @@ import { subscriptionWorkflowId } from '../../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../../workflows/subscription-client.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
-import { billingEvent, eventOf, type SandboxSender, sandboxSender } from '../../support/billing.ts'
+import { billingEvent, findEvent, type SandboxSender, sandboxSender } from '../../support/billing.ts'
 import { freePort, operatorPassword } from '../../support/relays.ts'
 
 let api: TestApi
@@ -63,10 +63,10 @@ describe('deliver_billing_events', () => {
     const userId = randomUUID()
     const id = await sendEvent(10, { user_id: userId.toUpperCase() })
     await deliver()
-    expect(await eventOf(api, id)).toMatchObject({ status: 'parked', user_id: null })
+    expect(await findEvent(api, id)).toMatchObject({ status: 'parked', user_id: null })
     await createAccount(userId)
     await deliver()
-    expect(await eventOf(api, id)).toMatchObject({ status: 'pending', user_id: userId, error: null })
+    expect(await findEvent(api, id)).toMatchObject({ status: 'pending', user_id: userId, error: null })
     expect(await countWakes(userId)).toBe(1)
   })
 
@@ -76,7 +76,7 @@ describe('deliver_billing_events', () => {
     const id = await sendEvent(10, { subscription_id })
     await sendEvent(0, { subscription_id, user_id: userId })
     await deliver()
-    expect(await eventOf(api, id)).toMatchObject({ status: 'pending', user_id: userId, error: null })
+    expect(await findEvent(api, id)).toMatchObject({ status: 'pending', user_id: userId, error: null })
   })
 
   test('an event that was parked for 30 days is dead, and stays so when its account is created later', async () => {
@@ -86,13 +86,13 @@ describe('deliver_billing_events', () => {
       await sendEvent(30 * day + 60, { user_id: userId }),
     ]
     await deliver()
-    expect(await eventOf(api, young)).toMatchObject({ status: 'parked' })
-    expect(await eventOf(api, old)).toMatchObject({ status: 'dead', error: 'no such account' })
+    expect(await findEvent(api, young)).toMatchObject({ status: 'parked' })
+    expect(await findEvent(api, old)).toMatchObject({ status: 'dead', error: 'no such account' })
     expect(api.logged.filter((line) => line.includes('were dead-lettered'))).toHaveLength(1)
     await createAccount(userId)
     await deliver()
-    expect(await eventOf(api, young)).toMatchObject({ status: 'pending' })
-    expect(await eventOf(api, old)).toMatchObject({ status: 'dead', user_id: null })
+    expect(await findEvent(api, young)).toMatchObject({ status: 'pending' })
+    expect(await findEvent(api, old)).toMatchObject({ status: 'dead', user_id: null })
   })
 
   test('wakes the account in the next round when Temporal was away', async () => {
@@ -102,7 +102,7 @@ describe('deliver_billing_events', () => {
     atEnd(away.close)
     const subscriptions = createSubscriptionWorkflows(away.client, { taskQueue: 'none', callMillisMax: 500 })
     await run('deliver_billing_events', { subscriptions })
-    expect(await eventOf(api, id)).toMatchObject({ status: 'pending' })
+    expect(await findEvent(api, id)).toMatchObject({ status: 'pending' })
     await deliver()
     expect(await countWakes(userId)).toBe(2)
   })

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type GivenUser, startApi, type TestApi } from '../../support/api.ts'
-import { type EventView, eventOf } from '../../support/billing.ts'
+import { type EventView, findEvent } from '../../support/billing.ts'
 import {
   sendAccepted,
   stripeSubscriptionDelivery,
@@ -34,7 +34,7 @@ async function paidAccount(): Promise<{ user: GivenUser; event: EventView }> {
   await waitForPlanStatus(api, user, 'active')
   const key = `evt_${subscriptionId}_created_${now}`
   const event = await eventually(
-    () => eventOf(api, key),
+    () => findEvent(api, key),
     (seen) => seen?.status === 'applied',
   )
   if (!event) throw new Error('applied, but not to be seen')

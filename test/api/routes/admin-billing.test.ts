@@ -4,10 +4,10 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, type GivenUser, outcome } from '../../support/api.ts'
 import {
   billingEvent,
-  type EventPage,
+  type EventsReply,
   type EventView,
-  eventOf,
-  eventPage,
+  fetchEvents,
+  findEvent,
   type SandboxSender,
   sandboxSender,
 } from '../../support/billing.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
   provider = sandboxSender(service.api)
 })
 
-const list = (query = '') => service.api.get<EventPage>(`/admin/billing/events${query}`, { headers: operator })
+const list = (query = '') => service.api.get<EventsReply>(`/admin/billing/events${query}`, { headers: operator })
 const replay = (id: string): Promise<Answer<{ event: EventView }>> =>
   service.api.post<{ event: EventView }>(`/admin/billing/events/${id}/replay`, {}, { headers: operator })
 
@@ -29,14 +29,14 @@ const replay = (id: string): Promise<Answer<{ event: EventView }>> =>
 const sent = async (event: Parameters<SandboxSender['send']>[0]): Promise<EventView> => {
   const id = randomUUID()
   expect((await provider.send(event, { id })).status).toBe(200)
-  const seen = await eventOf(service.api, id)
+  const seen = await findEvent(service.api, id)
   if (!seen) throw new Error('taken, but not to be seen')
   return seen
 }
 
 const until = (event: EventView, status: string) =>
   eventually(
-    () => eventOf(service.api, event.event_key),
+    () => findEvent(service.api, event.event_key),
     (seen) => seen?.status === status,
   )
 
@@ -64,7 +64,7 @@ describe('the list of events', () => {
   })
 
   test('is the newest first, page by page, and its pages hold still while new events come', async () => {
-    const before = (await eventPage(service.api)).events.map((event) => event.event_key)
+    const before = (await fetchEvents(service.api)).events.map((event) => event.event_key)
     const rows = await service.api.sql<{ key: string }[]>`
       insert into billing_events (provider, event_key, type, body, status, error)
       select 'stripe', 'one of many ' || n, 'x', '', 'parked', 'is unreadable' from generate_series(1, 110) n order by n
@@ -174,7 +174,7 @@ describe('a dismissal', () => {
     await service.api.sql`update jobs set due_at = now() where name = 'deliver_billing_events'`
     const later = await sent(billingEvent('payment.failed', { user_id: userId }))
     await until(later, 'applied')
-    expect(await eventOf(service.api, event.event_key)).toMatchObject({ status: 'dismissed' })
+    expect(await findEvent(service.api, event.event_key)).toMatchObject({ status: 'dismissed' })
     expect((await replay(event.id)).body.event).toMatchObject({ user_id: userId, status: 'pending' })
     await until(event, 'applied')
   })
@@ -183,7 +183,7 @@ describe('a dismissal', () => {
     const event = await stray()
     await service.api.sql`update billing_events set status = ${status} where id = ${event.id}`
     expect(outcome(await dismiss(event.id))).toEqual([409, 'invalid_transition'])
-    expect(await eventOf(service.api, event.event_key)).toMatchObject({ status })
+    expect(await findEvent(service.api, event.event_key)).toMatchObject({ status })
     await service.api.sql`update billing_events set status = 'parked' where id = ${event.id}`
   })
 
@@ -253,7 +253,7 @@ describe('a replay', () => {
     expect(answers.map((answer) => [answer.status, answer.body.event.id])).toEqual(answers.map(() => [200, event.id]))
     await until(event, 'applied')
     expect(await applied()).toEqual(before)
-    expect(await eventOf(service.api, event.event_key)).toEqual({ ...event, status: 'applied' })
+    expect(await findEvent(service.api, event.event_key)).toEqual({ ...event, status: 'applied' })
     expect(await auditOf('plan_changed', user.userId)).toHaveLength(1)
     expect(await auditOf('billing_event_replayed', user.userId)).toHaveLength(12)
   })

@@ -29,7 +29,7 @@ async function withAddonsOnly(quantity: number): Promise<Customer> {
 
 async function withTwoPlans(): Promise<Customer> {
   const customer = await newCustomer(api)
-  const orders = [await customer.order({ plan: 'paid' }), await customer.order({ plan: 'paid' })]
+  const orders = [await customer.openSubscription({ plan: 'paid' }), await customer.openSubscription({ plan: 'paid' })]
   for (const id of orders) await customer.play(id, 'pay')
   return customer
 }
@@ -43,7 +43,7 @@ describe('the subscriptions of an account as operators see them', () => {
     await customer.play(plan, 'end')
     await api.sql`
       insert into billing_customers (provider, subscription_id, customer_id) values ('sandbox', ${addons}, 'cus_7')`
-    const [, { period_end: periodEnd } = { period_end: null }] = await customer.bought()
+    const [, { period_end: periodEnd } = { period_end: null }] = await customer.listSandboxSubscriptions()
     const seen = { provider: 'sandbox', period_start: expect.any(String), updated_at: expect.any(String) }
     expect(await subscriptionsOf(customer)).toEqual([
       {
@@ -99,7 +99,7 @@ describe('accounts that are billed for nothing', () => {
     const ofIdle = { user_id: idle.userId, addons_without_plan: 2, billed_plans: 0 }
     expect(await listed('without_plan')).toContainEqual(ofIdle)
     expect(await listed('twice')).toEqual([{ user_id: twice.userId, addons_without_plan: 0, billed_plans: 2 }])
-    const [addons] = (await idle.subscription()).subscriptions
+    const [addons] = (await idle.fetchSubscription()).subscriptions
     await api.post(`/billing/subscriptions/${addons?.subscription_id}/cancel`, undefined, { bearer: idle.bearer })
     expect(await listed('without_plan')).not.toContainEqual(ofIdle)
     expect((await readMetrics(api))('svc_billing_addons_without_plan')).toBe(earlier('svc_billing_addons_without_plan'))

@@ -16,7 +16,7 @@ import {
 } from '../../support/billing-lemonsqueezy.ts'
 import { createStripeAccount, stripeDelivery, stripeSubscription } from '../../support/billing-stripe.ts'
 import { eventually, paperRelays, startService } from '../../support/relays.ts'
-import { type Customer, customerOf, newCustomer } from '../../support/sandbox-customers.ts'
+import { type Customer, createCustomer, newCustomer } from '../../support/sandbox-customers.ts'
 
 const siteUrl = 'https://relay.example'
 const portalUrl = 'https://pay.example/portal'
@@ -41,7 +41,7 @@ const open = (api: TestApi, { bearer }: { readonly bearer: string }) =>
 
 const untilKnown = (customer: Customer) =>
   eventually(
-    () => customer.subscription(),
+    () => customer.fetchSubscription(),
     ({ subscriptions }) => subscriptions.length > 0,
   )
 
@@ -49,7 +49,7 @@ let count = 0
 
 /** An account that bought the plan at Stripe. */
 async function stripeCustomer(api: TestApi, customerId: string): Promise<Customer> {
-  const customer = customerOf(api, await api.given.user())
+  const customer = createCustomer(api, await api.given.user())
   count += 1
   const id = `sub_${count}`
   const bought = stripeSubscription(
@@ -67,7 +67,7 @@ describe('at Stripe', () => {
   test('payments are managed by a page of the site that leads to the customer’s own portal', async () => {
     stripe.answer = createStripeAccount(stripeSubscription('sub_a', { customer: 'cus_a' })).answer
     const customer = await stripeCustomer(atStripe, 'cus_a')
-    expect(await customer.subscription()).toMatchObject({ manage_url: `${siteUrl}/account/payments` })
+    expect(await customer.fetchSubscription()).toMatchObject({ manage_url: `${siteUrl}/account/payments` })
     const answer = await open(atStripe, customer)
     expect([answer.status, answer.body]).toEqual([
       200,
@@ -83,7 +83,7 @@ describe('at Stripe', () => {
     expect((await customer.checkout({ addons: 1 })).body.checkout_url).toBe(
       'https://stripe.example/checkout.session/cus_b',
     )
-    const first = customerOf(atStripe, await atStripe.given.user())
+    const first = createCustomer(atStripe, await atStripe.given.user())
     expect((await first.checkout({ plan: 'paid' })).body.checkout_url).toBe(
       'https://stripe.example/checkout.session/new',
     )
@@ -111,7 +111,7 @@ describe('at Stripe', () => {
       now - 20,
     )
     await eventually(
-      () => customer.subscription(),
+      () => customer.fetchSubscription(),
       ({ subscriptions }) => subscriptions.length === 1 && subscriptions[0]?.subscription_id === 'sub_of_cus_new',
     )
     stripe.answer = createStripeAccount(bought('cus_new', 'active')).answer
@@ -146,7 +146,7 @@ describe('at Stripe', () => {
 
 describe('at Lemon Squeezy', () => {
   async function buyer(customer_id: number): Promise<Customer> {
-    const customer = customerOf(atLemonSqueezy, await atLemonSqueezy.given.user())
+    const customer = createCustomer(atLemonSqueezy, await atLemonSqueezy.given.user())
     const soon = { renews_at: '2099-01-01T00:00:00Z', created_at: '2026-11-01T00:00:00Z' }
     const bought = lemonSqueezySubscription(String(customer_id), { customer_id, ...soon })
     await sendAccepted(atLemonSqueezy, lemonSqueezyDelivery('subscription_created', bought, customer.userId))

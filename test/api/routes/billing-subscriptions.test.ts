@@ -6,7 +6,7 @@ import { startBillingApiDouble } from '../../support/billing-api.ts'
 import { sendAccepted, startVendorApi, stripeVariables } from '../../support/billing-deliveries.ts'
 import { createStripeAccount, stripeDelivery, stripeSubscription } from '../../support/billing-stripe.ts'
 import { eventually, operator, paperRelays, startService } from '../../support/relays.ts'
-import { type Customer, customerOf, newCustomer, type OwnSubscription } from '../../support/sandbox-customers.ts'
+import { type Customer, createCustomer, newCustomer, type OwnSubscription } from '../../support/sandbox-customers.ts'
 
 const { api } = await startService({ around: paperRelays().around })
 const double = await startBillingApiDouble()
@@ -16,7 +16,7 @@ type Cancelled = Answer<{ readonly subscription: OwnSubscription } & Partial<Err
 const cancel = (at: TestApi, { bearer }: { readonly bearer: string }, id: string): Promise<Cancelled> =>
   at.post(`/billing/subscriptions/${id}/cancel`, undefined, { bearer })
 
-const ownOf = async (customer: Customer) => (await customer.subscription()).subscriptions
+const ownOf = async (customer: Customer) => (await customer.fetchSubscription()).subscriptions
 
 const eventTypes = async ({ userId }: Customer) =>
   (await api.sql<{ type: string }[]>`select type from billing_events where user_id = ${userId} order by seq`).map(
@@ -47,7 +47,7 @@ describe('the subscriptions of an account', () => {
     expect(await ownOf(customer)).toEqual([])
     const plan = await customer.buy({ plan: 'paid' })
     const addons = await customer.buy({ addons: 2 })
-    const [planEnd, addonsEnd] = (await customer.bought()).map((one) => one.period_end)
+    const [planEnd, addonsEnd] = (await customer.listSandboxSubscriptions()).map((one) => one.period_end)
     const good = { billed_without_plan: false, billed_twice: false, ends_at: null, can_cancel: true }
     expect(await ownOf(customer)).toEqual([
       { ...good, subscription_id: plan, kind: 'plan', status: 'active', quantity: 1, renews_at: planEnd },
@@ -78,7 +78,10 @@ describe('add-ons of a plan that has ended', () => {
       can_cancel: false,
     })
     expect(await ownOf(customer)).toEqual([answer.body.subscription])
-    expect((await customer.bought()).at(-1)).toMatchObject({ subscription_id: addons, status: 'cancelled' })
+    expect((await customer.listSandboxSubscriptions()).at(-1)).toMatchObject({
+      subscription_id: addons,
+      status: 'cancelled',
+    })
     expect((await eventTypes(customer)).at(-1)).toBe('subscription.cancelled')
   })
 
@@ -114,7 +117,10 @@ describe('two plans of one account', () => {
   /** Two checkouts that were open at the same time, and both paid. */
   async function customerWithTwoPlans() {
     const customer = await newCustomer(api)
-    const [first, second] = [await customer.order({ plan: 'paid' }), await customer.order({ plan: 'paid' })]
+    const [first, second] = [
+      await customer.openSubscription({ plan: 'paid' }),
+      await customer.openSubscription({ plan: 'paid' }),
+    ]
     for (const id of [first, second]) expect((await customer.play(id, 'pay')).status).toBe(200)
     return { customer, first, second }
   }
@@ -136,7 +142,7 @@ describe('two plans of one account', () => {
         [second, 'active', false],
       ]),
     )
-    expect(await customer.subscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
     expect(await audited(api, customer, 'plan_billed_twice')).toHaveLength(1)
   })
 
@@ -151,7 +157,7 @@ describe('two plans of one account', () => {
       billingEvent('payment.failed', { user_id: customer.userId, subscription_id: first, invoice_id: 'inv_of_before' }),
     )
     await eventually(
-      () => customer.subscription(),
+      () => customer.fetchSubscription(),
       ({ plan_tier }) => plan_tier === 'free',
     )
     await customer.buy({ plan: 'paid' })
@@ -199,13 +205,13 @@ describe('a cancellation', () => {
     const plan = await customer.buy({ plan: 'paid' })
     await customer.play(plan, 'fail')
     expect((await cancel(api, customer, plan)).body.subscription).toMatchObject({ status: 'ended', ends_at: null })
-    expect(await customer.subscription()).toMatchObject({ plan_tier: 'free', subscriptions: [] })
+    expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'free', subscriptions: [] })
   })
 
   test('of another account’s subscription, and of an unknown one, finds nothing', async () => {
     const { customer: owner, addons } = await customerWithAddonsOnly()
     const other = await newCustomer(api)
-    const open = await other.order({ plan: 'paid' })
+    const open = await other.openSubscription({ plan: 'paid' })
     for (const id of [addons, open, 'sub_none', '%00', '%27', 'x'.repeat(300)])
       expect(outcome(await cancel(api, other, id))).toEqual([404, 'not_found'])
     expect(outcome(await api.post(`/billing/subscriptions/${addons}/cancel`))).toEqual([401, 'unauthorized'])
@@ -246,7 +252,7 @@ describe('at Stripe', () => {
   })
 
   test('a cancellation changes our own rows when its webhook comes, and not before', async () => {
-    const customer = customerOf(stripe, await stripe.given.user())
+    const customer = createCustomer(stripe, await stripe.given.user())
     const of = { price: 'price_addon', quantity: 2, metadata: { user_id: customer.userId, kind: 'addon' } }
     const bought = stripeSubscription('sub_1', { customer: 'cus_7' }, of)
     const account = createStripeAccount(bought)

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { outcome, startApi, type TestApi } from '../../support/api.ts'
 import {
   billingEvent,
-  eventOf,
+  findEvent,
   rawWebhook,
   type SandboxSender,
   sandboxSender,
@@ -37,7 +37,7 @@ const kept = async (body: string | Buffer) => {
   expect([answer.status, answer.body]).toEqual([200, { received: true }])
   const [row] = await api.sql<{ body: Buffer }[]>`select body from billing_events where event_key = ${id}`
   expect(row?.body.equals(Buffer.from(body))).toBe(true)
-  return eventOf(api, id)
+  return findEvent(api, id)
 }
 
 /** The JSON of an event with this in the place of a value. */
@@ -135,7 +135,7 @@ describe('an event is read', () => {
     const id = randomUUID()
     const { status } = await provider.send(bytes, { id, headers: { 'Content-Encoding': 'gzip' } })
     expect(status).toBe(200)
-    expect(await eventOf(api, id)).toMatchObject({ status: 'parked', error: 'body: not JSON in UTF-8' })
+    expect(await findEvent(api, id)).toMatchObject({ status: 'parked', error: 'body: not JSON in UTF-8' })
     const [row] = await api.sql<{ body: Buffer }[]>`select body from billing_events where event_key = ${id}`
     expect(row?.body.equals(bytes)).toBe(true)
   })
@@ -178,7 +178,7 @@ describe('a body', () => {
     const headers = { 'Transfer-Encoding': 'chunked', ...signedHeaders(secret, body, { id }) }
     const chunks = [body.slice(0, 20), body.slice(20)].map((part) => `${part.length.toString(16)}\r\n${part}\r\n`)
     const answer = await sendRaw(api.url, webhookHead(api, headers), ...chunks, '0\r\n\r\n')
-    expect([answer.status, (await eventOf(api, id))?.action]).toEqual([200, 'payment_failed'])
+    expect([answer.status, (await findEvent(api, id))?.action]).toEqual([200, 'payment_failed'])
   })
 
   test('that breaks off leaves nothing', async () => {
@@ -217,6 +217,6 @@ describe('while Postgres is away', () => {
       async () => (await sender.send(event, { id })).status,
       (status) => status === 200,
     )
-    expect(await eventOf(behind, id)).toMatchObject({ action: 'payment_failed' })
+    expect(await findEvent(behind, id)).toMatchObject({ action: 'payment_failed' })
   })
 })

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { forgetExpired } from '../../../activities/jobs/account-jobs.ts'
 import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
 import type { GivenUser, TestApi } from '../../support/api.ts'
-import { type EventView, eventPage } from '../../support/billing.ts'
+import { type EventView, fetchEvents } from '../../support/billing.ts'
 import {
   fetchSubscription,
   sendAccepted,
@@ -50,7 +50,7 @@ async function debtor(): Promise<{ user: GivenUser; subscriptionId: string }> {
 }
 
 const eventsOf = async ({ userId }: GivenUser): Promise<readonly EventView[]> =>
-  (await eventPage(api)).events.filter(({ user_id }) => user_id === userId)
+  (await fetchEvents(api)).events.filter(({ user_id }) => user_id === userId)
 
 const untilApplied = (user: GivenUser) =>
   eventually(

@@ -10,7 +10,7 @@ import { readConfig } from '../../../platform/config/config.ts'
 import { connectTemporal } from '../../../platform/temporal.ts'
 import { Client, createDatabase, highLimits, signUp } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
-import { billingEvent, eventOf, type SandboxSender, sandboxSender } from '../../support/billing.ts'
+import { billingEvent, findEvent, type SandboxSender, sandboxSender } from '../../support/billing.ts'
 import { type Program, startProgram, untilWell } from '../../support/programs.ts'
 import { eventually, freePort, operatorPassword, passageTo } from '../../support/relays.ts'
 import { randomSecrets } from '../../support/secrets.ts'
@@ -91,7 +91,7 @@ async function trapTo(url: string) {
 
 const untilApplied = (id: string) =>
   eventually(
-    () => eventOf(apis[1], id),
+    () => findEvent(apis[1], id),
     (event) => event?.status === 'applied',
     40,
   )
@@ -164,7 +164,7 @@ describe('while Temporal is away', () => {
       }),
     )
     expect([sent.map((one) => one.status), Date.now() - began < 2000]).toEqual([users.map(() => 200), true])
-    for (const { id } of sent) expect(await eventOf(apis[1], id)).toMatchObject({ status: 'pending' })
+    for (const { id } of sent) expect(await findEvent(apis[1], id)).toMatchObject({ status: 'pending' })
     await wayToTemporal.open()
     for (const { id, userId } of sent) {
       await untilApplied(id)

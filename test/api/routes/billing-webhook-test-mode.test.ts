@@ -1,7 +1,7 @@
 /** Webhooks of a provider's test mode, where the service takes real money. */
 import { beforeAll, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../../support/api.ts'
-import { eventPage } from '../../support/billing.ts'
+import { fetchEvents } from '../../support/billing.ts'
 import { lemonSqueezyVariables, sendAccepted, stripeVariables } from '../../support/billing-deliveries.ts'
 import { lemonSqueezyDelivery, lemonSqueezySubscription } from '../../support/billing-lemonsqueezy.ts'
 import { stripeDelivery, stripeSubscription } from '../../support/billing-stripe.ts'
@@ -33,7 +33,7 @@ test('a webhook of test mode is accepted and parked for operators, and one of li
     [lemonSqueezy, atLemonSqueezy, 'meta.test_mode'],
   ] as const) {
     const error = `${field}: test mode is not accepted (SVC_BILLING_TEST_MODE)`
-    expect((await eventPage(api)).events).toMatchObject([
+    expect((await fetchEvents(api)).events).toMatchObject([
       { status: 'pending', action: 'activate', user_id: userId },
       { status: 'parked', action: null, user_id: userId, error },
     ])

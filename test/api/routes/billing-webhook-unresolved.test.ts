@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
 import type { Answer, GivenUser, TestApi } from '../../support/api.ts'
-import { type EventView, eventOf } from '../../support/billing.ts'
+import { type EventView, findEvent } from '../../support/billing.ts'
 import { type BillingApiDouble, startBillingApiDouble } from '../../support/billing-api.ts'
 import {
   fetchSubscription,
@@ -87,7 +87,7 @@ const answer = (
 
 const untilEvent = (key: string, isWanted: (event: EventView) => boolean, at: TestApi = api) =>
   eventually(
-    () => eventOf(at, key),
+    () => findEvent(at, key),
     (event) => event !== undefined && isWanted(event),
   )
 
@@ -170,7 +170,7 @@ describe('a webhook whose provider has to be asked', () => {
     const event = await untilEvent(key, ({ status }) => status === 'applied')
     stripe.failWith('status 500')
     expect((await replay(event?.id ?? '')).status).toBe(503)
-    expect(await eventOf(api, key)).toEqual(event)
+    expect(await findEvent(api, key)).toEqual(event)
     expect(await fetchSubscription(api, account.user)).toMatchObject({ plan_status: 'none' })
   })
 
@@ -257,8 +257,8 @@ describe('while the provider can not be asked, a payment that was accepted befor
     answer(other, {}, { price: 'price_of_something_else', metadata: {} })
     stripe.recover()
     await waitForPlanStatus(api, other.user, 'none')
-    expect(await eventOf(api, keys[0])).toMatchObject({ status: 'ignored' })
-    expect(await eventOf(api, keys[1])).toMatchObject({ status: 'parked' })
+    expect(await findEvent(api, keys[0])).toMatchObject({ status: 'ignored' })
+    expect(await findEvent(api, keys[1])).toMatchObject({ status: 'parked' })
   })
 })
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
 import type { GivenUser, TestApi } from '../../support/api.ts'
-import { eventPage } from '../../support/billing.ts'
+import { fetchEvents } from '../../support/billing.ts'
 import {
   lemonSqueezyConfig,
   lemonSqueezyDelivery,
@@ -52,14 +52,14 @@ async function send(api: TestApi, { headers, body }: WebhookDelivery): Promise<v
 /** The subscription, once all events of the account are taken. */
 async function settled(api: TestApi, { bearer, userId }: GivenUser): Promise<SubscriptionBody> {
   await eventually(
-    async () => (await eventPage(api)).events.filter(({ user_id }) => user_id === userId),
+    async () => (await fetchEvents(api)).events.filter(({ user_id }) => user_id === userId),
     (events) => events.length > 0 && events.every(({ status }) => status === 'applied'),
   )
   return (await api.get<SubscriptionBody>('/billing/subscription', { bearer })).body
 }
 
 const eventsOf = async (api: TestApi, { userId }: GivenUser) =>
-  (await eventPage(api)).events.filter(({ user_id }) => user_id === userId)
+  (await fetchEvents(api)).events.filter(({ user_id }) => user_id === userId)
 
 test('two genuine updates of Lemon Squeezy within one second both count, and the bytes of one a month later do not', async () => {
   const user = await lemonSqueezy.given.user()

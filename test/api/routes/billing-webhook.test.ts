@@ -4,7 +4,7 @@ import {
   type BillingEventBody,
   billingEvent,
   type EventView,
-  eventOf,
+  findEvent,
   rawWebhook,
   type SandboxSender,
   sandboxSender,
@@ -35,14 +35,14 @@ const asked = async (event: BillingEventBody | string | Buffer, id: string = ran
 const kept = async (event: BillingEventBody | string | Buffer): Promise<EventView> => {
   const { answer, id } = await asked(event)
   expect(answer).toEqual(took)
-  const seen = await eventOf(service.api, id)
+  const seen = await findEvent(service.api, id)
   if (!seen) throw new Error('taken, but not to be seen by operators')
   return seen
 }
 
 const untilApplied = (id: string) =>
   eventually(
-    () => eventOf(service.api, id),
+    () => findEvent(service.api, id),
     (event) => event?.status === 'applied',
   )
 
@@ -90,7 +90,7 @@ describe('a signed webhook', () => {
     const { id } = await asked(event)
     const applied = await untilApplied(id)
     expect((await asked(event, id)).answer).toEqual(took)
-    expect([await rowsOf(id), await eventOf(service.api, id)]).toEqual([1, applied])
+    expect([await rowsOf(id), await findEvent(service.api, id)]).toEqual([1, applied])
   })
 
   test('under an id that is known with another body changes nothing: the first one stays', async () => {
@@ -98,7 +98,7 @@ describe('a signed webhook', () => {
     const { id } = await asked(billingEvent('subscription.activated', { user_id: user.userId }))
     const applied = await untilApplied(id)
     expect((await asked(billingEvent('subscription.downgraded', { user_id: user.userId }), id)).answer).toEqual(took)
-    expect([await rowsOf(id), await eventOf(service.api, id)]).toEqual([1, applied])
+    expect([await rowsOf(id), await findEvent(service.api, id)]).toEqual([1, applied])
     expect(await entitlementOf(user.bearer)).toMatchObject({ plan_tier: 'paid' })
   })
 

@@ -29,14 +29,18 @@ describe('a checkout', () => {
       200,
       { checkout_url: expect.stringMatching(/^https:\/\/relay\.example\/sandbox\/checkout\/sub_[\w-]+$/) },
     ])
-    expect(await customer.subscription()).toMatchObject({ plan_tier: 'free', plan_status: 'none', manage_url: null })
+    expect(await customer.fetchSubscription()).toMatchObject({
+      plan_tier: 'free',
+      plan_status: 'none',
+      manage_url: null,
+    })
   })
 
   test('of the plan is refused while it is paid, and while a payment of it is outstanding', async () => {
     const { customer, plan } = await customerWithPlan()
     expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
     await customer.play(plan, 'fail')
-    expect(await customer.subscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
+    expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
     expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
   })
 
@@ -45,7 +49,7 @@ describe('a checkout', () => {
     await customer.play(plan, 'cancel')
     expect((await customer.checkout({ plan: 'paid' })).status).toBe(200)
     await customer.play(plan, 'end')
-    expect(await customer.subscription()).toMatchObject({ plan_tier: 'free' })
+    expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'free' })
     expect((await customer.checkout({ plan: 'paid' })).status).toBe(200)
   })
 
@@ -55,9 +59,9 @@ describe('a checkout', () => {
   test('of the plan is open to an account whose complimentary plan ends one day', async () => {
     const customer = await newCustomer(api)
     await grant(customer, { until: '2099-01-01T00:00:00Z' })
-    expect(await customer.subscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
     await customer.buy({ plan: 'paid' })
-    expect(await customer.subscription()).toMatchObject({ plan_status: 'active', ends_at: null })
+    expect(await customer.fetchSubscription()).toMatchObject({ plan_status: 'active', ends_at: null })
     expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
   })
 
@@ -77,7 +81,10 @@ describe('a checkout', () => {
 
   test('of the plan may be opened again while another one is open and not paid', async () => {
     const customer = await newCustomer(api)
-    const [one, other] = [await customer.order({ plan: 'paid' }), await customer.order({ plan: 'paid' })]
+    const [one, other] = [
+      await customer.openSubscription({ plan: 'paid' }),
+      await customer.openSubscription({ plan: 'paid' }),
+    ]
     expect(one).not.toBe(other)
   })
 
@@ -86,19 +93,19 @@ describe('a checkout', () => {
     await customer.buy({ addons: 1 })
     expect(outcome(await customer.checkout({ addons: 1 }))).toEqual(subscribed)
     await customer.buy({ addons: 3 })
-    expect((await customer.bought()).map(({ kind, quantity }) => [kind, quantity])).toEqual([
+    expect((await customer.listSandboxSubscriptions()).map(({ kind, quantity }) => [kind, quantity])).toEqual([
       ['plan', 1],
       ['addon', 1],
       ['addon', 2],
     ])
-    expect(await customer.subscription()).toMatchObject({ addons: 3 })
+    expect(await customer.fetchSubscription()).toMatchObject({ addons: 3 })
     for (const addons of [1, 2, 3]) expect(outcome(await customer.checkout({ addons }))).toEqual(subscribed)
   })
 
   test('of add-ons is there without the plan too: they are kept, and count once there is one', async () => {
     const customer = await newCustomer(api)
     await customer.buy({ addons: 2 })
-    expect(await customer.subscription()).toMatchObject({ plan_tier: 'free', addons: 2 })
+    expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'free', addons: 2 })
     const connections = async () => {
       const { body } = await api.get<{ entitlement: object }>('/auth/session', { bearer: customer.bearer })
       return body.entitlement
@@ -159,13 +166,13 @@ describe('the subscription', () => {
   const manageUrl = `${siteUrl}/sandbox/subscriptions`
 
   test('of who never bought anything is empty, and managed nowhere', async () => {
-    expect(await (await newCustomer(api)).subscription()).toEqual(nothing)
+    expect(await (await newCustomer(api)).fetchSubscription()).toEqual(nothing)
   })
 
   test('that is paid renews at the end of its period', async () => {
     const { customer, plan } = await customerWithPlan()
-    const [bought] = await customer.bought()
-    expect(await customer.subscription()).toEqual({
+    const [bought] = await customer.listSandboxSubscriptions()
+    expect(await customer.fetchSubscription()).toEqual({
       ...nothing,
       plan_tier: 'paid',
       plan_status: 'active',
@@ -179,7 +186,7 @@ describe('the subscription', () => {
     const { customer, plan } = await customerWithPlan()
     const before = Date.now()
     await customer.play(plan, 'fail')
-    const failed = await customer.subscription()
+    const failed = await customer.fetchSubscription()
     const graceEndsAt = Date.parse(failed.grace_ends_at ?? '') - 172_800_000
     expect(graceEndsAt).toBeGreaterThanOrEqual(before)
     expect(graceEndsAt).toBeLessThanOrEqual(Date.now())
@@ -192,16 +199,16 @@ describe('the subscription', () => {
       subscriptions: only(plan),
     })
     await customer.play(plan, 'fail')
-    expect(await customer.subscription()).toEqual(failed)
+    expect(await customer.fetchSubscription()).toEqual(failed)
     await customer.play(plan, 'recover')
-    expect(await customer.subscription()).toMatchObject({ plan_status: 'active', grace_ends_at: null })
+    expect(await customer.fetchSubscription()).toMatchObject({ plan_status: 'active', grace_ends_at: null })
   })
 
   test('that was cancelled ends with its period', async () => {
     const { customer, plan } = await customerWithPlan()
-    const { renews_at: periodEnd } = await customer.subscription()
+    const { renews_at: periodEnd } = await customer.fetchSubscription()
     await customer.play(plan, 'cancel')
-    expect(await customer.subscription()).toEqual({
+    expect(await customer.fetchSubscription()).toEqual({
       ...nothing,
       plan_tier: 'paid',
       plan_status: 'cancelled',
@@ -214,7 +221,7 @@ describe('the subscription', () => {
   test('that was paid back is over, and still managed where it was bought', async () => {
     const { customer, plan } = await customerWithPlan()
     await customer.play(plan, 'refund')
-    expect(await customer.subscription()).toEqual({ ...nothing, manage_url: manageUrl })
+    expect(await customer.fetchSubscription()).toEqual({ ...nothing, manage_url: manageUrl })
   })
 
   test('that an operator gave does not renew, and is managed nowhere', async () => {
@@ -222,7 +229,7 @@ describe('the subscription', () => {
     const until = '2099-01-01T00:00:00.000Z'
     const given = { plan_tier: 'paid', addons: 1, until }
     await api.post(`/admin/users/${customer.userId}/grant`, given, { headers: operator })
-    expect(await customer.subscription()).toEqual({
+    expect(await customer.fetchSubscription()).toEqual({
       ...nothing,
       plan_tier: 'paid',
       plan_status: 'active',
@@ -283,6 +290,6 @@ describe('with a provider elsewhere', () => {
   test('there is no sandbox', async () => {
     const customer = await newCustomer(await stripe('http://127.0.0.1:9'))
     expect(outcome(await customer.play('sub_1', 'pay'))).toEqual([404, 'not_found'])
-    expect(await customer.bought()).toBeUndefined()
+    expect(await customer.listSandboxSubscriptions()).toBeUndefined()
   })
 })

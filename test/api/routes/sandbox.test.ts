@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 
 const statusAndOutcomes = async (customer: Customer) => {
-  const [{ status, outcomes } = { status: '', outcomes: [] }] = await customer.bought()
+  const [{ status, outcomes } = { status: '', outcomes: [] }] = await customer.listSandboxSubscriptions()
   return [status, outcomes]
 }
 
@@ -22,7 +22,7 @@ const eventsOf = async ({ userId }: Customer): Promise<string[]> =>
 describe('what can happen to a subscription', () => {
   test('follows from how it is, and is told by one webhook each', async () => {
     const customer = await newCustomer(api)
-    const plan = await customer.order({ plan: 'paid' })
+    const plan = await customer.openSubscription({ plan: 'paid' })
     expect(await statusAndOutcomes(customer)).toEqual(['open', ['pay']])
     const steps = [
       ['pay', 'active', ['pay', 'fail', 'cancel', 'refund', 'end']],
@@ -49,7 +49,7 @@ describe('what can happen to a subscription', () => {
 
   test('is the only thing that happens: anything else is refused, and told to nobody', async () => {
     const customer = await newCustomer(api)
-    const plan = await customer.order({ plan: 'paid' })
+    const plan = await customer.openSubscription({ plan: 'paid' })
     for (const what of ['fail', 'recover', 'cancel', 'resume', 'refund', 'end'])
       expect(outcome(await customer.play(plan, what))).toEqual([409, 'invalid_transition'])
     expect(await statusAndOutcomes(customer)).toEqual(['open', ['pay']])
@@ -59,7 +59,7 @@ describe('what can happen to a subscription', () => {
   test('has happened to the account when the answer comes', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.buy({ plan: 'paid' })
-    expect(await customer.subscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
+    expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
     for (const [what, status] of [
       ['fail', 'past_due'],
       ['recover', 'active'],
@@ -68,16 +68,16 @@ describe('what can happen to a subscription', () => {
       ['refund', 'none'],
     ] as const) {
       await customer.play(plan, what)
-      expect([what, (await customer.subscription()).plan_status]).toEqual([what, status])
+      expect([what, (await customer.fetchSubscription()).plan_status]).toEqual([what, status])
     }
   })
 
   test('renews it from the end of its period on', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.buy({ plan: 'paid' })
-    const { renews_at: first } = await customer.subscription()
+    const { renews_at: first } = await customer.fetchSubscription()
     await customer.play(plan, 'pay')
-    const { renews_at: second } = await customer.subscription()
+    const { renews_at: second } = await customer.fetchSubscription()
     const days = (Date.parse(second ?? '') - Date.parse(first ?? '')) / 86_400_000
     expect(days).toBeGreaterThanOrEqual(28)
     expect(days).toBeLessThanOrEqual(31)
@@ -89,7 +89,7 @@ describe('what can happen to a subscription', () => {
     const addons = await customer.buy({ addons: 1 })
     for (const quantity of [3, 2, 0]) {
       expect((await customer.play(addons, 'pay', { quantity })).body.subscription).toMatchObject({ quantity })
-      expect(await customer.subscription()).toMatchObject({ addons: quantity })
+      expect(await customer.fetchSubscription()).toMatchObject({ addons: quantity })
     }
     for (const quantity of [4, -1, 1.5, '2'])
       expect(outcome(await customer.play(addons, 'pay', { quantity }))).toEqual([400, 'invalid_request'])
@@ -112,10 +112,10 @@ describe('five requests at once', () => {
 
   test('pay an open subscription once', async () => {
     const customer = await newCustomer(api)
-    const plan = await customer.order({ plan: 'paid' })
+    const plan = await customer.openSubscription({ plan: 'paid' })
     expect(outcomes(await five(() => customer.play(plan, 'pay')))).toEqual(oneOfFive)
     expect(await eventsOf(customer)).toEqual(['subscription.activated'])
-    const [paid] = await customer.bought()
+    const [paid] = await customer.listSandboxSubscriptions()
     expect(Date.parse(paid?.period_end ?? '')).toBeLessThan(Date.now() + 32 * 86_400_000)
   })
 
@@ -139,19 +139,19 @@ describe('five requests at once', () => {
   test('change the number of add-ons once, and renew nothing', async () => {
     const customer = await newCustomer(api)
     const addons = await customer.buy({ addons: 1 })
-    const [bought] = await customer.bought()
+    const [bought] = await customer.listSandboxSubscriptions()
     expect(outcomes(await five(() => customer.play(addons, 'pay', { quantity: 3 })))).toEqual(oneOfFive)
     expect(await eventsOf(customer)).toEqual(['subscription.activated', 'addon.updated'])
-    expect(await customer.bought()).toMatchObject([{ quantity: 3, period_end: bought?.period_end }])
+    expect(await customer.listSandboxSubscriptions()).toMatchObject([{ quantity: 3, period_end: bought?.period_end }])
   })
 })
 
 describe('a request with the version of the subscription that it is meant for', () => {
-  const versionOf = async (customer: Customer) => (await customer.bought())[0]?.version
+  const versionOf = async (customer: Customer) => (await customer.listSandboxSubscriptions())[0]?.version
 
   test('is refused once the subscription has changed, whenever it comes', async () => {
     const customer = await newCustomer(api)
-    const plan = await customer.order({ plan: 'paid' })
+    const plan = await customer.openSubscription({ plan: 'paid' })
     const version = await versionOf(customer)
     expect(outcome(await customer.play(plan, 'pay', { version }))).toEqual([200, undefined])
     for (let count = 1; count <= 4; count += 1)
@@ -181,7 +181,7 @@ describe('somebody else’s subscription', () => {
   test('is not listed, and can’t be told from one that there is not', async () => {
     const [owner, other] = [await newCustomer(api), await newCustomer(api)]
     const plan = await owner.buy({ plan: 'paid' })
-    expect(await other.bought()).toEqual([])
+    expect(await other.listSandboxSubscriptions()).toEqual([])
     const answers = [
       await other.play(plan, 'refund'),
       await other.play('sub_of-nobody', 'refund'),
@@ -189,12 +189,12 @@ describe('somebody else’s subscription', () => {
       await owner.play('%27', 'refund'),
     ]
     expect(answers.map(outcome)).toEqual(answers.map(() => [404, 'not_found']))
-    expect(await owner.subscription()).toMatchObject({ plan_status: 'active' })
+    expect(await owner.fetchSubscription()).toMatchObject({ plan_status: 'active' })
   })
 
   test('is nobody’s who is not signed in', async () => {
     const owner = await newCustomer(api)
-    const plan = await owner.order({ plan: 'paid' })
+    const plan = await owner.openSubscription({ plan: 'paid' })
     const path = '/billing/sandbox/subscriptions'
     expect(outcome(await api.get(path))).toEqual([401, 'unauthorized'])
     expect(outcome(await api.post(`${path}/${plan}/pay`))).toEqual([401, 'unauthorized'])
@@ -205,16 +205,16 @@ test('a webhook that nobody takes is told as the provider’s trouble, and what 
   // It listens at a port of the system's choice, and its sandbox sends to the one that was configured: to none.
   const elsewhere = await startApi({ PORT: '0' })
   const customer = await newCustomer(elsewhere)
-  const plan = await customer.order({ plan: 'paid' })
+  const plan = await customer.openSubscription({ plan: 'paid' })
   expect(outcome(await customer.play(plan, 'pay'))).toEqual([502, 'billing_provider_error'])
   expect(await statusAndOutcomes(customer)).toMatchObject(['active', {}])
-  expect(await customer.subscription()).toMatchObject({ plan_tier: 'free', manage_url: null })
+  expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'free', manage_url: null })
 })
 
 test('while no actor is there to judge it the answer comes all the same, and the event is kept', async () => {
   const { api: alone } = await startService({ worker: false })
   const customer = await newCustomer(alone)
-  const plan = await customer.order({ plan: 'paid' })
+  const plan = await customer.openSubscription({ plan: 'paid' })
   expect((await customer.play(plan, 'pay')).status).toBe(200)
   const kept = await alone.sql`select status from billing_events where user_id = ${customer.userId}`
   expect(kept.map(({ status }) => status)).toEqual(['pending'])

@@ -41,10 +41,10 @@ describe('the account page', () => {
     expect(checkout.visited).toEqual(['POST /account/checkout', `GET ${checkout.path}`])
     expect(checkout.text).toMatch(/no money moves\. What Paid plan Brings One managed relay Pay Back without paying/)
 
-    const [order] = await customer.bought()
+    const [order] = await customer.listSandboxSubscriptions()
     const paid = await browser.submit(checkout, `/sandbox/subscriptions/${order?.subscription_id}/pay`)
     expect(paid.path).toBe('/account?done=bought')
-    const { renews_at: renews } = await customer.subscription()
+    const { renews_at: renews } = await customer.fetchSubscription()
     expect(paid.text).toContain(`Paid plan Active One managed relay, 0 of 1 in use. It renews on ${day(renews)} .`)
     expect(paid.text).toContain('Thank you.')
     expect(() => paid.form('/account/checkout', { plan: 'paid' })).toThrow()
@@ -58,7 +58,7 @@ describe('the account page', () => {
     expect(account.html.match(/<option[^>]*>/g)).toEqual(['<option value="2">', '<option value="3">'])
     const checkout = await browser.submit(account, '/account/checkout', { addons: '3' })
     expect(checkout.text).toContain('What 2 add-ons Brings 2 more relays at once Price 15.98 a month')
-    const order = (await customer.bought()).at(-1)
+    const order = (await customer.listSandboxSubscriptions()).at(-1)
     const paid = await browser.submit(checkout, `/sandbox/subscriptions/${order?.subscription_id}/pay`)
     expect(paid.text).toContain('4 managed relays at once, 0 of 4 in use.')
     expect(paid.text).toContain('One relay goes with the plan, and one with each of your 3 add-ons.')
@@ -77,7 +77,7 @@ describe('the account page', () => {
     const { customer, browser, plan } = await subscriber()
     await customer.play(plan, 'cancel')
     const page = await browser.open('/account')
-    const { ends_at: ends } = await customer.subscription()
+    const { ends_at: ends } = await customer.fetchSubscription()
     expect(page.text).toContain(`Paid plan Cancelled`)
     expect(page.text).toContain(`It was cancelled, and is paid until ${day(ends)}, ${ends?.slice(11, 16)} UTC .`)
     expect(page.text).toContain('Manage payments Changed your mind? Resume it here.')
@@ -103,7 +103,7 @@ describe('the account page', () => {
     const account = await browser.open('/account')
     const checkout = await browser.submit(account, '/account/checkout', {}, { plan: 'paid' })
     expect(checkout.heading).toBe('Pay for it')
-    const [order] = await customer.bought()
+    const [order] = await customer.listSandboxSubscriptions()
     const paid = await browser.submit(checkout, `/sandbox/subscriptions/${order?.subscription_id}/pay`)
     expect(paid.text).toContain('It renews on')
     expect(() => paid.form('/account/checkout', { plan: 'paid' })).toThrow()
@@ -126,14 +126,14 @@ describe('the account page', () => {
       const page = await browser.post('/account/checkout', nonsense)
       expect([page.status, page.problem]).toEqual([400, expect.stringContaining('There is no such thing to buy')])
     }
-    expect((await customer.bought()).map(({ subscription_id: id }) => id)).toEqual([plan])
+    expect((await customer.listSandboxSubscriptions()).map(({ subscription_id: id }) => id)).toEqual([plan])
   })
 
   test('sells nothing to who is not signed in, nor for another site’s page', async () => {
     expect((await site.browser().post('/account/checkout', { plan: 'paid' })).path).toBe('/login?next=%2Faccount')
     const { customer, browser } = await newcomer()
     expect((await browser.post('/account/checkout', { plan: 'paid' }, { from: 'cross-site' })).status).toBe(403)
-    expect(await customer.bought()).toEqual([])
+    expect(await customer.listSandboxSubscriptions()).toEqual([])
   })
 
   test('tells what happened to the plan in words', async () => {
@@ -153,7 +153,7 @@ describe('a payment that failed', () => {
   test('stands above everything on both pages, with the time that is left and the way to pay', async () => {
     const { customer, browser, plan } = await subscriber()
     await customer.play(plan, 'fail')
-    const { grace_ends_at: ends } = await customer.subscription()
+    const { grace_ends_at: ends } = await customer.fetchSubscription()
     const by = `${day(ends)}, ${ends?.slice(11, 16)} UTC`
     for (const path of ['/account', '/relays']) {
       const page = await browser.open(path)

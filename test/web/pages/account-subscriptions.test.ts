@@ -25,14 +25,17 @@ describe('what is billed for nothing', () => {
     expect(cancelled.visited).toEqual([`POST ${cancelPath(addons)}`, 'GET /account?done=cancelled'])
     expect(cancelled.text).toContain('Cancelled at the billing provider.')
     expect(cancelled.text).not.toContain('still billed for')
-    expect((await customer.bought()).at(-1)).toMatchObject({ status: 'cancelled' })
+    expect((await customer.listSandboxSubscriptions()).at(-1)).toMatchObject({ status: 'cancelled' })
     // The button of a page that is still open elsewhere does no harm.
     expect((await browser.submit(account, cancelPath(addons))).path).toBe('/account?done=cancelled')
   })
 
   test('stands there: a second plan, of which either can be cancelled', async () => {
     const { customer, browser } = await newcomer()
-    const [first, second] = [await customer.order({ plan: 'paid' }), await customer.order({ plan: 'paid' })]
+    const [first, second] = [
+      await customer.openSubscription({ plan: 'paid' }),
+      await customer.openSubscription({ plan: 'paid' }),
+    ]
     for (const id of [first, second]) await customer.play(id, 'pay')
     const account = await browser.open('/account')
     expect(account.text).toContain('You are billed for 2 plans')
@@ -52,7 +55,7 @@ describe('what is billed for nothing', () => {
     expect(account.text).toContain('Your earlier plan is not paid')
     const cancelled = await browser.submit(account, cancelPath(plan))
     expect(cancelled.text).not.toContain('Your earlier plan is not paid')
-    expect((await customer.bought()).at(0)).toMatchObject({ status: 'ended' })
+    expect((await customer.listSandboxSubscriptions()).at(0)).toMatchObject({ status: 'ended' })
   })
 
   test('is warned of before it happens: add-ons that renew though the plan was cancelled', async () => {
@@ -74,6 +77,6 @@ describe('what is billed for nothing', () => {
     }
     expect((await browser.post(cancelPath(plan), {}, { from: 'cross-site' })).status).toBe(403)
     expect((await site.browser().post(cancelPath(plan), {})).path).toBe('/login?next=%2Faccount')
-    expect(await customer.bought()).toMatchObject([{ status: 'active' }])
+    expect(await customer.listSandboxSubscriptions()).toMatchObject([{ status: 'active' }])
   })
 })
