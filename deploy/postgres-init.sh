@@ -1,6 +1,6 @@
 #!/bin/sh
-# Run by the postgres image once, when its volume is empty: a role and a database for us, and one with two for Temporal.
-# Neither role owns anything of the other's.
+# The postgres image runs this once, on an empty volume. Creates a role with a database for the service, and a role with two
+# databases for Temporal. Neither role can access the other's databases.
 set -eu
 psql --no-psqlrc --set ON_ERROR_STOP=1 --username "${POSTGRES_USER:-postgres}" --dbname postgres <<'SQL'
 \set svc_password `cat /run/secrets/svc_database_password`
