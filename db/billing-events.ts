@@ -71,7 +71,7 @@ async function insertEvent(
   return first(
     await tx<Omit<KeptEvent, 'accounts'>[]>`
       insert into billing_events
-        (provider, event_key, type, action, user_ref, user_ref_source, subscription_id, user_id, fact, body, status, error,
+        (provider, event_key, type, action, user_ref, user_ref_source, subscription_id, user_id, event, body, status, error,
           occurred_at, settled_at, next_attempt_at)
       values (${provider}, ${key}, ${type}, ${(event ?? unresolved)?.action ?? null}, ${userRef},
         ${userRefSource ?? 'subscription'}, ${(event ?? unresolved)?.subscriptionId ?? null}, ${userId},
@@ -109,7 +109,7 @@ export interface Grant {
 export async function keepGrant(tx: Sql, { userId, planTier, addons, until }: Grant): Promise<string> {
   const action = planTier === 'paid' ? 'grant' : 'withdraw'
   const [clock] = await tx<{ at: number }[]>`
-    select greatest(floor(extract(epoch from clock_timestamp()) * 1000), max((fact ->> 'at')::numeric) + 1)::float8 as at
+    select greatest(floor(extract(epoch from clock_timestamp()) * 1000), max((event ->> 'at')::numeric) + 1)::float8 as at
     from billing_events where user_id = ${userId} and provider = 'operator'`
   const key = `${action}:${randomUUID()}`
   const bare = { provider: 'operator', subscriptionId: 'grant', kind: 'plan', invoiceId: null, amount: null } as const
@@ -178,7 +178,7 @@ export const listInboxEvents = async (
   limit: number,
 ): Promise<InboxEvent[]> =>
   sql<InboxEvent[]>`
-    select id, seq::float8 as seq, status = 'applied' as is_applied, fact as event from billing_events
+    select id, seq::float8 as seq, status = 'applied' as is_applied, event from billing_events
     where user_id = ${userId} and seq > ${afterSeq} and status in ('pending', 'applied')
     order by seq limit ${limit}`
 

@@ -79,7 +79,7 @@ export async function assignOwner(tx: Sql, subscription: SubscriptionRef): Promi
   const moved = await tx<{ former: string | null }[]>`
     with misplaced as (
       select e.id, e.user_id as former from billing_events e
-      where ${ofSubscription(tx, subscription)} and e.fact is not null and e.status in ('pending', 'applied', 'parked')
+      where ${ofSubscription(tx, subscription)} and e.event is not null and e.status in ('pending', 'applied', 'parked')
         and (e.user_id is distinct from ${ownerId}::uuid or (e.status = 'parked' and ${ownerId}::uuid is not null))
         -- What names an account that does not exist waits for it, or for an operator.
         and (e.status <> 'parked' or e.user_ref is null
@@ -100,7 +100,7 @@ const claimedOwner = async (sql: Sql, subscription: SubscriptionRef): Promise<st
   first(
     await sql<{ id: string }[]>`
       select u.id from billing_events e join users u on u.id = ${accountNamed(sql, sql`e.user_ref`)}
-      where ${ofSubscription(sql, subscription)} and e.fact is not null and e.status in ('pending', 'applied', 'parked')
+      where ${ofSubscription(sql, subscription)} and e.event is not null and e.status in ('pending', 'applied', 'parked')
       order by e.user_ref_source = 'subscription' desc, e.occurred_at desc, e.seq desc limit 1`,
   )?.id ?? null
 
@@ -129,5 +129,5 @@ export const findClaimedSubscriptions = async (sql: Sql, limit: number): Promise
   sql<SubscriptionRef[]>`
     select distinct e.provider, e.subscription_id
     from billing_events e join users u on u.id = ${accountNamed(sql, sql`e.user_ref`)}
-    where e.status = 'parked' and e.fact is not null and e.provider <> 'operator'
+    where e.status = 'parked' and e.event is not null and e.provider <> 'operator'
     limit ${limit}`

@@ -45,7 +45,7 @@ export async function findStoredEvent(sql: Sql, id: string): Promise<StoredEvent
   const row = first(
     await sql<StoredEventRow[]>`
       select provider, event_key as key, type, action, user_ref, user_ref_source,
-        subscription_id, fact as event, status, error, body
+        subscription_id, event, status, error, body
       from billing_events where id = ${id}`,
   )
   if (!row) return undefined
@@ -112,7 +112,7 @@ async function updateReading(
     update billing_events set type = ${type}, action = ${(event ?? unresolved)?.action ?? null}, user_ref = ${userRef},
       user_ref_source = ${userRefSource ?? 'subscription'},
       subscription_id = ${(event ?? unresolved)?.subscriptionId ?? null}, user_id = ${userId},
-      fact = ${event && tx.json({ ...event })}, status = ${status}, error = ${error},
+      event = ${event && tx.json({ ...event })}, status = ${status}, error = ${error},
       occurred_at = ${event && new Date(event.at)}, attempts = 0,
       settled_at = ${status === 'ignored' ? tx`clock_timestamp()` : null},
       next_attempt_at = ${unresolved ? firstAttemptAt(tx) : null}

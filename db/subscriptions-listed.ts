@@ -56,8 +56,8 @@ export const findNewestEvent = async (
 ): Promise<NewestEvent | undefined> =>
   first(
     await sql<NewestEvent[]>`
-      select fact as event, status = 'applied' as is_applied from billing_events
-      where user_id = ${userId} and provider = ${provider} and subscription_id = ${subscriptionId} and fact is not null
+      select event, status = 'applied' as is_applied from billing_events
+      where user_id = ${userId} and provider = ${provider} and subscription_id = ${subscriptionId} and event is not null
       order by seq desc limit 1`,
   )
 

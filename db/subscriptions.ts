@@ -250,7 +250,7 @@ const findSubscriptionKind = async (
 ): Promise<'plan' | 'addon' | undefined> =>
   first(
     await sql<{ kind: 'plan' | 'addon' }[]>`
-      select fact ->> 'kind' as kind from billing_events
-      where provider = ${provider} and subscription_id = ${subscriptionId} and fact is not null
+      select event ->> 'kind' as kind from billing_events
+      where provider = ${provider} and subscription_id = ${subscriptionId} and event is not null
       order by occurred_at desc, seq desc limit 1`,
   )?.kind

@@ -39,7 +39,7 @@ test('subscriptions that two accounts held go to the one that their latest event
   const events = await sql`
     select event_key as key, user_id, status, user_ref_source as source, settled_at < now() - interval '4 days' as settled
     from billing_events order by event_key`
-  const moved = { user_id: second, status: 'pending', settled: true }
+  const moved = { userId: second, status: 'pending', settled: true }
   expect(events).toEqual([
     { key: 'evt_1', source: 'subscription', ...moved },
     { key: 'evt_3', source: 'subscription', ...moved, status: 'applied' },

@@ -137,13 +137,13 @@ test.each([
     const then = api.sql`now() - make_interval(secs => ${secondsAgo})`
     const event = { key: status, at: 1 }
     await api.sql`
-    insert into billing_events (provider, event_key, type, action, user_id, fact, body, status, received_at, settled_at,
+    insert into billing_events (provider, event_key, type, action, user_id, event, body, status, received_at, settled_at,
       next_attempt_at)
     values ('stripe', gen_random_uuid()::text, 'x', 'refund', ${userId}, ${api.sql.json(event)}, 'jane@example.com', ${status},
       ${then}, ${then}, ${then})`
     await forgetExpired(api.sql, 10_000)
     const rows =
-      await api.sql`select status, fact as event, body is not null as "isKept" from billing_events where user_id = ${userId}`
+      await api.sql`select status, event, body is not null as "isKept" from billing_events where user_id = ${userId}`
     expect(rows).toEqual([{ status, event, isKept }])
   },
 )

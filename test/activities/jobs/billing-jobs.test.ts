@@ -231,7 +231,7 @@ describe('the metrics page', () => {
       ['applied', 6000],
     ] as const)
       await sql`
-        insert into billing_events (provider, event_key, type, action, fact, body, status, user_id, received_at, next_attempt_at)
+        insert into billing_events (provider, event_key, type, action, event, body, status, user_id, received_at, next_attempt_at)
         values ('sandbox', gen_random_uuid()::text, 'x', 'refund', ${event}, '', ${status}, ${userId},
           now() - make_interval(secs => ${secondsAgo}), now())`
     await sql`update users set entitlement_due_at = now() - interval '70 seconds' where id = ${userId}`

@@ -59,7 +59,7 @@ async function believe(userId: string, { event }: ListedSubscription, { status, 
 }
 
 const eventsOf = (userId: string) => sql`
-  select provider, event_key, type, action, user_ref, subscription_id, fact as event, octet_length(body) as bytes, status, occurred_at
+  select provider, event_key, type, action, user_ref, subscription_id, event, octet_length(body) as bytes, status, occurred_at
   from billing_events where user_id = ${userId} order by seq`
 
 /** All that a round may touch. */
@@ -177,9 +177,9 @@ test('what the actor was told and sees otherwise is not told again and again, un
   expect((await round([again()])).changes).toMatchObject([{ became: 'repeated' }])
   expect(await eventsOf(userId)).toHaveLength(1)
   await sql`
-    insert into billing_events (provider, event_key, type, action, user_id, subscription_id, fact, body, status)
+    insert into billing_events (provider, event_key, type, action, user_id, subscription_id, event, body, status)
     select provider, ${randomUUID()}, 'x', 'downgrade', user_id, subscription_id,
-      fact || '{"key": "evt_1", "action": "downgrade"}', '', 'applied' from billing_events where user_id = ${userId}`
+      event || '{"key": "evt_1", "action": "downgrade"}', '', 'applied' from billing_events where user_id = ${userId}`
   expect((await round([again()])).changes).toMatchObject([{ became: 'told' }])
 })
 
@@ -211,9 +211,9 @@ test('an event that is kept already is not counted as a new one, whatever came a
   const one = inList(userId)
   await round([one])
   await sql`
-    insert into billing_events (provider, event_key, type, action, user_ref, user_id, subscription_id, fact, body, status)
+    insert into billing_events (provider, event_key, type, action, user_ref, user_id, subscription_id, event, body, status)
     select provider, ${randomUUID()}, 'x', 'downgrade', user_ref, user_id, subscription_id,
-      fact || '{"key": "evt_1", "action": "downgrade"}', '', 'pending' from billing_events where user_id = ${userId}`
+      event || '{"key": "evt_1", "action": "downgrade"}', '', 'pending' from billing_events where user_id = ${userId}`
   expect(await round([one])).toMatchObject({ applied: 0, changes: [{ became: 'repeated' }] })
 })
 

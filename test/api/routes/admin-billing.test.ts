@@ -87,7 +87,7 @@ describe('the list of events', () => {
       const { sql } = service.api
       const event = sql.json({ key: status })
       await sql`
-      insert into billing_events (provider, event_key, type, action, fact, body, status, next_attempt_at)
+      insert into billing_events (provider, event_key, type, action, event, body, status, next_attempt_at)
       values ('stripe', ${`one that is ${status}`}, 'x', 'refund', ${event}, '', ${status}, now() + interval '1 day')`
       const { events } = (await list(`?status=${status}`)).body
       expect(new Set(events.map((event) => event.status))).toEqual(new Set([status]))
@@ -101,7 +101,7 @@ describe('the list of events', () => {
     const event = service.api.sql.json({ key: 'x' })
     for (const owner of [userId, other.userId])
       await service.api.sql`
-        insert into billing_events (provider, event_key, type, action, fact, body, status, user_id)
+        insert into billing_events (provider, event_key, type, action, event, body, status, user_id)
         select 'stripe', gen_random_uuid()::text, 'x', 'refund', ${event}, '',
           case when n % 10 = 0 then 'ignored' else 'applied' end, ${owner} from generate_series(1, 60) n`
     const first = (await list(`?user_id=${userId}`)).body
@@ -202,7 +202,7 @@ describe('a replay', () => {
     const event = await sent(billingEvent('subscription.activated', { subscription_id: `sub_${randomUUID()}` }))
     const bytes = JSON.stringify(billingEvent('subscription.activated', { user_id: user.userId }))
     await service.api.sql`
-      update billing_events set status = ${status}, error = ${error}, action = null, fact = null, user_ref = null,
+      update billing_events set status = ${status}, error = ${error}, action = null, event = null, user_ref = null,
         subscription_id = null, occurred_at = null, body = ${Buffer.from(bytes)}
       where id = ${event.id}`
     return { user, event }
@@ -247,7 +247,7 @@ describe('a replay', () => {
     const event = await sent(billingEvent('subscription.activated', { user_id: user.userId }))
     await until(event, 'applied')
     const { sql } = service.api
-    const applied = () => sql`select applied_at, body, fact as event from billing_events where id = ${event.id}`
+    const applied = () => sql`select applied_at, body, event from billing_events where id = ${event.id}`
     const before = await applied()
     const answers = await Promise.all(Array.from({ length: 12 }, () => replay(event.id)))
     expect(answers.map((answer) => [answer.status, answer.body.event.id])).toEqual(answers.map(() => [200, event.id]))

@@ -151,7 +151,7 @@ describe('two plans of one account', () => {
     const first = await customer.buy({ plan: 'paid' })
     await customer.play(first, 'fail')
     await api.sql`
-      update billing_events set fact = jsonb_set(fact, '{at}', to_jsonb((fact ->> 'at')::numeric - 3 * 86400000))
+      update billing_events set event = jsonb_set(event, '{at}', to_jsonb((event ->> 'at')::numeric - 3 * 86400000))
       where user_id = ${customer.userId}`
     await sandboxSender(api).send(
       billingEvent('payment.failed', { user_id: customer.userId, subscription_id: first, invoice_id: 'inv_of_before' }),
