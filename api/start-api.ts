@@ -4,14 +4,14 @@ import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
-import { entitlementsOf } from '../db/entitlements.ts'
+import { findEntitlements } from '../db/entitlements.ts'
 import { migrateWhenThere } from '../db/migrations.ts'
 import { keepPresence } from '../db/presence.ts'
 import { profilesOf } from '../db/profiles.ts'
 import { recordReports } from '../db/relay-health.ts'
 import { liveRelaysOf, noLiveRelays } from '../db/relay-sessions.ts'
-import { billingRecords } from '../db/subscriptions.ts'
-import { usagesOf } from '../db/usage.ts'
+import { createBillingDeps } from '../db/subscriptions.ts'
+import { findUsages } from '../db/usage.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
@@ -105,7 +105,7 @@ async function createServices({ config, log, sql, life }: Needs, billingMetrics:
       taskQueue: config.temporal.taskQueue,
       callMillisMax: 10_000,
     }),
-    billing: await createBilling(config, billingRecords(sql)),
+    billing: await createBilling(config, createBillingDeps(sql)),
     billingMetrics,
     deliveries,
     rateLimits: createRateLimits(sql, config.rateLimits),
@@ -123,10 +123,10 @@ async function createServices({ config, log, sql, life }: Needs, billingMetrics:
 
 async function glancesOf(sql: Database, { timeBank }: Config, userIds: string[]): Promise<Glance[]> {
   const asked = [...new Set(userIds)]
-  const counting = usagesOf(sql, asked)
+  const counting = findUsages(sql, asked)
   const [profiles, entitlements, usages, live] = await Promise.all([
     profilesOf(sql, asked),
-    entitlementsOf(sql, asked, timeBank, () => counting),
+    findEntitlements(sql, asked, timeBank, () => counting),
     counting,
     liveRelaysOf(sql, userIds),
   ])

@@ -13,16 +13,16 @@ export const countAccountsByPlan = async (sql: Sql): Promise<PlanFigure[]> =>
     select plan_tier, plan_status, count(*)::int as accounts
     from users group by plan_tier, plan_status`
 
-interface BilledForNothingFigures {
+interface UnusedBillingFigures {
   /** Add-ons that are billed to accounts without a plan. */
   readonly addonsWithoutPlan: number
   /** Accounts with more than one plan that is billed. */
   readonly accountsWithTwoPlans: number
 }
 
-export const countBilledForNothing = async (sql: Sql): Promise<BilledForNothingFigures> =>
+export const countUnusedBilling = async (sql: Sql): Promise<UnusedBillingFigures> =>
   first(
-    await sql<BilledForNothingFigures[]>`
+    await sql<UnusedBillingFigures[]>`
       select
         (select coalesce(sum(addons_without_plan), 0)::int from users where addons_without_plan > 0) as addons_without_plan,
         (select count(*)::int from users where billed_plans > 1) as accounts_with_two_plans`,
@@ -35,7 +35,7 @@ export interface BilledAccount {
 }
 
 /** The accounts behind one of those figures, one page. @param after the last account of the page before. */
-export const accountsBilled = async (
+export const listUnusedBilling = async (
   sql: Sql,
   how: 'without_plan' | 'twice',
   after: string | undefined,

@@ -24,7 +24,7 @@ interface SubscriptionFilter {
 const shownMax = 100
 
 /** As the account's workflow last wrote them: those that go on first, then by the end of their period, the latest first. */
-export const subscriptionsOf = async (
+export const listSubscriptions = async (
   sql: Sql,
   userId: string,
   { subscriptionId, withoutEnded }: SubscriptionFilter = {},

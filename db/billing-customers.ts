@@ -27,7 +27,7 @@ export async function recordCustomers(
 }
 
 /** As which customer the account buys at the provider: that of the subscription that goes on for longest, or did. */
-export const customerOf = async (sql: Sql, provider: string, userId: string): Promise<string | undefined> =>
+export const findCustomerId = async (sql: Sql, provider: string, userId: string): Promise<string | undefined> =>
   first(
     await sql<{ customerId: string }[]>`
       select c.customer_id from subscriptions s join billing_customers c using (provider, subscription_id)

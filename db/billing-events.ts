@@ -25,7 +25,7 @@ export type BillingEventStatus = 'unresolved' | 'pending' | 'applied' | 'ignored
 /** How long an event may wait for its account to appear before it counts as dead. */
 const parkedDaysMax = 30
 
-export interface KeptEvent {
+export interface RecordedEvent {
   readonly id: string
   readonly status: BillingEventStatus
   readonly userId: string | null
@@ -37,26 +37,26 @@ export interface KeptEvent {
  * Keeps the event unless its key is known, which answers nothing. It holds the account against its actor's next write, so
  * that of a deadline and an event each sees the other, or comes after it.
  */
-export async function keepEvent(sql: Database, event: ReceivedBillingEvent): Promise<KeptEvent | undefined> {
+export async function recordEvent(sql: Database, event: ReceivedBillingEvent): Promise<RecordedEvent | undefined> {
   // Repetitions come in numbers, and need neither a transaction nor a lock.
-  if (await isKept(sql, event)) return undefined
-  return sql.begin(async (tx) => keepEventIn(tx, event)) as Promise<KeptEvent | undefined>
+  if (await isRecorded(sql, event)) return undefined
+  return sql.begin(async (tx) => recordEventIn(tx, event)) as Promise<RecordedEvent | undefined>
 }
 
 /** The same within a transaction of the caller's. */
-export async function keepEventIn(tx: Sql, event: ReceivedBillingEvent): Promise<KeptEvent | undefined> {
-  const subscription = subscriptionOf(event)
+export async function recordEventIn(tx: Sql, event: ReceivedBillingEvent): Promise<RecordedEvent | undefined> {
+  const subscription = subscriptionRefFrom(event)
   const subscriptions = subscription ? [subscription] : []
   await lockSubscriptions(tx, subscriptions)
   // A repetition that came at the same time: the locks of the accounts are for others.
-  if (subscription && (await isKept(tx, event))) return undefined
+  if (subscription && (await isRecorded(tx, event))) return undefined
   await lockAccounts(tx, subscriptions, [event.userRef])
   const namedId = subscription ? null : await findNamedAccount(tx, event.userRef)
   const kept = await insertEvent(tx, event, namedId)
   if (!kept) return undefined
   if (!subscription) return { ...kept, accounts: kept.status === 'pending' && kept.userId ? [kept.userId] : [] }
   const accounts = await assignOwner(tx, subscription)
-  const [placed = kept] = await tx<Omit<KeptEvent, 'accounts'>[]>`
+  const [placed = kept] = await tx<Omit<RecordedEvent, 'accounts'>[]>`
     select id, status, user_id from billing_events where id = ${kept.id}`
   return { ...placed, accounts }
 }
@@ -65,11 +65,11 @@ async function insertEvent(
   tx: Sql,
   received: ReceivedBillingEvent,
   userId: string | null,
-): Promise<Omit<KeptEvent, 'accounts'> | undefined> {
+): Promise<Omit<RecordedEvent, 'accounts'> | undefined> {
   const { provider, key, type, userRef, userRefSource, event, unresolved, body } = received
-  const { status, error } = placeOf(received, userId)
+  const { status, error } = decideStatus(received, userId)
   return first(
-    await tx<Omit<KeptEvent, 'accounts'>[]>`
+    await tx<Omit<RecordedEvent, 'accounts'>[]>`
       insert into billing_events
         (provider, event_key, type, action, user_ref, user_ref_source, subscription_id, user_id, event, body, status, error,
           occurred_at, settled_at, next_attempt_at)
@@ -85,11 +85,15 @@ async function insertEvent(
 /** The process that keeps an unresolved event makes the first attempt itself, and has this long for it. */
 export const firstAttemptAt = (sql: Sql) => sql`clock_timestamp() + interval '45 seconds'`
 
-const isKept = async (sql: Sql, { provider, key }: ReceivedBillingEvent): Promise<boolean> =>
+const isRecorded = async (sql: Sql, { provider, key }: ReceivedBillingEvent): Promise<boolean> =>
   (await sql`select from billing_events where provider = ${provider} and event_key = ${key}`).length > 0
 
 /** The subscription whose owner the event goes to. Operators' grants all have the same name, and go to the account they name. */
-export const subscriptionOf = ({ provider, event, unresolved }: ReceivedBillingEvent): SubscriptionRef | undefined => {
+export const subscriptionRefFrom = ({
+  provider,
+  event,
+  unresolved,
+}: ReceivedBillingEvent): SubscriptionRef | undefined => {
   const subscriptionId = event?.subscriptionId ?? unresolved?.subscriptionId
   return provider === 'operator' || subscriptionId == null ? undefined : { provider, subscriptionId }
 }
@@ -106,7 +110,7 @@ export interface Grant {
  * Keeps an operator's word on a complimentary plan, dated by the database's clock and after any word before it: the last of
  * two counts, whichever process took them, and within whatever millisecond. The caller holds the account. Answers its id.
  */
-export async function keepGrant(tx: Sql, { userId, planTier, addons, until }: Grant): Promise<string> {
+export async function recordGrant(tx: Sql, { userId, planTier, addons, until }: Grant): Promise<string> {
   const action = planTier === 'paid' ? 'grant' : 'withdraw'
   const [clock] = await tx<{ at: number }[]>`
     select greatest(floor(extract(epoch from clock_timestamp()) * 1000), max((event ->> 'at')::numeric) + 1)::float8 as at
@@ -123,13 +127,13 @@ export async function keepGrant(tx: Sql, { userId, planTier, addons, until }: Gr
     periodEnd: until?.getTime() ?? null,
   }
   const received = { provider: 'operator', key, type: action, userRef: userId, event, problem: null } as const
-  const kept = await keepEventIn(tx, { ...received, body: Buffer.alloc(0) })
+  const kept = await recordEventIn(tx, { ...received, body: Buffer.alloc(0) })
   if (!kept) throw new Error('a random key was taken')
   return kept.id
 }
 
 /** Where an event goes by what is known of it. @param userId the account that it goes to, as far as that is known. */
-export function placeOf(
+export function decideStatus(
   { event, problem, userRef, unresolved }: ReceivedBillingEvent,
   userId: string | null,
 ): { status: BillingEventStatus; error: string | null } {
@@ -147,7 +151,7 @@ const assignedMax = 500
  * Moves parked events into the inbox of their account where it exists by now, and gives those up that waited too long. Answers
  * the number of subscriptions whose events moved, and of events that were given up.
  */
-export async function sortParked(sql: Database): Promise<{ found: number; buried: number }> {
+export async function assignParkedEvents(sql: Database): Promise<{ found: number; buried: number }> {
   let found = 0
   for (const subscription of await findClaimedSubscriptions(sql, assignedMax)) {
     const changed = await sql.begin(async (tx) => {
@@ -186,7 +190,7 @@ export const listInboxEvents = async (
  * Whether the account has events that its actor has neither taken nor is taking now: also unresolved payments, which hold
  * back the end of a plan.
  */
-export const hasOtherNews = async (sql: Sql, userId: string, taken: readonly string[]): Promise<boolean> =>
+export const hasUnappliedEvents = async (sql: Sql, userId: string, taken: readonly string[]): Promise<boolean> =>
   (
     await sql`
       select from billing_events where user_id = ${userId} and status = 'pending' and id <> all(${taken}::uuid[])
@@ -204,7 +208,7 @@ export const markApplied = async (sql: Sql, ids: readonly string[]): Promise<voi
     where id = any(${ids}::uuid[]) and status = 'pending'`
 }
 
-export const statusOfEvent = async (sql: Sql, id: string): Promise<BillingEventStatus | undefined> =>
+export const findEventStatus = async (sql: Sql, id: string): Promise<BillingEventStatus | undefined> =>
   first(await sql<{ status: BillingEventStatus }[]>`select status from billing_events where id = ${id}`)?.status
 
 export interface BillingEventRow {
@@ -253,7 +257,7 @@ interface InboxFigures {
  * How many events there are of each status that may need attention, each counted by an index of its own. The age of pending
  * ones includes that of inboxes that changed by other means.
  */
-export const inboxFigures = async (sql: Sql): Promise<InboxFigures[]> => {
+export const readInboxFigures = async (sql: Sql): Promise<InboxFigures[]> => {
   const figuresOf = (status: Fragment) => sql`
     select ${status} as status, count(*)::int as events,
       coalesce(extract(epoch from now() - min(received_at)), 0)::float8 as oldest_seconds

@@ -5,10 +5,10 @@ import type { ReceivedBillingEvent, UserRefSource } from '../platform/received-b
 import {
   type BillingEventRow,
   type BillingEventStatus,
+  decideStatus,
   eventColumns,
   firstAttemptAt,
-  placeOf,
-  subscriptionOf,
+  subscriptionRefFrom,
 } from './billing-events.ts'
 import {
   assignOwner,
@@ -85,7 +85,7 @@ export async function replaceEvent(
   if (!before) return undefined
   const { provider, subscriptionId } = before
   const former = provider === 'operator' || subscriptionId === null ? undefined : { provider, subscriptionId }
-  const next = subscriptionOf(event)
+  const next = subscriptionRefFrom(event)
   const isSame = former?.subscriptionId === next?.subscriptionId
   const subscriptions = [next, isSame ? undefined : former].filter((one): one is SubscriptionRef => one !== undefined)
   await lockSubscriptions(tx, subscriptions)
@@ -107,7 +107,7 @@ async function updateReading(
   userId: string | null,
 ): Promise<void> {
   const { type, userRef, userRefSource, event, unresolved } = received
-  const { status, error } = placeOf(received, userId)
+  const { status, error } = decideStatus(received, userId)
   await tx`
     update billing_events set type = ${type}, action = ${(event ?? unresolved)?.action ?? null}, user_ref = ${userRef},
       user_ref_source = ${userRefSource ?? 'subscription'},

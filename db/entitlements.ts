@@ -1,7 +1,7 @@
 /** What an account may do with relays: its plan, an operator's word, what its Time Bank holds, and how many relays it has. */
 import type { Config } from '../platform/config/config.ts'
 import type { Sql } from './connection.ts'
-import { type Usage, usagesOf } from './usage.ts'
+import { findUsages, type Usage } from './usage.ts'
 
 type TimeBank = Config['timeBank']
 type UsagesOf = (userIds: readonly string[]) => Promise<ReadonlyMap<string, Usage>>
@@ -35,11 +35,11 @@ interface EntitlementRow {
  * start may have been let in just before.
  * @param usages how the Time Bank is asked, which happens only where it is enforced; for who has asked already.
  */
-export async function entitlementsOf(
+export async function findEntitlements(
   sql: Sql,
   userIds: readonly string[],
   timeBank: TimeBank,
-  usages: UsagesOf = (ids) => usagesOf(sql, ids),
+  usages: UsagesOf = (ids) => findUsages(sql, ids),
 ): Promise<Map<string, Entitlement>> {
   const rows = await sql<(EntitlementRow & { id: string })[]>`
     select id, plan_tier, plan_status, addons, relay_access_enabled and disabled_at is null as relay_access_enabled,
@@ -50,8 +50,8 @@ export async function entitlementsOf(
   return timeBank.enforcement === 'enforce' ? enforced(entitlements, timeBank, usages) : entitlements
 }
 
-export const entitlementOf = async (sql: Sql, userId: string, timeBank: TimeBank): Promise<Entitlement | undefined> =>
-  (await entitlementsOf(sql, [userId], timeBank)).get(userId)
+export const findEntitlement = async (sql: Sql, userId: string, timeBank: TimeBank): Promise<Entitlement | undefined> =>
+  (await findEntitlements(sql, [userId], timeBank)).get(userId)
 
 /** The relay time of a cycle that goes with the plan, in seconds, pooled over all of its relays. */
 export const includedSeconds = ({ maxConcurrentConns }: Entitlement, { hoursPerRelay }: TimeBank): number =>

@@ -7,7 +7,7 @@ import { audit } from './audit.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { presenceSeconds } from './presence.ts'
 import type { RelayActor, RelayCommand, RelayReason, RelayState } from './relay-sessions.ts'
-import { closeUsage, openUsage } from './usage-intervals.ts'
+import { closeUsageInterval, openUsageInterval } from './usage-intervals.ts'
 
 export interface MoveRequest {
   readonly sessionId: string
@@ -143,8 +143,8 @@ async function make(tx: Sql, row: LockedRow, request: MoveRequest): Promise<Move
       )
       insert into relay_transitions (session_id, version, from_state, to_state, reason, actor)
       select id, version, ${moves[index - 1]?.to ?? row.state}, ${move.to}, ${move.reason}, ${move.actor} from session`
-    if (move.to === 'active') await openUsage(tx, row.id, row.userId)
-    if (move.to === 'stopped') await closeUsage(tx, row.id, request)
+    if (move.to === 'active') await openUsageInterval(tx, row.id, row.userId)
+    if (move.to === 'stopped') await closeUsageInterval(tx, row.id, request)
   }
   const last = moves.at(-1)
   const commandSeq = await followUp(tx, row, request, last?.to ?? row.state)

@@ -5,7 +5,7 @@
 import type { Config } from '../platform/config/config.ts'
 import { aliveAuthSessions } from './auth-sessions.ts'
 import { type Database, first, type Sql } from './connection.ts'
-import { countsAgainstLimit, type Entitlement, entitlementOf } from './entitlements.ts'
+import { countsAgainstLimit, type Entitlement, findEntitlement } from './entitlements.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
 import {
   deliverAfterSeconds,
@@ -71,7 +71,7 @@ export const startRelay = (sql: Database, request: StartRequest): Promise<StartO
       // Asked to go on already, but its actor may not know yet.
       return { type: 'existing', session: existing, toDeliver: isInStopGrace(existing) ? [existing] : [], window }
     }
-    const entitlement = await entitlementOf(tx, request.userId, request.timeBank)
+    const entitlement = await findEntitlement(tx, request.userId, request.timeBank)
     if (!entitlement) throw new Error('a signed-in user has no row')
     if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
     if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }

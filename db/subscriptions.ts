@@ -1,7 +1,7 @@
 /** What a subscription's actor writes: the account's entitlement, the relays that it ends, each subscription as it now is. */
 import { audit } from './audit.ts'
 import { type BilledForNothing, billedForNothing } from './billed-subscriptions.ts'
-import { hasOtherNews, markApplied } from './billing-events.ts'
+import { hasUnappliedEvents, markApplied } from './billing-events.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit } from './entitlements.ts'
 import { disconnectAll, recordCommand } from './relay-sessions.ts'
@@ -66,7 +66,7 @@ export const writeEntitlement = (sql: Database, request: WriteRequest): Promise<
   sql.begin(async (tx): Promise<WriteOutcome> => {
     const row = await lockEntitlement(tx, request.userId)
     if (!row) return { type: 'gone' }
-    if (row.version !== request.version || (await hasOtherNews(tx, request.userId, request.eventIds)))
+    if (row.version !== request.version || (await hasUnappliedEvents(tx, request.userId, request.eventIds)))
       return { type: 'outdated' }
     const { surplusEndsAt, ended } = await trimRelays(tx, row, request)
     await storeEntitlement(tx, row, request, surplusEndsAt)
@@ -205,7 +205,7 @@ async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest
 }
 
 /** Accounts that a workflow should wait for, because something becomes of them by time alone. */
-export const accountsWithDeadline = async (sql: Sql): Promise<string[]> =>
+export const listAccountsWithDeadline = async (sql: Sql): Promise<string[]> =>
   (await sql<{ id: string }[]>`select id from users where entitlement_due_at is not null`).map((row) => row.id)
 
 /** How many accounts are overdue. */
@@ -227,7 +227,7 @@ export interface PlanRow {
 }
 
 /** The account's plan as its actor last wrote it. */
-export const planOf = async (sql: Sql, userId: string): Promise<PlanRow | undefined> =>
+export const findPlan = async (sql: Sql, userId: string): Promise<PlanRow | undefined> =>
   first(
     await sql<PlanRow[]>`
       select plan_tier, plan_status, addons, period_end, plan_until as ends_at,
@@ -237,7 +237,7 @@ export const planOf = async (sql: Sql, userId: string): Promise<PlanRow | undefi
   )
 
 /** What our own rows know that a billing provider's adapter asks for. */
-export const billingRecords = (sql: Database) => ({
+export const createBillingDeps = (sql: Database) => ({
   store: createSandboxStore(sql),
   findKind: (provider: string, subscriptionId: string) => findSubscriptionKind(sql, provider, subscriptionId),
 })

@@ -6,7 +6,7 @@ import { presenceSeconds } from './presence.ts'
 /** A relay that died is counted this long beyond its last report, in seconds, or one report interval where that is longer. */
 const afterLastReportSeconds = 30
 
-export const openUsage = async (sql: Sql, sessionId: string, userId: string): Promise<void> => {
+export const openUsageInterval = async (sql: Sql, sessionId: string, userId: string): Promise<void> => {
   await sql`
     insert into usage_intervals (session_id, user_id, started_at) values (${sessionId}, ${userId}, now())
     on conflict (session_id) where ended_at is null do nothing`
@@ -21,7 +21,7 @@ interface Reporting {
  * Closes the interval now, unless the relay died before: then it was used until shortly after its last report. It counts as
  * dead only after a silence longer than the health timeout in which reports could be taken.
  */
-export const closeUsage = async (
+export const closeUsageInterval = async (
   sql: Sql,
   sessionId: string,
   { healthIntervalSeconds, settings: { healthTimeoutSeconds } }: Reporting,

@@ -14,7 +14,7 @@ export interface UsageNotice {
  * Accounts whose use may have grown since a round some minutes ago: with a relay that runs, or one whose time was closed since.
  * A quarter of an hour, because a relay that died silently is closed some minutes back.
  */
-export const accountsInUse = async (sql: Sql): Promise<string[]> =>
+export const listAccountsInUse = async (sql: Sql): Promise<string[]> =>
   (
     await sql<{ userId: string }[]>`
       select user_id from usage_intervals where ended_at is null
@@ -23,7 +23,7 @@ export const accountsInUse = async (sql: Sql): Promise<string[]> =>
   ).map((row) => row.userId)
 
 /** Keeps the notices. Answers those that are new: another round may have kept some before. */
-export const keepUsageNotices = async (sql: Sql, notices: readonly UsageNotice[]): Promise<UsageNotice[]> =>
+export const recordUsageNotices = async (sql: Sql, notices: readonly UsageNotice[]): Promise<UsageNotice[]> =>
   sql<UsageNotice[]>`
     insert into usage_notices (user_id, cycle_start, percent)
     select * from unnest(${notices.map((one) => one.userId)}::uuid[],

@@ -15,7 +15,7 @@ export interface Usage {
  * Each account's use of the present cycle, by its id. A relay that ran over a cycle's end counts in each cycle with its part;
  * the parts are added up exactly and only the sum is rounded down.
  */
-export async function usagesOf(sql: Sql, userIds: readonly string[]): Promise<Map<string, Usage>> {
+export async function findUsages(sql: Sql, userIds: readonly string[]): Promise<Map<string, Usage>> {
   const rows = await sql<(Usage & { userId: string })[]>`
     -- Materialized, or each cycle would be computed again for each interval.
     with cycle as materialized (${presentCycles(sql, userIds)})
@@ -55,8 +55,8 @@ const presentCycles = (sql: Sql, userIds: readonly string[]) => sql`
   ) months
   cross join lateral (select begun - (anchor + make_interval(months => begun) > clock)::int as passed) whole`
 
-export async function usageOf(sql: Sql, userId: string): Promise<Usage> {
-  const usage = (await usagesOf(sql, [userId])).get(userId)
+export async function findUsage(sql: Sql, userId: string): Promise<Usage> {
+  const usage = (await findUsages(sql, [userId])).get(userId)
   if (!usage) throw new Error('a cycle always has a row')
   return usage
 }

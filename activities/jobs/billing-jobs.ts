@@ -1,6 +1,6 @@
 /** Wakes the workflows of accounts that did not act: on an event whose signal was lost, or on a deadline. */
 import pLimit from 'p-limit'
-import { sortParked } from '../../db/billing-events.ts'
+import { assignParkedEvents } from '../../db/billing-events.ts'
 import type { Database } from '../../db/connection.ts'
 import { claimDeadlineWakes, claimInboxWakes, releaseWakes } from '../../db/subscription-wakes.ts'
 import type { Logger } from '../../platform/log.ts'
@@ -41,7 +41,7 @@ export const billingJobs = (deps: Deps): readonly Job[] => [
 /** Moves parked events to accounts that exist by now, and wakes the workflows of accounts with unapplied events. */
 async function deliverBillingEvents(deps: Deps, signal?: AbortSignal): Promise<void> {
   const { sql, log } = deps
-  const { found, buried } = await sortParked(sql)
+  const { found, buried } = await assignParkedEvents(sql)
   if (found > 0) log.info({ found }, 'parked billing events were moved to their account')
   if (buried > 0) log.error({ buried }, 'billing events without an account for 30 days were dead-lettered')
   await wakeAccounts(await claimInboxWakes(sql, unappliedSeconds, accountsMax), deps, signal)

@@ -4,14 +4,14 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { recordCustomers } from '../../db/billing-customers.ts'
-import { keepEvent } from '../../db/billing-events.ts'
+import { recordEvent } from '../../db/billing-events.ts'
 import type { Database } from '../../db/connection.ts'
 import {
-  findKeptEvent,
   findNewestEvent,
-  type OwnSubscription,
-  ownSubscriptions,
-} from '../../db/subscriptions-listed.ts'
+  findRecordedEvent,
+  findSubscriptions,
+  type StoredSubscription,
+} from '../../db/reconciliation.ts'
 import type { BillingEvent } from '../../domain/billing-event.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { BillingProvider, ListedSubscription } from '../../providers/billing/provider.ts'
@@ -121,7 +121,7 @@ async function compare(
       kind: event.kind,
       userId: uuidIn(userRef),
     }))
-    const own = await ownSubscriptions(sql, provider, asked)
+    const own = await findSubscriptions(sql, provider, asked)
     for (const [index, { event }] of batch.entries()) {
       const ours = own[index]
       if (!ours || isSame(event, ours, Date.now())) continue
@@ -138,7 +138,7 @@ async function compare(
 const uuidIn = (text: string | null): string | null =>
   text !== null && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text.toLowerCase() : null
 
-const statuses: Readonly<Partial<Record<BillingEvent['action'], OwnSubscription['status']>>> = {
+const statuses: Readonly<Partial<Record<BillingEvent['action'], StoredSubscription['status']>>> = {
   activate: 'active',
   update_addon: 'active',
   cancelled: 'cancelled',
@@ -149,7 +149,7 @@ const statuses: Readonly<Partial<Record<BillingEvent['action'], OwnSubscription[
 const statusOf = ({ action, periodEnd }: BillingEvent, now: number) =>
   action === 'cancelled' && periodEnd !== null && periodEnd <= now ? 'ended' : statuses[action]
 
-function isSame(event: BillingEvent, ours: OwnSubscription, now: number): boolean {
+function isSame(event: BillingEvent, ours: StoredSubscription, now: number): boolean {
   const status = statusOf(event, now)
   // What ended before we heard of it is nothing to us.
   if (ours.status === null) return status === 'ended'
@@ -164,7 +164,7 @@ function isSame(event: BillingEvent, ours: OwnSubscription, now: number): boolea
  * Keeping it again and again would change nothing.
  */
 async function findRepetition(sql: Database, userId: string, event: BillingEvent) {
-  const kept = await findKeptEvent(sql, event.provider, event.key)
+  const kept = await findRecordedEvent(sql, event.provider, event.key)
   if (kept) return kept
   const newest = await findNewestEvent(sql, event.provider, event.subscriptionId, userId)
   if (!newest?.event.key.startsWith('reconciled:')) return undefined
@@ -177,7 +177,7 @@ async function findRepetition(sql: Database, userId: string, event: BillingEvent
  * subscription's owner.
  */
 const tell = (sql: Database, provider: BillingProvider['name'], userRef: string | null, event: BillingEvent) =>
-  keepEvent(sql, {
+  recordEvent(sql, {
     provider,
     key: event.key,
     type: 'reconciliation',
@@ -189,7 +189,7 @@ const tell = (sql: Database, provider: BillingProvider['name'], userRef: string 
 
 const until = (date: number | null | undefined) => (date == null ? '' : ` until ${new Date(date).toISOString()}`)
 
-const ownInWords = ({ status, quantity, periodEnd, userId, holderId }: OwnSubscription): string =>
+const ownInWords = ({ status, quantity, periodEnd, userId, holderId }: StoredSubscription): string =>
   status === null
     ? 'nothing'
     : `${status} × ${quantity}${until(periodEnd?.getTime())}${holderId === userId ? '' : ` of account ${holderId}`}`

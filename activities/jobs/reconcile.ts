@@ -1,7 +1,7 @@
 /** Compares our subscriptions with the billing provider's list, and says what differs; `npm run reconcile` starts it. */
 import { parseArgs } from 'node:util'
 import { connectPostgres } from '../../db/connection.ts'
-import { billingRecords } from '../../db/subscriptions.ts'
+import { createBillingDeps } from '../../db/subscriptions.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { createLog } from '../../platform/log.ts'
 import { createBilling } from '../../providers/billing/billing.ts'
@@ -13,7 +13,7 @@ async function run(): Promise<Reconciliation> {
   const config = readConfig()
   const sql = connectPostgres(config.database.url, 2)
   try {
-    const { provider } = await createBilling(config, billingRecords(sql))
+    const { provider } = await createBilling(config, createBillingDeps(sql))
     const dryRun = values['dry-run']
     const done = await reconcile({ sql, provider, log: createLog('reconcile', 'silent'), dryRun })
     process.stdout.write(reportOf(done, { provider: provider.name, dryRun }))

@@ -1,9 +1,9 @@
 /** Sees to it that who uses up the relay time of a cycle is told on the way: at 80, 95 and 100 percent. */
 import { audit } from '../../db/audit.ts'
 import type { Database } from '../../db/connection.ts'
-import { type Entitlement, entitlementsOf, includedSeconds } from '../../db/entitlements.ts'
-import { type Usage, usagesOf } from '../../db/usage.ts'
-import { accountsInUse, keepUsageNotices, noticePercents, type UsageNotice } from '../../db/usage-notices.ts'
+import { type Entitlement, findEntitlements, includedSeconds } from '../../db/entitlements.ts'
+import { findUsages, type Usage } from '../../db/usage.ts'
+import { listAccountsInUse, noticePercents, recordUsageNotices, type UsageNotice } from '../../db/usage-notices.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Job } from './jobs.ts'
@@ -23,11 +23,11 @@ export const usageJobs = (needs: Needs): readonly Job[] => [
 
 /** One round. Safe to repeat: a notice that is kept already is not given again. */
 export async function watchUsage({ config: { timeBank }, sql, log }: Needs): Promise<void> {
-  const accounts = await accountsInUse(sql)
+  const accounts = await listAccountsInUse(sql)
   for (let at = 0; at < accounts.length; at += accountsAtOnce) {
     const userIds = accounts.slice(at, at + accountsAtOnce)
-    const usages = await usagesOf(sql, userIds)
-    const entitlements = await entitlementsOf(sql, userIds, timeBank, async () => usages)
+    const usages = await findUsages(sql, userIds)
+    const entitlements = await findEntitlements(sql, userIds, timeBank, async () => usages)
     const due = userIds.flatMap((userId) => noticesDue(userId, usages.get(userId), entitlements.get(userId), timeBank))
     if (due.length > 0) await give(due, sql, log)
   }
@@ -49,7 +49,7 @@ function noticesDue(
 
 const give = async (due: readonly UsageNotice[], sql: Database, log: Logger): Promise<void> => {
   const given = await sql.begin(async (tx) => {
-    const news = await keepUsageNotices(tx, due)
+    const news = await recordUsageNotices(tx, due)
     for (const { userId, percent } of news)
       await audit(tx, { actor: 'system', action: 'usage_notice', userId, detail: { percent } })
     return news

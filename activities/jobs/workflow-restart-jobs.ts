@@ -5,7 +5,7 @@
 import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
 import { claimSignals, liveAmong, settledAmong, startedSessions } from '../../db/relay-sessions.ts'
-import { accountsWithDeadline } from '../../db/subscriptions.ts'
+import { listAccountsWithDeadline } from '../../db/subscriptions.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelaySessionActors } from '../../workflows/relay-session-client.ts'
 import type { SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
@@ -69,7 +69,7 @@ export async function restartWorkflow(sessionId: string, { sql, log, actors }: R
 async function restartLostSubscriptions(needs: Needs, signal?: AbortSignal): Promise<void> {
   const { sql, log, subscriptions } = needs
   const running = await subscriptions.listRunning()
-  const missing = (await accountsWithDeadline(sql)).filter((userId) => !running.has(userId))
+  const missing = (await listAccountsWithDeadline(sql)).filter((userId) => !running.has(userId))
   await forEach(missing, needs, signal, async (userId) => {
     if (await subscriptions.isRunning(userId)) return
     log.warn({ user_id: userId }, 'the workflow of an account was lost and is restarted')

@@ -5,7 +5,7 @@ import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 import { Registry } from 'prom-client'
 import type { Database } from '../../db/connection.ts'
 import { keepPresence } from '../../db/presence.ts'
-import { billingRecords } from '../../db/subscriptions.ts'
+import { createBillingDeps } from '../../db/subscriptions.ts'
 import { beat, endBeat } from '../../db/workers.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
@@ -96,7 +96,7 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
     await running.catch(() => undefined)
   })
 
-  const billing = await createBilling(config, billingRecords(sql))
+  const billing = await createBilling(config, createBillingDeps(sql))
   const needs = { config, sql, log, sealing, actors, subscriptions, billing, providers: counted, metrics }
   const jobs = startAllJobs(needs, workerId)
   life.hold('jobs', jobs, (it) => it.stop())

@@ -1,6 +1,6 @@
 /** What Prometheus reads of money: events as this process takes them, and accounts by plan as they stand in Postgres. */
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { countAccountsByPlan, countBilledForNothing } from '../../db/account-figures.ts'
+import { countAccountsByPlan, countUnusedBilling } from '../../db/account-figures.ts'
 import type { BillingEventStatus } from '../../db/billing-events.ts'
 import type { Sql } from '../../db/connection.ts'
 import type { BillingEventAction, BillingSource } from '../../domain/billing-event.ts'
@@ -36,7 +36,7 @@ const plans = [
 
 /** Reads the figures. Answers a function that puts them on a page. */
 export async function readAccountGauges(sql: Sql): Promise<(page: Registry) => void> {
-  const [byPlan, billed] = await Promise.all([countAccountsByPlan(sql), countBilledForNothing(sql)])
+  const [byPlan, billed] = await Promise.all([countAccountsByPlan(sql), countUnusedBilling(sql)])
   return (page) => {
     const gauge = (name: string, help: string, labelNames: string[] = []) =>
       new Gauge({ name, help, labelNames, registers: [page] })

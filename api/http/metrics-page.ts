@@ -3,7 +3,7 @@
  * The last two are the same on every api replica: take `max by`, not `sum by`, over replicas.
  */
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
-import { inboxFigures } from '../../db/billing-events.ts'
+import { readInboxFigures } from '../../db/billing-events.ts'
 import { existingInstances } from '../../db/instances.ts'
 import { type JobRow, listJobs } from '../../db/jobs.ts'
 import { countOverlongSessions, silentSessions } from '../../db/relay-health.ts'
@@ -54,7 +54,7 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
     silentSessions(sql, config.relay.healthTimeoutSeconds),
     countOverlongSessions(sql, config.relay.maxSessionSeconds),
     oldestUndelivered(sql),
-    inboxFigures(sql),
+    readInboxFigures(sql),
     countOverdueAccounts(sql, overdueSeconds),
     readAccountGauges(sql),
     listJobs(sql),

@@ -1,8 +1,8 @@
 /** Subscriptions at billing providers as operators see them. */
 import { z } from 'zod'
-import { accountsBilled } from '../../db/account-figures.ts'
-import { type AccountSubscription, subscriptionsOf } from '../../db/billed-subscriptions.ts'
-import { planOf } from '../../db/subscriptions.ts'
+import { listUnusedBilling } from '../../db/account-figures.ts'
+import { type AccountSubscription, listSubscriptions } from '../../db/billed-subscriptions.ts'
+import { findPlan } from '../../db/subscriptions.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'
@@ -42,7 +42,7 @@ export const listOfAccount = route({
   answers: { 200: z.object({ subscriptions: z.array(OperatorSubscription), next_cursor: z.null() }) },
   refuses: ['not_found'],
   handle: async ({ params }, { sql }) => {
-    const [plan, subscriptions] = await Promise.all([planOf(sql, params.id), subscriptionsOf(sql, params.id)])
+    const [plan, subscriptions] = await Promise.all([findPlan(sql, params.id), listSubscriptions(sql, params.id)])
     if (!plan) throw new Refusal('not_found')
     return ok({ subscriptions: subscriptions.map(present), next_cursor: null })
   },
@@ -64,7 +64,7 @@ export const listBilledForNothing = route({
   },
   refuses: [],
   handle: async ({ query }, { sql }) => {
-    const rows = await accountsBilled(sql, query.billed, query.cursor, pageMax + 1)
+    const rows = await listUnusedBilling(sql, query.billed, query.cursor, pageMax + 1)
     const accounts = rows.slice(0, pageMax)
     return ok({
       accounts: accounts.map((one) => ({

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { endAllAccess } from '../../db/account-proof.ts'
 import { type AuditEntry, audit } from '../../db/audit.ts'
-import { keepGrant, statusOfEvent } from '../../db/billing-events.ts'
+import { findEventStatus, recordGrant } from '../../db/billing-events.ts'
 import type { Sql } from '../../db/connection.ts'
-import { entitlementOf } from '../../db/entitlements.ts'
+import { findEntitlement } from '../../db/entitlements.ts'
 import { profileByEmail, profileOf } from '../../db/profiles.ts'
 import { disconnectAll, liveRelaySessions, type RelaySessionRow } from '../../db/relay-sessions.ts'
 import { lockUser, setDisabled, setRelayAccess } from '../../db/users.ts'
@@ -31,7 +31,7 @@ export const findUser = route({
   handle: async ({ query }, { sql, config }) => {
     const parsed = parseEmailAddress(query.email)
     const profile = 'address' in parsed ? await profileByEmail(sql, parsed.address) : undefined
-    const entitlement = profile && (await entitlementOf(sql, profile.id, config.timeBank))
+    const entitlement = profile && (await findEntitlement(sql, profile.id, config.timeBank))
     return ok({ users: profile && entitlement ? [presentUser(profile, entitlement)] : [], next_cursor: null })
   },
 })
@@ -74,7 +74,7 @@ export const grant = route({
     const kept = await change(request, services, {
       action: 'plan_granted',
       detail: { plan_tier: planTier, addons, until: until ?? null },
-      make: (tx, userId) => keepGrant(tx, { userId, planTier, addons, until: until ? new Date(until) : null }),
+      make: (tx, userId) => recordGrant(tx, { userId, planTier, addons, until: until ? new Date(until) : null }),
     })
     const action = planTier === 'paid' ? 'grant' : 'withdraw'
     services.billingMetrics.countEvent({ provider: 'operator', action, outcome: 'pending' })
@@ -91,7 +91,7 @@ const actorMillisMax = 5000
 async function taken(eventId: string, userId: string, { sql, subscriptions, deliveries }: Services): Promise<void> {
   deliveries.tell(() => subscriptions.wake(userId))
   for (const deadline = Date.now() + actorMillisMax; Date.now() < deadline; await sleep(20))
-    if ((await statusOfEvent(sql, eventId)) === 'applied') return
+    if ((await findEventStatus(sql, eventId)) === 'applied') return
 }
 
 export const relayAccess = route({
@@ -164,7 +164,7 @@ async function change<Made>(
 async function shown(userId: string, { sql, config }: Services) {
   const [profile, entitlement] = await Promise.all([
     profileOf(sql, userId),
-    entitlementOf(sql, userId, config.timeBank),
+    findEntitlement(sql, userId, config.timeBank),
   ])
   if (!profile || !entitlement) throw new Refusal('not_found')
   return { user: presentUser(profile, entitlement), entitlement: presentEntitlement(entitlement) }

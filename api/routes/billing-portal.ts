@@ -1,8 +1,8 @@
 /** Leads people to where they manage payments: a page of the provider's for this one customer, where it has one. */
 import { z } from 'zod'
-import { customerOf } from '../../db/billing-customers.ts'
+import { findCustomerId } from '../../db/billing-customers.ts'
 import { profileOf } from '../../db/profiles.ts'
-import { planOf } from '../../db/subscriptions.ts'
+import { findPlan } from '../../db/subscriptions.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
@@ -19,7 +19,7 @@ export const open = route({
   refuses: ['not_found', 'billing_provider_error'],
   handle: async ({ caller }, services) => {
     const [plan, profile] = await Promise.all([
-      planOf(services.sql, caller.userId),
+      findPlan(services.sql, caller.userId),
       profileOf(services.sql, caller.userId),
     ])
     if (!plan || !profile) throw new Refusal('unauthorized')
@@ -37,7 +37,7 @@ async function openPersonalPortal(
   verifiedEmail: string | undefined,
   { sql, config, billing, log }: Services,
 ): Promise<string | undefined> {
-  const customerId = await customerOf(sql, billing.provider.name, userId)
+  const customerId = await findCustomerId(sql, billing.provider.name, userId)
   const returnUrl = `${config.siteUrl}/account`
   try {
     const url = await billing.provider.portal({ customerId, verifiedEmail, returnUrl })
@@ -61,6 +61,6 @@ export const isForBrowsers = (url: string, siteUrl: string): boolean =>
  */
 export async function findManageUrl(userId: string, { sql, config, billing }: Services): Promise<string | null> {
   if (billing.sandbox) return `${config.siteUrl}/sandbox/subscriptions`
-  const customerId = await customerOf(sql, billing.provider.name, userId)
+  const customerId = await findCustomerId(sql, billing.provider.name, userId)
   return customerId === undefined ? (config.billing.portalUrl ?? null) : `${config.siteUrl}/account/payments`
 }

@@ -6,9 +6,9 @@ import {
   type AccountSubscription,
   isBilledAddon,
   isBilledPlan,
-  subscriptionsOf,
+  listSubscriptions,
 } from '../../db/billed-subscriptions.ts'
-import { planOf } from '../../db/subscriptions.ts'
+import { findPlan } from '../../db/subscriptions.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
@@ -66,7 +66,7 @@ export const cancel = route({
   answers: { 200: z.object({ subscription: SubscriptionView }) },
   refuses: ['not_found', 'billing_provider_error'],
   handle: async ({ caller: { userId }, params: { subscription_id: subscriptionId }, ip }, services) => {
-    const own = await subscriptionsOf(services.sql, userId, { subscriptionId })
+    const own = await listSubscriptions(services.sql, userId, { subscriptionId })
     const [first] = own
     if (!first) throw new Refusal('not_found')
     await cancelAtProvider(own, subscriptionId, services)
@@ -103,11 +103,11 @@ const webhookMillisMax = 2000
 
 async function waitForWebhook(userId: string, subscriptionId: string, { sql }: Services): Promise<void> {
   for (const deadline = Date.now() + webhookMillisMax; Date.now() < deadline; await sleep(50))
-    if (!(await subscriptionsOf(sql, userId, { subscriptionId })).some(isCancellable)) return
+    if (!(await listSubscriptions(sql, userId, { subscriptionId })).some(isCancellable)) return
 }
 
 async function readSubscription(userId: string, subscriptionId: string, services: Services): Promise<OwnView> {
-  const [plan, all] = await Promise.all([planOf(services.sql, userId), subscriptionsOf(services.sql, userId)])
+  const [plan, all] = await Promise.all([findPlan(services.sql, userId), listSubscriptions(services.sql, userId)])
   const views = presentSubscriptions(all, plan?.planTier ?? 'free', services)
   const view = views.find((one) => one.subscription_id === subscriptionId)
   if (!view) throw new Refusal('not_found')

@@ -1,7 +1,7 @@
 /** What the billing provider tells: kept before it is answered, taken by the account's actor behind the answer. */
 import { z } from 'zod'
 import { recordCustomers } from '../../db/billing-customers.ts'
-import { keepEvent } from '../../db/billing-events.ts'
+import { recordEvent } from '../../db/billing-events.ts'
 import { createUnresolvedEvents } from '../../db/billing-resolution.ts'
 import { buildReceivedEvent } from '../../providers/billing/received-event.ts'
 import { resolveEvent } from '../../providers/billing/resolution.ts'
@@ -26,7 +26,7 @@ export const webhook = route({
     }
     const parsed = await provider.parse({ headers, body: bytes })
     const received = buildReceivedEvent(provider.name, parsed, bytes)
-    const kept = await keepEvent(sql, received)
+    const kept = await recordEvent(sql, received)
     const action = received.event?.action ?? received.unresolved?.action ?? 'none'
     billingMetrics.countEvent({ provider: provider.name, action, outcome: kept?.status ?? 'repeated' })
     const customer = provider.parseCustomer({ headers, body: bytes })

@@ -1,9 +1,9 @@
 /** Buying, and what was bought. Who has paid for what is the subscription actor's judgement; here it is only read. */
 import { z } from 'zod'
-import { subscriptionsOf } from '../../db/billed-subscriptions.ts'
-import { customerOf } from '../../db/billing-customers.ts'
+import { listSubscriptions } from '../../db/billed-subscriptions.ts'
+import { findCustomerId } from '../../db/billing-customers.ts'
 import { profileOf } from '../../db/profiles.ts'
-import { type PlanRow, planOf } from '../../db/subscriptions.ts'
+import { findPlan, type PlanRow } from '../../db/subscriptions.ts'
 import type { CheckoutRequest } from '../../providers/billing/provider.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -28,9 +28,9 @@ export const checkout = route({
   handle: async ({ caller, body }, services) => {
     const { sql, config, billing, log } = services
     const [plan, profile, customerId] = await Promise.all([
-      planOf(sql, caller.userId),
+      findPlan(sql, caller.userId),
       profileOf(sql, caller.userId),
-      customerOf(sql, billing.provider.name, caller.userId),
+      findCustomerId(sql, billing.provider.name, caller.userId),
     ])
     if (!plan || !profile) throw new Refusal('unauthorized')
     const request = {
@@ -97,8 +97,8 @@ export const subscription = route({
   refuses: [],
   handle: async ({ caller }, services) => {
     const [plan, subscriptions] = await Promise.all([
-      planOf(services.sql, caller.userId),
-      subscriptionsOf(services.sql, caller.userId, { withoutEnded: true }),
+      findPlan(services.sql, caller.userId),
+      listSubscriptions(services.sql, caller.userId, { withoutEnded: true }),
     ])
     if (!plan) throw new Refusal('unauthorized')
     return ok({

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { hasOtherNews } from '../../db/billing-events.ts'
+import { hasUnappliedEvents } from '../../db/billing-events.ts'
 import {
   claimSandboxSubscription,
   listSandboxSubscriptions,
@@ -105,7 +105,7 @@ const actorMillisMax = 3000
 /** Resolves once the actor has taken all that was told of the account, so that whoever looks next sees what became of it. */
 async function judged(userId: string, { sql }: Services): Promise<void> {
   for (const deadline = Date.now() + actorMillisMax; Date.now() < deadline; await sleep(20))
-    if (!(await hasOtherNews(sql, userId, []))) return
+    if (!(await hasUnappliedEvents(sql, userId, []))) return
 }
 
 function sandboxOf({ billing }: Services) {

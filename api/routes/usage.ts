@@ -1,7 +1,7 @@
 /** The Time Bank as its owner sees it. */
 import { z } from 'zod'
-import { type Entitlement, entitlementOf, includedSeconds } from '../../db/entitlements.ts'
-import { type Usage, usageOf } from '../../db/usage.ts'
+import { type Entitlement, findEntitlement, includedSeconds } from '../../db/entitlements.ts'
+import { findUsage, type Usage } from '../../db/usage.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
@@ -49,8 +49,8 @@ export const current = route({
   refuses: [],
   handle: async ({ caller }, { sql, config }) => {
     const [usage, entitlement] = await Promise.all([
-      usageOf(sql, caller.userId),
-      entitlementOf(sql, caller.userId, config.timeBank),
+      findUsage(sql, caller.userId),
+      findEntitlement(sql, caller.userId, config.timeBank),
     ])
     if (!entitlement) throw new Refusal('unauthorized')
     return ok(presentUsage(usage, entitlement, config.timeBank))

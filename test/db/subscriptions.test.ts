@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { keepEvent, keepEventIn, listInboxEvents, type ReceivedBillingEvent } from '../../db/billing-events.ts'
+import { listInboxEvents, type ReceivedBillingEvent, recordEvent, recordEventIn } from '../../db/billing-events.ts'
 import { replaceEvent } from '../../db/billing-replays.ts'
 import { claimInboxWakes } from '../../db/subscription-wakes.ts'
 import {
@@ -56,7 +56,7 @@ const free: EntitlementWrite = {
 async function aboutToDowngrade(taken: readonly ReceivedBillingEvent[] = []) {
   const { userId } = await given.user()
   await sql`update users set plan_tier = 'paid', plan_status = 'past_due' where id = ${userId}`
-  for (const event of taken) await keepEvent(sql, { ...event, userRef: userId })
+  for (const event of taken) await recordEvent(sql, { ...event, userRef: userId })
   const ids = (await listInboxEvents(sql, userId, 0, 10)).map((one) => one.id)
   const version = (await entitlementVersion(sql, userId)) ?? -1
   const write = (): Promise<WriteOutcome> =>
@@ -111,7 +111,7 @@ describe('what the actor judged', () => {
 
   test('is not written when an event was accepted since it looked', async () => {
     const { userId, write } = await aboutToDowngrade()
-    await keepEvent(sql, eventFor(userId))
+    await recordEvent(sql, eventFor(userId))
     expect(await write()).toEqual({ type: 'outdated' })
     expect([await tierOf(userId), (await eventsOf(userId)).map((one) => one.status)]).toEqual(['paid', ['pending']])
   })
@@ -120,7 +120,7 @@ describe('what the actor judged', () => {
     const { userId, write } = await aboutToDowngrade()
     let written: Promise<WriteOutcome> | undefined
     await sql.begin(async (tx) => {
-      await keepEventIn(tx, eventFor(userId))
+      await recordEventIn(tx, eventFor(userId))
       written = write()
       await untilWaiting(1)
     })
@@ -132,7 +132,7 @@ describe('what the actor judged', () => {
     const { userId, write } = await aboutToDowngrade()
     let written: Promise<WriteOutcome> | undefined
     const failing = sql.begin(async (tx) => {
-      await keepEventIn(tx, eventFor(userId))
+      await recordEventIn(tx, eventFor(userId))
       written = write()
       await untilWaiting(1)
       throw new Error('the process is killed')
@@ -189,7 +189,7 @@ describe('an event that comes while a judgement is being written', () => {
       await tx`select from billing_events where id = any(${ids}::uuid[]) for update`
       const written = write()
       await untilWaiting(1)
-      const accepted = keepEvent(sql, eventFor(userId))
+      const accepted = recordEvent(sql, eventFor(userId))
       await untilWaiting(2)
       working = Promise.all([written, accepted])
       await sleep(20)
@@ -209,7 +209,7 @@ describe('an event that comes while a judgement is being written', () => {
       await tx`select from billing_events where id = any(${ids}::uuid[]) for update`
       written = write()
       await untilWaiting(1)
-      expect(await keepEvent(sql, eventFor(other.userId))).toMatchObject({ userId: other.userId })
+      expect(await recordEvent(sql, eventFor(other.userId))).toMatchObject({ userId: other.userId })
     })
     expect(await written).toMatchObject({ type: 'written' })
   })

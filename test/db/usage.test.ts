@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { presentUsage } from '../../api/routes/usage.ts'
 import type { Sql } from '../../db/connection.ts'
-import { entitlementOf, entitlementsOf } from '../../db/entitlements.ts'
-import { type Usage, usageOf, usagesOf } from '../../db/usage.ts'
+import { findEntitlement, findEntitlements } from '../../db/entitlements.ts'
+import { findUsage, findUsages, type Usage } from '../../db/usage.ts'
 import { type GivenUser, startApi } from '../support/api.ts'
 
 const api = await startApi()
@@ -100,7 +100,7 @@ describe('the cycle', () => {
     const now = new Date()
     await sql.begin(async (tx) => {
       await tx`set local time zone 'Pacific/Kiritimati'`
-      const usage = await usageOf(tx, user.userId)
+      const usage = await findUsage(tx, user.userId)
       expect(usage.cycleStart).toEqual(new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)))
       expect(usage.cycleEnd).toEqual(new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)))
     })
@@ -132,7 +132,7 @@ describe('the cycle', () => {
     for (const zone of ['UTC', 'America/St_Johns']) {
       const usage = await at(Date.parse(now), async (tx) => {
         await tx`select set_config('timezone', ${zone}, true)`
-        return usageOf(tx, user.userId)
+        return findUsage(tx, user.userId)
       })
       expect([usage.cycleStart, usage.cycleEnd]).toEqual(cycle.map((text) => new Date(text)))
     }
@@ -142,7 +142,7 @@ describe('the cycle', () => {
   test('is the calendar month again once the plan is free', async () => {
     const user = await api.given.user()
     await setPlan(user, { paid: false, start: Date.parse(begin), end: Date.parse(end) })
-    const usage = await at(Date.parse('2027-04-15'), (tx) => usageOf(tx, user.userId))
+    const usage = await at(Date.parse('2027-04-15'), (tx) => findUsage(tx, user.userId))
     expect(cycleOf(usage)).toEqual({ start: Date.UTC(2027, 3, 1), end: Date.UTC(2027, 4, 1) })
   })
 })
@@ -152,18 +152,18 @@ describe('the relay time used', () => {
 
   test('is none of who has used nothing', async () => {
     const user = await api.given.user()
-    expect(await usageOf(sql, user.userId)).toMatchObject({ consumedSeconds: 0, activeSessions: 0 })
+    expect(await findUsage(sql, user.userId)).toMatchObject({ consumedSeconds: 0, activeSessions: 0 })
   })
 
   test('of sixty relays of nine tenths of a second is 54 seconds', async () => {
     const starts = Array.from({ length: 60 }, (_, place) => noon - hour + place * second)
     const user = await userOf(...starts.map((from) => ({ from, to: from + 900 })))
-    expect((await at(noon, (tx) => usageOf(tx, user.userId))).consumedSeconds).toBe(54)
+    expect((await at(noon, (tx) => findUsage(tx, user.userId))).consumedSeconds).toBe(54)
   })
 
   test('has no part of a second', async () => {
     const user = await userOf({ from: noon - second, to: noon - 1 })
-    expect((await at(noon, (tx) => usageOf(tx, user.userId))).consumedSeconds).toBe(0)
+    expect((await at(noon, (tx) => findUsage(tx, user.userId))).consumedSeconds).toBe(0)
   })
 
   const turn = Date.UTC(2027, 4, 17, 9, 30, 0, 250)
@@ -176,7 +176,7 @@ describe('the relay time used', () => {
       await setPlan(user, plan)
       const moments = [end - 1, end, end + day]
       return Promise.all(
-        moments.map((now) => at(now, (tx) => usageOf(tx, user.userId)).then((it) => it.consumedSeconds)),
+        moments.map((now) => at(now, (tx) => findUsage(tx, user.userId)).then((it) => it.consumedSeconds)),
       )
     }
     expect(await inCycles({ from: end - 90 * second, to: end + 40 * second })).toEqual([90, 40, 40])
@@ -192,13 +192,13 @@ describe('the relay time used', () => {
       { from: noon - 30_000, to: null },
       { from: noon - 7000, to: null },
     )
-    const usage = await at(noon, (tx) => usageOf(tx, user.userId))
+    const usage = await at(noon, (tx) => findUsage(tx, user.userId))
     expect(usage).toMatchObject({ consumedSeconds: 57, activeSessions: 2, asOf: new Date(noon) })
   })
 
   test('is never less for a relay that begins after now', async () => {
     const user = await userOf({ from: noon - 10_000, to: noon - 5000 }, { from: noon + hour, to: null })
-    const usage = await at(noon, (tx) => usageOf(tx, user.userId))
+    const usage = await at(noon, (tx) => findUsage(tx, user.userId))
     expect(usage).toMatchObject({ consumedSeconds: 5, activeSessions: 1 })
   })
 
@@ -206,7 +206,7 @@ describe('the relay time used', () => {
     const one = await userOf({ from: noon - 3000, to: noon })
     const other = await userOf({ from: noon - 5000, to: null })
     await setPlan(other, { paid: true, start: noon - 2000, end: noon + day })
-    const usages = await at(noon, (tx) => usagesOf(tx, [one.userId, other.userId, one.userId]))
+    const usages = await at(noon, (tx) => findUsages(tx, [one.userId, other.userId, one.userId]))
     expect([...usages].map(([userId, usage]) => [userId, usage.consumedSeconds])).toEqual(
       expect.arrayContaining([
         [one.userId, 3],
@@ -255,9 +255,9 @@ test('whatever ran, and whenever it is asked, the numbers are exact and fit each
       await replaceIntervals(user, intervals, sessionIds)
       await setPlan(user, plan, plan.addons)
       const timeBank = { hoursPerRelay: plan.hoursPerRelay, enforcement: 'report' as const }
-      const entitlement = await entitlementOf(sql, user.userId, timeBank)
+      const entitlement = await findEntitlement(sql, user.userId, timeBank)
       if (!entitlement) throw new Error('the account is gone')
-      const usage = await at(now, (tx) => usageOf(tx, user.userId))
+      const usage = await at(now, (tx) => findUsage(tx, user.userId))
       const { included_seconds, consumed_seconds, remaining_seconds, overage_seconds } = presentUsage(
         usage,
         entitlement,
@@ -290,10 +290,10 @@ test('an entitlement asks for the relay time used only where that is enforced, a
   const asked: (readonly string[])[] = []
   const usages = (userIds: readonly string[]) => {
     asked.push(userIds)
-    return usagesOf(sql, userIds)
+    return findUsages(sql, userIds)
   }
   const reasons = async (enforcement: 'report' | 'enforce') => {
-    const entitlements = await entitlementsOf(sql, ids, { hoursPerRelay: 0, enforcement }, usages)
+    const entitlements = await findEntitlements(sql, ids, { hoursPerRelay: 0, enforcement }, usages)
     return ids.map((id) => entitlements.get(id)?.reasonCode)
   }
   expect(await reasons('report')).toEqual(['ok', 'plan_required'])

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { keepEvent, keepEventIn, type ReceivedBillingEvent } from '../../db/billing-events.ts'
+import { type ReceivedBillingEvent, recordEvent, recordEventIn } from '../../db/billing-events.ts'
 import type { BillingEvent } from '../../domain/billing-event.ts'
 import * as messages from '../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../workflows/subscription-client.ts'
@@ -74,7 +74,7 @@ const untilAnActorWaits = (at: number) =>
 describe.concurrent('the actor of a subscription', () => {
   test('takes an event that nobody told it of', async () => {
     const subscriber = await newSubscriber(service, paper)
-    await keepEvent(service.api.sql, toldNowhere(subscriber, { action: 'activate', invoiceId: null }))
+    await recordEvent(service.api.sql, toldNowhere(subscriber, { action: 'activate', invoiceId: null }))
     await subscriber.waitForPlan((plan) => plan.planTier === 'paid', 10)
   })
 
@@ -155,7 +155,7 @@ describe.concurrent('the actor of a subscription', () => {
     const subscriber = await newPaidSubscriber(service, paper)
     const endsAt = await fail(subscriber)
     await service.api.sql.begin(async (tx) => {
-      await keepEventIn(tx, toldNowhere(subscriber, { action: 'payment_recovery', invoiceId: 'inv_2' }))
+      await recordEventIn(tx, toldNowhere(subscriber, { action: 'payment_recovery', invoiceId: 'inv_2' }))
       await untilAnActorWaits(endsAt)
     })
     await subscriber.waitForPlan((plan) => plan.planStatus === 'active')

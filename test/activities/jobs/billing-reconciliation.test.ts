@@ -8,7 +8,7 @@ import { reconcile } from '../../../activities/jobs/billing-reconciliation.ts'
 import { billingReconciliationJobs } from '../../../activities/jobs/billing-reconciliation-jobs.ts'
 import { reportOf } from '../../../activities/jobs/reconciliation-report.ts'
 import { createWorkerMetrics } from '../../../activities/worker/metrics.ts'
-import { customerOf } from '../../../db/billing-customers.ts'
+import { findCustomerId } from '../../../db/billing-customers.ts'
 import { claimInboxWakes } from '../../../db/subscription-wakes.ts'
 import type { BillingEvent } from '../../../domain/billing-event.ts'
 import { createLog } from '../../../platform/log.ts'
@@ -74,10 +74,10 @@ test('the customers that the list names are recorded, the last one of each subsc
   const one = { ...inList(userId), customerId: 'cus_before' }
   await believe(userId, one, { status: 'active' })
   await round([one], { dryRun: true })
-  expect(await customerOf(sql, 'stripe', userId)).toBeUndefined()
+  expect(await findCustomerId(sql, 'stripe', userId)).toBeUndefined()
   await round([...many, one, inList(null)])
   await round([{ ...one, customerId: 'cus_now' }])
-  expect(await customerOf(sql, 'stripe', userId)).toBe('cus_now')
+  expect(await findCustomerId(sql, 'stripe', userId)).toBe('cus_now')
   const [counted] = await sql`select count(*)::int as rows from billing_customers where customer_id like 'cus_%'`
   expect(counted).toEqual({ rows: many.length + 1 })
 })

@@ -2,14 +2,14 @@
 import type { BillingEvent } from '../domain/billing-event.ts'
 import { first, type Sql } from './connection.ts'
 
-export interface Asked {
+export interface SubscriptionQuery {
   readonly subscriptionId: string
   readonly kind: 'plan' | 'addon'
   /** The account, as a UUID that the provider said; null when it said none. */
   readonly userId: string | null
 }
 
-export interface OwnSubscription {
+export interface StoredSubscription {
   /** The account that the provider names, or else the one that has it here; null when neither exists. */
   readonly userId: string | null
   /** The account that has it here; null when none has. */
@@ -21,12 +21,12 @@ export interface OwnSubscription {
 }
 
 /** What we have for each of them, in their order. */
-export const ownSubscriptions = async (
+export const findSubscriptions = async (
   sql: Sql,
   provider: string,
-  asked: readonly Asked[],
-): Promise<OwnSubscription[]> =>
-  sql<OwnSubscription[]>`
+  asked: readonly SubscriptionQuery[],
+): Promise<StoredSubscription[]> =>
+  sql<StoredSubscription[]>`
     select coalesce(u.id, s.user_id, other.user_id) as user_id, s.user_id as holder_id, s.status, s.quantity,
       s.period_end
     from unnest(
@@ -41,7 +41,7 @@ export const ownSubscriptions = async (
         on other.provider = ${provider} and other.subscription_id = l.subscription_id and other.kind <> l.kind
     order by l.place`
 
-export interface NewestEvent {
+export interface RecordedState {
   readonly event: BillingEvent
   /** Whether the account's workflow has judged with it. */
   readonly isApplied: boolean
@@ -53,21 +53,21 @@ export const findNewestEvent = async (
   provider: string,
   subscriptionId: string,
   userId: string,
-): Promise<NewestEvent | undefined> =>
+): Promise<RecordedState | undefined> =>
   first(
-    await sql<NewestEvent[]>`
+    await sql<RecordedState[]>`
       select event, status = 'applied' as is_applied from billing_events
       where user_id = ${userId} and provider = ${provider} and subscription_id = ${subscriptionId} and event is not null
       order by seq desc limit 1`,
   )
 
 /** Whether the workflow of the event's account has judged with it; nothing for an unknown key. */
-export const findKeptEvent = async (
+export const findRecordedEvent = async (
   sql: Sql,
   provider: string,
   key: string,
-): Promise<Pick<NewestEvent, 'isApplied'> | undefined> =>
+): Promise<Pick<RecordedState, 'isApplied'> | undefined> =>
   first(
-    await sql<Pick<NewestEvent, 'isApplied'>[]>`
+    await sql<Pick<RecordedState, 'isApplied'>[]>`
       select status = 'applied' as is_applied from billing_events where provider = ${provider} and event_key = ${key}`,
   )
