@@ -1,6 +1,6 @@
 /**
- * The floors: the least that any server of this kind does for the same kind of request. Each is a Koa application of a
- * single function, without routes, callers, limits, metrics, logs or security headers.
+ * The floors: minimal servers for the same kinds of requests. Each is a Koa application with a single handler, without routes,
+ * authentication, rate limits, metrics, logs and security headers.
  */
 import { createServer } from 'node:http'
 import Koa, { type Context } from 'koa'
@@ -16,10 +16,10 @@ const [region] = config.regions
 const sealing = createSealing(config.oauthEncryptionKeys)
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
 
-/** The parsed JSON, taken for what the bench sends. */
+/** The parsed body, not validated. */
 const bodyOf = (ctx: Context) => ctx.request.body as unknown as { session_id: string; connection_id: string }
 
-/** The user comes in plain words: a floor proves nothing. */
+/** The user id from a header: floors do not authenticate. */
 const userOf = (ctx: Context) => ctx.get('x-user')
 
 const bare = (answer: (ctx: Context) => Promise<void> | void, body = false) => {

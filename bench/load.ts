@@ -1,4 +1,4 @@
-/** Callers of a server: many connections as fast as they get answers, or a few whose every wait is kept. */
+/** Load generators: many connections at full speed, or a few callers with the latency of each call. */
 import { readFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import autocannon from 'autocannon'
@@ -9,14 +9,14 @@ export interface Load {
   readonly pid: number
   readonly connections: number
   readonly seconds: number
-  /** What each connection asks, by its number, over and over. */
+  /** The requests of a connection, by its number; repeated until the end. */
   requestsOf(connection: number): autocannon.Request[]
 }
 
-/** Requests a second, and microseconds of the server's processor time for each. */
+/** Measures requests per second, and microseconds of the server's CPU time per request. */
 export async function throughput({ url, pid, connections, seconds, requestsOf }: Load): Promise<Reading> {
   let connection = 0
-  const before = await processorMicros(pid)
+  const before = await cpuMicros(pid)
   const result = await autocannon({
     url,
     connections,
@@ -26,7 +26,7 @@ export async function throughput({ url, pid, connections, seconds, requestsOf }:
       connection += 1
     },
   })
-  const micros = (await processorMicros(pid)) - before
+  const micros = (await cpuMicros(pid)) - before
   if (result.non2xx + result.errors > 0) throw new Error(`${url}: ${result.non2xx} refused, ${result.errors} failed`)
   return { 'per second': result['2xx'] / result.duration, 'µs CPU each': micros / result['2xx'] }
 }
@@ -38,32 +38,32 @@ export interface Call {
   readonly body?: string
 }
 
-/** Lets `callers` make all calls, each its next one when the last is answered. */
+/** Makes all calls with `callers` concurrent callers. */
 export async function callAll(calls: readonly Call[], callers: number, pid: number): Promise<Reading> {
   const agent = new Agent({ keepAlive: true, maxSockets: callers })
-  const waits: number[] = []
+  const latencies: number[] = []
   const left = calls.values()
-  const before = await processorMicros(pid)
+  const before = await cpuMicros(pid)
   const startedAt = performance.now()
   const caller = async () => {
     for (const each of left) {
-      const askedAt = performance.now()
+      const sentAt = performance.now()
       await call(each, agent)
-      waits.push(performance.now() - askedAt)
+      latencies.push(performance.now() - sentAt)
     }
   }
   await Promise.all(Array.from({ length: callers }, caller))
   const seconds = (performance.now() - startedAt) / 1000
-  const micros = (await processorMicros(pid)) - before
+  const micros = (await cpuMicros(pid)) - before
   agent.destroy()
-  return { 'p50 ms': median(waits), 'per second': calls.length / seconds, 'µs CPU each': micros / calls.length }
+  return { 'p50 ms': median(latencies), 'per second': calls.length / seconds, 'µs CPU each': micros / calls.length }
 }
 
-/** Makes one call and answers what came back. Rejects unless it is a success. */
+/** Returns the response body. Rejects unless the status is below 300. */
 export const call = ({ method, url, headers, body }: Call, agent?: Agent): Promise<string> =>
   new Promise((resolve, reject) => {
     const content = body === undefined ? {} : { 'Content-Type': 'application/json' }
-    const asked = request(url, { method, agent, headers: { ...content, ...headers } }, (answer) => {
+    const sent = request(url, { method, agent, headers: { ...content, ...headers } }, (answer) => {
       let text = ''
       answer.setEncoding('utf8').on('data', (part: string) => {
         text += part
@@ -73,14 +73,14 @@ export const call = ({ method, url, headers, body }: Call, agent?: Agent): Promi
       )
       answer.on('error', reject)
     })
-    asked.on('error', reject)
-    asked.end(body)
+    sent.on('error', reject)
+    sent.end(body)
   })
 
 const microsPerTick = 10_000
 
-/** Processor time that the process has used; not a number where there is no /proc. */
-async function processorMicros(pid: number): Promise<number> {
+/** CPU time of the process so far; NaN on systems without /proc. */
+async function cpuMicros(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) * microsPerTick

@@ -1,8 +1,8 @@
-/** Measures in turns, floor then ours, so that whatever else this machine does falls on both, and compares pair by pair. */
+/** Alternates measurements of the floor and of the service, so that other load on this machine affects both, and compares pairs. */
 import { loadavg } from 'node:os'
 import { say } from './machine.ts'
 
-/** One reading: figures by their names. */
+/** Figures by name. */
 export type Reading = Readonly<Record<string, number>>
 
 export interface Pair {
@@ -12,7 +12,7 @@ export interface Pair {
 
 export interface Turns {
   readonly what: string
-  /** Pairs that count; one more before them warms both up. */
+  /** Number of pairs, without the warm-up pair. */
   readonly rounds: number
   floor(): Promise<Reading>
   ours(): Promise<Reading>
@@ -25,13 +25,13 @@ export async function inTurns({ what, rounds, floor, ours }: Turns): Promise<Pai
     if (round > 0) pairs.push(pair)
     const load = `load ${loadavg()[0]?.toFixed(1)}`
     say(
-      `${what}, ${round === 0 ? 'warm-up' : `${round} of ${rounds}`} (${load}): floor ${told(pair.floor)} | ours ${told(pair.ours)}`,
+      `${what}, ${round === 0 ? 'warm-up' : `${round} of ${rounds}`} (${load}): floor ${formatReading(pair.floor)} | ours ${formatReading(pair.ours)}`,
     )
   }
   return pairs
 }
 
-const told = (reading: Reading): string =>
+const formatReading = (reading: Reading): string =>
   Object.entries(reading)
     .map(([name, value]) => `${name} ${shortened(value)}`)
     .join(', ')
@@ -55,7 +55,7 @@ const quantile = (sorted: readonly number[], share: number): number =>
 
 export const median = (values: readonly number[]): number => spreadOf(values).median
 
-/** One line of the table. */
+/** A row of the table. */
 export interface Row {
   readonly what: string
   readonly floor: string
@@ -65,7 +65,7 @@ export interface Row {
   readonly met: boolean
 }
 
-/** Ours against the floor in one figure of the readings. The median of the pairs' ratios is what counts. */
+/** Compares one figure of the service with the floor. The median of the pairs' ratios decides whether the target is met. */
 export function compare(
   what: string,
   pairs: readonly Pair[],
@@ -84,7 +84,7 @@ export function compare(
   }
 }
 
-/** A figure with a limit and no floor. */
+/** A figure with a limit and without a floor. */
 export const absolute = (what: string, value: number, unit: string, most: number): Row => ({
   what,
   floor: '–',

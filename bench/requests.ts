@@ -1,4 +1,4 @@
-/** Reading and reporting: the requests that come all the time, at full speed. */
+/** Throughput of the most frequent requests: reads of clients and health reports of relays. */
 import { type Load, throughput } from './load.ts'
 import type { RunningProgram } from './machine.ts'
 import { compare, inTurns, type Row } from './pairs.ts'
@@ -52,7 +52,7 @@ async function measureRead(
   ]
 }
 
-/** A report as relays send it, with the statistics of one stream over two links. */
+/** A health report with the statistics of one stream over two links. */
 export const reportOf = (sessionId: string): string =>
   JSON.stringify({
     session_id: sessionId,
@@ -80,7 +80,7 @@ export async function measureHealth({ floors, api }: Servers, rows: Rows): Promi
     'x-relay-auth': api.config.relayAuthSecrets[0] ?? '',
   }
   const reports = rows.activeSessionIds.map(reportOf)
-  /** Each connection begins elsewhere, so that at any time different relays report. */
+  /** Each connection starts at another report, so that concurrent reports are of different relays. */
   const requestsTo = (path: string): Load['requestsOf'] => {
     const requests = reports.map((body) => ({ method: 'POST' as const, path, headers, body }))
     return (connection) => {

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: measures the service against floors on this machine, in pairs, and prints a table. Names given behind
- * `--` choose some of the measurements. It measures and does not judge: a missed target is shown, and the exit code is 0.
+ * `npm run bench`: measures the service against floors on this machine, in pairs, and prints a table. `npm run bench -- NAME …`
+ * runs some of the measurements only. A missed target is shown in the table; the exit code is 0.
  */
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { type Actors, measureFirstTask, measureReadyAndStop } from './actors.ts'
@@ -13,26 +13,26 @@ import { measureActive, measureHealth, measureSession, type Servers } from './re
 import { fill, type Rows } from './rows.ts'
 import { measureSignIn } from './sign-in.ts'
 import { measureStart } from './starts.ts'
-import { tableOf } from './table.ts'
+import { formatTable } from './table.ts'
 
-/** Those that need no worker, those that need one, and the one that needs an empty one. */
+/** Measurements without a worker, with a worker, and with a worker that has not run anything yet. */
 const withoutWorker = ['active', 'health', 'session', 'start', 'sign-in'] as const
 const withWorker = ['metrics', 'stop', 'first-task', 'lifecycle'] as const
 const names = [...withoutWorker, ...withWorker, 'memory'] as const
 type Name = (typeof names)[number]
 
-const asked = process.argv.slice(2)
-const unknown = asked.filter((name) => !names.includes(name as Name))
+const requestedNames = process.argv.slice(2)
+const unknown = requestedNames.filter((name) => !names.includes(name as Name))
 if (unknown.length > 0) {
-  console.error(`There is no measurement called ${unknown.join(', ')}. There are: ${names.join(', ')}.`)
+  console.error(`Unknown measurement: ${unknown.join(', ')}. Use one of: ${names.join(', ')}.`)
   process.exit(2)
 }
-const chosen = new Set<Name>(asked.length === 0 ? names : (asked as Name[]))
+const selectedNames = new Set<Name>(requestedNames.length === 0 ? names : (requestedNames as Name[]))
 
 async function runWithoutWorker(machine: Machine, rows: Rows): Promise<Row[]> {
-  const wanted = withoutWorker.filter((name) => chosen.has(name))
-  if (wanted.length === 0) return []
-  const api = await machine.start('api/server.ts', { SVC_TEMPORAL_TASK_QUEUE: 'nobody-works' })
+  const selected = withoutWorker.filter((name) => selectedNames.has(name))
+  if (selected.length === 0) return []
+  const api = await machine.start('api/server.ts', { SVC_TEMPORAL_TASK_QUEUE: 'bench-without-worker' })
   const floors = await machine.start('bench/floors.ts')
   await Promise.all([untilAnswering(api, '/api/v1/capacity/status'), untilAnswering(floors, '/bare')])
   const servers: Servers = { api, floors }
@@ -43,19 +43,19 @@ async function runWithoutWorker(machine: Machine, rows: Rows): Promise<Row[]> {
     start: () => measureStart(servers, machine.sql, rows),
     'sign-in': () => measureSignIn(api, machine.sql),
   }
-  const found: Row[] = []
-  for (const name of wanted) found.push(...(await measure[name]()))
+  const results: Row[] = []
+  for (const name of selected) results.push(...(await measure[name]()))
   await Promise.all([api.stop(), floors.stop()])
-  return found
+  return results
 }
 
-/** Long enough that nothing ends by itself meanwhile: relays on paper report only when it is measured. */
-const patient = { SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '3600', SVC_RELAY_STOP_GRACE_SECONDS: '3600' }
+/** Longer than the run: simulated relays send no health reports except for a measurement. */
+const longTimeouts = { SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '3600', SVC_RELAY_STOP_GRACE_SECONDS: '3600' }
 
 async function runWithWorker(machine: Machine, rows: Rows): Promise<Row[]> {
-  const wanted = withWorker.filter((name) => chosen.has(name))
-  if (wanted.length === 0) return []
-  const variables = { ...patient, SVC_TEMPORAL_TASK_QUEUE: 'bench' }
+  const selected = withWorker.filter((name) => selectedNames.has(name))
+  if (selected.length === 0) return []
+  const variables = { ...longTimeouts, SVC_TEMPORAL_TASK_QUEUE: 'bench' }
   const api = await machine.start('api/server.ts', variables)
   const worker = await machine.start('bench/paper-worker.ts', variables)
   await untilAnswering(api, '/health')
@@ -66,34 +66,34 @@ async function runWithWorker(machine: Machine, rows: Rows): Promise<Row[]> {
     'first-task': () => measureFirstTask(actors),
     lifecycle: () => measureLifecycle(actors),
   }
-  const found: Row[] = []
-  for (const name of wanted) found.push(...(await measure[name]()))
+  const results: Row[] = []
+  for (const name of selected) results.push(...(await measure[name]()))
   await Promise.all([api.stop(), worker.stop()])
-  return found
+  return results
 }
 
 async function runMemory(machine: Machine, rows: Rows): Promise<Row[]> {
-  if (!chosen.has('memory')) return []
-  const variables = { ...patient, SVC_TEMPORAL_TASK_QUEUE: 'many' }
+  if (!selectedNames.has('memory')) return []
+  const variables = { ...longTimeouts, SVC_TEMPORAL_TASK_QUEUE: 'bench-memory' }
   const api = await machine.start('api/server.ts', variables)
   const worker = await machine.start('bench/paper-worker.ts', variables)
   await untilAnswering(api, '/health')
   await api.stop()
-  const found = await measureMemory(machine, worker, rows)
+  const results = await measureMemory(machine, worker, rows)
   await worker.stop()
-  return found
+  return results
 }
 
 say(`${availableParallelism()} cores (${cpus()[0]?.model.trim()}), Node ${process.version}, load ${loadavg()[0]}`)
 const machine = await startMachine()
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => void machine.life.stop().finally(() => process.exit(130)))
-const found: Row[] = []
+const results: Row[] = []
 try {
   const rows = await fill(machine)
-  for (const run of [runWithoutWorker, runWithWorker, runMemory]) found.push(...(await run(machine, rows)))
+  for (const run of [runWithoutWorker, runWithWorker, runMemory]) results.push(...(await run(machine, rows)))
 } finally {
-  if (found.length > 0) console.log(tableOf(found))
+  if (results.length > 0) console.log(formatTable(results))
   await machine.life.stop()
 }
 process.exit(0)

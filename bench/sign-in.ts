@@ -1,4 +1,4 @@
-/** Whether an address has an account must not show in the time of an answer: known addresses against unknown, in turns. */
+/** Compares response times for known and unknown addresses: they must not reveal which addresses have an account. */
 import { randomUUID } from 'node:crypto'
 import bcrypt from 'bcrypt'
 import type { Database } from '../db/connection.ts'
@@ -7,32 +7,32 @@ import { createSealing, type Sealing } from '../platform/sealing.ts'
 import { type RunningProgram, say } from './machine.ts'
 import { median, type Row, shortened, spreadOf } from './pairs.ts'
 
-const asksOfEach = 100
-/** As far as the medians may lie apart. */
-const apartMax = 0.15
+const accountCount = 100
+/** Greatest relative difference of the medians. */
+const differenceMax = 0.15
 
 export async function measureSignIn(api: RunningProgram, sql: Database): Promise<Row[]> {
-  const known = await givenAddresses(sql, createSealing(api.config.oauthEncryptionKeys))
+  const known = await createAccounts(sql, createSealing(api.config.oauthEncryptionKeys))
   return [
     await compareTimes('POST /auth/login, wrong password', known, (email) =>
-      ask(`${api.url}/api/v1/auth/login`, { email, password: 'not the password' }, 401),
+      timeRequest(`${api.url}/api/v1/auth/login`, { email, password: 'not the password' }, 401),
     ),
     await compareTimes('POST /auth/password/forgot', known, (email) =>
-      ask(`${api.url}/api/v1/auth/password/forgot`, { email }, 202),
+      timeRequest(`${api.url}/api/v1/auth/password/forgot`, { email }, 202),
     ),
   ]
 }
 
-/** Accounts with a password, one for each ask: links and failures of one account are bounded. */
-async function givenAddresses(sql: Database, sealing: Sealing): Promise<string[]> {
+/** Creates one account per request, because links and failures of one account are limited. Returns the addresses. */
+async function createAccounts(sql: Database, sealing: Sealing): Promise<string[]> {
   const passwordHash = await bcrypt.hash('the right password', 12)
-  const emails = Array.from({ length: asksOfEach }, (_, index) => `sign-in-${index}@bench.test`)
+  const emails = Array.from({ length: accountCount }, (_, index) => `sign-in-${index}@bench.test`)
   for (const [index, email] of emails.entries())
     await insertUser(sql, sealing, { email, passwordHash, streamToken: `S${String(index).padStart(7, '0')}` })
   return emails
 }
 
-/** Unknown addresses stand in the place of the floor. */
+/** Unknown addresses serve as the floor. */
 async function compareTimes(
   what: string,
   known: readonly string[],
@@ -47,15 +47,15 @@ async function compareTimes(
     what: `${what}: known against unknown address`,
     floor: `${shortened(floor)} ms`,
     ours: `${shortened(ours)} ms`,
-    // The medians' own ratio counts: it is what somebody who asks a hundred times would look at.
+    // The ratio of the medians decides: an attacker who repeats requests would compare these.
     ratio: { ...spreadOf(pairs.map((pair) => pair.known / pair.unknown)), median: ours / floor },
-    target: `${1 - apartMax} to ${1 + apartMax}`,
-    met: Math.abs(ours / floor - 1) <= apartMax,
+    target: `${1 - differenceMax} to ${1 + differenceMax}`,
+    met: Math.abs(ours / floor - 1) <= differenceMax,
   }
 }
 
-/** Milliseconds until the answer, which is to be this one. */
-async function ask(url: string, body: object, status: number): Promise<number> {
+/** Milliseconds until the response. Throws for another status than expected. */
+async function timeRequest(url: string, body: object, status: number): Promise<number> {
   const startedAt = performance.now()
   const answer = await fetch(url, {
     method: 'POST',
@@ -63,6 +63,6 @@ async function ask(url: string, body: object, status: number): Promise<number> {
     body: JSON.stringify(body),
   })
   await answer.text()
-  if (answer.status !== status) throw new Error(`${url}: ${answer.status} instead of ${status}`)
+  if (answer.status !== status) throw new Error(`${url}: answered ${answer.status} instead of ${status}`)
   return performance.now() - startedAt
 }

@@ -1,4 +1,4 @@
-/** New relays, asked for by many at once. No worker runs: what is measured is the answer, and the delivery behind it. */
+/** Concurrent starts of new relays, without a worker: the response time, and the time until Temporal has all workflows. */
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../db/connection.ts'
 import { callAll } from './load.ts'
@@ -9,12 +9,12 @@ import type { Rows } from './rows.ts'
 
 const rounds = 5
 const callers = 16
-/** Below what may wait for its delivery, so that none is left to the job, which has no worker here. */
-const startsARound = 800
+/** Below the limit of waiting deliveries. The job that redelivers the rest needs a worker. */
+const startsPerRound = 800
 const connectionId = 'started'
 
 export async function measureStart({ floors, api }: Servers, sql: Database, rows: Rows): Promise<Row[]> {
-  const users = rows.users.slice(0, startsARound)
+  const users = rows.users.slice(0, startsPerRound)
   const body = JSON.stringify({ connection_id: connectionId })
   const pairs = await inTurns({
     what: 'POST /relay/start',
@@ -25,7 +25,7 @@ export async function measureStart({ floors, api }: Servers, sql: Database, rows
         headers: { 'x-user': userId, 'x-auth-session': authSessionId, 'idempotency-key': randomUUID() },
       }))
       const reading = await callAll(calls, callers, floors.pid)
-      await forgetStarted(sql)
+      await deleteStarted(sql)
       return reading
     },
     ours: async () => {
@@ -36,7 +36,7 @@ export async function measureStart({ floors, api }: Servers, sql: Database, rows
       const startedAt = performance.now()
       const reading = await callAll(calls, callers, api.pid)
       await untilDelivered(sql, startedAt)
-      await forgetStarted(sql)
+      await deleteStarted(sql)
       return reading
     },
   })
@@ -51,7 +51,7 @@ function startRows(pairs: readonly { floor: Reading; ours: Reading }[]): Row[] {
   ]
 }
 
-/** The next reading must not share the machine with what this one left to be delivered. */
+/** Deliveries of one reading must not compete with the next reading. */
 async function untilDelivered(sql: Database, startedAt: number): Promise<void> {
   await until('all starts are delivered', async () => {
     const [left] = await sql`
@@ -60,11 +60,11 @@ async function untilDelivered(sql: Database, startedAt: number): Promise<void> {
   })
   const seconds = (performance.now() - startedAt) / 1000
   say(
-    `${startsARound} starts were with Temporal after ${seconds.toFixed(1)} s, ${Math.round(startsARound / seconds)}/s`,
+    `${startsPerRound} starts were delivered to Temporal after ${seconds.toFixed(1)} s, ${Math.round(startsPerRound / seconds)}/s`,
   )
 }
 
-async function forgetStarted(sql: Database): Promise<void> {
+async function deleteStarted(sql: Database): Promise<void> {
   await sql`delete from relay_sessions where connection_id = ${connectionId}`
   await sql`vacuum relay_sessions, idempotency_keys, rate_limit_windows, users`
 }

@@ -1,7 +1,7 @@
-/** The measurements as a table that can be pasted into a page. */
+/** Formats the results as a Markdown table. */
 import type { Row } from './pairs.ts'
 
-export function tableOf(rows: readonly Row[]): string {
+export function formatTable(rows: readonly Row[]): string {
   const lines = rows.map(({ what, floor, ours, ratio, target, met }) => [
     what,
     floor,
