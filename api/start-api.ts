@@ -5,8 +5,8 @@ import type { Socket } from 'node:net'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
 import { findEntitlements } from '../db/entitlements.ts'
-import { migrateWhenThere } from '../db/migrations.ts'
-import { keepPresence } from '../db/presence.ts'
+import { migrateWhenReachable } from '../db/migrations.ts'
+import { startPresence } from '../db/presence.ts'
 import { profilesOf } from '../db/profiles.ts'
 import { recordReports } from '../db/relay-health.ts'
 import { liveRelaysOf, noLiveRelays } from '../db/relay-sessions.ts'
@@ -78,11 +78,13 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
   const port = await listen(server, config.port, life)
   life.drainFor(config.drainSeconds * 1000)
 
-  const ready = migrateWhenThere(config.database.url, log).then(() => {
+  const ready = migrateWhenReachable(config.database.url, log).then(() => {
     isUpToDate = true
     // Relays can report from now on: silence before is not theirs.
     const limitSeconds = config.relay.healthTimeoutSeconds
-    life.hold('presence', keepPresence({ sql, log, role: 'api', limitSeconds, isAble: () => true }), (it) => it.stop())
+    life.hold('presence', startPresence({ sql, log, role: 'api', limitSeconds, isAvailable: () => true }), (it) =>
+      it.stop(),
+    )
   })
   return { port, services, ready }
 }

@@ -1,5 +1,5 @@
 /** The real worker with relays that exist on paper only: thousands of relay processes would be measured instead of it. */
-import { leaveSignalsAlone, startWorker } from '../activities/worker/start-worker.ts'
+import { installRuntime, startWorker } from '../activities/worker/start-worker.ts'
 import { connectPostgres } from '../db/connection.ts'
 import { readConfig } from '../platform/config/config.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
@@ -29,17 +29,17 @@ function paperProvider(): RelayProvider {
 const config = readConfig()
 const log = createLog('worker', config.logLevel)
 const life = new Lifecycle(log)
-leaveSignalsAlone(log)
+installRuntime(log)
 const asked = life.untilAsked()
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
 life.hold('database', sql, (it) => it.end({ timeout: 5 }))
 const provider = paperProvider()
 const providers = new Map(config.regions.map((one) => [one.region, provider]))
-const failed = (error: unknown) => {
+const onFailure = (error: unknown) => {
   log.fatal({ err: error }, 'the worker failed')
   process.exit(1)
 }
-await startWorker({ config, log, sql, life, providers, failed })
+await startWorker({ config, log, sql, life, providers, onFailure })
 await asked
 await life.stop()
 process.exit(0)

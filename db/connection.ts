@@ -1,10 +1,10 @@
 /**
- * The connection pool. SQL is written as tagged templates; a query's function says what it answers.
- * The driver is mended by `patches/` (docs/decisions/0007), or a lost connection could end the process.
+ * The connection pool. SQL is written as tagged templates. The driver is patched (`patches/`, docs/decisions/0007): without the
+ * patch a lost connection could end the process.
  */
 import postgres from 'postgres'
 
-/** A pool, or one transaction of it: whoever asks a question need not know which. */
+/** A pool, or one of its transactions. */
 export type Sql = postgres.Sql | postgres.TransactionSql
 
 export type Database = postgres.Sql
@@ -14,26 +14,22 @@ export interface QueryLimits {
   readonly statementMillisMax: number
   readonly lockMillisMax: number
   /**
-   * Enforced by the client, for a server that does not answer at all: the connection is destroyed, what waits for it fails
-   * as an outage, and so does what waits for a connection while none receives anything (docs/decisions/0020). Null for no
-   * limit.
+   * Enforced by the client, for a server that does not answer at all: the connection is destroyed and its queries fail as an
+   * outage, as do queries that wait for a connection while none receives data (docs/decisions/0020). Null for no limit.
    */
   readonly answerMillisMax: number | null
 }
 
-/** For requests: each is answered with 503 within 5 s while the server hangs. */
+/** For requests: while the server hangs each gets 503 within 5 s. */
 export const requestLimits: QueryLimits = { statementMillisMax: 3_250, lockMillisMax: 3_000, answerMillisMax: 3_750 }
 
-/** For activities and jobs, whose statements may take longer than a client waits for an answer. */
+/** For activities and jobs, whose statements may take longer than a client waits. */
 export const workerLimits: QueryLimits = { statementMillisMax: 15_000, lockMillisMax: 10_000, answerMillisMax: 20_000 }
 
-/** For commands, migrations and tests: a statement may wait as long as the server lets it. */
+/** For command-line programs, migrations and tests, without a limit of the client. */
 export const commandLimits: QueryLimits = { statementMillisMax: 15_000, lockMillisMax: 10_000, answerMillisMax: null }
 
-/**
- * Connects lazily and again after each loss, so that a process outlives its database's restarts.
- * @param connectionsMax connections held open at most.
- */
+/** Connects lazily, and again after a lost connection: a process survives restarts of its database. */
 export const connectPostgres = (url: string, connectionsMax: number, limits = commandLimits): Database =>
   postgres(url, {
     max: connectionsMax,
@@ -52,10 +48,10 @@ export const connectPostgres = (url: string, connectionsMax: number, limits = co
     },
   })
 
-/** The first row, or nothing. */
+/** The first row; undefined when there is none. */
 export const first = <Row>(rows: readonly Row[]): Row | undefined => rows[0]
 
-const outage = new Set([
+const outageCodes = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',
   'ENETUNREACH',
@@ -69,20 +65,22 @@ const outage = new Set([
   'CONNECTION_ENDED',
   'CONNECTION_DESTROYED',
   'CONNECTION_CONNECT_TIMEOUT',
-  // The server did not answer in time, or a query waited too long for its turn (platform/batch.ts).
+  // The server did not answer in time, or a query waited too long for its batch (platform/batch.ts).
   'QUERY_TIMEOUT',
+  // admin_shutdown, crash_shutdown, cannot_connect_now, too_many_connections, query_canceled, lock_not_available.
   '57P01',
   '57P02',
   '57P03',
   '53300',
   '57014',
   '55P03',
-  // Two transactions in each other's way: one of them may simply try again.
+  // Deadlock: the transaction may be retried.
   '40P01',
-  // Its disk or its memory is full, or its disk fails.
+  // The disk is full, memory is exhausted, or an I/O error occurred.
   '53100',
   '53200',
   '58030',
+  // serialization_failure, connection_failure and other connection exceptions.
   '40001',
   '08006',
   '08001',
@@ -90,12 +88,12 @@ const outage = new Set([
   '08004',
 ])
 
-/** True when Postgres is away, starting, stopping, out of connections or busy: the same request may succeed later. */
+/** True when Postgres is unreachable, starting, stopping, out of connections or overloaded: the same request may succeed later. */
 export const isOutage = (error: unknown): boolean =>
-  typeof error === 'object' && error !== null && 'code' in error && outage.has(String(error.code))
+  typeof error === 'object' && error !== null && 'code' in error && outageCodes.has(String(error.code))
 
-const invalidText = new Set(['22021', '22P05', '22P02', '22003', '22007', '22008'])
+const invalidTextCodes = new Set(['22021', '22P05', '22P02', '22003', '22007', '22008'])
 
-/** True when a value was not of the kind that its column holds, such as text with a NUL. */
+/** True when a value cannot be stored in its column, such as text with a NUL. */
 export const isInvalidText = (error: unknown): boolean =>
-  error instanceof postgres.PostgresError && invalidText.has(error.code)
+  error instanceof postgres.PostgresError && invalidTextCodes.has(error.code)

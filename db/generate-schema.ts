@@ -1,4 +1,4 @@
-/** Part of `npm run generate`: writes `db/schema.sql` from a database that all migrations were just applied to. */
+/** Part of `npm run generate`: applies all migrations to an empty database and writes its schema to `db/schema.sql`. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Background jobs: each runs on one worker at a time, and says here how it goes. */
+/** Background jobs: the lease that makes each run on one worker at a time, and the results of their runs. */
 import type { Sql } from './connection.ts'
 
 export interface JobRow {
@@ -16,18 +16,15 @@ export interface JobRow {
   leasedUntil: Date | null
 }
 
-/** Makes sure that the jobs have a row; what is known of them is kept. */
-export const declareJobs = async (sql: Sql, names: readonly string[]): Promise<void> => {
+/** Adds a row for each job that has none. */
+export const insertMissingJobs = async (sql: Sql, names: readonly string[]): Promise<void> => {
   await sql`insert into jobs (name) select unnest(${names}::text[]) on conflict do nothing`
 }
 
-/**
- * A lease is short and renewed while its job runs, so that a job whose worker died, or could not give it back, is free again
- * within seconds.
- */
+/** Renewed while the job runs. Short, so that another worker takes the job within seconds when its worker dies. */
 export const leaseSeconds = 10
 
-/** Takes the job if it is due and no worker has it. */
+/** True when the job was due and unleased, and is leased to this worker now. */
 export const leaseJob = async (sql: Sql, name: string, workerId: string): Promise<boolean> =>
   (
     await sql`
@@ -35,7 +32,7 @@ export const leaseJob = async (sql: Sql, name: string, workerId: string): Promis
       where name = ${name} and due_at <= now() and leased_until <= now()`
   ).count === 1
 
-/** Keeps the job for another lease. False when it was given back, or another worker has taken it meanwhile. */
+/** False when the lease is no longer this worker's: the job was finished, or another worker has leased it. */
 export const renewLease = async (sql: Sql, name: string, workerId: string): Promise<boolean> =>
   (
     await sql`
@@ -45,12 +42,12 @@ export const renewLease = async (sql: Sql, name: string, workerId: string): Prom
 
 export interface JobResult {
   readonly durationSeconds: number
-  /** What went wrong, or null. */
+  /** The error's message; null after a success. */
   readonly error: string | null
   readonly nextInSeconds: number
 }
 
-/** Gives the job back with its result. A worker whose lease went to another changes nothing but the counts. */
+/** Records the result of a run and ends the lease. A worker that lost its lease changes neither the lease nor the due time. */
 export const finishJob = async (sql: Sql, name: string, workerId: string, result: JobResult): Promise<void> => {
   await sql`
     update jobs set
@@ -63,18 +60,18 @@ export const finishJob = async (sql: Sql, name: string, workerId: string, result
     where name = ${name}`
 }
 
-/** Makes the job due now instead of at its next turn. */
-export const hurryJob = async (sql: Sql, name: string): Promise<void> => {
+/** Makes the job due now. */
+export const triggerJob = async (sql: Sql, name: string): Promise<void> => {
   await sql`update jobs set due_at = now() where name = ${name} and due_at > now()`
 }
 
 interface JobFilter {
-  /** The last job of the page before, by its name. */
+  /** The name of the previous page's last job. */
   readonly after?: string | undefined
   readonly limit?: number
 }
 
-/** Jobs by name; all of them unless the filter asks for a page. */
+/** Jobs in the order of their names; all of them without a limit. */
 export const listJobs = async (sql: Sql, { after, limit }: JobFilter = {}): Promise<JobRow[]> =>
   sql<JobRow[]>`
     select name, runs::float8 as runs, failures::float8 as failures, duration_seconds_total, last_duration_seconds,

@@ -1,4 +1,4 @@
-/** `npm run migrate`: brings the database of `DATABASE_URL` up to date and says what it did. */
+/** `npm run migrate`: applies the pending migrations to the database of `DATABASE_URL` and prints their names. */
 import { readDatabaseUrl } from '../platform/config/config.ts'
 import { ConfigError } from '../platform/config/environment.ts'
 import { connectPostgres, type Database } from './connection.ts'
@@ -15,6 +15,6 @@ try {
   process.stderr.write(`${text}\n`)
   process.exitCode = 1
 } finally {
-  // An open connection would keep the process for a minute.
+  // An open connection would keep the process alive for a minute.
   await sql?.end({ timeout: 5 })
 }

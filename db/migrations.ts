@@ -1,4 +1,4 @@
-/** Plain SQL files, applied in the order of their numbers, each in a transaction of its own and never changed afterwards. */
+/** Migrations are SQL files, applied in the order of their numbers, each in its own transaction. An applied file never changes. */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,7 +6,7 @@ import type { Logger } from '../platform/log.ts'
 import { connectPostgres, type Database, isOutage } from './connection.ts'
 
 const directory = new URL('./migrations/', import.meta.url)
-/** Any number, the same in every process: only one migrates at a time. */
+/** Key of the advisory lock that lets one process migrate at a time. */
 export const migrationLock = 7_205_941
 
 export interface Migration {
@@ -26,8 +26,8 @@ export async function readMigrations(): Promise<Migration[]> {
 }
 
 /**
- * Brings the database up to date and answers the names of what was applied. Safe to run from many processes at once.
- * Throws when an applied file was changed since, or when the database is ahead of this program.
+ * Applies the pending migrations and returns their names. Several processes may call it at the same time. Throws when an applied
+ * file has changed, or when the database has a migration that this version lacks.
  */
 export async function migrate(sql: Database): Promise<string[]> {
   const migrations = await readMigrations()
@@ -43,8 +43,8 @@ export async function migrate(sql: Database): Promise<string[]> {
         (row) => [row.name, row.checksum] as const,
       ),
     )
-    const known = new Map(migrations.map((one) => [one.name, one.checksum] as const))
-    for (const [name, checksum] of applied) refuseDrift(name, checksum, known.get(name))
+    const checksums = new Map(migrations.map((one) => [one.name, one.checksum] as const))
+    for (const [name, checksum] of applied) refuseDrift(name, checksum, checksums.get(name))
     const pending = migrations.filter((one) => !applied.has(one.name))
     for (const { name, text, checksum } of pending) {
       await connection
@@ -65,19 +65,19 @@ export async function migrate(sql: Database): Promise<string[]> {
 }
 
 /**
- * The same, waiting for a database that is away for as long as it takes, and saying so. On a connection of its own, since a
- * migration may take longer than any query of the process's pool.
+ * Migrates as soon as the database is reachable. Uses a separate connection, since a migration may take longer than the limits
+ * of the process's pool allow.
  */
-export async function migrateWhenThere(url: string, log: Logger): Promise<void> {
+export async function migrateWhenReachable(url: string, log: Logger): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     const sql = connectPostgres(url, 1)
     try {
       const applied = await migrate(sql)
-      if (applied.length > 0) log.info({ applied }, 'migrated the database')
+      if (applied.length > 0) log.info({ applied }, 'applied migrations')
       return
     } catch (error) {
       if (!isOutage(error)) throw error
-      if (attempt % 10 === 0) log.warn({ err: error }, 'the database is not there yet, trying again')
+      if (attempt % 10 === 0) log.warn({ err: error }, 'the database is not reachable; trying again')
       await sleep(Math.min(250 * 2 ** attempt, 2000))
     } finally {
       await sql.end({ timeout: 1 })
@@ -85,9 +85,9 @@ export async function migrateWhenThere(url: string, log: Logger): Promise<void> 
   }
 }
 
-function refuseDrift(name: string, applied: string, known: string | undefined): void {
-  if (known === undefined)
-    throw new Error(`the database has migration ${name}, which this version does not know: run the newer version`)
-  if (known !== applied)
+function refuseDrift(name: string, appliedChecksum: string, checksum: string | undefined): void {
+  if (checksum === undefined)
+    throw new Error(`the database has migration ${name}, which this version lacks: run the newer version`)
+  if (checksum !== appliedChecksum)
     throw new Error(`migration ${name} was changed after it was applied: restore it and write a new one`)
 }

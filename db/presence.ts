@@ -1,22 +1,22 @@
-/** Whether our own processes could act: time in which none of a role was there counts against no relay. */
-import { setTimeout as sleep } from 'node:timers/promises'
+/** When the API and the workers were available: a relay is not judged for time in which no process of a role was. */
 import type { Logger } from '../platform/log.ts'
+import { type PeriodicTask, startPeriodicTask } from '../platform/periodic-task.ts'
 import type { Database, Sql } from './connection.ts'
 
-/** `api`: health reports could be taken. `worker`: workflows could act and instances be created. */
+/** `api`: health reports could be received. `worker`: workflows could run and instances be created. */
 export type PresenceRole = 'api' | 'worker'
 
-/** No process of a role is taken to be there when none has confirmed it for this long. */
+/** A role without a confirmation for this long counts as absent. */
 const breakSecondsMax: Readonly<Record<PresenceRole, number>> = { api: 10, worker: 15 }
 
 /**
- * The break after which a role counts as absent, in seconds. A small part of the time limit that it protects, so that an
- * absence never adds up to it unnoticed.
+ * The break after which a role counts as absent, in seconds. A small part of the time limit that it protects, so that shorter
+ * breaks do not add up to the limit.
  */
 export const presenceSeconds = (role: PresenceRole, limitSeconds: number): number =>
   Math.min(breakSecondsMax[role], limitSeconds / 3)
 
-/** Confirms that a process of the role is there. After a break the presence begins again. */
+/** Records that a process of the role is available now. After a break the presence begins anew. */
 export const confirmPresence = async (sql: Sql, role: PresenceRole, limitSeconds: number): Promise<void> => {
   await sql`
     update presence set seen_at = now(),
@@ -32,27 +32,16 @@ interface Options {
   /** The time limit that the presence protects. */
   readonly limitSeconds: number
   /** Whether this process can do its work at this moment. */
-  readonly isAble: () => boolean | Promise<boolean>
+  readonly isAvailable: () => boolean | Promise<boolean>
 }
 
-/** Confirms the presence of this process several times within the break that would end it, until it is stopped. */
-export function keepPresence({ sql, log, role, limitSeconds, isAble }: Options): { stop(): Promise<void> } {
-  const everyMillis = presenceSeconds(role, limitSeconds) * 250
-  const stopping = new AbortController()
-  const loop = (async () => {
-    while (!stopping.signal.aborted) {
-      try {
-        if (await isAble()) await confirmPresence(sql, role, limitSeconds)
-      } catch (error) {
-        log.warn({ err: error, role }, 'the presence of this process could not be confirmed')
-      }
-      await sleep(everyMillis, undefined, { signal: stopping.signal }).catch(() => undefined)
-    }
-  })()
-  return {
-    stop: async () => {
-      stopping.abort()
-      await loop
+/** Confirms the presence of this process several times within the longest break. */
+export const startPresence = ({ sql, log, role, limitSeconds, isAvailable }: Options): PeriodicTask =>
+  startPeriodicTask({
+    everySeconds: presenceSeconds(role, limitSeconds) / 4,
+    log,
+    failure: { message: 'the presence of this process could not be recorded', fields: { role } },
+    run: async () => {
+      if (await isAvailable()) await confirmPresence(sql, role, limitSeconds)
     },
-  }
-}
+  })

@@ -1,33 +1,33 @@
 /**
- * How long is kept what nobody can use any more. One page for all of it, so that one look tells; each rule has an index that
- * finds its rows. Relays and money keep their history.
+ * How long expired rows stay. Each rule has an index that finds its rows. Relay sessions, transitions, usage and billing events
+ * are kept for good.
  */
 import type { Sql } from './connection.ts'
 import { knownDays } from './operator-networks.ts'
 import { lifetimeDays } from './refresh-tokens.ts'
 
-/** The brake on guessing looks 30 days back; the audit tells the story after that. */
+/** Longer than the 30 days that the limit on sign-in attempts looks back. */
 const endedSignInDays = 90
 const auditDays = 400
 
 interface Rule {
   readonly table: string
-  /** Which rows may go. */
-  readonly over: (sql: Sql) => ReturnType<Sql>
+  /** The condition on rows to delete. */
+  readonly isExpired: (sql: Sql) => ReturnType<Sql>
 }
 
-/** A day later than they are over, so that whoever asks what happened a moment ago still finds them. */
-const overForADay: Rule['over'] = (sql) => sql`expires_at < now() - interval '1 day'`
+/** A day after the row expired, so that a late request is still answered with the reason. */
+const expiredForADay: Rule['isExpired'] = (sql) => sql`expires_at < now() - interval '1 day'`
 
 /**
- * Bodies of webhooks hold names, addresses and what people pay. Until then an operator can read an event again from its bytes;
- * what judging needs of it is kept in normalised form.
+ * Bodies of webhooks contain names, addresses and amounts. An operator can replay an event as long as it has its body; the
+ * normalised event, which entitlements are computed from, stays.
  */
 const billingBodyDays = 90
 
 /**
- * Deletes the bodies of billing events that were applied or ignored long ago, `limit` at most. Others keep theirs until they are
- * settled. Answers how many.
+ * Deletes the bodies of up to `limit` billing events that were applied or ignored long ago. Other events keep theirs until they
+ * are settled. Returns the number of bodies.
  */
 export const deleteBillingBodies = async (sql: Sql, limit: number): Promise<number> =>
   (
@@ -39,34 +39,37 @@ export const deleteBillingBodies = async (sql: Sql, limit: number): Promise<numb
         limit ${limit}))`
   ).count
 
-/** In an order in which rows that others point to come after those. */
+/** Rows that reference others come before those. */
 export const retentionRules: readonly Rule[] = [
-  { table: 'mail_tokens', over: overForADay },
-  { table: 'oauth_states', over: overForADay },
-  { table: 'merge_requests', over: overForADay },
-  { table: 'login_attempts', over: overForADay },
-  // A checkout that nobody paid.
-  { table: 'sandbox_subscriptions', over: (sql) => sql`status = 'open' and created_at < now() - interval '1 day'` },
-  { table: 'refresh_tokens', over: (sql) => sql`expires_at < now()` },
-  { table: 'auth_sessions', over: (sql) => sql`revoked_at < now() - make_interval(days => ${endedSignInDays})` },
+  { table: 'mail_tokens', isExpired: expiredForADay },
+  { table: 'oauth_states', isExpired: expiredForADay },
+  { table: 'merge_requests', isExpired: expiredForADay },
+  { table: 'login_attempts', isExpired: expiredForADay },
+  // An unpaid checkout.
+  {
+    table: 'sandbox_subscriptions',
+    isExpired: (sql) => sql`status = 'open' and created_at < now() - interval '1 day'`,
+  },
+  { table: 'refresh_tokens', isExpired: (sql) => sql`expires_at < now()` },
+  { table: 'auth_sessions', isExpired: (sql) => sql`revoked_at < now() - make_interval(days => ${endedSignInDays})` },
   {
     table: 'auth_sessions',
     // Its last refresh token was made when it was last used.
-    over: (sql) =>
+    isExpired: (sql) =>
       sql`revoked_at is null and last_used_at < now() - make_interval(days => ${endedSignInDays + lifetimeDays})`,
   },
   {
     table: 'operator_networks',
-    over: (sql) => sql`last_used_at < now() - make_interval(days => ${knownDays})`,
+    isExpired: (sql) => sql`last_used_at < now() - make_interval(days => ${knownDays})`,
   },
-  { table: 'usage_notices', over: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
-  { table: 'audit_entries', over: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
+  { table: 'usage_notices', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
+  { table: 'audit_entries', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
 ]
 
-/** Forgets some of a rule's rows, `limit` at most, so that no statement takes long. Answers how many. */
-export const forgetSome = async (sql: Sql, { table, over }: Rule, limit: number): Promise<number> =>
+/** Deletes up to `limit` expired rows of the rule's table. Returns their number. */
+export const deleteExpired = async (sql: Sql, { table, isExpired }: Rule, limit: number): Promise<number> =>
   (
     await sql`
       delete from ${sql(table)} where ctid = any (array(
-        select ctid from ${sql(table)} where ${over(sql)} limit ${limit}))`
+        select ctid from ${sql(table)} where ${isExpired(sql)} limit ${limit}))`
   ).count

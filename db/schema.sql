@@ -543,7 +543,7 @@ create index users_two_plans on users (id) where billed_plans > 1;
 create table workers (
   id                    uuid             not null,
   started_at            timestamptz      not null default now(),
-  beat_at               timestamptz      not null default now(),
+  heartbeat_at          timestamptz      not null default now(),
   metrics               jsonb            not null default '[]'::jsonb,
   postgres_skew_seconds double precision,
   temporal_skew_seconds double precision,

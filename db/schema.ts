@@ -1,6 +1,6 @@
 /**
- * The database's schema as one text: the sum of all migrations, read back from Postgres's own catalog, so that a change of
- * it can be reviewed as a diff. It is for reading; databases are made by the migrations.
+ * The database schema as text: the result of all migrations, read from Postgres's catalog, so that a change can be reviewed as a
+ * diff. Databases are created by the migrations, not from this text.
  */
 import type { Sql } from './connection.ts'
 
@@ -23,7 +23,7 @@ export async function schemaText(sql: Sql): Promise<string> {
   return `${[heading, ...tables.map(tableText), ...functions.map((row) => functionText(row.definition))].join('\n\n')}\n`
 }
 
-/** Columns stand in the order of their making, everything else by name. */
+/** Columns are in the order of their creation, everything else is sorted by name. */
 const readTables = (sql: Sql): Promise<Table[]> =>
   sql<Table[]>`
     select c.relname as name, c.reloptions as options,
@@ -37,7 +37,7 @@ const readTables = (sql: Sql): Promise<Table[]> =>
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
       (select coalesce(json_agg(json_build_object('name', k.conname, 'definition', pg_get_constraintdef(k.oid, true))
           order by array_position('{p,u,f,c,x}', k.contype::text), k.conname), '[]')
-        -- Not null stands beside its column.
+        -- Not null is printed with its column.
         from pg_constraint k where k.conrelid = c.oid and k.contype in ('p', 'u', 'f', 'c', 'x')) as constraints,
       array(select pg_get_indexdef(i.indexrelid, 0, true)
         from pg_index i join pg_class n on n.oid = i.indexrelid
@@ -50,28 +50,28 @@ const readTables = (sql: Sql): Promise<Table[]> =>
 function tableText({ name: tableName, options, columns, constraints, indexes, triggers }: Table): string {
   const width = (texts: readonly string[]) => Math.max(...texts.map((text) => text.length))
   const nameWidth = width(columns.map((column) => column.name))
-  const typeWidth = width(columns.map((column) => lowered(column.type)))
+  const typeWidth = width(columns.map((column) => lowerCase(column.type)))
   const lines = [
     ...columns.map(({ name, type, rest }) =>
-      `${name.padEnd(nameWidth)} ${lowered(type).padEnd(typeWidth)}${lowered(rest)}`.trimEnd(),
+      `${name.padEnd(nameWidth)} ${lowerCase(type).padEnd(typeWidth)}${lowerCase(rest)}`.trimEnd(),
     ),
-    ...constraints.map((constraint) => `constraint ${constraint.name} ${lowered(constraint.definition)}`),
+    ...constraints.map((constraint) => `constraint ${constraint.name} ${lowerCase(constraint.definition)}`),
   ]
   const tail = options === null ? '' : ` with (${options.map((option) => option.replace('=', ' = ')).join(', ')})`
-  const after = [...indexes.map((text) => lowered(text).replace(' using btree', '')), ...triggers.map(lowered)]
+  const after = [...indexes.map((text) => lowerCase(text).replace(' using btree', '')), ...triggers.map(lowerCase)]
   return [`create table ${tableName} (\n${lines.map((line) => `  ${line}`).join(',\n')}\n)${tail};`]
     .concat(after.length === 0 ? [] : ['', ...after.map((text) => `${text};`)])
     .join('\n')
 }
 
-/** The body stays as it was written. */
+/** The body is printed as it was written. */
 function functionText(definition: string): string {
   const bodyAt = definition.indexOf('$function$')
-  return `${lowered(definition.slice(0, bodyAt))}${definition.slice(bodyAt).trimEnd()};`
+  return `${lowerCase(definition.slice(0, bodyAt))}${definition.slice(bodyAt).trimEnd()};`
 }
 
-/** Keywords and types as we write them; what stands in quotes is left alone. Our own names hold no capitals. */
-const lowered = (text: string): string =>
+/** Keywords and types in lower case; quoted text stays. Names of the schema contain no capitals. */
+const lowerCase = (text: string): string =>
   text
     .replaceAll(/'(?:[^']|'')*'|\b[A-Z][A-Z_]*\b/g, (part) => (part.startsWith("'") ? part : part.toLowerCase()))
     .replaceAll("'::text", "'")

@@ -37,7 +37,7 @@ export const claimDeadlineWakes = (sql: Sql, afterSeconds: number, limit: number
 
 /**
  * An account is due when its backoff is over or something new happened since its last wake, which starts the backoff again.
- * Accounts that another transaction has locked are left to the next round.
+ * Accounts that another transaction has locked are left to the next run.
  * @param waiting rows of `user_id`, `since` and `latest`: when the account began to wait, and when the newest reason came.
  */
 const claimWakes = async (sql: Sql, waiting: Fragment, limit: number): Promise<string[]> =>

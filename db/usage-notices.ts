@@ -1,7 +1,7 @@
-/** At which shares of a cycle's relay time its owner was told, each once. */
+/** Notices that an account has used a share of its cycle's relay time; one for each share and cycle. */
 import type { Sql } from './connection.ts'
 
-/** Of what goes with the plan. */
+/** Percent of the relay time that the plan includes. */
 export const noticePercents = [80, 95, 100] as const
 
 export interface UsageNotice {
@@ -11,8 +11,8 @@ export interface UsageNotice {
 }
 
 /**
- * Accounts whose use may have grown since a round some minutes ago: with a relay that runs, or one whose time was closed since.
- * A quarter of an hour, because a relay that died silently is closed some minutes back.
+ * Accounts whose usage may have grown in the last minutes: they have a running relay, or one whose usage interval ended in the
+ * last 15 minutes. The interval of a relay that failed silently ends some minutes before the failure is detected.
  */
 export const listAccountsInUse = async (sql: Sql): Promise<string[]> =>
   (
@@ -22,7 +22,7 @@ export const listAccountsInUse = async (sql: Sql): Promise<string[]> =>
       order by user_id`
   ).map((row) => row.userId)
 
-/** Keeps the notices. Answers those that are new: another round may have kept some before. */
+/** Inserts the notices and returns those that did not exist yet. */
 export const recordUsageNotices = async (sql: Sql, notices: readonly UsageNotice[]): Promise<UsageNotice[]> =>
   sql<UsageNotice[]>`
     insert into usage_notices (user_id, cycle_start, percent)

@@ -1,17 +1,17 @@
-/** The workers, as they report themselves: they have no listener that could be asked. */
+/** Workers record their heartbeat and their counters here, since they have no HTTP listener. */
 import { first, type Sql } from './connection.ts'
 
-/** A worker is taken for gone when it has not beaten for this long, in seconds. */
-export const aliveSeconds = 15
+/** A worker without a heartbeat for this long counts as ended. */
+export const heartbeatSecondsMax = 15
 
-/** How far the worker's clock is ahead of the others, in seconds; null where it was not measured. */
+/** How far the worker's clock is ahead of the named one, in seconds; null until it was measured. */
 export interface WorkerSkews {
   readonly postgres: number | null
   readonly temporal: number | null
 }
 
-/** Says that the worker is alive, with its counters as prom-client exports them. */
-export const beat = async (
+/** @param metrics the worker's counters, as prom-client exports them. */
+export const recordHeartbeat = async (
   sql: Sql,
   id: string,
   metrics: readonly object[],
@@ -20,34 +20,36 @@ export const beat = async (
   await sql`
     insert into workers (id, metrics, postgres_skew_seconds, temporal_skew_seconds)
     values (${id}, ${sql.json(metrics as never)}, ${skews.postgres}, ${skews.temporal})
-    on conflict (id) do update set beat_at = now(), metrics = excluded.metrics,
+    on conflict (id) do update set heartbeat_at = now(), metrics = excluded.metrics,
       postgres_skew_seconds = excluded.postgres_skew_seconds, temporal_skew_seconds = excluded.temporal_skew_seconds`
 }
 
-/** The greatest skew among the workers that are alive, whichever way, in seconds; null where none was measured. */
+/** Counts a worker that stops in order as ended at once. Its counters stay. */
+export const recordWorkerEnd = async (sql: Sql, id: string): Promise<void> => {
+  await sql`update workers set heartbeat_at = '-infinity' where id = ${id}`
+}
+
+const isAlive = (sql: Sql) => sql`heartbeat_at > now() - make_interval(secs => ${heartbeatSecondsMax})`
+
+/** The greatest absolute skew among the workers that are alive, in seconds; null where none was measured. */
 export const greatestSkews = async (sql: Sql): Promise<WorkerSkews> =>
   first(
     await sql<WorkerSkews[]>`
       select max(abs(postgres_skew_seconds)) as postgres, max(abs(temporal_skew_seconds)) as temporal
-      from workers where beat_at > now() - make_interval(secs => ${aliveSeconds})`,
+      from workers where ${isAlive(sql)}`,
   ) ?? { postgres: null, temporal: null }
 
-/** A worker that ends in order is not waited for; its counters stay. */
-export const endBeat = async (sql: Sql, id: string): Promise<void> => {
-  await sql`update workers set beat_at = '-infinity' where id = ${id}`
-}
-
 export const countAliveWorkers = async (sql: Sql): Promise<number> =>
-  first(
-    await sql<{ alive: number }[]>`
-      select count(*)::int as alive from workers where beat_at > now() - make_interval(secs => ${aliveSeconds})`,
-  )?.alive ?? 0
+  first(await sql<{ alive: number }[]>`select count(*)::int as alive from workers where ${isAlive(sql)}`)?.alive ?? 0
 
-/** The counters of all workers, dead ones too: what they counted did happen. */
+/** The counters of all workers, with those that ended: what they counted did happen. */
 export const workerMetrics = async (sql: Sql): Promise<object[][]> =>
   (await sql<{ metrics: object[] }[]>`select metrics from workers order by started_at`).map((row) => row.metrics)
 
-/** Forgets workers that ended a day ago. Their counters go with them, which Prometheus takes for a restart. */
-export const forgetDeadWorkers = async (sql: Sql): Promise<number> =>
-  (await sql`delete from workers where started_at < now() - interval '1 day' and beat_at < now() - interval '1 day'`)
-    .count
+/** Deletes workers that ended a day ago, with their counters. Prometheus treats the drop of a sum as a restart. */
+export const deleteEndedWorkers = async (sql: Sql): Promise<number> =>
+  (
+    await sql`
+      delete from workers
+      where started_at < now() - interval '1 day' and heartbeat_at < now() - interval '1 day'`
+  ).count

@@ -1,31 +1,31 @@
-/** The round that forgets what accounts and requests leave behind. */
+/** The job that deletes expired data of accounts and requests. */
 import type { Database } from '../../db/connection.ts'
 import { forgetEndedWindows } from '../../db/rate-limits.ts'
 import { forgetOldKeys } from '../../db/relay-starts.ts'
-import { deleteBillingBodies, forgetSome, retentionRules } from '../../db/retention.ts'
-import { forgetDeadWorkers } from '../../db/workers.ts'
+import { deleteBillingBodies, deleteExpired, retentionRules } from '../../db/retention.ts'
+import { deleteEndedWorkers } from '../../db/workers.ts'
 import type { Job } from './jobs.ts'
 
-/** Rows that one statement forgets at most, so that it holds nobody up. */
-const batchRows = 10_000
-/** Batches of one rule in one round: what is left waits for the next, and the round keeps within its lease. */
+/** Rows that one statement deletes at most: its locks and its transaction stay short. */
+const batchRowsMax = 10_000
+/** Batches of one rule in one run, which so ends within its lease. The rest is left to the next run. */
 const batchesMax = 20
 
 export const accountJobs = (sql: Database): readonly Job[] => [
-  { name: 'forget_expired', everySeconds: 600, roundSecondsMax: 300, run: () => forgetExpired(sql, batchRows) },
+  { name: 'forget_expired', everySeconds: 600, runSecondsMax: 300, run: () => deleteExpiredData(sql, batchRowsMax) },
 ]
 
-/** @param rows that one statement forgets at most. */
-export async function forgetExpired(sql: Database, rows: number): Promise<void> {
+/** @param rowsMax that one statement deletes. */
+export async function deleteExpiredData(sql: Database, rowsMax: number): Promise<void> {
   await forgetEndedWindows(sql)
   await forgetOldKeys(sql)
-  await forgetDeadWorkers(sql)
-  for (const rule of retentionRules) await inBatches(rows, () => forgetSome(sql, rule, rows))
-  await inBatches(rows, () => deleteBillingBodies(sql, rows))
+  await deleteEndedWorkers(sql)
+  for (const rule of retentionRules) await repeatWhileFull(rowsMax, () => deleteExpired(sql, rule, rowsMax))
+  await repeatWhileFull(rowsMax, () => deleteBillingBodies(sql, rowsMax))
 }
 
-/** Repeats what takes `rows` rows at most until it takes fewer. */
-async function inBatches(rows: number, take: () => Promise<number>): Promise<void> {
+/** Repeats the statement until it affects fewer rows than it may. */
+async function repeatWhileFull(rowsMax: number, statement: () => Promise<number>): Promise<void> {
   let batches = 1
-  while ((await take()) === rows && batches < batchesMax) batches += 1
+  while ((await statement()) === rowsMax && batches < batchesMax) batches += 1
 }

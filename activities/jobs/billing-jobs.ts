@@ -16,7 +16,7 @@ interface Deps {
 const accountsMax = 500
 /** Concurrent calls to Temporal: many due accounts queue instead of failing. */
 const callsMax = 16
-/** No wake is sent later than this in a round, which so ends within its lease while Temporal does not answer. */
+/** No wake is sent later than this in a run, which so ends within its lease while Temporal does not answer. */
 const wakeMillisMax = 60_000
 /** The signal that follows the acceptance of an event has this long to take effect. */
 const unappliedSeconds = 3
@@ -27,13 +27,13 @@ export const billingJobs = (deps: Deps): readonly Job[] => [
   {
     name: 'deliver_billing_events',
     everySeconds: 2,
-    roundSecondsMax: 120,
+    runSecondsMax: 120,
     run: (signal) => deliverBillingEvents(deps, signal),
   },
   {
     name: 'wake_subscriptions',
     everySeconds: 30,
-    roundSecondsMax: 120,
+    runSecondsMax: 120,
     run: async (signal) => wakeAccounts(await claimDeadlineWakes(deps.sql, overdueSeconds, accountsMax), deps, signal),
   },
 ]
@@ -62,10 +62,7 @@ async function wakeAccounts(
       await subscriptions.wake(userId)
     } catch (error) {
       unsent.push(userId)
-      log.warn(
-        { err: error, user_id: userId },
-        'a subscription workflow could not be signalled; the next round retries',
-      )
+      log.warn({ err: error, user_id: userId }, 'a subscription workflow could not be signalled; the next run retries')
     }
   }
   await Promise.all(userIds.map((userId) => limit(() => wake(userId))))

@@ -1,4 +1,4 @@
-/** The hourly round that compares our subscriptions with the billing provider's own list. */
+/** The hourly job that compares our subscriptions with the billing provider's own list. */
 import type { Database } from '../../db/connection.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { BillingProvider } from '../../providers/billing/provider.ts'
@@ -6,21 +6,21 @@ import type { WorkerMetrics } from '../worker/metrics.ts'
 import { reconcile } from './billing-reconciliation.ts'
 import type { Job } from './jobs.ts'
 
-interface Needs {
+interface Deps {
   readonly sql: Database
   readonly provider: BillingProvider
   readonly log: Logger
   readonly metrics: Pick<WorkerMetrics, 'countDifferences'>
 }
 
-export const billingReconciliationJobs = (needs: Needs): readonly Job[] => [
+export const billingReconciliationJobs = (deps: Deps): readonly Job[] => [
   {
     name: 'reconcile_billing',
     everySeconds: 3600,
-    roundSecondsMax: 3600,
+    runSecondsMax: 3600,
     run: async () => {
-      const { changes } = await reconcile(needs)
-      needs.metrics.countDifferences(changes)
+      const { changes } = await reconcile(deps)
+      deps.metrics.countDifferences(changes)
     },
   },
 ]

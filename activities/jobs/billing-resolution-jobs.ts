@@ -1,4 +1,4 @@
-/** The round that asks the billing provider for what kept events leave out. */
+/** The job that asks the billing provider for what unresolved events leave out. */
 import pLimit from 'p-limit'
 import { createUnresolvedEvents, findDueEvents } from '../../db/billing-resolution.ts'
 import type { Database } from '../../db/connection.ts'
@@ -15,7 +15,7 @@ interface Deps {
   readonly subscriptions: SubscriptionWorkflows
 }
 
-/** A provider that hangs takes half a minute for each: a round of them stays within its lease. */
+/** While the provider hangs each takes half a minute: a run ends within its lease. */
 const eventsMax = 40
 const concurrentMax = 4
 
@@ -23,7 +23,7 @@ export const billingResolutionJobs = (deps: Deps): readonly Job[] => [
   {
     name: 'resolve_billing_events',
     everySeconds: 2,
-    roundSecondsMax: 330,
+    runSecondsMax: 330,
     run: async (signal) => {
       const limit = pLimit(concurrentMax)
       const due = await findDueEvents(deps.sql, eventsMax)

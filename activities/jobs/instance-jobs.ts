@@ -1,4 +1,4 @@
-/** The round that compares the providers' instances with our rows, and destroys those without an owner. */
+/** The job that compares the providers' instances with relay sessions, and destroys those without an owner. */
 import type { Database } from '../../db/connection.ts'
 import { noteInstanceGone, orphansAmong } from '../../db/instances.ts'
 import type { Config } from '../../platform/config/config.ts'
@@ -7,32 +7,32 @@ import type { RelayProvider } from '../../providers/relay/provider.ts'
 import type { RelayProviders } from '../relay-providers.ts'
 import type { Job } from './jobs.ts'
 
-interface Needs {
+interface Deps {
   readonly config: Pick<Config, 'regions'>
   readonly sql: Database
   readonly log: Logger
   readonly providers: RelayProviders
 }
 
-/** An instance is destroyed as an orphan only when two rounds at least this far apart saw it so, in seconds. */
-const orphanApartSeconds = 60
+/** An instance is destroyed only when it had no owner in two runs that are at least this far apart. */
+const orphanSeconds = 60
 
-export const instanceJobs = (needs: Needs): readonly Job[] => [
-  { name: 'sweep_orphans', everySeconds: 60, roundSecondsMax: 300, run: () => sweepOrphans(needs) },
+export const instanceJobs = (deps: Deps): readonly Job[] => [
+  { name: 'sweep_orphans', everySeconds: 60, runSecondsMax: 300, run: () => sweepOrphans(deps) },
 ]
 
-/** Each region by itself: a listing or a destruction that fails keeps no other from its turn. Rejects in the end with what failed. */
-async function sweepOrphans({ config, sql, log, providers }: Needs): Promise<void> {
+/** Goes on with the other regions and instances after a failure. Throws an {@link AggregateError} of all failures at the end. */
+async function sweepOrphans({ config, sql, log, providers }: Deps): Promise<void> {
   const failures: unknown[] = []
   for (const { region } of config.regions) {
     const provider = providers.get(region)
     if (!provider) continue
     try {
       const listed = (await provider.list()).filter((instance) => instance.region === region)
-      const orphans = await orphansAmong(sql, region, listed, orphanApartSeconds)
+      const orphans = await orphansAmong(sql, region, listed, orphanSeconds)
       failures.push(...(await destroyAll(orphans, region, { sql, log, provider })))
     } catch (error) {
-      log.warn({ err: error, region }, 'the instances of a region could not be compared')
+      log.warn({ err: error, region }, 'the instances of a region could not be listed or compared')
       failures.push(error)
     }
   }
@@ -42,16 +42,16 @@ async function sweepOrphans({ config, sql, log, providers }: Needs): Promise<voi
 async function destroyAll(
   instanceIds: readonly string[],
   region: string,
-  { sql, log, provider }: Pick<Needs, 'sql' | 'log'> & { readonly provider: RelayProvider },
+  { sql, log, provider }: Pick<Deps, 'sql' | 'log'> & { readonly provider: RelayProvider },
 ): Promise<unknown[]> {
   const failures: unknown[] = []
   for (const instanceId of instanceIds) {
-    log.warn({ region, instance_id: instanceId }, 'destroying an orphan')
+    log.warn({ region, instance_id: instanceId }, 'destroying an instance without an owner')
     try {
       await provider.destroy(instanceId)
       await noteInstanceGone(sql, instanceId)
     } catch (error) {
-      log.warn({ err: error, region, instance_id: instanceId }, 'an orphan could not be destroyed yet')
+      log.warn({ err: error, region, instance_id: instanceId }, 'an instance without an owner could not be destroyed')
       failures.push(error)
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Keeps the tokens of connected chats alive: renewed before they end, and at least every hour, which is also how we learn
- * that a grant was withdrawn.
+ * The job that refreshes the tokens of connected chats: before they expire, and at least every hour, which also shows whether a
+ * grant was withdrawn.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
@@ -27,7 +27,7 @@ import {
 import { tokenPlace } from '../../providers/oauth/tokens.ts'
 import type { Job } from './jobs.ts'
 
-interface Needs {
+interface Deps {
   readonly sql: Database
   readonly log: Logger
   readonly sealing: Sealing
@@ -35,78 +35,78 @@ interface Needs {
 }
 
 const everySeconds = 300
-/** So many at most are looked at in a round; who is left out has the same chance in the next. */
-const roundMax = 1000
-/** Refreshes under way at once; each holds a connection to Postgres while its provider is asked. */
+/** Chats in one run. With more of them a random part is chosen. */
+const chatsMax = 1000
+/** Concurrent refreshes. Each holds a connection to Postgres during its call to the provider. */
 const refreshesMax = 4
-/** A provider that failed so often in a round is not asked again before the next one. */
-const troublesMax = 10
+/** After so many failures a provider is not called again in the same run. */
+const failuresMax = 10
 
-export const providerTokenJobs = (needs: Needs): readonly Job[] => [
+export const providerTokenJobs = (deps: Deps): readonly Job[] => [
   {
     name: 'tend_provider_tokens',
     everySeconds,
-    roundSecondsMax: 2 * everySeconds,
-    run: (signal) => tendProviderTokens(needs, signal),
+    runSecondsMax: 2 * everySeconds,
+    run: (signal) => refreshDueChats(deps, signal),
   },
 ]
 
-async function tendProviderTokens(needs: Needs, signal?: AbortSignal): Promise<void> {
-  const { sql, log, providers } = needs
+async function refreshDueChats(deps: Deps, signal?: AbortSignal): Promise<void> {
+  const { sql, log, providers } = deps
   const until = Date.now() + everySeconds * 1000
   const limit = pLimit(refreshesMax)
-  const troubles = new Map<OAuthProviderName, number>()
-  const troublesOf = (provider: OAuthProviderName) => troubles.get(provider) ?? 0
+  const failures = new Map<OAuthProviderName, number>()
+  const failuresOf = (provider: OAuthProviderName) => failures.get(provider) ?? 0
 
-  const tend = async ({ id, provider }: DueChat) => {
-    if (signal?.aborted || Date.now() > until || troublesOf(provider) >= troublesMax) return
+  const refresh = async ({ id, provider }: DueChat) => {
+    if (signal?.aborted || Date.now() > until || failuresOf(provider) >= failuresMax) return
     try {
-      await renewTokens(needs, id)
+      await refreshChat(deps, id)
     } catch (error) {
-      // All is left as it was, for the next round. A row that is broken in itself stops no other.
-      if (error instanceof OAuthProviderError) troubles.set(provider, troublesOf(provider) + 1)
-      log.warn({ err: error, provider, oauth_account_id: id }, 'the tokens of a chat could not be renewed yet')
+      // The chat stays as it is until the next run. A row that cannot be decrypted does not stop the others.
+      if (error instanceof OAuthProviderError) failures.set(provider, failuresOf(provider) + 1)
+      log.warn({ err: error, provider, oauth_account_id: id }, 'the tokens of a chat could not be refreshed')
     }
   }
-  const due = await dueChats(sql, [...providers.keys()], roundMax)
-  await Promise.all(due.map((chat) => limit(() => tend(chat))))
+  const due = await dueChats(sql, [...providers.keys()], chatsMax)
+  await Promise.all(due.map((chat) => limit(() => refresh(chat))))
 }
 
 /**
- * The row stays locked while the provider is asked: two workers with one refresh token, and the slower one would take its
+ * Locks the row during the call to the provider: of two workers with the same refresh token, the slower one would take its
  * refusal for a withdrawn grant. Throws {@link OAuthProviderError}.
  */
-async function renewTokens(needs: Needs, id: string): Promise<void> {
-  const asked: { chat?: ChatTokens; answer?: Promise<RenewedTokens | 'denied'> } = {}
+async function refreshChat(deps: Deps, id: string): Promise<void> {
+  const call: { chat?: ChatTokens; result?: Promise<RenewedTokens | 'denied'> } = {}
   try {
-    await needs.sql.begin(async (tx) => {
+    await deps.sql.begin(async (tx) => {
       const chat = await lockDueChat(tx, id)
-      const provider = chat && needs.providers.get(chat.provider)
+      const provider = chat && deps.providers.get(chat.provider)
       if (!provider) return
-      const answer = tokensAnew(needs.sealing, provider, chat)
-      Object.assign(asked, { chat, answer })
-      const renewed = await answer
-      if (renewed === 'denied') await endChat(tx, needs.log, chat)
+      const result = requestTokens(deps.sealing, provider, chat)
+      Object.assign(call, { chat, result })
+      const renewed = await result
+      if (renewed === 'denied') await endChat(tx, deps.log, chat)
       else await replaceTokens(tx, chat, renewed)
     })
   } catch (error) {
-    // The transaction may have failed before the provider answered. The answer may hold a new refresh token that only we have.
-    const [{ chat }, renewed] = [asked, await asked.answer]
+    // The transaction may fail before the provider answers. The answer may contain a new refresh token that must not be lost.
+    const [{ chat }, renewed] = [call, await call.result]
     if (!chat || !renewed || renewed === 'denied') throw error
-    await insist(() => replaceTokens(needs.sql, chat, renewed))
+    await retry(() => replaceTokens(deps.sql, chat, renewed))
   }
 }
 
-async function tokensAnew(
+async function requestTokens(
   sealing: Sealing,
   provider: OAuthProvider,
   { userId, refreshTokenSealed }: ChatTokens,
 ): Promise<RenewedTokens | 'denied'> {
-  // Nothing can keep such a grant alive, or tell whether it still holds.
+  // Without a refresh token the grant can be neither kept alive nor checked.
   if (refreshTokenSealed === null) return 'denied'
   const place = (field: 'access_token' | 'refresh_token') => tokenPlace(userId, provider.name, field)
   const { text } = sealing.open(refreshTokenSealed, place('refresh_token'))
-  const tokens = await refreshed(provider, text)
+  const tokens = await refreshOrDenied(provider, text)
   if (tokens === 'denied') return tokens
   return {
     accessTokenSealed: sealing.seal(tokens.accessToken, place('access_token')),
@@ -115,7 +115,7 @@ async function tokensAnew(
   }
 }
 
-const refreshed = (provider: OAuthProvider, refreshToken: string): Promise<OAuthTokens | 'denied'> =>
+const refreshOrDenied = (provider: OAuthProvider, refreshToken: string): Promise<OAuthTokens | 'denied'> =>
   provider.refresh(refreshToken).catch((error: unknown) => {
     if (error instanceof OAuthDeniedError) return 'denied' as const
     throw error
@@ -124,14 +124,14 @@ const refreshed = (provider: OAuthProvider, refreshToken: string): Promise<OAuth
 async function endChat(sql: Sql, log: Logger, { id, userId, provider }: ChatTokens): Promise<void> {
   await disconnectChat(sql, id)
   await audit(sql, { actor: 'system', action: 'chat_disconnected', userId, detail: { provider } })
-  log.info({ user_id: userId, provider }, 'a chat is disconnected: its grant was withdrawn')
+  log.info({ user_id: userId, provider }, 'a chat was disconnected because its grant was withdrawn')
 }
 
-const insistingMillis = [100, 1000, 5000, 10_000]
+const retryMillis = [100, 1000, 5000, 10_000]
 
-/** For what is worth more than a lost connection to Postgres. */
-async function insist(work: () => Promise<void>): Promise<void> {
-  for (const millis of insistingMillis) {
+/** Outlasts a short loss of the connection to Postgres. */
+async function retry(work: () => Promise<void>): Promise<void> {
+  for (const millis of retryMillis) {
     try {
       return await work()
     } catch {

@@ -1,4 +1,4 @@
-/** Revokes the tokens of unlinked identities at their providers: behind the answer, and again until it has worked. */
+/** The job that revokes the tokens of unlinked identities at their providers, and retries until that succeeds. */
 import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
 import {
@@ -14,43 +14,43 @@ import type { OAuthProvider, OAuthProviderName } from '../../providers/oauth/pro
 import { tokenPlace } from '../../providers/oauth/tokens.ts'
 import type { Job } from './jobs.ts'
 
-interface Needs {
+interface Deps {
   readonly sql: Database
   readonly log: Logger
   readonly sealing: Sealing
   readonly providers: ReadonlyMap<OAuthProviderName, OAuthProvider>
 }
 
-/** With four calls at a time that is 25 turns of 6 s at most, half of what a round may take. */
-const roundMax = 100
+/** With four concurrent calls of 6 s at most, these take 150 s: half of what a run may take. */
+const revocationsMax = 100
 const callsMax = 4
 
-export const providerTokenRevocationJobs = (needs: Needs): readonly Job[] => [
+export const providerTokenRevocationJobs = (deps: Deps): readonly Job[] => [
   {
     name: 'revoke_provider_tokens',
     everySeconds: 5,
-    roundSecondsMax: 300,
-    run: (signal) => revokeProviderTokens(needs, signal),
+    runSecondsMax: 300,
+    run: (signal) => revokeProviderTokens(deps, signal),
   },
 ]
 
-async function revokeProviderTokens(needs: Needs, signal?: AbortSignal): Promise<void> {
-  const { sql, log, providers } = needs
+async function revokeProviderTokens(deps: Deps, signal?: AbortSignal): Promise<void> {
+  const { sql, log, providers } = deps
   const limit = pLimit(callsMax)
-  const due = await dueRevocations(sql, [...providers.keys()], roundMax)
+  const due = await dueRevocations(sql, [...providers.keys()], revocationsMax)
   await Promise.all(
     due.map((revocation) =>
       limit(async () => {
-        if (!signal?.aborted) await revoke(needs, revocation)
+        if (!signal?.aborted) await revoke(deps, revocation)
       }),
     ),
   )
   for (const { provider, tokens } of await abandonRevocations(sql))
-    log.warn({ provider, tokens }, 'tokens of unlinked identities could not be revoked within a day and are forgotten')
+    log.warn({ provider, tokens }, 'tokens of unlinked identities could not be revoked within a day and were deleted')
 }
 
 async function revoke(
-  { sql, log, sealing, providers }: Needs,
+  { sql, log, sealing, providers }: Deps,
   { id, provider, userId, field, tokenSealed }: Revocation,
 ): Promise<void> {
   try {
@@ -58,7 +58,7 @@ async function revoke(
     await providers.get(provider)?.revoke(token)
     await deleteRevocation(sql, id)
   } catch (error) {
-    log.warn({ err: error, provider, revocation_id: id }, 'a token could not be revoked yet')
+    log.warn({ err: error, provider, revocation_id: id }, 'a token could not be revoked; it is retried')
     await postponeRevocation(sql, id)
   }
 }

@@ -1,4 +1,4 @@
-/** The rounds that keep relay sessions true: commands that did not arrive, relays that fell silent. */
+/** The jobs that send undelivered commands again, and that watch the health reports of relays. */
 import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
 import { type BoundSession, missingInstances } from '../../db/instances.ts'
@@ -17,7 +17,7 @@ import type { RelayProviders } from '../relay-providers.ts'
 import type { Job } from './jobs.ts'
 import { restartWorkflow } from './workflow-restart-jobs.ts'
 
-export interface RelaySessionJobNeeds {
+export interface RelaySessionJobDeps {
   readonly config: Config
   readonly sql: Database
   readonly log: Logger
@@ -25,42 +25,42 @@ export interface RelaySessionJobNeeds {
   readonly providers: RelayProviders
 }
 
-const roundMax = 500
-/** Calls to Temporal under way at once, so that a storm queues instead of failing. */
+const sessionsMax = 500
+/** Concurrent calls to Temporal: many sessions queue instead of failing. */
 const callsMax = 16
-/** Deliveries begin no later than this in a round: what is left waits for the next one, the longest due first. */
+/** No delivery starts later than this in a run. The next run takes the rest, those first that are due longest. */
 const deliverMillisMax = 20_000
 
-export const relaySessionJobs = (needs: RelaySessionJobNeeds): readonly Job[] => [
+export const relaySessionJobs = (deps: RelaySessionJobDeps): readonly Job[] => [
   {
     name: 'deliver_commands',
     everySeconds: 2,
-    roundSecondsMax: 120,
-    run: (signal) => deliverCommands(needs, signal),
+    runSecondsMax: 120,
+    run: (signal) => deliverCommands(deps, signal),
   },
   {
     name: 'watch_health',
-    everySeconds: Math.max(0.25, Math.min(5, needs.config.relay.healthTimeoutSeconds / 4)),
-    roundSecondsMax: 60,
-    run: () => watchHealth(needs),
+    everySeconds: Math.max(0.25, Math.min(5, deps.config.relay.healthTimeoutSeconds / 4)),
+    runSecondsMax: 60,
+    run: () => watchHealth(deps),
   },
 ]
 
-/** Sends accepted commands again that their actors are not known to have. One that fails is put off, more each time. */
-async function deliverCommands(needs: RelaySessionJobNeeds, signal?: AbortSignal): Promise<void> {
-  const { sql, log, actors } = needs
+/** Sends undelivered commands to their workflows. A failure postpones the next attempt, each time for longer. */
+async function deliverCommands(deps: RelaySessionJobDeps, signal?: AbortSignal): Promise<void> {
+  const { sql, log, actors } = deps
   const limit = pLimit(callsMax)
   const until = Date.now() + deliverMillisMax
-  const sessions = await undeliveredCommands(sql, roundMax)
+  const sessions = await undeliveredCommands(sql, sessionsMax)
   await Promise.all(
     sessions.map((session) =>
       limit(async () => {
         if (signal?.aborted || Date.now() > until) return
         try {
-          if (!(await actors.deliver(session))) await restartWorkflow(session.id, needs)
+          if (!(await actors.deliver(session))) await restartWorkflow(session.id, deps)
           await markCommandDelivered(sql, session.id, session.commandSeq)
         } catch (error) {
-          log.warn({ err: error, session_id: session.id }, 'a command could not be delivered yet')
+          log.warn({ err: error, session_id: session.id }, 'a command could not be delivered; it is retried')
           await postponeDelivery(sql, session.id, session.commandSeq)
         }
       }),
@@ -68,15 +68,15 @@ async function deliverCommands(needs: RelaySessionJobNeeds, signal?: AbortSignal
   )
 }
 
-/** Signals what the absence, the return or the overlooking of reports means for a session. */
-async function watchHealth(needs: RelaySessionJobNeeds): Promise<void> {
-  const { config, sql, log, actors } = needs
+/** Signals lost health, reports that the workflow missed, idle sessions, and instances that are gone. */
+async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
+  const { config, sql, log, actors } = deps
   const limit = pLimit(callsMax)
   const signalAll = async (sessionIds: readonly string[], signal: (sessionId: string) => Promise<boolean>) =>
     Promise.all(
       (await claimSignals(sql, sessionIds)).map((id) =>
         limit(async () => {
-          if (!(await signal(id))) await restartWorkflow(id, needs)
+          if (!(await signal(id))) await restartWorkflow(id, deps)
         }),
       ),
     )
@@ -88,7 +88,7 @@ async function watchHealth(needs: RelaySessionJobNeeds): Promise<void> {
     if (isRegionalOutage(region)) {
       log.error(
         { region: region.region, active: region.active, quiet: region.quiet },
-        'most relays of a region fell silent at once',
+        'most relays of a region stopped reporting at the same time',
       )
       suspects.push(...region.silent.map((session) => ({ ...session, region: region.region })))
     } else
@@ -97,29 +97,30 @@ async function watchHealth(needs: RelaySessionJobNeeds): Promise<void> {
         actors.healthLost,
       )
   }
-  const overlooked = await overlookedReports(sql, roundMax)
+  const overlooked = await overlookedReports(sql, sessionsMax)
   await signalAll(overlooked.ready, actors.ready)
   await signalAll(overlooked.restored, actors.healthRestored)
   await signalAll(await idleSessions(sql, maxSessionSeconds), actors.idle)
 
-  suspects.push(...(await unreportedInstances(sql, healthTimeoutSeconds, roundMax)))
-  const gone = await goneInstances(suspects, needs)
+  suspects.push(...(await unreportedInstances(sql, healthTimeoutSeconds, sessionsMax)))
+  const gone = await goneInstances(suspects, deps)
   await Promise.all(gone.map(({ id, instanceId }) => limit(() => actors.instanceGone(id, instanceId ?? ''))))
 }
 
 /**
- * When most of a region falls silent at once it is the region or the way to it, and stopping relays would make it worse.
- * Judged by those that are about to be silent, or the first few to be so would be given up before the others tell.
+ * When most relays of a region stop reporting at the same time, the region or the network is the cause, and stopping relays
+ * would make it worse. Counts the quiet ones, which have missed half the timeout: waiting for all to be silent would stop the
+ * first few.
  */
 const isRegionalOutage = ({ active, quiet }: SilentRegion): boolean => active >= 5 && quiet > active / 2
 
-/** Listings that prove an instance gone are this far apart, in seconds. */
-const missingApartSeconds = (healthTimeoutSeconds: number): number => Math.min(10, healthTimeoutSeconds)
+/** An instance is gone when two listings that are this far apart lack it. */
+const secondsBetweenListings = (healthTimeoutSeconds: number): number => Math.min(10, healthTimeoutSeconds)
 
-/** Silence proves nothing, but the provider does: the suspects whose instance it no longer has. */
+/** The suspects whose instance the provider no longer has. Silence alone does not prove that. */
 async function goneInstances(
   suspects: readonly (BoundSession & { readonly region: string })[],
-  { config, sql, log, providers }: RelaySessionJobNeeds,
+  { config, sql, log, providers }: RelaySessionJobDeps,
 ): Promise<BoundSession[]> {
   const gone: BoundSession[] = []
   for (const region of new Set(suspects.map((one) => one.region))) {
@@ -128,10 +129,10 @@ async function goneInstances(
       const listed = await providers.get(region)?.list()
       if (!listed) continue
       const instanceIds = new Set(listed.map(({ instanceId }) => instanceId))
-      const apart = missingApartSeconds(config.relay.healthTimeoutSeconds)
+      const apart = secondsBetweenListings(config.relay.healthTimeoutSeconds)
       gone.push(...(await missingInstances(sql, sessions, instanceIds, apart)))
     } catch (error) {
-      log.warn({ err: error, region }, 'the provider could not be asked for silent relays')
+      log.warn({ err: error, region }, 'the instances of silent relays could not be listed')
     }
   }
   for (const { id, instanceId } of gone)

@@ -1,6 +1,6 @@
 /**
- * Seals with the present key what an earlier key has sealed, and what an older version stored in plain text. A round that
- * succeeds has left nothing to another key: then that key may be removed from the configuration.
+ * The job that seals with the current key what an earlier key sealed, and what an older version stored in plain text. After a
+ * successful run nothing depends on another key, which may be removed from the configuration.
  */
 import type { Database } from '../../db/connection.ts'
 import type { Revocation } from '../../db/provider-token-revocations.ts'
@@ -31,71 +31,71 @@ import type { OAuthProviderName } from '../../providers/oauth/provider.ts'
 import { type TokenField, tokenPlace } from '../../providers/oauth/tokens.ts'
 import type { Job } from './jobs.ts'
 
-interface Needs {
+interface Deps {
   readonly sql: Database
   readonly log: Logger
   readonly sealing: Sealing
 }
 
 const everySeconds = 600
-/** A round ends after this long, and the next one goes on: it stays well within its lease. */
-const roundMillisMax = 60_000
-/** Rows that are read at once, and written at once over the connections of the pool. */
+/** A run ends after this time, well within its lease, and the next one continues. */
+const runMillisMax = 60_000
+/** Rows that one statement reads, and that are written concurrently. */
 const pageRows = 200
 const firstId = '00000000-0000-0000-0000-000000000000'
 
-export const secretJobs = (needs: Needs): readonly Job[] => [
+export const secretJobs = (deps: Deps): readonly Job[] => [
   {
     name: 'reseal_secrets',
     everySeconds,
-    roundSecondsMax: everySeconds,
-    run: (signal) => resealSecrets(needs, signal),
+    runSecondsMax: everySeconds,
+    run: (signal) => resealSecrets(deps, signal),
   },
 ]
 
-async function resealSecrets(needs: Needs, signal?: AbortSignal): Promise<void> {
-  const round = { until: Date.now() + roundMillisMax, signal }
+async function resealSecrets(deps: Deps, signal?: AbortSignal): Promise<void> {
+  const run = { until: Date.now() + runMillisMax, signal }
   const failed =
-    (await resealAll(needs, round, 'users', staleStreamTokens, resealStreamToken)) +
-    (await resealAll(needs, round, 'relay_sessions', staleSessionTokens, resealSessionTokens)) +
-    (await resealAll(needs, round, 'user_oauth_accounts', staleProviderTokens, resealProviderTokens)) +
-    (await resealAll(needs, round, 'provider_token_revocations', staleRevocations, resealRevocation))
-  if (failed > 0) throw new Error(`${failed} rows could not be sealed with the present key: the log names them`)
+    (await resealAll(deps, run, 'users', staleStreamTokens, resealStreamToken)) +
+    (await resealAll(deps, run, 'relay_sessions', staleSessionTokens, resealSessionTokens)) +
+    (await resealAll(deps, run, 'user_oauth_accounts', staleProviderTokens, resealProviderTokens)) +
+    (await resealAll(deps, run, 'provider_token_revocations', staleRevocations, resealRevocation))
+  if (failed > 0) throw new Error(`${failed} rows could not be sealed with the current key: the log names them`)
 }
 
-/** When a round ends, whether or not all is done. */
-interface Round {
+/** Ends the run even when not all rows are sealed. */
+interface RunLimits {
   readonly until: number
   readonly signal: AbortSignal | undefined
 }
 
-type Reseal<Row> = (needs: Needs, row: Row) => Promise<void>
+type Reseal<Row> = (deps: Deps, row: Row) => Promise<void>
 
-/** Answers how many rows could not be sealed again. Throws when the round has to end before all are. */
+/** Returns how many rows could not be sealed again. Throws when the run has to end before all are read. */
 async function resealAll<Row extends { readonly id: string }>(
-  needs: Needs,
-  { until, signal }: Round,
+  deps: Deps,
+  { until, signal }: RunLimits,
   table: string,
   stale: (sql: Database, page: Page) => Promise<Row[]>,
   reseal: Reseal<Row>,
 ): Promise<number> {
-  const { sql, log, sealing } = needs
+  const { sql, log, sealing } = deps
   let failed = 0
   for (let afterId = firstId; ; ) {
     const rows = await stale(sql, { keyId: sealing.keyId, afterId, rowsMax: pageRows })
-    const outcomes = await Promise.allSettled(rows.map(async (row) => reseal(needs, row)))
+    const outcomes = await Promise.allSettled(rows.map(async (row) => reseal(deps, row)))
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.status === 'fulfilled') continue
       failed += 1
       log.error(
         { err: outcome.reason, table, id: rows[index]?.id },
-        'a secret could not be sealed with the present key',
+        'a secret could not be sealed with the current key',
       )
     }
     afterId = rows.at(-1)?.id ?? afterId
     if (rows.length < pageRows) return failed
     if (signal?.aborted || Date.now() > until)
-      throw new Error('not all secrets are sealed with the present key yet: the next round goes on')
+      throw new Error('not all secrets are sealed with the current key yet: the next run continues')
   }
 }
 
@@ -121,7 +121,7 @@ const resealProviderTokens: Reseal<StaleProviderTokens> = ({ sql, sealing }, row
 const resealRevocation: Reseal<Revocation> = ({ sql, sealing }, row) =>
   replaceRevocation(sql, row, resealed(sealing, row.tokenSealed, row, row.field))
 
-/** A provider's token, for the same place. */
+/** The provider's token, sealed with the current key for the same account and field. */
 function resealed(
   sealing: Sealing,
   sealed: string,

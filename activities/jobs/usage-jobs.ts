@@ -1,4 +1,4 @@
-/** Sees to it that who uses up the relay time of a cycle is told on the way: at 80, 95 and 100 percent. */
+/** The job that records when an account has used 80, 95 and 100 percent of the relay time of its cycle. */
 import { audit } from '../../db/audit.ts'
 import type { Database } from '../../db/connection.ts'
 import { type Entitlement, findEntitlements, includedSeconds } from '../../db/entitlements.ts'
@@ -8,32 +8,32 @@ import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Job } from './jobs.ts'
 
-interface Needs {
+interface Deps {
   readonly config: Pick<Config, 'timeBank'>
   readonly sql: Database
   readonly log: Logger
 }
 
-/** Accounts that one statement counts at most. */
-const accountsAtOnce = 500
+/** Accounts whose usage one statement computes at most. */
+const batchAccountsMax = 500
 
-export const usageJobs = (needs: Needs): readonly Job[] => [
-  { name: 'watch_usage', everySeconds: 60, roundSecondsMax: 300, run: () => watchUsage(needs) },
+export const usageJobs = (deps: Deps): readonly Job[] => [
+  { name: 'watch_usage', everySeconds: 60, runSecondsMax: 300, run: () => watchUsage(deps) },
 ]
 
-/** One round. Safe to repeat: a notice that is kept already is not given again. */
-export async function watchUsage({ config: { timeBank }, sql, log }: Needs): Promise<void> {
+/** Safe to repeat: a notice that exists is not recorded again. */
+export async function watchUsage({ config: { timeBank }, sql, log }: Deps): Promise<void> {
   const accounts = await listAccountsInUse(sql)
-  for (let at = 0; at < accounts.length; at += accountsAtOnce) {
-    const userIds = accounts.slice(at, at + accountsAtOnce)
+  for (let start = 0; start < accounts.length; start += batchAccountsMax) {
+    const userIds = accounts.slice(start, start + batchAccountsMax)
     const usages = await findUsages(sql, userIds)
     const entitlements = await findEntitlements(sql, userIds, timeBank, async () => usages)
     const due = userIds.flatMap((userId) => noticesDue(userId, usages.get(userId), entitlements.get(userId), timeBank))
-    if (due.length > 0) await give(due, sql, log)
+    if (due.length > 0) await recordNotices(due, sql, log)
   }
 }
 
-/** All that were passed, told or not. Who has no relay time included can't use up any of it. */
+/** A notice for each share that the usage has reached, whether or not it is recorded already. */
 function noticesDue(
   userId: string,
   usage: Usage | undefined,
@@ -47,13 +47,13 @@ function noticesDue(
     .map((percent) => ({ userId, cycleStart: usage.cycleStart, percent }))
 }
 
-const give = async (due: readonly UsageNotice[], sql: Database, log: Logger): Promise<void> => {
-  const given = await sql.begin(async (tx) => {
-    const news = await recordUsageNotices(tx, due)
-    for (const { userId, percent } of news)
+async function recordNotices(due: readonly UsageNotice[], sql: Database, log: Logger): Promise<void> {
+  const inserted = await sql.begin(async (tx) => {
+    const notices = await recordUsageNotices(tx, due)
+    for (const { userId, percent } of notices)
       await audit(tx, { actor: 'system', action: 'usage_notice', userId, detail: { percent } })
-    return news
+    return notices
   })
-  for (const { userId, percent } of given)
-    log.info({ user_id: userId, percent }, 'so much of the relay time of a cycle is used')
+  for (const { userId, percent } of inserted)
+    log.info({ user_id: userId, percent }, 'an account has used this percentage of its relay time')
 }

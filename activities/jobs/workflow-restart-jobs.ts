@@ -1,6 +1,6 @@
 /**
- * The round that compares live sessions and accounts with the workflows that Temporal runs. An execution may be lost in many
- * ways: terminated, failed, deleted, or gone with a store that was restored from a backup. Postgres says what should run.
+ * The job that compares live sessions and accounts with deadlines with the workflows that run. An execution may be lost in many
+ * ways: terminated, failed, deleted, or missing from a store that was restored from a backup. Postgres decides what should run.
  */
 import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
@@ -11,53 +11,53 @@ import type { RelaySessionActors } from '../../workflows/relay-session-client.ts
 import type { SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import type { Job } from './jobs.ts'
 
-interface RestartNeeds {
+interface RestartDeps {
   readonly sql: Database
   readonly log: Logger
   readonly actors: RelaySessionActors
 }
 
-interface Needs extends RestartNeeds {
+interface Deps extends RestartDeps {
   readonly subscriptions: SubscriptionWorkflows
 }
 
-/** Temporal's list lags behind: what is younger may be missing from it. */
+/** Temporal's list lags behind: newer workflows may be missing from it. */
 const listLagSeconds = 15
-/** Workflows looked at more closely in one round; the next rounds have the others. */
-const roundMax = 500
+/** Workflows that one run checks and restarts at most. */
+const workflowsMax = 500
 const callsMax = 16
 
-export const workflowRestartJobs = (needs: Needs): readonly Job[] => [
+export const workflowRestartJobs = (deps: Deps): readonly Job[] => [
   {
     name: 'restart_workflows',
     everySeconds: 15,
-    roundSecondsMax: 120,
+    runSecondsMax: 120,
     run: async (signal) => {
-      await restartLostSessions(needs, signal)
-      await restartLostSubscriptions(needs, signal)
+      await restartLostSessions(deps, signal)
+      await restartLostSubscriptions(deps, signal)
     },
   },
 ]
 
-async function restartLostSessions(needs: Needs, signal?: AbortSignal): Promise<void> {
-  const { sql, actors } = needs
+async function restartLostSessions(deps: Deps, signal?: AbortSignal): Promise<void> {
+  const { sql, actors } = deps
   const live = await startedSessions(sql, listLagSeconds)
   const running = await actors.listRunning()
 
   const missing = live.filter(({ id }) => !running.has(id)).map(({ id }) => id)
-  await forEach(missing, needs, signal, async (id) => {
-    if (!(await actors.isRunning(id))) await restartWorkflow(id, needs)
+  await forEach(missing, deps, signal, async (id) => {
+    if (!(await actors.isRunning(id))) await restartWorkflow(id, deps)
   })
-  // After a restore the two stores may be of different times: a workflow whose state differs from its row looks at it.
+  // After a restore from backups the two stores may be of different times: a workflow whose state differs is woken to read its row.
   const differing = live.filter(({ id, state }) => running.has(id) && running.get(id) !== state).map(({ id }) => id)
   const known = new Set(live.map(({ id }) => id))
   const notLive = [...running].filter(([id, state]) => !known.has(id) && state !== 'stopped').map(([id]) => id)
   const outdated = await settledAmong(sql, [...differing, ...notLive], listLagSeconds)
-  await forEach(await claimSignals(sql, outdated), needs, signal, (id) => actors.wake(id))
+  await forEach(await claimSignals(sql, outdated), deps, signal, (id) => actors.wake(id))
 }
 
-/** Starts a new execution for a live session, and hands it the session's command. */
-export async function restartWorkflow(sessionId: string, { sql, log, actors }: RestartNeeds): Promise<void> {
+/** Starts a new execution for a live session and delivers the session's last command to it. */
+export async function restartWorkflow(sessionId: string, { sql, log, actors }: RestartDeps): Promise<void> {
   for (const session of await liveAmong(sql, [sessionId])) {
     log.warn({ session_id: sessionId }, 'the workflow of a live session was lost and is restarted')
     await actors.restart(session)
@@ -65,33 +65,33 @@ export async function restartWorkflow(sessionId: string, { sql, log, actors }: R
   }
 }
 
-/** An account with a deadline has a workflow that keeps it; waking one that was lost starts it again. */
-async function restartLostSubscriptions(needs: Needs, signal?: AbortSignal): Promise<void> {
-  const { sql, log, subscriptions } = needs
+/** An account with a deadline has a workflow that waits for it. Waking one that was lost starts it again. */
+async function restartLostSubscriptions(deps: Deps, signal?: AbortSignal): Promise<void> {
+  const { sql, log, subscriptions } = deps
   const running = await subscriptions.listRunning()
   const missing = (await listAccountsWithDeadline(sql)).filter((userId) => !running.has(userId))
-  await forEach(missing, needs, signal, async (userId) => {
+  await forEach(missing, deps, signal, async (userId) => {
     if (await subscriptions.isRunning(userId)) return
     log.warn({ user_id: userId }, 'the workflow of an account was lost and is restarted')
     await subscriptions.wake(userId)
   })
 }
 
-/** Does the work for some of the ids, in no order: if there are more than a round takes, or some fail, none is always last. */
+/** Does the work for the ids, or for a random part of them when one run cannot take all: each has its turn, even if some always fail. */
 async function forEach(
   ids: readonly string[],
-  { log }: Needs,
+  { log }: Deps,
   signal: AbortSignal | undefined,
   work: (id: string) => Promise<unknown>,
 ): Promise<void> {
   const limit = pLimit(callsMax)
-  const chosen = ids.length <= roundMax ? ids : ids.toSorted(() => Math.random() - 0.5).slice(0, roundMax)
+  const chosen = ids.length <= workflowsMax ? ids : ids.toSorted(() => Math.random() - 0.5).slice(0, workflowsMax)
   await Promise.all(
     chosen.map((id) =>
       limit(async () => {
         if (signal?.aborted) return
         await work(id).catch((error: unknown) =>
-          log.warn({ err: error, id }, 'a workflow could not be looked after yet'),
+          log.warn({ err: error, id }, 'a workflow could not be checked or restarted'),
         )
       }),
     ),

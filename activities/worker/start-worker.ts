@@ -1,15 +1,15 @@
-/** A worker: runs workflows, activities and background jobs, and says every few seconds that it does. */
+/** A worker: runs workflows, activities and background jobs, and records its heartbeat. */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 import { Registry } from 'prom-client'
 import type { Database } from '../../db/connection.ts'
-import { keepPresence } from '../../db/presence.ts'
+import { startPresence } from '../../db/presence.ts'
 import { createBillingDeps } from '../../db/subscriptions.ts'
-import { beat, endBeat } from '../../db/workers.ts'
+import { recordHeartbeat, recordWorkerEnd } from '../../db/workers.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
 import type { Logger } from '../../platform/log.ts'
+import { type PeriodicTask, startPeriodicTask } from '../../platform/periodic-task.ts'
 import { createSealing, type Sealing } from '../../platform/sealing.ts'
 import { connectTemporal, isTemporalThere } from '../../platform/temporal.ts'
 import { connectTemporalWorker, registerSearchAttributes } from '../../platform/temporal-worker.ts'
@@ -25,7 +25,7 @@ import { instanceJobs } from '../jobs/instance-jobs.ts'
 import { startJobs } from '../jobs/jobs.ts'
 import { providerTokenJobs } from '../jobs/provider-token-jobs.ts'
 import { providerTokenRevocationJobs } from '../jobs/provider-token-revocation-jobs.ts'
-import { type RelaySessionJobNeeds, relaySessionJobs } from '../jobs/relay-session-jobs.ts'
+import { type RelaySessionJobDeps, relaySessionJobs } from '../jobs/relay-session-jobs.ts'
 import { secretJobs } from '../jobs/secret-jobs.ts'
 import { usageJobs } from '../jobs/usage-jobs.ts'
 import { workflowRestartJobs } from '../jobs/workflow-restart-jobs.ts'
@@ -36,22 +36,22 @@ import { type ClockSkew, createClockSkew } from './clock-skew.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 import { workflowBundlePath } from './workflow-bundle.ts'
 
-const beatMillis = 5000
-/** How long an activity may go on after the worker was asked to stop, before it is cancelled and tried elsewhere. */
+const heartbeatSeconds = 5
+/** How long activities may continue after the worker was asked to stop. Then they are cancelled and retried elsewhere. */
 const shutdownGraceTime = '10s'
 
-interface Needs {
+interface Deps {
   readonly config: Config
   readonly log: Logger
   readonly sql: Database
   readonly life: Lifecycle
   readonly providers: RelayProviders
-  /** Called when the worker can't take work any more; the process had better end, so that another one takes its place. */
-  readonly failed: (error: unknown) => void
+  /** Called when the worker has failed and accepts no more work. The process should end, so that it is restarted. */
+  readonly onFailure: (error: unknown) => void
 }
 
-/** Resolves once the worker takes work. What it holds open ends with `life`. */
-export async function startWorker({ config, log, sql, life, providers, failed }: Needs): Promise<void> {
+/** Resolves when the worker accepts work. Everything that it opens is closed with `life`. */
+export async function startWorker({ config, log, sql, life, providers, onFailure }: Deps): Promise<void> {
   const workerId = randomUUID()
   const metrics = createWorkerMetrics(new Registry())
   const clockSkew = createClockSkew(log)
@@ -80,52 +80,53 @@ export async function startWorker({ config, log, sql, life, providers, failed }:
       ...createSubscriptionActivities({ config, sql, actors }),
     },
     shutdownGraceTime,
-    // Memory against replays: 500 take about 400 MB, and most sessions have nothing to say for hours (docs/performance.md).
+    // 500 workflows take about 400 MB. A workflow that is not cached is replayed at its next event, and most sessions have
+    // none for hours (docs/performance.md).
     maxCachedWorkflows: 500,
-    // What a dead worker had in its cache goes to another one this soon.
+    // After this time another worker takes over a workflow that a dead worker had cached.
     stickyQueueScheduleToStartTimeout: '3s',
     maxConcurrentActivityTaskExecutions: 50,
-    // A cancelled create is told so within a second, or a stopped relay would linger.
+    // An activity learns of its cancellation with a heartbeat: creating the instance of a stopped relay ends within a second.
     maxHeartbeatThrottleInterval: '1s',
     defaultHeartbeatThrottleInterval: '1s',
   })
   const running = worker.run()
-  running.catch(failed)
+  running.catch(onFailure)
   life.hold('worker', worker, async () => {
     if (worker.getState() === 'RUNNING') worker.shutdown()
     await running.catch(() => undefined)
   })
 
   const billing = await createBilling(config, createBillingDeps(sql))
-  const needs = { config, sql, log, sealing, actors, subscriptions, billing, providers: counted, metrics }
-  const jobs = startAllJobs(needs, workerId)
+  const deps = { config, sql, log, sealing, actors, subscriptions, billing, providers: counted, metrics }
+  const jobs = startAllJobs(deps, workerId)
   life.hold('jobs', jobs, (it) => it.stop())
   life.hold('heartbeat', startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }), (it) => it.stop())
-  // Without Temporal a worker is as good as absent.
-  const isAble = async () => worker.getState() === 'RUNNING' && (await isTemporalThere(client))
+  // Without Temporal a worker can do nothing for a relay.
+  const isAvailable = async () => worker.getState() === 'RUNNING' && (await isTemporalThere(client))
   const limitSeconds = config.relay.provisionTimeoutSeconds
-  life.hold('presence', keepPresence({ sql, log, role: 'worker', limitSeconds, isAble }), (it) => it.stop())
+  life.hold('presence', startPresence({ sql, log, role: 'worker', limitSeconds, isAvailable }), (it) => it.stop())
 }
 
-interface JobNeeds extends RelaySessionJobNeeds {
+interface JobDeps extends RelaySessionJobDeps {
   readonly sealing: Sealing
   readonly subscriptions: SubscriptionWorkflows
   readonly billing: Billing
   readonly metrics: WorkerMetrics
 }
 
-function startAllJobs(needs: JobNeeds, workerId: string): { stop(): Promise<void> } {
-  const { config, sql, log, sealing, billing, metrics, subscriptions } = needs
+function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
+  const { config, sql, log, sealing, billing, metrics, subscriptions } = deps
   const oauth = createOAuthProviders(config.oauth)
   return startJobs(
     [
-      ...relaySessionJobs(needs),
-      ...workflowRestartJobs(needs),
-      ...instanceJobs(needs),
-      ...billingJobs(needs),
+      ...relaySessionJobs(deps),
+      ...workflowRestartJobs(deps),
+      ...instanceJobs(deps),
+      ...billingJobs(deps),
       ...billingResolutionJobs({ sql, log, subscriptions, provider: billing.provider }),
       ...billingReconciliationJobs({ sql, log, metrics, provider: billing.provider }),
-      ...usageJobs(needs),
+      ...usageJobs(deps),
       ...accountJobs(sql),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth }),
       ...providerTokenRevocationJobs({ sql, log, sealing, providers: oauth }),
@@ -144,39 +145,34 @@ interface Heartbeat {
   readonly clockSkew: ClockSkew
 }
 
-/** Keeps the worker's row alive, with its counters and its clock's skew. */
-function startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }: Heartbeat): { stop(): Promise<void> } {
-  const stopping = new AbortController()
-
-  const sendHeartbeat = async () => {
-    try {
-      await clockSkew.measurePostgres(sql)
-      await beat(sql, workerId, await metrics.registry.getMetricsAsJSON(), clockSkew.current())
-    } catch (error) {
-      log.warn({ err: error }, "the worker's heartbeat could not be written")
-    }
+/** Records the worker's heartbeat with its counters and the skew of its clock. */
+function startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }: Heartbeat): PeriodicTask {
+  const message = "the worker's heartbeat could not be recorded"
+  const record = async () => {
+    await clockSkew.measurePostgres(sql)
+    await recordHeartbeat(sql, workerId, await metrics.registry.getMetricsAsJSON(), clockSkew.current())
   }
-
-  const loop = (async () => {
-    while (!stopping.signal.aborted) {
-      // A worker whose poller died is not alive, whatever else still runs.
-      if (worker.getState() === 'RUNNING') await sendHeartbeat()
-      await sleep(beatMillis, undefined, { signal: stopping.signal }).catch(() => undefined)
-    }
-  })()
-
+  const task = startPeriodicTask({
+    everySeconds: heartbeatSeconds,
+    log,
+    failure: { message },
+    run: async () => {
+      // A worker that polls no longer counts as ended, even if its process goes on.
+      if (worker.getState() === 'RUNNING') await record()
+    },
+  })
   return {
     stop: async () => {
-      stopping.abort()
-      await loop
-      await sendHeartbeat()
-      await endBeat(sql, workerId).catch(() => undefined)
+      await task.stop()
+      // The counters since the last heartbeat.
+      await record().catch((error: unknown) => log.warn({ err: error }, message))
+      await recordWorkerEnd(sql, workerId).catch(() => undefined)
     },
   }
 }
 
-/** The process owns its signals, so that everything stops in one order. Once a process, before any worker. */
-export const leaveSignalsAlone = (log: Logger): Runtime =>
+/** Installs the Temporal SDK's runtime, once in a process and before any worker. The process itself handles its signals. */
+export const installRuntime = (log: Logger): Runtime =>
   Runtime.install({
     shutdownSignals: [],
     telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },

@@ -1,20 +1,20 @@
-/** `npm run worker`: the background process. It has no listener; what is to be known of it stands in Postgres. */
+/** `npm run worker`: the background process. It has no HTTP listener; its state is in Postgres. */
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
-import { migrateWhenThere } from '../../db/migrations.ts'
+import { migrateWhenReachable } from '../../db/migrations.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { runProgram } from '../../platform/program.ts'
 import { createRelayProviders } from '../relay-providers.ts'
-import { leaveSignalsAlone, startWorker } from './start-worker.ts'
+import { installRuntime, startWorker } from './start-worker.ts'
 
 await runProgram('worker', readConfig, async ({ config, log, life }) => {
-  leaveSignalsAlone(log)
+  installRuntime(log)
   const { url, connectionsMax } = config.database
   const sql = life.hold('database', connectPostgres(url, connectionsMax, workerLimits), (it) => it.end({ timeout: 5 }))
-  const failed = (error: unknown) => {
-    log.fatal({ err: error }, 'the worker can not go on')
+  const onFailure = (error: unknown) => {
+    log.fatal({ err: error }, 'the worker failed')
     process.exit(1)
   }
-  migrateWhenThere(url, log)
-    .then(() => startWorker({ config, log, sql, life, providers: createRelayProviders(config, log), failed }))
-    .then(() => log.info('the worker takes work'), failed)
+  migrateWhenReachable(url, log)
+    .then(() => startWorker({ config, log, sql, life, providers: createRelayProviders(config, log), onFailure }))
+    .then(() => log.info('the worker accepts work'), onFailure)
 })

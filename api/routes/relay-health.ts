@@ -1,7 +1,7 @@
 /** Reports of relays. Steady ones cost a share of one batched write; only changes reach an actor. */
 import { z } from 'zod'
 import { condemnInstance } from '../../db/instances.ts'
-import { hurryJob } from '../../db/jobs.ts'
+import { triggerJob } from '../../db/jobs.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, storable } from '../http/schemas.ts'
@@ -40,7 +40,7 @@ export const report = route({
       // An instance that lives on without a session, or beside it, is looked for at once. A stopped session is final, so
       // its instance needs no second observation.
       if (session.state === 'stopped') await condemnInstance(sql, instanceId, sessionId)
-      await hurryJob(sql, 'sweep_orphans')
+      await triggerJob(sql, 'sweep_orphans')
       throw new Refusal(session.state === 'stopped' ? 'invalid_transition' : 'instance_mismatch')
     }
     if (session.bound !== null && session.state === 'provisioning') deliveries.tell(() => actors.ready(sessionId))

@@ -23,11 +23,11 @@ async function emptyDatabase(): Promise<{ sql: Database; connect(): Database }> 
 
 const names = (await readMigrations()).map((one) => one.name)
 
-test('each migration has a number of its own', () => {
+test('each migration has its own number', () => {
   expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length)
 })
 
-test('an empty database gets all migrations in their order, and nothing the second time', async () => {
+test('an empty database gets all migrations in order, and a second run applies none', async () => {
   const { sql } = await emptyDatabase()
   expect(await migrate(sql)).toEqual(names)
   expect(await migrate(sql)).toEqual([])
@@ -35,7 +35,7 @@ test('an empty database gets all migrations in their order, and nothing the seco
   expect(kept.map((row) => row.name)).toEqual(names)
 })
 
-test('each migration may be applied again where it is applied already, and changes nothing', async () => {
+test('applying a migration a second time changes nothing', async () => {
   const { sql } = await emptyDatabase()
   for (const { text } of await readMigrations()) {
     await sql.unsafe(text)
@@ -45,15 +45,15 @@ test('each migration may be applied again where it is applied already, and chang
   }
 })
 
-test('of processes that migrate at the same time one does it, and the others find it done', async () => {
+test('of processes that migrate at the same time one applies the migrations, and the others apply none', async () => {
   const { connect } = await emptyDatabase()
   const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(connect())))
   expect(applied.filter((one) => one.length > 0)).toEqual([names])
 })
 
-test('a migration that fails leaves nothing of itself, and the next run begins with it', async () => {
+test('a failed migration is rolled back, and the next run starts with it', async () => {
   const { sql } = await emptyDatabase()
-  // A view in the place of the table that the migration seeds: making the others goes well, and then it fails.
+  // A view with the name of the table that the migration fills: it creates the other tables and then fails.
   await sql`create view reporting as select 1 as only_row`
   await expect(migrate(sql)).rejects.toThrow('migration 0003_processes.sql failed: ')
   expect(await sql`select from pg_class where relname = 'workers'`).toHaveLength(0)
@@ -61,7 +61,7 @@ test('a migration that fails leaves nothing of itself, and the next run begins w
   expect(await migrate(sql)).toEqual(names.slice(names.indexOf('0003_processes.sql')))
 })
 
-test('the command ends at once when a migration fails, and says which', async () => {
+test('npm run migrate exits with an error that names the failed migration', async () => {
   const database = await createEmptyDatabase()
   onTestFinished(() => database.drop())
   const sql = connectPostgres(database.url, 1)
@@ -77,7 +77,7 @@ test('the command ends at once when a migration fails, and says which', async ()
   expect(Date.now() - startedAt).toBeLessThan(20_000)
 })
 
-test('a migration that was changed after it was applied is refused by its name', async () => {
+test('a migration that was changed after it was applied is refused by name', async () => {
   const { sql } = await emptyDatabase()
   await migrate(sql)
   await sql`update schema_migrations set checksum = 'another' where name = ${names[0] ?? ''}`
@@ -86,16 +86,16 @@ test('a migration that was changed after it was applied is refused by its name',
   )
 })
 
-test('a database that a newer version migrated is refused by the name of what is unknown', async () => {
+test('a database with a migration of a newer version is refused, with the name of the migration', async () => {
   const { sql } = await emptyDatabase()
   await migrate(sql)
   await sql`insert into schema_migrations (name, checksum) values ('9999_the_future.sql', 'unknown')`
   await expect(migrate(sql)).rejects.toThrow(
-    'the database has migration 9999_the_future.sql, which this version does not know: run the newer version',
+    'the database has migration 9999_the_future.sql, which this version lacks: run the newer version',
   )
 })
 
-test('a refused migration lets go of the lock, so that others are refused too instead of waiting', async () => {
+test('a refused migration releases the lock, so that other processes are refused instead of waiting', async () => {
   const { sql, connect } = await emptyDatabase()
   await migrate(sql)
   await sql`insert into schema_migrations (name, checksum) values ('9999_the_future.sql', 'unknown')`

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { createRelayProviders, type RelayProviders } from '../../activities/relay-providers.ts'
-import { leaveSignalsAlone, startWorker } from '../../activities/worker/start-worker.ts'
+import { installRuntime, startWorker } from '../../activities/worker/start-worker.ts'
 import type { SessionView } from '../../api/routes/relay-session-view.ts'
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
 import { isFreePort } from '../../platform/embedded/ports.ts'
@@ -105,12 +105,12 @@ export function paperRelays(): { around: () => RelayProvider; instanceOf(session
   return { around: () => provider, instanceOf }
 }
 
-let areSignalsLeft = false
+let hasRuntime = false
 
-/** Before anything of the Temporal SDK's native part is used in this process. */
-export function leaveSignalsOnce(): void {
-  if (!areSignalsLeft) leaveSignalsAlone(createLog('worker', 'fatal'))
-  areSignalsLeft = true
+/** Call before the first use of the Temporal SDK's native part in this process. */
+export function installRuntimeOnce(): void {
+  if (!hasRuntime) installRuntime(createLog('worker', 'fatal'))
+  hasRuntime = true
 }
 
 /** A worker in this process; it ends with the tests of the file, or when it is asked to. */
@@ -119,7 +119,7 @@ export async function startTestWorker(
   around?: (provider: RelayProvider) => RelayProvider,
 ): Promise<Lifecycle> {
   const log = createLog('worker', 'fatal')
-  leaveSignalsOnce()
+  installRuntimeOnce()
   const life = new Lifecycle(log)
   const { config } = api.services
   const sql = life.hold('database', connectPostgres(config.database.url, 5, workerLimits), (it) =>
@@ -135,7 +135,7 @@ export async function startTestWorker(
     sql,
     life,
     providers,
-    failed: (error) => {
+    onFailure: (error) => {
       throw error
     },
   })

@@ -2,7 +2,7 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { searchAttributes } from '../../platform/temporal.ts'
 import { atEnd } from './at-end.ts'
-import { leaveSignalsOnce, paperRelays, startService, type TestService } from './relays.ts'
+import { installRuntimeOnce, paperRelays, startService, type TestService } from './relays.ts'
 import { longRelayTimeouts } from './subscribers.ts'
 import { findTestServer } from './temporal-test-server.ts'
 
@@ -20,7 +20,7 @@ export interface SkippingService {
 /** Starts it for the tests of a file, which have to run one after the other: its time is everybody's. */
 export async function startSkippingService(): Promise<SkippingService> {
   const path = await findTestServer((text) => process.stderr.write(`[time skipping] ${text}\n`))
-  leaveSignalsOnce()
+  installRuntimeOnce()
   const environment = await TestWorkflowEnvironment.createTimeSkipping({
     server: { executable: { type: 'existing-path', path } },
   })

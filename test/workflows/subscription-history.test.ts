@@ -4,9 +4,9 @@ import { Worker } from '@temporalio/worker'
 import { describe, expect, test } from 'vitest'
 import { workflowBundlePath } from '../../activities/worker/workflow-bundle.ts'
 import { createLog } from '../../platform/log.ts'
-import { leaveSignalsOnce } from '../support/relays.ts'
+import { installRuntimeOnce } from '../support/relays.ts'
 
-leaveSignalsOnce()
+installRuntimeOnce()
 const directory = fileURLToPath(new URL('../histories/subscriptions/', import.meta.url))
 const names = readdirSync(directory).sort()
 const recorded = new Map(names.map((name) => [name, readFileSync(`${directory}/${name}`, 'utf8')]))

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { accountJobs, forgetExpired } from '../../../activities/jobs/account-jobs.ts'
-import { deleteBillingBodies, forgetSome, retentionRules } from '../../../db/retention.ts'
+import { accountJobs, deleteExpiredData } from '../../../activities/jobs/account-jobs.ts'
+import { deleteBillingBodies, deleteExpired, retentionRules } from '../../../db/retention.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 
 const api = await startApi()
@@ -118,7 +118,7 @@ test.each([
   ],
 ])('what an account leaves behind %s', async (_, secondsAgo, kept) => {
   const account = await leftBehind(api, secondsAgo)
-  await forgetExpired(api.sql, 10_000)
+  await deleteExpiredData(api.sql, 10_000)
   expect(await keptOf(api, account)).toEqual(kept)
 })
 
@@ -141,7 +141,7 @@ test.each([
       next_attempt_at)
     values ('stripe', gen_random_uuid()::text, 'x', 'refund', ${userId}, ${api.sql.json(event)}, 'jane@example.com', ${status},
       ${then}, ${then}, ${then})`
-    await forgetExpired(api.sql, 10_000)
+    await deleteExpiredData(api.sql, 10_000)
     const rows =
       await api.sql`select status, event, body is not null as "isKept" from billing_events where user_id = ${userId}`
     expect(rows).toEqual([{ status, event, isKept }])
@@ -161,14 +161,14 @@ test('bodies of billing events are found by an index, and a statement takes no m
     expect(await deleteBillingBodies(tx, 10)).toBe(10)
     expect(await wholeReads()).toEqual(before)
   })
-  await forgetExpired(own.sql, 2)
+  await deleteExpiredData(own.sql, 2)
   expect(await own.sql`select from billing_events where body is not null`).toHaveLength(0)
 })
 
 test('a sign-in that is in use is kept, however long ago it began', async () => {
   const user = await api.given.user()
   await api.sql`update auth_sessions set created_at = now() - interval '3 years' where id = ${user.authSessionId}`
-  await forgetExpired(api.sql, 10_000)
+  await deleteExpiredData(api.sql, 10_000)
   expect((await api.get('/auth/session', { bearer: user.bearer })).status).toBe(200)
   expect((await api.post('/auth/refresh', { refresh_token: user.refreshToken })).status).toBe(200)
 })
@@ -180,8 +180,8 @@ test('more than fits one statement goes in several, and none of them takes more'
     select 'user', 'did_something', ${userId}, now() - interval '500 days' from generate_series(1, 25)`
   const audit = retentionRules.find((rule) => rule.table === 'audit_entries')
   if (!audit) throw new Error('the audit is kept for ever')
-  expect(await forgetSome(api.sql, audit, 10)).toBe(10)
-  await forgetExpired(api.sql, 4)
+  expect(await deleteExpired(api.sql, audit, 10)).toBe(10)
+  await deleteExpiredData(api.sql, 4)
   const [left] = await api.sql`select count(*)::int as entries from audit_entries where user_id = ${userId}`
   // The sign-in of `given` is a minute old.
   expect(left?.entries).toBe(1)
@@ -196,7 +196,8 @@ test('every rule finds its rows, and what goes with them, by an index', async ()
       select relname, seq_scan from pg_stat_xact_user_tables
       where relname = any(${retentionRules.map((rule) => rule.table)}) order by relname`
     const before = await wholeReads()
-    for (const rule of retentionRules) expect([rule.table, await forgetSome(tx, rule, 10)]).not.toEqual([rule.table, 0])
+    for (const rule of retentionRules)
+      expect([rule.table, await deleteExpired(tx, rule, 10)]).not.toEqual([rule.table, 0])
     expect(await wholeReads()).toEqual(before)
   })
 })

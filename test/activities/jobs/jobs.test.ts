@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Job, startJobs } from '../../../activities/jobs/jobs.ts'
-import { declareJobs, leaseJob, listJobs } from '../../../db/jobs.ts'
+import { insertMissingJobs, leaseJob, listJobs } from '../../../db/jobs.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { eventually } from '../../support/relays.ts'
@@ -14,14 +14,14 @@ beforeAll(async () => {
 
 function runJob(job: Partial<Job> & Pick<Job, 'name' | 'run'>): { stop(): Promise<void> } {
   const { sql, log } = api.services
-  const running = startJobs([{ everySeconds: 3600, roundSecondsMax: 60, ...job }], { sql, log, workerId: randomUUID() })
+  const running = startJobs([{ everySeconds: 3600, runSecondsMax: 60, ...job }], { sql, log, workerId: randomUUID() })
   atEnd(() => running.stop())
   return running
 }
 
 describe.concurrent('a job', () => {
   test('whose worker died in the middle of a round is run by another within seconds', async () => {
-    await declareJobs(api.sql, ['orphaned'])
+    await insertMissingJobs(api.sql, ['orphaned'])
     expect(await leaseJob(api.sql, 'orphaned', randomUUID())).toBe(true)
     let runs = 0
     const run = async () => {
@@ -58,7 +58,7 @@ describe.concurrent('a job', () => {
           resolve()
         })
       })
-    runJob({ name: 'hung', roundSecondsMax: 1, everySeconds: 0, run: hang('first') })
+    runJob({ name: 'hung', runSecondsMax: 1, everySeconds: 0, run: hang('first') })
     await eventually(
       () => lost,
       (names) => names.length > 0,

@@ -180,7 +180,7 @@ test('a worker that stops leaves the rest to the next round, which is no success
   await sql`
     insert into users (email, stream_token)
     select 'more-' || n || '@example.com', 'Q' || lpad(n::text, 7, '0') from generate_series(1, 450) n`
-  await expect(round(sealing, AbortSignal.abort())).rejects.toThrow('the next round goes on')
+  await expect(round(sealing, AbortSignal.abort())).rejects.toThrow('the next run continues')
   await round()
   expect(await sql`select from users where stream_token is not null`).toHaveLength(0)
 })

@@ -55,7 +55,7 @@ describe('the health page', () => {
     const api = await startApi()
     const worker = async () =>
       ((await (await page(api, '/health')).json()) as { checks: { worker: string } }).checks.worker
-    await api.sql`insert into workers (id, beat_at) values (${randomUUID()}, now() - interval '16 seconds')`
+    await api.sql`insert into workers (id, heartbeat_at) values (${randomUUID()}, now() - interval '16 seconds')`
     expect(await worker()).toBe('failing')
     await api.sql`insert into workers (id) values (${randomUUID()})`
     expect(await worker()).toBe('ok')
@@ -156,7 +156,7 @@ describe('the metrics page', () => {
     const { sql } = service.api
     const series = 'svc_relay_moves_total{from="provisioning",reason="relay_ready",region="local",to="active"}'
     const before = sampleOf(await metricsOf(service.api), series) ?? 0
-    await sql`insert into workers (id, beat_at, metrics) select ${randomUUID()}, '-infinity', metrics from workers limit 1`
+    await sql`insert into workers (id, heartbeat_at, metrics) select ${randomUUID()}, '-infinity', metrics from workers limit 1`
     const text = await metricsOf(service.api)
     expect(sampleOf(text, series)).toBe(2 * before)
     expect(sampleOf(text, 'svc_workers_alive')).toBe(1)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
-import { declareJobs, finishJob, leaseJob } from '../../../db/jobs.ts'
+import { finishJob, insertMissingJobs, leaseJob } from '../../../db/jobs.ts'
 import { outcome, startApi, type TestApi } from '../../support/api.ts'
 import { operator, operatorPassword } from '../../support/relays.ts'
 
@@ -18,7 +18,7 @@ const list = async (query = '') => (await api.get<Jobs>(`/admin/jobs${query}`, {
 const jobNamed = async (name: string) => (await list()).jobs.find((job) => job.name === name)
 
 test('a job that has not run yet is listed as due, without a result and without a lease', async () => {
-  await declareJobs(api.sql, ['new_job'])
+  await insertMissingJobs(api.sql, ['new_job'])
   expect(await jobNamed('new_job')).toEqual({
     name: 'new_job',
     runs: 0,
@@ -35,7 +35,7 @@ test('a job that has not run yet is listed as due, without a result and without 
 
 test('a job that runs shows the worker that holds its lease, and its results once it has finished', async () => {
   const workerId = randomUUID()
-  await declareJobs(api.sql, ['job'])
+  await insertMissingJobs(api.sql, ['job'])
   await leaseJob(api.sql, 'job', workerId)
   expect(await jobNamed('job')).toMatchObject({
     leased_by: workerId,
@@ -55,14 +55,14 @@ test('a job that runs shows the worker that holds its lease, and its results onc
 })
 
 test('a lease that a dead worker left is shown until it ends, and not afterwards', async () => {
-  await declareJobs(api.sql, ['left_job'])
+  await insertMissingJobs(api.sql, ['left_job'])
   await leaseJob(api.sql, 'left_job', randomUUID())
   await api.sql`update jobs set leased_until = now() - interval '1 second' where name = 'left_job'`
   expect(await jobNamed('left_job')).toMatchObject({ leased_by: null, leased_until: null })
 })
 
 test('jobs are listed by name, a page at a time', async () => {
-  await declareJobs(
+  await insertMissingJobs(
     api.sql,
     Array.from({ length: 150 }, (_, index) => `page_${String(index).padStart(3, '0')}`),
   )

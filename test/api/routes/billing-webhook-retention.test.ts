@@ -1,7 +1,7 @@
 /** Bodies of webhooks hold names and addresses, and are deleted: what was judged by them stays as it was. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
-import { forgetExpired } from '../../../activities/jobs/account-jobs.ts'
+import { deleteExpiredData } from '../../../activities/jobs/account-jobs.ts'
 import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
 import type { GivenUser, TestApi } from '../../support/api.ts'
 import { type EventView, fetchEvents } from '../../support/billing.ts'
@@ -70,7 +70,7 @@ test('an account is judged the same before and after the bodies of its events ar
   await untilApplied(user)
   const before = await judgementOf(user)
   await api.sql`update billing_events set settled_at = settled_at - interval '91 days' where user_id = ${user.userId}`
-  await forgetExpired(api.sql, 100)
+  await deleteExpiredData(api.sql, 100)
   expect(await api.sql`select from billing_events where user_id = ${user.userId} and body is not null`).toHaveLength(0)
 
   const events = await eventsOf(user)
@@ -95,7 +95,7 @@ test('a webhook that is repeated after its body was deleted is still known', asy
   await send(delivery)
   await waitForPlanStatus(api, user, 'active')
   await api.sql`update billing_events set settled_at = settled_at - interval '91 days' where user_id = ${user.userId}`
-  await forgetExpired(api.sql, 100)
+  await deleteExpiredData(api.sql, 100)
   const before = await eventsOf(user)
   await send(delivery)
   expect(await eventsOf(user)).toEqual(before)
