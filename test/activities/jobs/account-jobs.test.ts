@@ -6,8 +6,8 @@ import { startApi, type TestApi } from '../../support/api.ts'
 const api = await startApi()
 const day = 86_400
 
-/** A row of each kind that ended this many seconds ago, for an account of its own. */
-async function leftBehind(at: TestApi, secondsAgo: number): Promise<{ userId: string; authSessionId: string }> {
+/** Creates an account with a row of each kind that expired this many seconds ago. */
+async function createExpiredRows(at: TestApi, secondsAgo: number): Promise<{ userId: string; authSessionId: string }> {
   const { sql } = at
   const { userId, authSessionId } = await at.given.user()
   const then = sql`now() - make_interval(secs => ${secondsAgo})`
@@ -42,8 +42,8 @@ async function leftBehind(at: TestApi, secondsAgo: number): Promise<{ userId: st
   return { userId, authSessionId }
 }
 
-/** How many rows of each kind an account has. */
-async function keptOf(at: TestApi, { userId, authSessionId }: { userId: string; authSessionId: string }) {
+/** The number of the account's rows of each kind. */
+async function countRows(at: TestApi, { userId, authSessionId }: { userId: string; authSessionId: string }) {
   const [row] = await at.sql`
     select
       (select count(*)::int from mail_tokens where user_id = ${userId}) as mail_tokens,
@@ -60,66 +60,66 @@ async function keptOf(at: TestApi, { userId, authSessionId }: { userId: string; 
       (select count(*)::int from audit_entries where user_id = ${userId}) as audit_entries`
   return row
 }
-const passing = {
-  mail_tokens: 0,
-  oauth_states: 0,
-  merge_requests: 0,
-  login_attempts: 0,
+const lasting = {
+  mailTokens: 0,
+  oauthStates: 0,
+  mergeRequests: 0,
+  loginAttempts: 0,
   checkouts: 0,
   bought: 1,
-  refresh_tokens: 0,
-  operator_networks: 0,
+  refreshTokens: 0,
+  operatorNetworks: 0,
 }
 const all = {
-  mail_tokens: 1,
-  oauth_states: 1,
-  merge_requests: 1,
-  login_attempts: 1,
+  mailTokens: 1,
+  oauthStates: 1,
+  mergeRequests: 1,
+  loginAttempts: 1,
   checkouts: 1,
   bought: 1,
-  refresh_tokens: 1,
+  refreshTokens: 1,
 }
 
 test.each([
   [
-    'that is not over yet is kept, all of it',
+    'are kept before they expire',
     -60,
-    { ...all, operator_networks: 1, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+    { ...all, operatorNetworks: 1, ended: 1, unused: 1, usageNotices: 1, auditEntries: 1 },
   ],
   [
-    'keeps its links, plugin logins and merges for a day',
+    'of mail links, plugin logins and merges are kept for a day',
     day - 60,
-    { ...all, refresh_tokens: 0, operator_networks: 1, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+    { ...all, refreshTokens: 0, operatorNetworks: 1, ended: 1, unused: 1, usageNotices: 1, auditEntries: 1 },
   ],
   [
-    'keeps nothing but sign-ins, the audit and what was bought after that',
+    'of sign-ins, operators, the audit, usage notices and purchases are kept after a day',
     day + 60,
-    { ...passing, operator_networks: 1, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+    { ...lasting, operatorNetworks: 1, ended: 1, unused: 1, usageNotices: 1, auditEntries: 1 },
   ],
   [
-    'keeps its sign-ins for 90 days',
+    'of ended sign-ins are kept for 90 days',
     90 * day - 60,
-    { ...passing, ended: 1, unused: 1, usage_notices: 1, audit_entries: 1 },
+    { ...lasting, ended: 1, unused: 1, usageNotices: 1, auditEntries: 1 },
   ],
   [
-    'keeps a sign-in that nobody ended as long, from the end of its last token',
+    'of sign-ins that were not ended are kept for 90 days from the end of their last token',
     120 * day - 60,
-    { ...passing, ended: 0, unused: 1, usage_notices: 1, audit_entries: 1 },
+    { ...lasting, ended: 0, unused: 1, usageNotices: 1, auditEntries: 1 },
   ],
   [
-    'keeps only the audit and what was told of usage for 400 days',
+    'of the audit and of usage notices are kept for 400 days',
     400 * day - 60,
-    { ...passing, ended: 0, unused: 0, usage_notices: 1, audit_entries: 1 },
+    { ...lasting, ended: 0, unused: 0, usageNotices: 1, auditEntries: 1 },
   ],
   [
-    'keeps only what was bought in the end',
+    'of purchases are kept for good',
     400 * day + 60,
-    { ...passing, ended: 0, unused: 0, usage_notices: 0, audit_entries: 0 },
+    { ...lasting, ended: 0, unused: 0, usageNotices: 0, auditEntries: 0 },
   ],
-])('what an account leaves behind %s', async (_, secondsAgo, kept) => {
-  const account = await leftBehind(api, secondsAgo)
+])('expired rows %s', async (_, secondsAgo, kept) => {
+  const account = await createExpiredRows(api, secondsAgo)
   await deleteExpiredData(api.sql, 10_000)
-  expect(await keptOf(api, account)).toEqual(kept)
+  expect(await countRows(api, account)).toEqual(kept)
 })
 
 test.each([
@@ -131,7 +131,7 @@ test.each([
   ['dead', 400 * day, true],
   ['unresolved', 400 * day, true],
 ])(
-  'the body of a billing event that is %s since %i seconds is kept: %s; what was read of it always is',
+  'the body of a billing event that has been %s for %i seconds is kept: %s; the normalised event always is',
   async (status, secondsAgo, isKept) => {
     const { userId } = await api.given.user()
     const then = api.sql`now() - make_interval(secs => ${secondsAgo})`
@@ -148,7 +148,7 @@ test.each([
   },
 )
 
-test('bodies of billing events are found by an index, and a statement takes no more than it may', async () => {
+test('bodies of billing events are found by an index, and one statement deletes no more than its limit', async () => {
   const own = await startApi()
   const { userId } = await own.given.user()
   await own.sql`
@@ -156,16 +156,16 @@ test('bodies of billing events are found by an index, and a statement takes no m
     select 'stripe', n::text, 'x', ${userId}, 'x', 'ignored', now() - interval '91 days' from generate_series(1, 15) n`
   await own.sql.begin(async (tx) => {
     await tx`set local enable_seqscan = off`
-    const wholeReads = () => tx`select seq_scan from pg_stat_xact_user_tables where relname = 'billing_events'`
-    const before = await wholeReads()
+    const sequentialScans = () => tx`select seq_scan from pg_stat_xact_user_tables where relname = 'billing_events'`
+    const before = await sequentialScans()
     expect(await deleteBillingBodies(tx, 10)).toBe(10)
-    expect(await wholeReads()).toEqual(before)
+    expect(await sequentialScans()).toEqual(before)
   })
   await deleteExpiredData(own.sql, 2)
   expect(await own.sql`select from billing_events where body is not null`).toHaveLength(0)
 })
 
-test('a sign-in that is in use is kept, however long ago it began', async () => {
+test('a sign-in in use is kept, however long ago it began', async () => {
   const user = await api.given.user()
   await api.sql`update auth_sessions set created_at = now() - interval '3 years' where id = ${user.authSessionId}`
   await deleteExpiredData(api.sql, 10_000)
@@ -173,13 +173,13 @@ test('a sign-in that is in use is kept, however long ago it began', async () => 
   expect((await api.post('/auth/refresh', { refresh_token: user.refreshToken })).status).toBe(200)
 })
 
-test('more than fits one statement goes in several, and none of them takes more', async () => {
+test('many expired rows are deleted in several statements of limited size', async () => {
   const { userId } = await api.given.user()
   await api.sql`
     insert into audit_entries (actor, action, user_id, at)
     select 'user', 'did_something', ${userId}, now() - interval '500 days' from generate_series(1, 25)`
   const audit = retentionRules.find((rule) => rule.table === 'audit_entries')
-  if (!audit) throw new Error('the audit is kept for ever')
+  if (!audit) throw new Error('there is no retention rule for the audit')
   expect(await deleteExpired(api.sql, audit, 10)).toBe(10)
   await deleteExpiredData(api.sql, 4)
   const [left] = await api.sql`select count(*)::int as entries from audit_entries where user_id = ${userId}`
@@ -187,21 +187,21 @@ test('more than fits one statement goes in several, and none of them takes more'
   expect(left?.entries).toBe(1)
 })
 
-test('every rule finds its rows, and what goes with them, by an index', async () => {
+test('every retention rule finds its rows, and those deleted with them, by an index', async () => {
   const own = await startApi()
-  await leftBehind(own, 500 * day)
+  await createExpiredRows(own, 500 * day)
   await own.sql.begin(async (tx) => {
     await tx`set local enable_seqscan = off`
-    const wholeReads = () => tx`
+    const sequentialScans = () => tx`
       select relname, seq_scan from pg_stat_xact_user_tables
       where relname = any(${retentionRules.map((rule) => rule.table)}) order by relname`
-    const before = await wholeReads()
+    const before = await sequentialScans()
     for (const rule of retentionRules)
       expect([rule.table, await deleteExpired(tx, rule, 10)]).not.toEqual([rule.table, 0])
-    expect(await wholeReads()).toEqual(before)
+    expect(await sequentialScans()).toEqual(before)
   })
 })
 
-test('it is one job of the worker', () => {
+test('a worker deletes expired data in one job', () => {
   expect(accountJobs(api.sql)).toMatchObject([{ name: 'forget_expired', everySeconds: 600 }])
 })

@@ -234,7 +234,7 @@ test('neither the log nor the audit entries hold a token, whatever happens', asy
   doubles.twitch.recover()
   const entries = await api.sql`select action, detail from audit_entries where user_id = ${withdrawn.userId}`
   const told = logged.join('') + JSON.stringify(entries)
-  for (const event of ['chat_disconnected', 'a chat is disconnected', 'twitch answered 500'])
+  for (const event of ['chat_disconnected', 'a chat was disconnected', 'twitch answered 500'])
     expect(told).toContain(event)
   const tokens = Object.values(doubles).flatMap(({ issuedTokens }) =>
     issuedTokens.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? []].flat()),
