@@ -1,4 +1,4 @@
-/** Buying, and what becomes of relays when a payment fails, as somebody with a real browser sees it. */
+/** Buying a plan, and the effect of failed payments on relays, in a real browser. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { startBillingSite } from '../support/billing-site.ts'
@@ -12,7 +12,7 @@ interface Person extends Visitor {
   readonly customer: Customer
 }
 
-/** Somebody who has bought nothing yet, on the account page. */
+/** A user without a plan, on the account page. */
 async function newcomer(look: Parameters<typeof visitor>[0] = {}): Promise<Person> {
   const [customer, person] = [await newCustomer(api), await visitor(look)]
   const { page } = person
@@ -33,7 +33,7 @@ async function startRelay({ page }: Person): Promise<void> {
   await page.getByRole('article', { name: 'default' }).waitFor()
 }
 
-/** The relay that they have now, which is ready. */
+/** The user's relay, once it is ready. */
 async function readyRelay({ bearer }: Customer): Promise<string> {
   const active = async () =>
     (await api.get<{ session: { session_id: string; state: string } | null }>('/relay/active', { bearer })).body.session
@@ -43,13 +43,13 @@ async function readyRelay({ bearer }: Customer): Promise<string> {
   return id
 }
 
-/** What the Temporal UI shows of the subscription's actor. */
+/** The details line of the subscription workflow in the Temporal UI. */
 async function detailsOf({ userId }: Customer): Promise<string> {
   const handle = api.services.temporal.workflow.getHandle(`subscription/${userId}`)
   return (await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails
 }
 
-test('a relay is bought, lost over a payment that failed, and had again when it is made', async () => {
+test('a failed payment ends the plan and its relay, and a later payment restores the plan', async () => {
   const person = await newcomer({ device: 'phone' })
   const { page, customer, faults } = person
   await press(page, 'Get the paid plan')
@@ -93,7 +93,7 @@ test('a relay is bought, lost over a payment that failed, and had again when it 
   expect(faults).toEqual([])
 })
 
-test('without script, and by the keyboard alone, add-ons are bought', async () => {
+test('add-ons can be bought without scripts, with the keyboard only', async () => {
   const { page, customer } = await newcomer({ script: false })
   await customer.buy({ plan: 'paid' })
   await page.reload()
@@ -106,7 +106,7 @@ test('without script, and by the keyboard alone, add-ons are bought', async () =
   expect(await customer.fetchSubscription()).toMatchObject({ addons: 2 })
 })
 
-/** A plan that has ended, and two add-ons that go on. */
+/** A plan that has ended, and two add-ons that are still billed. */
 async function addonsAlone({ customer }: Person): Promise<void> {
   const plan = await customer.buy({ plan: 'paid' })
   await customer.buy({ addons: 2 })
@@ -118,7 +118,7 @@ async function twoPlans({ customer }: Person): Promise<void> {
   for (const id of orders) await customer.play(id, 'pay')
 }
 
-test('without script, and by the keyboard alone, add-ons without a plan and a second plan are cancelled', async () => {
+test('add-ons without a plan and a second plan can be cancelled without scripts, with the keyboard only', async () => {
   const person = await newcomer({ script: false })
   const { page, customer } = person
   await addonsAlone(person)
@@ -137,7 +137,7 @@ test('without script, and by the keyboard alone, add-ons without a plan and a se
   expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
 })
 
-/** A payment that failed long enough before its end to look at the page; no actor knows of it. */
+/** Writes a past due plan to the row, without a workflow. Its payment grace period ends in 47 hours. */
 async function pastDue({ userId }: Customer): Promise<void> {
   await api.sql`
     insert into subscriptions (provider, subscription_id, kind, user_id, status)
@@ -147,7 +147,7 @@ async function pastDue({ userId }: Customer): Promise<void> {
       payment_grace_ends_at = now() + interval '47 hours' where id = ${userId}`
 }
 
-test('a payment that fails while one looks at the relays is told there within minutes', async () => {
+test('a failed payment appears on the open relays page within minutes', async () => {
   const { page, customer } = await newcomer()
   await page.clock.install()
   await page.goto(`${site.url}/relays`)
@@ -162,7 +162,7 @@ test('a payment that fails while one looks at the relays is told there within mi
   expect(await page.evaluate('window.isStillThis')).toBe(true)
 })
 
-/** Somebody on each page of billing, by a name for its picture. */
+/** A visitor on each billing page, by the name of its screenshot. */
 const pages: Readonly<Record<string, (person: Person) => Promise<unknown>>> = {
   'account-free': async () => {},
   'account-subscribed': async ({ page, customer }) => {

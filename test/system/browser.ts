@@ -1,4 +1,4 @@
-/** A real Chromium: as a phone or at a desk, light or dark, with or without script. */
+/** A real Chromium: phone or desktop width, light or dark scheme, with or without scripts. */
 
 import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -18,7 +18,7 @@ export const devices = {
 export type Device = keyof typeof devices
 type Scheme = 'light' | 'dark'
 
-/** Each width and each scheme once: colours do not depend on the width. */
+/** Covers each width and each scheme once, since colours do not depend on the width. */
 const looks: readonly (readonly [Device, Scheme])[] = [
   ['phone', 'light'],
   ['desktop', 'dark'],
@@ -34,13 +34,13 @@ interface Look {
 export interface Visitor {
   readonly context: BrowserContext
   readonly page: Page
-  /** What no page of ours may cause: errors of scripts, and what the content security policy refused. */
+  /** Script errors and violations of the Content-Security-Policy, which no page may cause. */
   readonly faults: readonly string[]
 }
 
 let launched: Promise<Browser> | undefined
 
-/** One browser for all tests of a file; it ends with them. */
+/** Starts one browser for all tests of a file and closes it after them. */
 const browser = (): Promise<Browser> => {
   launched ??= launch()
   return launched
@@ -55,7 +55,7 @@ async function launch(): Promise<Browser> {
   return started
 }
 
-/** Somebody who was never here, with cookies of their own. */
+/** A new visitor with separate cookies. */
 export async function visitor({ device = 'desktop', scheme = 'light', script = true }: Look = {}): Promise<Visitor> {
   const context = await (await browser()).newContext({
     ...devices[device],
@@ -83,7 +83,7 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
 }
 
-/** Everybody can read and use the page that this visitor is on; its pictures are kept. The visitor leaves afterwards. */
+/** Checks accessibility and layout of the visitor's page, saves screenshots, and closes the visitor. */
 export async function expectUsable({ page, faults, context }: Visitor, name: string): Promise<void> {
   for (const [device, colorScheme] of looks) {
     await page.setViewportSize(devices[device].viewport)
@@ -97,19 +97,19 @@ export async function expectUsable({ page, faults, context }: Visitor, name: str
   await context.close()
 }
 
-/** Nothing on the page hinders anybody, as far as axe can tell. */
+/** axe finds no accessibility problem. */
 async function expectAccessible(page: Page): Promise<void> {
   await page.evaluate(axe)
   const { violations } = (await page.evaluate(
     `axe.run(document, { runOnly: { type: 'tag', values: ${JSON.stringify(tags)} } })`,
   )) as { violations: Violation[] }
-  expect(violations.map(told), `${page.url()} is not accessible`).toEqual([])
+  expect(violations.map(describeViolation), `${page.url()} is not accessible`).toEqual([])
 }
 
-const told = ({ id, help, nodes }: Violation): string =>
+const describeViolation = ({ id, help, nodes }: Violation): string =>
   `${id}: ${help}\n${nodes.map((node) => `  ${node.html}\n    ${node.failureSummary ?? ''}`).join('\n')}`
 
-/** Nothing sticks out sideways, down to the width of the smallest phones. */
+/** The page has no horizontal overflow, down to the width of the smallest phones. */
 async function expectFits(page: Page): Promise<void> {
   const usual = page.viewportSize()
   await page.setViewportSize({ width: 320, height: 640 })
@@ -120,7 +120,7 @@ async function expectFits(page: Page): Promise<void> {
   expect(wide, `${page.url()} does not fit into 320 pixels`).toEqual([])
 }
 
-/** Whatever is pressed is at least 44 pixels high; links within sentences are as high as their line. */
+/** Controls are at least 44 pixels high, except links within sentences. */
 async function expectTouchable(page: Page): Promise<void> {
   const small =
     (await page.evaluate(`[...document.querySelectorAll('button, select, summary, nav a, a.button, a.link, ' +
@@ -130,10 +130,10 @@ async function expectTouchable(page: Page): Promise<void> {
   expect(small, `${page.url()} has targets that are too small for thumbs`).toEqual([])
 }
 
-/** Where pictures of pages are kept for people to look at. */
+/** The folder of screenshots. */
 const screens = join(tmpdir(), 'relay-screens')
 
-/** Takes a picture of the whole page. */
+/** Saves a screenshot of the whole page. */
 async function photograph(page: Page, name: string): Promise<void> {
   await mkdir(screens, { recursive: true })
   await page.screenshot({ path: join(screens, `${name}.png`), fullPage: true })

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome']
 
-/** The path that SVC_TEST_CHROMIUM names, or else of the first one on PATH. Nothing when there is none. */
+/** The path in SVC_TEST_CHROMIUM, or of the first Chromium on PATH; undefined when there is none. */
 export function findChromium(environment: NodeJS.ProcessEnv = process.env): string | undefined {
   const folders = [...(environment.PATH ?? '').split(delimiter), '/usr/bin']
   const found = folders.flatMap((folder) => names.map((name) => join(folder, name)))

@@ -1,45 +1,45 @@
-/** How the relays page keeps itself up to date, whatever becomes of the network, the service and the sign-in. */
+/** Updates of the relays page while the network, the service or the sign-in fails. */
 import { expect, test } from 'vitest'
 import { hide, startDashboard } from './streamers.ts'
 
 const { api, streamer } = await startDashboard()
 
-test('who looks elsewhere is not kept up to date, and is at once when they come back', async () => {
+test('a hidden page does not poll, and updates as soon as it is visible again', async () => {
   const { page, user } = await streamer()
   await page.clock.install()
   await page.reload()
-  const asked: string[] = []
+  const requested: string[] = []
   page.on('request', (request) => {
-    if (request.resourceType() === 'fetch') asked.push(new URL(request.url()).pathname)
+    if (request.resourceType() === 'fetch') requested.push(new URL(request.url()).pathname)
   })
   await hide(page, true)
   await page.clock.runFor(120_000)
-  expect(asked).toEqual([])
+  expect(requested).toEqual([])
   await user.start()
   await hide(page, false)
   await page.getByRole('article', { name: 'default' }).waitFor()
-  expect(asked).toEqual(['/api/v1/relay/active', '/relays'])
+  expect(requested).toEqual(['/api/v1/relay/active', '/relays'])
 })
 
-test('a page that is told to wait does so, and says since when it is not up to date', async () => {
+test('after a 429 response the page waits for Retry-After, and shows since when it is out of date', async () => {
   const { page } = await streamer()
   await page.clock.install()
   await page.reload()
-  let asked = 0
+  let requested = 0
   await page.route('**/api/v1/relay/active*', async (route) => {
-    asked += 1
+    requested += 1
     await route.fulfill({ status: 429, headers: { 'Retry-After': '40' } })
   })
   await page.clock.runFor(3500)
   await page.getByText(/^Not up to date since \d\d:\d\d:\d\d\.$/).waitFor()
   await page.clock.runFor(38_000)
-  expect(asked).toBe(1)
+  expect(requested).toBe(1)
   await page.unroute('**/api/v1/relay/active*')
   await page.clock.runFor(3000)
   await expect.poll(() => page.locator('[data-freshness]').textContent()).toBe('')
 })
 
-test('an access token that is over is renewed behind the page, and a sign-in that is over leads to the login', async () => {
+test('an expired access token is renewed in the background, and an ended sign-in leads to the login page', async () => {
   const { page, user, faults } = await streamer()
   await page.clock.install()
   await page.reload()
@@ -60,7 +60,7 @@ test('an access token that is over is renewed behind the page, and a sign-in tha
   expect(faults).toEqual([])
 })
 
-test('a renewal that the service cannot do just now is tried again, and the page stays', async () => {
+test('a renewal that fails temporarily is retried, and the page stays', async () => {
   const { page, user } = await streamer()
   await page.clock.install()
   await page.reload()
@@ -78,11 +78,11 @@ test('a renewal that the service cannot do just now is tried again, and the page
   expect(await page.evaluate('window.isStillThis')).toBe(true)
 })
 
-test('a question that is never answered is given up and asked again', async () => {
+test('a request without a response times out and is sent again', async () => {
   const { page, user } = await streamer()
   await page.clock.install()
   await page.reload()
-  // A phone that changed its network waits for what was sent over the old one.
+  // After a change of network a phone never gets the responses of the old connection.
   await page.route('**/api/v1/relay/active*', () => {}, { times: 1 })
   await page.clock.runFor(3500)
   await page.clock.runFor(46_000)
@@ -92,7 +92,7 @@ test('a question that is never answered is given up and asked again', async () =
   await page.getByRole('article', { name: 'default' }).waitFor()
 })
 
-test('a sign-in that is over behind a refused form leads to the login, and sends the form no second time', async () => {
+test('a form that is refused because the sign-in has ended leads to the login page and is not sent again', async () => {
   const { page, user } = await streamer({}, { addons: 0 })
   await user.start({ connection_id: 'plugin' })
   await page.clock.install()

@@ -1,4 +1,4 @@
-/** What everybody sees of the dashboard: every page in each of its states. */
+/** Accessibility and layout of every dashboard page in each of its states. */
 import { expect, test } from 'vitest'
 import { expectUsable, type Visitor } from './browser.ts'
 import { news, start, startDashboard } from './streamers.ts'

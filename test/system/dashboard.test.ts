@@ -1,4 +1,4 @@
-/** The dashboard with a real browser: what one does there, and what it keeps from viewers. */
+/** The dashboard in a real browser: its actions, and secrets that viewers of a stream must not see. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { eventually } from '../support/relays.ts'
@@ -8,7 +8,7 @@ const { api, url, streamer, report, readyRelay } = await startDashboard()
 
 const seen = async (page: Page) => (await page.evaluate('document.body.innerText')) as string
 
-test('a relay becomes ready before one’s eyes: nothing reloads, nothing moves, and the focus stays', async () => {
+test('a relay becomes ready without a reload, a layout shift or a loss of focus', async () => {
   const { page, user, faults } = await streamer({ device: 'phone' })
   await start(page)
   expect(await state(page).textContent()).toBe('Starting')
@@ -28,14 +28,14 @@ test('a relay becomes ready before one’s eyes: nothing reloads, nothing moves,
   expect(faults).toEqual([])
 })
 
-test('two taps on Start start one relay', async () => {
+test('a double tap on Start starts one relay', async () => {
   const { page, user } = await streamer()
   await page.getByRole('button', { name: 'Start', exact: true }).dblclick()
   await page.getByRole('article', { name: 'default' }).waitFor()
   expect((await user.active()).sessions).toHaveLength(1)
 })
 
-test('a stop counts down, is taken back, and happens at once when that is asked for', async () => {
+test('a stop shows a countdown, can be undone, and can be executed at once', async () => {
   const { page, user } = await readyRelay()
   await page.getByRole('button', { name: 'Stop default' }).dblclick()
   await page.getByRole('button', { name: 'Stop now' }).waitFor()
@@ -53,7 +53,7 @@ test('a stop counts down, is taken back, and happens at once when that is asked 
   expect((await user.active()).sessions).toEqual([])
 })
 
-test('a relay that is stopped elsewhere goes from the page, and the focus that it had is not lost', async () => {
+test('a relay that is stopped elsewhere disappears from the page without losing the focus', async () => {
   const { page, user } = await readyRelay()
   await page.clock.install()
   await page.reload()
@@ -66,7 +66,7 @@ test('a relay that is stopped elsewhere goes from the page, and the focus that i
   expect(await page.evaluate('document.activeElement.id')).toBe('relays')
 })
 
-test('a button that is no longer there leaves the focus at the heading above it', async () => {
+test('the focus moves to the heading above a button that disappears', async () => {
   const { page, user } = await streamer()
   const focus = () => page.evaluate('document.activeElement.textContent')
   await page.clock.install()
@@ -85,7 +85,7 @@ test('a button that is no longer there leaves the focus at the heading above it'
   await expect.poll(focus).toBe('default')
 })
 
-test('an address is copied without being shown', async () => {
+test('an address can be copied without revealing it', async () => {
   const { page, context, token, faults } = await readyRelay({ device: 'phone' })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url })
   await openKit(page, 'BELABOX')
@@ -99,7 +99,7 @@ test('an address is copied without being shown', async () => {
   expect(faults).toEqual([])
 })
 
-test('what is shown hides itself after a minute, and at once when the page is left', async () => {
+test('a revealed secret is masked after a minute, and at once when the page is hidden', async () => {
   const { page, token } = await readyRelay()
   await page.clock.install()
   await page.reload()
@@ -118,7 +118,7 @@ test('what is shown hides itself after a minute, and at once when the page is le
   expect(await seen(page)).not.toContain(token)
 })
 
-test('one tap hands the settings to the app on this phone, and shows nothing of them', async () => {
+test('one tap opens the app on this phone with the settings, without revealing them', async () => {
   const { page, context, user, token } = await readyRelay({ device: 'phone' })
   const browser = await context.newCDPSession(page)
   await browser.send('Page.enable')
@@ -132,7 +132,7 @@ test('one tap hands the settings to the app on this phone, and shows nothing of 
   expect(await seen(page)).not.toContain(token)
 })
 
-test('what somebody is reading stays where it is while the relay changes', async () => {
+test('the scroll position stays while the relay changes', async () => {
   const { page, user, token } = await readyRelay()
   await page.clock.install()
   await page.reload()
@@ -145,7 +145,7 @@ test('what somebody is reading stays where it is while the relay changes', async
   expect(await seen(page)).toContain(`streamid=play/live/${token}&latency=2000000`)
 })
 
-test('nothing that a viewer could see, or hear read out, has a secret in it until it is shown', async () => {
+test('no visible text and no accessible name contains a secret before it is revealed', async () => {
   const { page, token } = await readyRelay()
   await page.getByText('Connect your software').click()
   for (const software of await page.locator('.software > summary').all()) await software.click()
@@ -155,7 +155,7 @@ test('nothing that a viewer could see, or hear read out, has a secret in it unti
   expect(await page.title()).not.toContain(token)
 })
 
-test('without script relays are started, looked after, connected to and stopped all the same', async () => {
+test('relays can be started, monitored, connected to and stopped without scripts', async () => {
   const { page, user, token } = await readyRelay({ device: 'phone', script: false })
   await openKit(page, 'BELABOX')
   expect(await page.locator('.scripted:visible').count()).toBe(0)
@@ -168,7 +168,7 @@ test('without script relays are started, looked after, connected to and stopped 
   expect((await user.active()).sessions).toEqual([])
 })
 
-test('another sign-in is ended from the account page', async () => {
+test('another sign-in can be ended on the account page', async () => {
   const { page, user } = await streamer({ device: 'phone' })
   const plugin = await api.given.signIn(user, 'OBS at home')
   await page.getByRole('link', { name: 'Account' }).click()

@@ -1,4 +1,4 @@
-/** What only a real browser can prove of the sign-in: which cookies it sends where, and what it makes of a detour. */
+/** Cookies and renewal redirects, as a real browser handles them. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { BrowserContext } from 'playwright-core'
@@ -13,7 +13,7 @@ const { api, site } = await startApiAndSite()
 const at = (path: string) => new URL(path, site.url).href
 const refreshPath = '/api/v1/auth/refresh'
 
-/** Somebody who signed in a while ago: the access token is over by its own word. */
+/** A signed-in user with an expired access token. */
 async function signedInLongAgo(user: GivenUser) {
   const person = await visitor()
   await setCookie(person.context, 'svc_session', '/', looksLikeAccessToken(-1))
@@ -31,7 +31,7 @@ const cookieOf = async (context: BrowserContext, name: string, path: string) =>
 
 const exchanges = () => api.logged.filter((line) => line.includes(`"${refreshPath}"`)).length
 
-/** Another site: the same machine by its other name. */
+/** Another site: the same machine under another host name. */
 async function foreignPage(html: string): Promise<string> {
   const server = createServer((_, response) => response.setHeader('content-type', 'text/html').end(html))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -39,7 +39,7 @@ async function foreignPage(html: string): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('tabs that all find the sign-in over show their pages, after one exchange', async () => {
+test('several tabs with an expired access token show their pages after one token exchange', async () => {
   const user = await api.given.user()
   const { context } = await signedInLongAgo(user)
   const before = exchanges()
@@ -53,7 +53,7 @@ test('tabs that all find the sign-in over show their pages, after one exchange',
   expect(await cookieOf(context, 'svc_refresh', refreshPath)).not.toBe(user.refreshToken)
 })
 
-test('what was filled in before the sign-in was over arrives', async () => {
+test('a form that is sent with an expired access token arrives', async () => {
   const user = await api.given.user()
   const plugin = await api.given.signIn(user, 'OBS')
   const { context, page } = await signedInLongAgo(user)
@@ -65,7 +65,7 @@ test('what was filled in before the sign-in was over arrives', async () => {
   expect(await page.locator('main').textContent()).toContain(user.email)
 })
 
-test('the refresh token goes to its own path and no other, and no script reads either', async () => {
+test('the refresh token is sent to its own path only, and scripts cannot read either token', async () => {
   const user = await api.given.user()
   const { context, page } = await signedInLongAgo(user)
   const sent: string[] = []
@@ -81,7 +81,7 @@ test('the refresh token goes to its own path and no other, and no script reads e
     expect([httpOnly, secure, sameSite, domain]).toEqual([true, true, 'Strict', 'localhost'])
 })
 
-test('a link on another site leads a signed-in person to the page as themselves', async () => {
+test('a link on another site opens the page as the signed-in user', async () => {
   const user = await api.given.user()
   const { page } = await signedInLongAgo(user)
   await page.goto(await foreignPage(`<a href="${at('/account')}">there</a>`))

@@ -1,4 +1,4 @@
-/** Signing in with a real browser: the ways that depend on what browsers do with cookies, redirects, forms and scripts. */
+/** Signing in with a real browser: cookies, redirects, forms and scripts. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { mailsTo } from '../support/mails.ts'
@@ -52,7 +52,7 @@ test.for(kinds)('a plugin’s link leads through the sign-in to its tokens: %o',
   expect(person.faults).toEqual([])
 })
 
-test('somebody opens an account with the keyboard alone, and no script sees the sign-in', async () => {
+test('an account can be created with the keyboard only, and scripts cannot read the sign-in', async () => {
   const person = await visitor()
   const { page, context } = person
   const email = `${randomUUID()}@example.com`
@@ -67,7 +67,7 @@ test('somebody opens an account with the keyboard alone, and no script sees the 
   expect(person.faults).toEqual([])
 })
 
-test('a password can be looked at while it is typed, and is sent as a password', async () => {
+test('a password can be shown while it is typed, and is sent as a password', async () => {
   const { page } = await visitor({ device: 'phone' })
   await page.goto(at('/login'))
   const input = page.locator('#password')
@@ -78,7 +78,7 @@ test('a password can be looked at while it is typed, and is sent as a password',
   expect(await input.getAttribute('type')).toBe('password')
 })
 
-test('a form that is tapped twice is sent once', async () => {
+test('a form that is submitted by a double tap is sent once', async () => {
   const { page } = await visitor()
   await page.goto(at('/sign-up?next=/verify-email'))
   await page.getByLabel('Email address').fill(`${randomUUID()}@example.com`)
@@ -93,7 +93,7 @@ test('a form that is tapped twice is sent once', async () => {
   expect(sent).toHaveLength(1)
 })
 
-test('a click that comes the moment the question appears decides nothing', async () => {
+test('a click at the moment when the approval appears is ignored', async () => {
   const [user, asking, person] = [await api.given.user(), await plugin(), await visitor()]
   await signIn(person, user)
   await person.page.clock.install()
@@ -108,7 +108,7 @@ test('a click that comes the moment the question appears decides nothing', async
   await person.page.getByRole('heading', { name: 'Approved' }).waitFor()
 })
 
-test('the question counts down whatever the clock here says, and says when it is too late', async () => {
+test('the approval shows the time left independently of the local clock, and that it has expired', async () => {
   const [user, asking, person] = [await api.given.user(), await plugin(), await visitor()]
   await signIn(person, user)
   await person.page.clock.install({ time: Date.now() + 3_600_000 })
@@ -120,7 +120,7 @@ test('the question counts down whatever the clock here says, and says when it is
   expect(await left.textContent()).toBe('over: start it again in your streaming software')
 })
 
-test('who signs in by way of a provider comes back from its site signed in, and answers the plugin', async () => {
+test('a user who signs in through a provider returns signed in and can approve the plugin', async () => {
   oauth.providers.google.account = newProviderAccount()
   oauth.providers.google.asksForConsent = true
   const [asking, person] = [await plugin(), await visitor({ device: 'phone' })]
@@ -136,7 +136,7 @@ test('who signs in by way of a provider comes back from its site signed in, and 
   expect(person.faults).toEqual([])
 })
 
-test('who cancels at the provider is back with nothing done', async () => {
+test('cancelling at the provider returns to the site without a change', async () => {
   oauth.providers.google.asksForConsent = true
   const { page } = await visitor({ script: false })
   await page.goto(at('/login'))
@@ -147,7 +147,7 @@ test('who cancels at the provider is back with nothing done', async () => {
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
 })
 
-test('who is signed in and links a provider comes back as who they were', async () => {
+test('linking a provider keeps the user signed in to the same account', async () => {
   oauth.providers.google.asksForConsent = false
   oauth.providers.google.account = newProviderAccount()
   const [user, person] = [await api.given.user(), await visitor()]
@@ -172,7 +172,7 @@ test.for([true, false])('an account and a provider with its address become one, 
   expect(person.faults).toEqual([])
 })
 
-test('the link from the mail lets somebody choose another password and sign in with it', async () => {
+test('the link from the email sets another password, which signs in', async () => {
   const user = await api.given.user()
   const person = await visitor({ device: 'phone' })
   const { page } = person
@@ -190,7 +190,7 @@ test('the link from the mail lets somebody choose another password and sign in w
   expect(person.faults).toEqual([])
 })
 
-/** A person on each page of signing in, by a name for its picture. */
+/** A visitor on each sign-in page, by the name of its screenshot. */
 const pages: Readonly<Record<string, (person: Visitor) => Promise<unknown>>> = {
   login: ({ page }) => page.goto(at('/login')),
   'login-for-plugin': async ({ page }) => page.goto((await plugin()).url),

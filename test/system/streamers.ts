@@ -1,4 +1,4 @@
-/** Streamers at the dashboard: the service with relays of paper, the site, and somebody with a real browser in front of it. */
+/** Users of the dashboard: the service with simulated relays, the site, and a real browser. */
 import type { Page } from 'playwright-core'
 import { eventually, paperRelays, type RelayUser, startService, type TestService } from '../support/relays.ts'
 import { freeSiteUrl, startSite } from '../support/site.ts'
@@ -13,11 +13,11 @@ export type Look = Parameters<typeof visitor>[0]
 export interface Dashboard {
   readonly api: TestService['api']
   readonly url: string
-  /** Somebody with four relays to have, at the relays page. */
+  /** A user who may have four relays, on the relays page. */
   streamer(look?: Look, plan?: { addons: number }): Promise<Streamer>
-  /** The relay is there and says so. */
+  /** Makes the relay send its first health report. */
   report(user: RelayUser): Promise<void>
-  /** Somebody in front of a relay that is ready, with the page as it then comes. */
+  /** A user with an active relay, on the reloaded relays page. */
   readyRelay(look?: Look): Promise<Streamer & { readonly token: string }>
 }
 
@@ -31,7 +31,7 @@ export async function startDashboard(): Promise<Dashboard> {
     variables: {
       SVC_SITE_URL: siteUrl,
       SVC_RELAY_AUTH_SECRET: relaySecret,
-      // Relays of paper report once, and then are believed to run.
+      // Simulated relays report once and then count as healthy.
       SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '600',
       SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300',
       SVC_RELAY_STOP_GRACE_SECONDS: '30',
@@ -53,9 +53,9 @@ export async function startDashboard(): Promise<Dashboard> {
   const report: Dashboard['report'] = async (user) => {
     const { session } = await user.active()
     const sessionId = session?.session_id ?? ''
-    const said = { session_id: sessionId, instance_id: paper.instanceOf(sessionId) }
+    const body = { session_id: sessionId, instance_id: paper.instanceOf(sessionId) }
     await eventually(
-      () => api.post('/relay/health', said, { headers: { 'X-Relay-Auth': relaySecret } }),
+      () => api.post('/relay/health', body, { headers: { 'X-Relay-Auth': relaySecret } }),
       ({ status }) => status === 200,
     )
   }
@@ -88,7 +88,7 @@ export async function openKit(page: Page, software: string): Promise<void> {
   await page.locator('.software > summary', { hasText: software }).click()
 }
 
-/** As when another tab is brought to the front. */
+/** Hides the page, as switching to another tab does. */
 export const hide = (page: Page, hidden: boolean) =>
   page.evaluate(`
     Object.defineProperty(document, 'hidden', { configurable: true, value: ${hidden} })

@@ -1,4 +1,4 @@
-/** Subscriptions over true hours, which pass at once: the deadlines themselves, where other tests date events back. */
+/** Subscriptions over real durations, with skipped time. Other tests use events with past dates instead. */
 import { beforeAll, expect, test } from 'vitest'
 import { operator } from '../support/relays.ts'
 import {
@@ -25,7 +25,7 @@ const paid = async (data: { addons?: number } = {}) =>
   newPaidSubscriber(at.service, at.paper, { ...data, since: await at.now() })
 const withStatus = (status: string) => (plan: { planStatus: string }) => plan.planStatus === status
 
-/** Resolves at that time there, once everything that fell due has happened. */
+/** Skips to that time, and resolves when everything that was due has happened. */
 async function passUntil(time: number) {
   await at.pass(Math.max(0, time - (await at.now())))
 }
@@ -37,7 +37,7 @@ async function fail(subscriber: Subscriber): Promise<number> {
   return failedAt
 }
 
-test('a plan whose payment failed is paid at 47:59:59, and at 48:00:00 free with its relays ordered off', async () => {
+test('a plan with a failed payment is paid at 47:59:59, and free with its relays disconnected at 48:00:00', async () => {
   const subscriber = await paid()
   const endsAt = (await fail(subscriber)) + paymentGraceMillis
   await passUntil(endsAt - hourMillis)
@@ -56,7 +56,7 @@ test('a plan whose payment failed is paid at 47:59:59, and at 48:00:00 free with
   expect(lateness).toBeLessThan(second)
 })
 
-test('however often the payment fails again within the 48 hours, they end when they would have', async () => {
+test('further failures within the 48 hours do not extend them', async () => {
   const subscriber = await paid()
   const endsAt = (await fail(subscriber)) + paymentGraceMillis
   for (const hours of [24, 47]) {
@@ -69,7 +69,7 @@ test('however often the payment fails again within the 48 hours, they end when t
   await subscriber.waitForPlan(isFree)
 })
 
-test('a payment at 47:59:50 keeps plan and relay, days later too', async () => {
+test('a payment at 47:59:50 keeps the plan and the relay, even days later', async () => {
   const subscriber = await paid()
   const endsAt = (await fail(subscriber)) + paymentGraceMillis
   await passUntil(endsAt - 10 * second)
@@ -81,7 +81,7 @@ test('a payment at 47:59:50 keeps plan and relay, days later too', async () => {
   expect(await lastTransition(at.service, relay)).toEqual(activeByRelay)
 })
 
-test('a payment at 50 hours gives the plan and its add-ons back, and restarts no relay', async () => {
+test('a payment at 50 hours restores the plan and its add-ons, and restarts no relay', async () => {
   const subscriber = await paid({ addons: 2 })
   const failedAt = await fail(subscriber)
   const relay = await subscriber.startRelay()
@@ -93,7 +93,7 @@ test('a payment at 50 hours gives the plan and its add-ons back, and restarts no
   expect((await subscriber.active()).sessions).toEqual([])
 })
 
-test('a new subscription within the 48 hours outlives the end of the old one', async () => {
+test('a new subscription within the 48 hours survives the end of the old one', async () => {
   const subscriber = await paid()
   const endsAt = (await fail(subscriber)) + paymentGraceMillis
   await passUntil(endsAt - 24 * hourMillis)
@@ -104,7 +104,7 @@ test('a new subscription within the 48 hours outlives the end of the old one', a
   expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
 })
 
-test('a cancelled plan lasts until its period ends, and within the 48 hours until the earlier of both', async () => {
+test('a cancelled plan ends with its period, or with the payment grace period if that is earlier', async () => {
   const [one, other] = [await paid(), await paid()]
   await fail(one)
   const began = await at.now()
@@ -122,7 +122,7 @@ test('a cancelled plan lasts until its period ends, and within the 48 hours unti
   await other.waitForPlan(isFree)
 })
 
-test('fewer add-ons leave the newest relays half an hour', async () => {
+test('after a reduction of add-ons the newest relays end after 30 minutes', async () => {
   const subscriber = await paid({ addons: 3 })
   const relays = []
   for (let count = 0; count < 4; count += 1) relays.push(await subscriber.startRelay())
@@ -140,7 +140,7 @@ test('fewer add-ons leave the newest relays half an hour', async () => {
   for (const relay of relays.slice(0, 2)) expect(await lastTransition(at.service, relay)).toEqual(activeByRelay)
 })
 
-test('a plan that was given until a day ends on that day, with its relay', async () => {
+test('a complimentary plan with an end date ends on that date, with its relay', async () => {
   const subscriber = await newSubscriber(at.service, at.paper)
   const until = (await at.now()) + 3 * 24 * hourMillis
   const body = { plan_tier: 'paid', until: new Date(until).toISOString() }

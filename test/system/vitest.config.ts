@@ -1,4 +1,4 @@
-/** For `npm run test:system`: the whole service, visited with a real browser. Two files at once: each has a service and a browser of its own. */
+/** For `npm run test:system`: the whole service in a real browser. Two files run at a time, each with its own service and browser. */
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
