@@ -1,17 +1,22 @@
-/** What a relay session's actor does to the world: writes a move, creates an instance, destroys what is left. */
+/** The activities of a relay session workflow: write transitions, create the instance, destroy the instances. */
 import { Context } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
 import type { Database } from '../db/connection.ts'
-import { forgetInstances } from '../db/instances.ts'
-import { type MovedRow, type MoveOutcome, moveSession } from '../db/relay-moves.ts'
-import { bindInstance, type RelayActor, type RelayCommand, relaySessionById } from '../db/relay-sessions.ts'
+import { markInstancesGone } from '../db/instances.ts'
+import { bindInstance, findRelaySession } from '../db/relay-sessions.ts'
+import {
+  type AcceptedCommand,
+  type StoredSessionState,
+  type TransitionsOutcome,
+  writeTransitions,
+} from '../db/relay-transitions.ts'
 import { openStreamToken } from '../db/sealed-tokens.ts'
 import { storedStreamToken } from '../db/users.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { type RelayProvider, RelayProviderError } from '../providers/relay/provider.ts'
 import type { ClockSkew } from './worker/clock-skew.ts'
-import type { CountedMoveRequest, WorkerMetrics } from './worker/metrics.ts'
+import type { CountedTransitionsRequest, WorkerMetrics } from './worker/metrics.ts'
 
 /** The hidden soft cap on a relay's throughput (specification, "Limits"). */
 const capMbps = 48
@@ -20,29 +25,32 @@ const heartbeatMillis = 1000
 export type CreateOutcome =
   | {
       readonly type: 'created'
-      readonly instanceId: string /** Whether it has reported health already. */
-      readonly reported: boolean
+      readonly instanceId: string
+      /** Whether the instance has sent a health report already. */
+      readonly hasReported: boolean
     }
-  | { readonly type: 'newer_command'; readonly command: { seq: number; command: RelayCommand; actor: RelayActor } }
+  /** Nothing is created: the session has a command to end. */
+  | { readonly type: 'newer_command'; readonly command: AcceptedCommand }
+  /** Nothing is created: the session is stopped, or was deleted with its account. */
+  | { readonly type: 'not_wanted' }
 
-export type { MovedRow }
+export type { StoredSessionState }
 
-/** As the workflow asks for it. */
-export interface RelayMoveRequest extends Omit<CountedMoveRequest, 'healthIntervalSeconds'> {
-  /** When the workflow asked, by Temporal's clock in milliseconds. */
+export interface WriteTransitionsRequest extends Omit<CountedTransitionsRequest, 'healthIntervalSeconds'> {
+  /** When the workflow made the request, by Temporal's clock in milliseconds. */
   readonly at: number
 }
 
 export interface RelaySessionActivities {
-  /** One transaction; repeating it answers the row as the first try left it. */
-  moveSession(request: RelayMoveRequest): Promise<MoveOutcome>
-  /** Creates the session's instance, or adopts it, and binds it. Creates nothing for a session that is to end. */
+  /** See {@link writeTransitions}; also counts the transitions. */
+  writeTransitions(request: WriteTransitionsRequest): Promise<TransitionsOutcome>
+  /** Creates or adopts the session's instance and binds it. Safe to repeat. */
   createInstance(request: { sessionId: string }): Promise<CreateOutcome>
-  /** Resolves when the provider has nothing left of the session. */
+  /** Resolves when the provider lists no instance of the session. Safe to repeat. */
   destroyInstances(request: { sessionId: string }): Promise<void>
 }
 
-interface Needs {
+interface Deps {
   readonly config: Config
   readonly sql: Database
   readonly sealing: Sealing
@@ -51,8 +59,8 @@ interface Needs {
   readonly clockSkew: ClockSkew
 }
 
-export function createRelaySessionActivities(needs: Needs): RelaySessionActivities {
-  const { config, sql, sealing, providers, metrics, clockSkew } = needs
+export function createRelaySessionActivities(deps: Deps): RelaySessionActivities {
+  const { config, sql, sealing, providers, metrics, clockSkew } = deps
   const providerOf = (region: string): RelayProvider => {
     const provider = providers.get(region)
     if (provider) return provider
@@ -60,73 +68,72 @@ export function createRelaySessionActivities(needs: Needs): RelaySessionActiviti
   }
 
   return {
-    moveSession: async (asked) => {
-      clockSkew.observe('temporal', asked.at, Date.now())
-      const request = { ...asked, healthIntervalSeconds: config.relay.healthIntervalSeconds }
-      const outcome = await moveSession(sql, request)
-      if (outcome.type === 'row' && outcome.moved) metrics.countMoves(request, Date.now())
+    writeTransitions: async (requested) => {
+      clockSkew.observe('temporal', requested.at, Date.now())
+      const request = { ...requested, healthIntervalSeconds: config.relay.healthIntervalSeconds }
+      const outcome = await writeTransitions(sql, request)
+      if (outcome.type === 'stored' && outcome.isWritten) metrics.countTransitions(request, Date.now())
       return outcome
     },
 
     createInstance: async ({ sessionId }) => {
-      const session = await relaySessionById(sql, sessionId)
-      if (!session || session.state === 'stopped') {
-        return {
-          type: 'newer_command',
-          command: { seq: Number.MAX_SAFE_INTEGER, command: 'disconnect', actor: 'system' },
-        }
-      }
-      if (session.command !== 'run') {
-        return {
-          type: 'newer_command',
-          command: { seq: session.commandSeq, command: session.command, actor: session.commandActor },
-        }
-      }
+      const session = await findRelaySession(sql, sessionId)
+      if (!session || session.state === 'stopped') return { type: 'not_wanted' }
+      const { userId, region, command, commandSeq: seq, commandInitiator: initiator } = session
+      if (command !== 'run') return { type: 'newer_command', command: { seq, command, initiator } }
       const [relayAuthSecret = ''] = config.relayAuthSecrets
-      const streamToken = openStreamToken(sealing, session.userId, await storedStreamToken(sql, session.userId))
-      const spec = { sessionId, region: session.region, streamToken, apiUrl: config.apiUrl, relayAuthSecret, capMbps }
-      const instance = await heartbeating((signal) =>
-        providerOf(session.region).create(
-          { ...spec, healthIntervalSeconds: config.relay.healthIntervalSeconds },
-          signal,
-        ),
-      ).catch(failCreate)
-      const reported = await bindInstance(sql, sessionId, { instanceId: instance.instanceId, ...instance.endpoint })
-      return { type: 'created', instanceId: instance.instanceId, reported }
+      const { healthIntervalSeconds } = config.relay
+      const streamToken = openStreamToken(sealing, userId, await storedStreamToken(sql, userId))
+      const spec = {
+        sessionId,
+        region,
+        streamToken,
+        apiUrl: config.apiUrl,
+        relayAuthSecret,
+        capMbps,
+        healthIntervalSeconds,
+      }
+      const instance = await withHeartbeat((signal) => providerOf(region).create(spec, signal)).catch(failCreation)
+      const { instanceId, endpoint } = instance
+      return {
+        type: 'created',
+        instanceId,
+        hasReported: await bindInstance(sql, sessionId, { instanceId, ...endpoint }),
+      }
     },
 
     destroyInstances: async ({ sessionId }) => {
-      const session = await relaySessionById(sql, sessionId)
-      const places = session ? [providerOf(session.region)] : [...providers.values()]
-      await heartbeating(async () => {
-        for (const provider of places) {
+      const session = await findRelaySession(sql, sessionId)
+      const candidates = session ? [providerOf(session.region)] : [...providers.values()]
+      await withHeartbeat(async () => {
+        for (const provider of candidates) {
           for (const instance of await provider.list({ sessionId })) await provider.destroy(instance.instanceId)
           if ((await provider.list({ sessionId })).length > 0)
             throw new RelayProviderError('the instance still exists after its destruction')
         }
       })
-      await forgetInstances(sql, sessionId)
+      await markInstancesGone(sql, sessionId)
     },
   }
 }
 
 /**
- * The workflow counts the provider's failures and gives up after some. All other errors, such as Postgres being away, are
- * retried without being counted.
+ * The workflow counts the provider's failures and gives up after a number of them. All other errors, such as an outage of
+ * Postgres, are retried by Temporal without being counted.
  */
-function failCreate(error: unknown): never {
+function failCreation(error: unknown): never {
   if (!(error instanceof RelayProviderError)) throw error
   throw ApplicationFailure.nonRetryable(error.message, error.permanent ? 'provider_refused' : 'provider_failed')
 }
 
-/** Runs a provider call that can be cancelled, and tells Temporal all the while that this worker is still at it. */
-async function heartbeating<Value>(call: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+/** Runs a provider call that can be cancelled, and sends heartbeats to Temporal until it ends. */
+async function withHeartbeat<Value>(call: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
   const { cancellationSignal, cancelled, heartbeat } = Context.current()
-  const beating = setInterval(() => heartbeat(), heartbeatMillis)
+  const timer = setInterval(() => heartbeat(), heartbeatMillis)
   try {
-    // A provider that does not heed the signal is not waited for: what it still makes carries the session's tag.
+    // A provider call that ignores its signal is abandoned. What it still creates carries the session's tag and is destroyed.
     return await Promise.race([call(cancellationSignal), cancelled])
   } finally {
-    clearInterval(beating)
+    clearInterval(timer)
   }
 }

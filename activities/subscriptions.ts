@@ -2,11 +2,12 @@
 import { type InboxEvent, listInboxEvents } from '../db/billing-events.ts'
 import { findUnresolvedPayments, type UnresolvedPayment } from '../db/billing-resolution.ts'
 import type { Database } from '../db/connection.ts'
-import { liveRelaySessions, markCommandDelivered } from '../db/relay-sessions.ts'
+import { markCommandDelivered } from '../db/relay-commands.ts'
+import { listLiveSessions } from '../db/relay-sessions.ts'
 import { entitlementVersion, type WriteOutcome, type WriteRequest, writeEntitlement } from '../db/subscriptions.ts'
 import type { BillingEvent } from '../domain/billing-event.ts'
 import type { Config } from '../platform/config/config.ts'
-import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
+import type { RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 
 export interface InboxPage {
   /** The account's version when the page was read. An entitlement is only written for this version. */
@@ -34,14 +35,14 @@ export interface SubscriptionActivities {
 interface Needs {
   readonly config: Config
   readonly sql: Database
-  readonly actors: RelaySessionActors
+  readonly relaySessions: RelaySessionWorkflows
 }
 
 /** The limits of one page, far below Temporal's limits on the size of an activity's result and of one gRPC message. */
 const pageEventsMax = 1000
 const pageBytesMax = 512 * 1024
 
-export function createSubscriptionActivities({ config, sql, actors }: Needs): SubscriptionActivities {
+export function createSubscriptionActivities({ config, sql, relaySessions }: Needs): SubscriptionActivities {
   const { paymentGraceSeconds, addonNoticeSeconds } = config.billing
   return {
     readInbox: async ({ userId, afterSeq }) => {
@@ -64,13 +65,13 @@ export function createSubscriptionActivities({ config, sql, actors }: Needs): Su
     writeEntitlement: (request) => writeEntitlement(sql, { ...request, addonNoticeSeconds }),
 
     endRelays: async ({ userId }) => {
-      const undelivered = (await liveRelaySessions(sql, userId)).filter(
+      const undelivered = (await listLiveSessions(sql, userId)).filter(
         (session) => session.command === 'disconnect' && session.commandDeliveredSeq < session.commandSeq,
       )
       await Promise.all(
         undelivered.map(async (session) => {
           // Without a running workflow the command stays undelivered, and the job finds out why.
-          if (await actors.deliver(session)) await markCommandDelivered(sql, session.id, session.commandSeq)
+          if (await relaySessions.deliver(session)) await markCommandDelivered(sql, session.id, session.commandSeq)
         }),
       )
     },

@@ -1,88 +1,88 @@
-/** Sends accepted commands on to their actors, behind the answer. What does not get through is sent again by a job. */
+/** Background work after a reply: delivers accepted commands and signals to workflows. A job repeats what fails here. */
 import pLimit from 'p-limit'
 import type { Database } from '../db/connection.ts'
-import { type DeliveredCommand, markCommandsDelivered, type RelaySessionRow } from '../db/relay-sessions.ts'
+import { type DeliveredCommand, markCommandsDelivered } from '../db/relay-commands.ts'
+import type { RelaySessionRow } from '../db/relay-sessions.ts'
 import { batch } from '../platform/batch.ts'
 import type { Logger } from '../platform/log.ts'
-import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
+import type { RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 
-/** Calls under way at once for those who wait, and to carry edges. */
-const underWayMax = 16
-/** Starts nobody waits for: a few at a time are about as fast in all, and leave the machine to those who want an answer. */
-const behindMax = 2
-/** Questions to others under way at once: each may take half a minute when they hang. */
-const questionsMax = 4
-/** Waiting at most: beyond that the job has them, a few seconds later. */
-const waitingMax = 1000
+/** Concurrent calls to Temporal that a request waits for, and signals. */
+const promptCallsMax = 16
+/** Concurrent starts that no request waits for. More would not be faster in total and would delay the prompt calls. */
+const backgroundCallsMax = 2
+/** Concurrent calls to other services. A call that hangs may take half a minute. */
+const serviceCallsMax = 4
+/** Queued calls per kind. Further ones are left to the job, which runs some seconds later. */
+const queuedCallsMax = 1000
 
 export interface Deliveries {
-  /** Sends at once and returns without waiting. */
+  /** Delivers the session's last command in the background. */
   send(session: RelaySessionRow): void
-  /** The same, and waits for the actor's answer for `millis` at most. */
+  /** Delivers the session's last command and waits for its workflow, for `millis` at most. */
   sendAndWait(session: RelaySessionRow, millis: number): Promise<void>
-  /** Tells an actor something that a later report or a job would tell it again. */
-  tell(what: () => Promise<unknown>): void
-  /**
-   * Asks another service what an accepted event leaves out, which a job would do again. It holds up neither the others nor the
-   * end of the process.
-   */
-  ask(what: () => Promise<unknown>): void
-  /** Resolves when nothing is under way. */
-  settled(): Promise<void>
+  /** Sends a signal that a later report or a job would repeat. */
+  signal(send: () => Promise<unknown>): void
+  /** Calls another service. A job repeats the call when it fails. It delays neither deliveries nor the end of the process. */
+  runInBackground(call: () => Promise<unknown>): void
+  /** Resolves when no delivery or signal is in progress. */
+  drain(): Promise<void>
 }
 
-interface Needs {
+interface Deps {
   readonly sql: Database
-  readonly actors: RelaySessionActors
+  readonly relaySessions: RelaySessionWorkflows
   readonly log: Logger
 }
 
-export function createDeliveries({ sql, actors, log }: Needs): Deliveries {
-  const promptly = pLimit(underWayMax)
-  const behind = pLimit(behindMax)
-  const questions = pLimit(questionsMax)
-  const underWay = new Set<Promise<void>>()
+export function createDeliveries({ sql, relaySessions, log }: Deps): Deliveries {
+  const promptCalls = pLimit(promptCallsMax)
+  const backgroundCalls = pLimit(backgroundCallsMax)
+  const serviceCalls = pLimit(serviceCallsMax)
+  const inProgress = new Set<Promise<void>>()
 
-  const run = (limit: typeof behind, work: () => Promise<unknown>): Promise<void> => {
-    if (limit.pendingCount >= waitingMax) return Promise.resolve()
-    const done: Promise<void> = limit(work)
+  const run = (limit: typeof promptCalls, call: () => Promise<unknown>): Promise<void> => {
+    if (limit.pendingCount >= queuedCallsMax) return Promise.resolve()
+    const done: Promise<void> = limit(call)
       .then(() => undefined)
-      .catch((error: unknown) => log.warn({ err: error }, 'not delivered yet'))
-      .finally(() => underWay.delete(done))
-    underWay.add(done)
+      .catch((error: unknown) => log.warn({ err: error }, 'a delivery failed and is retried by a job'))
+      .finally(() => inProgress.delete(done))
+    inProgress.add(done)
     return done
   }
 
-  const mark = batch((marks: DeliveredCommand[]) => markCommandsDelivered(sql, marks))
+  const markDelivered = batch((delivered: DeliveredCommand[]) => markCommandsDelivered(sql, delivered))
 
-  /** Whoever waits for the actor's answer does not wait for the note of it too: without the note a job sends it again. */
   const deliver = async (session: RelaySessionRow): Promise<void> => {
-    // Where no actor was left to tell, the job looks closer at why.
-    if (!(await actors.deliver(session))) return
-    const noted: Promise<void> = mark({ id: session.id, seq: session.commandSeq })
-      .catch((error: unknown) => log.warn({ err: error }, 'delivered, but not noted'))
-      .then(() => void underWay.delete(noted))
-    underWay.add(noted)
+    // Without a running workflow the command stays undelivered, and the job finds out why.
+    if (!(await relaySessions.deliver(session))) return
+    // A request that waits for the workflow does not wait for this write. When it fails, the job delivers the command again.
+    const marked: Promise<void> = markDelivered({ id: session.id, seq: session.commandSeq })
+      .catch((error: unknown) => log.warn({ err: error }, 'a delivered command could not be marked as delivered'))
+      .then(() => void inProgress.delete(marked))
+    inProgress.add(marked)
   }
 
   return {
-    send: (session) => void run(behind, () => deliver(session)),
+    send: (session) => void run(backgroundCalls, () => deliver(session)),
     sendAndWait: async (session, millis) => {
       let timer: NodeJS.Timeout | undefined
-      const late = new Promise<void>((resolve) => {
+      const timeout = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, millis)
       })
-      await Promise.race([run(promptly, () => deliver(session)), late])
+      await Promise.race([run(promptCalls, () => deliver(session)), timeout])
       clearTimeout(timer)
     },
-    tell: (what) => void run(promptly, what),
-    ask: (what) => {
-      if (questions.pendingCount >= waitingMax) return
-      questions(what).catch((error: unknown) => log.warn({ err: error }, 'not answered yet'))
+    signal: (send) => void run(promptCalls, send),
+    runInBackground: (call) => {
+      if (serviceCalls.pendingCount >= queuedCallsMax) return
+      serviceCalls(call).catch((error: unknown) =>
+        log.warn({ err: error }, 'a call to another service failed and is retried by a job'),
+      )
     },
-    settled: async () => {
-      // What is delivered is still to be noted.
-      while (underWay.size > 0) await Promise.all(underWay)
+    drain: async () => {
+      // A finished delivery may have added the write that marks it.
+      while (inProgress.size > 0) await Promise.all(inProgress)
     },
   }
 }

@@ -5,7 +5,7 @@ import type { Database } from '../db/connection.ts'
 import type { Entitlement } from '../db/entitlements.ts'
 import type { ProfileRow } from '../db/profiles.ts'
 import type { HealthReport, ReportedSession } from '../db/relay-health.ts'
-import type { LiveRelaysAnswer } from '../db/relay-sessions.ts'
+import type { LiveRelays } from '../db/relay-sessions.ts'
 import type { Usage } from '../db/usage.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Logger } from '../platform/log.ts'
@@ -13,7 +13,7 @@ import type { Sealing } from '../platform/sealing.ts'
 import type { Billing } from '../providers/billing/billing.ts'
 import type { Mailer } from '../providers/mail/mail.ts'
 import type { OAuthProvider, OAuthProviderName } from '../providers/oauth/provider.ts'
-import type { RelaySessionActors } from '../workflows/relay-session-client.ts'
+import type { RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import type { SubscriptionWorkflows } from '../workflows/subscription-client.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { BillingMetrics } from './http/billing-metrics.ts'
@@ -26,7 +26,7 @@ export interface Glance {
   readonly profile: ProfileRow | undefined
   readonly entitlement: Entitlement | undefined
   readonly usage: Usage | undefined
-  readonly live: LiveRelaysAnswer
+  readonly live: LiveRelays
 }
 
 export interface Services {
@@ -44,13 +44,13 @@ export interface Services {
   /** For what must not be readable in the database: the tokens of providers, streams and relay sessions. */
   readonly sealing: Sealing
   readonly temporal: Client
-  readonly actors: RelaySessionActors
+  readonly relaySessions: RelaySessionWorkflows
   readonly subscriptions: SubscriptionWorkflows
   readonly billing: Billing
   readonly billingMetrics: BillingMetrics
   readonly deliveries: Deliveries
   /** A user's live relays; questions of many requests share a round trip. */
-  readonly liveRelays: (userId: string) => Promise<LiveRelaysAnswer>
+  readonly liveRelays: (userId: string) => Promise<LiveRelays>
   /** All that an account shows at a glance; questions of many requests share round trips. */
   readonly glance: (userId: string) => Promise<Glance>
   /** Keeps a relay's report, and answers its session; reports of many relays share a write. */

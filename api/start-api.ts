@@ -9,7 +9,7 @@ import { migrateWhenReachable } from '../db/migrations.ts'
 import { startPresence } from '../db/presence.ts'
 import { profilesOf } from '../db/profiles.ts'
 import { recordReports } from '../db/relay-health.ts'
-import { liveRelaysOf, noLiveRelays } from '../db/relay-sessions.ts'
+import { findLiveRelays, noLiveRelays } from '../db/relay-sessions.ts'
 import { createBillingDeps } from '../db/subscriptions.ts'
 import { findUsages } from '../db/usage.ts'
 import { batch } from '../platform/batch.ts'
@@ -22,7 +22,7 @@ import { connectTemporal } from '../platform/temporal.ts'
 import { createBilling } from '../providers/billing/billing.ts'
 import { logMailer } from '../providers/mail/mail.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
-import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
+import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows } from '../workflows/subscription-client.ts'
 import { createDeliveries } from './deliveries.ts'
 import { createApp, notHttp } from './http/app.ts'
@@ -91,18 +91,18 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
 
 async function createServices({ config, log, sql, life }: Needs, billingMetrics: BillingMetrics): Promise<Services> {
   const { client: temporal } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
-  const actors = createRelaySessionActors(temporal, {
+  const relaySessions = createRelaySessionWorkflows(temporal, {
     taskQueue: config.temporal.taskQueue,
     settings: config.relay,
     callMillisMax: 10_000,
   })
-  const deliveries = life.hold('deliveries', createDeliveries({ sql, actors, log }), (it) => it.settled())
+  const deliveries = life.hold('deliveries', createDeliveries({ sql, relaySessions, log }), (it) => it.drain())
   return {
     config,
     log,
     sql,
     temporal,
-    actors,
+    relaySessions,
     subscriptions: createSubscriptionWorkflows(temporal, {
       taskQueue: config.temporal.taskQueue,
       callMillisMax: 10_000,
@@ -117,7 +117,7 @@ async function createServices({ config, log, sql, life }: Needs, billingMetrics:
     mailer: logMailer(log, config.logLinks),
     oauthProviders: createOAuthProviders(config.oauth),
     sealing: createSealing(config.oauthEncryptionKeys),
-    liveRelays: batch((userIds: string[]) => liveRelaysOf(sql, userIds)),
+    liveRelays: batch((userIds: string[]) => findLiveRelays(sql, userIds)),
     glance: batch((userIds: string[]) => glancesOf(sql, config, userIds)),
     recordReport: batch((reports) => recordReports(sql, reports)),
   }
@@ -130,7 +130,7 @@ async function glancesOf(sql: Database, { timeBank }: Config, userIds: string[])
     profilesOf(sql, asked),
     findEntitlements(sql, asked, timeBank, () => counting),
     counting,
-    liveRelaysOf(sql, userIds),
+    findLiveRelays(sql, userIds),
   ])
   return userIds.map((userId, index) => ({
     profile: profiles.get(userId),

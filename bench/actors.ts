@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newRelaySession } from '../api/routes/relay-session-tokens.ts'
-import { markCommandDelivered, type RelaySessionRow, relaySessionById } from '../db/relay-sessions.ts'
+import { markCommandDelivered } from '../db/relay-commands.ts'
+import { findRelaySession, type RelaySessionRow } from '../db/relay-sessions.ts'
 import { startRelay } from '../db/relay-starts.ts'
 import { createSealing } from '../platform/sealing.ts'
 import * as messages from '../workflows/messages.ts'
-import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
+import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { call } from './load.ts'
 import { type Machine, type RunningProgram, region, until } from './machine.ts'
 import { compare, inTurns, median, type Reading, type Row } from './pairs.ts'
@@ -64,7 +65,7 @@ export const report = (api: RunningProgram, sessionId: string): Promise<string> 
 
 export async function measureFirstTask({ machine, api, rows }: Actors): Promise<Row[]> {
   const { taskQueue } = api.config.temporal
-  const actors = createRelaySessionActors(machine.temporal, {
+  const actors = createRelaySessionWorkflows(machine.temporal, {
     ...{ taskQueue, settings: api.config.relay, callMillisMax: 10_000 },
   })
   const users = rows.users.slice(-supply)
@@ -129,7 +130,7 @@ interface OwnedSession {
 }
 
 const untilState = async ({ sql }: Machine, sessionId: string, state: string): Promise<void> => {
-  while ((await relaySessionById(sql, sessionId))?.state !== state) await sleep(1)
+  while ((await findRelaySession(sql, sessionId))?.state !== state) await sleep(1)
 }
 
 /** The first report of a relay until its session is read as active, and the stop of the active sessions after it. */
@@ -159,7 +160,9 @@ export async function measureReadyAndStop(actors: Actors): Promise<Row[]> {
     floor: () =>
       oneAfterAnother(take(running), ({ sessionId }) =>
         timed(() =>
-          handleOf(sessionId).executeUpdate(messages.command, { args: [{ seq: 2, command: 'stop', actor: 'user' }] }),
+          handleOf(sessionId).executeUpdate(messages.command, {
+            args: [{ seq: 2, command: 'stop', initiator: 'user' }],
+          }),
         ),
       ),
     ours: () =>

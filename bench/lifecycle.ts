@@ -1,9 +1,10 @@
 /** How much history an actor writes: in a steady hour, in a plain life, and in an eventful one. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { recordCommand } from '../db/relay-commands.ts'
 import { recordReports } from '../db/relay-health.ts'
-import { recordCommand, relaySessionById } from '../db/relay-sessions.ts'
+import { findRelaySession } from '../db/relay-sessions.ts'
 import * as messages from '../workflows/messages.ts'
-import { createRelaySessionActors, type RelaySessionActors } from '../workflows/relay-session-client.ts'
+import { createRelaySessionWorkflows, type RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { type Actors, report, reserve } from './actors.ts'
 import { type Machine, say, until } from './machine.ts'
 import { absolute, type Row } from './pairs.ts'
@@ -16,7 +17,7 @@ const shortSeconds = 1
 export async function measureLifecycle({ machine, api, rows }: Actors): Promise<Row[]> {
   const settings = { ...api.config.relay, healthTimeoutSeconds: shortSeconds, stopGraceSeconds: shortSeconds }
   const { taskQueue } = api.config.temporal
-  const actors = createRelaySessionActors(machine.temporal, { taskQueue, settings, callMillisMax: 10_000 })
+  const actors = createRelaySessionWorkflows(machine.temporal, { taskQueue, settings, callMillisMax: 10_000 })
   const lifeOf = async (connectionId: string) => Life.begin(machine, actors, rows.users[0], connectionId)
 
   say('one life: started, active, a thousand reports, stopped')
@@ -52,11 +53,16 @@ export async function measureLifecycle({ machine, api, rows }: Actors): Promise<
 class Life {
   private constructor(
     private readonly machine: Machine,
-    private readonly actors: RelaySessionActors,
+    private readonly actors: RelaySessionWorkflows,
     readonly sessionId: string,
   ) {}
 
-  static async begin(machine: Machine, actors: RelaySessionActors, user: BenchUser | undefined, connectionId: string) {
+  static async begin(
+    machine: Machine,
+    actors: RelaySessionWorkflows,
+    user: BenchUser | undefined,
+    connectionId: string,
+  ) {
     if (!user) throw new Error('there is no user')
     const session = await reserve(machine, user, connectionId)
     await actors.deliver({ ...session, commandDeliveredSeq: 0 })
@@ -106,12 +112,12 @@ class Life {
 
   #report() {
     const { sessionId } = this
-    return recordReports(this.machine.sql, [{ sessionId, instanceId: paperInstance(sessionId), idle: false }])
+    return recordReports(this.machine.sql, [{ sessionId, instanceId: paperInstance(sessionId), isIdle: false }])
   }
 
-  #untilRow(isSo: (row: NonNullable<Awaited<ReturnType<typeof relaySessionById>>>) => boolean): Promise<void> {
+  #untilRow(isSo: (row: NonNullable<Awaited<ReturnType<typeof findRelaySession>>>) => boolean): Promise<void> {
     return until('the row is as the actor left it', async () => {
-      const row = await relaySessionById(this.machine.sql, this.sessionId)
+      const row = await findRelaySession(this.machine.sql, this.sessionId)
       return row !== undefined && isSo(row)
     })
   }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pLimit from 'p-limit'
 import { type RelaySessionRow, relaySessionColumns } from '../db/relay-sessions.ts'
-import { createRelaySessionActors } from '../workflows/relay-session-client.ts'
+import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { type Machine, type RunningProgram, region, say, until } from './machine.ts'
 import { absolute, type Row } from './pairs.ts'
 import { paperInstance, type Rows } from './rows.ts'
@@ -18,7 +18,7 @@ export async function measureMemory(machine: Machine, worker: RunningProgram, ro
   const { taskQueue } = worker.config.temporal
   await sleep(5000)
   const empty = await megabytesOf(worker.pid)
-  const actors = createRelaySessionActors(machine.temporal, {
+  const actors = createRelaySessionWorkflows(machine.temporal, {
     ...{ taskQueue, settings: worker.config.relay, callMillisMax: 60_000 },
   })
   const live = await liveRows(machine, rows)
@@ -51,7 +51,7 @@ export async function measureMemory(machine: Machine, worker: RunningProgram, ro
 async function liveRows({ sql }: Machine, rows: Rows): Promise<RelaySessionRow[]> {
   const userIds = rows.users.map((user) => user.userId)
   const ids = await sql<{ id: string }[]>`
-    insert into relay_sessions (user_id, connection_id, region, command_actor, command_delivered_seq)
+    insert into relay_sessions (user_id, connection_id, region, command_initiator, command_delivered_seq)
     select (${userIds}::uuid[])[1 + n % ${userIds.length}::int], 'live-' || n, ${region}, 'user', 1
     from generate_series(1, ${sessions}) n returning id`
   return sql<RelaySessionRow[]>`

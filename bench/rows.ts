@@ -60,7 +60,7 @@ async function addStopped(sql: Database, userIds: readonly string[]): Promise<vo
     await tx`set local session_replication_role = replica`
     await tx`set local statement_timeout = 0`
     await tx`
-      insert into relay_sessions (user_id, connection_id, region, state, reason, version, command, command_seq, command_actor,
+      insert into relay_sessions (user_id, connection_id, region, state, reason, version, command, command_seq, command_initiator,
         commanded_at, command_delivered_seq, instance_id, created_at, active_at, stopped_at)
       select (${userIds}::uuid[])[1 + n % ${userIds.length}::int], 'default', ${region}, 'stopped', 'stop_requested', 3, 'stop', 2, 'user',
         at, 2, 'old-' || n, at, at, at + interval '2 hours'
@@ -83,7 +83,7 @@ async function addActive(sql: Database, sealing: Sealing, userIds: readonly stri
     const { sessionId, pairToken, relayWsToken } = newRelaySession(sealing)
     return {
       ...{ id: sessionId, user_id: userId, connection_id: 'default', region },
-      ...{ command_actor: 'user', command_delivered_seq: 1 },
+      ...{ command_initiator: 'user', command_delivered_seq: 1 },
       ...{ pair_token_sealed: pairToken.sealed, pair_token_hash: pairToken.hash },
       ...{ relay_ws_token_sealed: relayWsToken.sealed, relay_ws_token_hash: relayWsToken.hash },
     }

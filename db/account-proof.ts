@@ -7,7 +7,8 @@ import type { Sealing } from '../platform/sealing.ts'
 import type { AuthSessionEnd } from './auth-sessions.ts'
 import { first, type Sql } from './connection.ts'
 import { deleteOAuthAccounts, type Provider } from './oauth-accounts.ts'
-import { disconnectAll, type RelaySessionRow } from './relay-sessions.ts'
+import { disconnectAll } from './relay-commands.ts'
+import type { RelaySessionRow } from './relay-sessions.ts'
 import { sealStreamToken } from './sealed-tokens.ts'
 
 /**

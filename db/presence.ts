@@ -1,26 +1,26 @@
-/** When the API and the workers were available: a relay is not judged for time in which no process of a role was. */
+/** When api and worker processes were available. Time without any of a role does not count against a relay's deadlines. */
+import { absenceSeconds, type Presence, type ProcessRole } from '../domain/relay-health.ts'
 import type { Logger } from '../platform/log.ts'
 import { type PeriodicTask, startPeriodicTask } from '../platform/periodic-task.ts'
 import type { Database, Sql } from './connection.ts'
 
-/** `api`: health reports could be received. `worker`: workflows could run and instances be created. */
-export type PresenceRole = 'api' | 'worker'
+type PresenceRow<Role extends ProcessRole> = Readonly<Record<`${Role}ForSeconds` | `${Role}LastSeenSeconds`, number>>
 
-/** A role without a confirmation for this long counts as absent. */
-const breakSecondsMax: Readonly<Record<PresenceRole, number>> = { api: 10, worker: 15 }
+/** The presence of a role, as columns of a query that joins the table `presence` under the role's name. */
+export const presenceColumns = (sql: Sql, role: ProcessRole) => sql`
+  extract(epoch from clock_timestamp() - ${sql(role)}.since)::float8 as ${sql(`${role}_for_seconds`)},
+  extract(epoch from clock_timestamp() - ${sql(role)}.seen_at)::float8 as ${sql(`${role}_last_seen_seconds`)}`
 
-/**
- * The break after which a role counts as absent, in seconds. A small part of the time limit that it protects, so that shorter
- * breaks do not add up to the limit.
- */
-export const presenceSeconds = (role: PresenceRole, limitSeconds: number): number =>
-  Math.min(breakSecondsMax[role], limitSeconds / 3)
+export const toPresence = <Role extends ProcessRole>(row: PresenceRow<Role>, role: Role): Presence => ({
+  forSeconds: row[`${role}ForSeconds`],
+  lastSeenSeconds: row[`${role}LastSeenSeconds`],
+})
 
 /** Records that a process of the role is available now. After a break the presence begins anew. */
-export const confirmPresence = async (sql: Sql, role: PresenceRole, limitSeconds: number): Promise<void> => {
+export const confirmPresence = async (sql: Sql, role: ProcessRole, limitSeconds: number): Promise<void> => {
   await sql`
     update presence set seen_at = now(),
-      since = case when seen_at < now() - make_interval(secs => ${presenceSeconds(role, limitSeconds)})
+      since = case when seen_at < now() - make_interval(secs => ${absenceSeconds(role, limitSeconds)})
         then now() else since end
     where role = ${role}`
 }
@@ -28,7 +28,7 @@ export const confirmPresence = async (sql: Sql, role: PresenceRole, limitSeconds
 interface Options {
   readonly sql: Database
   readonly log: Logger
-  readonly role: PresenceRole
+  readonly role: ProcessRole
   /** The time limit that the presence protects. */
   readonly limitSeconds: number
   /** Whether this process can do its work at this moment. */
@@ -38,7 +38,7 @@ interface Options {
 /** Confirms the presence of this process several times within the longest break. */
 export const startPresence = ({ sql, log, role, limitSeconds, isAvailable }: Options): PeriodicTask =>
   startPeriodicTask({
-    everySeconds: presenceSeconds(role, limitSeconds) / 4,
+    everySeconds: absenceSeconds(role, limitSeconds) / 4,
     log,
     failure: { message: 'the presence of this process could not be recorded', fields: { role } },
     run: async () => {

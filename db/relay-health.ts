@@ -1,83 +1,79 @@
-/** Health reports of relays: what came, what stayed away, and whether anything could have come at all. */
+/** Health reports of relays, and the sessions whose reports are missing. What silence means is judged in `domain/`. */
+import type { ActiveObservation, ReportObservation } from '../domain/relay-health.ts'
+import type { RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
 import type { BoundSession } from './instances.ts'
-import { presenceSeconds } from './presence.ts'
-import type { RelayCommand, RelayReason, RelayState } from './relay-sessions.ts'
+import { presenceColumns, toPresence } from './presence.ts'
 
 export interface HealthReport {
   readonly sessionId: string
   readonly instanceId: string
-  /** Nobody sends through the relay; undefined when the report does not say. */
-  readonly idle: boolean | undefined
+  /** Whether no stream comes in; undefined when the report does not state it. */
+  readonly isIdle: boolean | undefined
 }
 
 export interface ReportedSession {
   state: RelayState
   reason: RelayReason
   command: RelayCommand
-  /** The instance that is bound to the session, if one is yet. */
-  bound: string | null
+  /** The instance that is bound to the session; null before one is. */
+  boundInstanceId: string | null
 }
 
 /**
- * Keeps a round of reports and answers each report's session as it is, in their order; nothing for an unknown one.
- * A report for a stopped session, or from an instance that is not the bound one, is not kept.
+ * Stores a batch of reports. Reports for a stopped session, and reports of an instance that is not the bound one, are not
+ * stored.
+ * @returns the session of each report, in their order; undefined for an unknown session.
  */
 export async function recordReports(
   sql: Sql,
   reports: readonly HealthReport[],
 ): Promise<(ReportedSession | undefined)[]> {
   const rows = await sql<(ReportedSession & { place: number })[]>`
-    with asked as (
-      select session_id, instance_id, idle, place from unnest(
+    with report as (
+      select session_id, instance_id, is_idle, place from unnest(
         ${reports.map((one) => one.sessionId)}::uuid[], ${reports.map((one) => one.instanceId)}::text[],
-        ${reports.map((one) => String(one.idle ?? false))}::text[]::bool[]
-      ) with ordinality as report (session_id, instance_id, idle, place), set_config('synchronous_commit', 'off', true)
+        ${reports.map((one) => String(one.isIdle ?? false))}::text[]::bool[]
+      ) with ordinality as r (session_id, instance_id, is_idle, place), set_config('synchronous_commit', 'off', true)
     ), known as (
-      select a.*, s.state, s.reason, s.command, s.instance_id as bound
-      from asked a join relay_sessions s on s.id = a.session_id
-    ), kept as (
+      select r.*, s.state, s.reason, s.command, s.instance_id as bound_instance_id
+      from report r join relay_sessions s on s.id = r.session_id
+    ), stored as (
       insert into relay_health as h (session_id, instance_id, last_report_at, idle_since)
-      select distinct on (session_id) session_id, instance_id, now(), case when idle then now() end
-      from known where state <> 'stopped' and (bound is null or bound = instance_id)
+      select distinct on (session_id) session_id, instance_id, now(), case when is_idle then now() end
+      from known where state <> 'stopped' and (bound_instance_id is null or bound_instance_id = instance_id)
       order by session_id, place desc
       on conflict (session_id) do update set
         instance_id = excluded.instance_id, last_report_at = excluded.last_report_at,
         idle_since = case when excluded.idle_since is not null then coalesce(h.idle_since, excluded.idle_since) end
     )
-    select place::int, state, reason, command, bound from known`
-  const answers = new Map(rows.map(({ place, ...session }) => [place, session] as const))
-  return reports.map((_, index) => answers.get(index + 1))
+    select place::int, state, reason, command, bound_instance_id from known`
+  const sessions = new Map(rows.map(({ place, ...session }) => [place, session] as const))
+  return reports.map((_, index) => sessions.get(index + 1))
 }
 
-export interface SilentRegion {
-  region: string
-  /** Relays that ought to report. */
-  active: number
-  /** Those that have not for half the timeout: the ones that are about to be silent. */
-  quiet: number
-  /** Those that have not for the whole timeout. */
-  silent: BoundSession[]
-}
+export interface QuietSession extends BoundSession, ActiveObservation {}
 
-/** Active sessions whose relay did not report for `timeoutSeconds` in which it could have been heard, by region. */
-export const silentSessions = async (sql: Sql, timeoutSeconds: number): Promise<SilentRegion[]> =>
-  sql<SilentRegion[]>`
-    with heard as (
-      select s.id, s.instance_id, s.region,
-        now() - greatest(coalesce(h.last_report_at, s.active_at), a.since, s.active_at) as silence
-      from relay_sessions s join presence a on a.role = 'api'
-      left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
-      where s.state = 'active' and a.seen_at >= now() - make_interval(secs => ${presenceSeconds('api', timeoutSeconds)})
+/** Active sessions without a report for longer than `quietSeconds`. */
+export async function listQuietSessions(sql: Sql, quietSeconds: number): Promise<QuietSession[]> {
+  const rows = await sql<(Omit<QuietSession, 'api'> & { apiForSeconds: number; apiLastSeenSeconds: number })[]>`
+    with active as (
+      select s.id, s.instance_id, s.region, s.active_at, h.last_report_at,
+        (count(*) over (partition by s.region))::int as active_in_region
+      from relay_sessions s left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+      where s.state = 'active'
     )
-    select region, count(*)::int as active,
-      (count(*) filter (where silence > make_interval(secs => ${timeoutSeconds / 2})))::int as quiet,
-      coalesce(jsonb_agg(jsonb_build_object('id', id, 'instanceId', instance_id))
-        filter (where silence > make_interval(secs => ${timeoutSeconds})), '[]') as silent
-    from heard group by region`
+    select id, instance_id, region, active_in_region,
+      extract(epoch from clock_timestamp() - last_report_at)::float8 as last_report_seconds,
+      extract(epoch from clock_timestamp() - active_at)::float8 as active_seconds, ${presenceColumns(sql, 'api')}
+    from active, presence api
+    where api.role = 'api'
+      and greatest(last_report_at, active_at) < clock_timestamp() - make_interval(secs => ${quietSeconds})`
+  return rows.map((row) => ({ ...row, api: toPresence(row, 'api') }))
+}
 
-/** Sessions that wait for a report which did come: what the api told their actors got lost on its way. */
-export async function overlookedReports(sql: Sql, limit: number): Promise<{ ready: string[]; restored: string[] }> {
+/** Sessions that wait for a report although it came: the signal of the API was lost. */
+export async function listMissedReports(sql: Sql, limit: number): Promise<{ ready: string[]; restored: string[] }> {
   const rows = await sql<{ id: string; state: RelayState }[]>`
     select s.id, s.state from relay_sessions s
     join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
@@ -88,32 +84,43 @@ export async function overlookedReports(sql: Sql, limit: number): Promise<{ read
   return { ready: idsIn('provisioning'), restored: idsIn('grace') }
 }
 
-/** Sessions that are provisioning on an instance that was bound `timeoutSeconds` ago and has not reported, though it could. */
-export const unreportedInstances = async (
+export interface UnreportedInstance extends BoundSession, ReportObservation {
+  readonly region: string
+  /** Since the instance was bound to its session. */
+  readonly boundSeconds: number
+}
+
+/** Sessions that are provisioning on an instance that was bound longer than `boundSeconds` ago and has never reported. */
+export async function listUnreportedInstances(
   sql: Sql,
-  timeoutSeconds: number,
+  boundSeconds: number,
   limit: number,
-): Promise<(BoundSession & { region: string })[]> =>
-  sql<(BoundSession & { region: string })[]>`
-    select s.id, s.instance_id, s.region from relay_sessions s join presence a on a.role = 'api'
+): Promise<UnreportedInstance[]> {
+  const rows = await sql<
+    (Omit<UnreportedInstance, 'api' | 'lastReportSeconds'> & { apiForSeconds: number; apiLastSeenSeconds: number })[]
+  >`
+    select s.id, s.instance_id, s.region,
+      extract(epoch from clock_timestamp() - s.instance_bound_at)::float8 as bound_seconds, ${presenceColumns(sql, 'api')}
+    from relay_sessions s join presence api on api.role = 'api'
     where s.state = 'provisioning' and s.instance_id is not null
-      and greatest(s.instance_bound_at, a.since) < now() - make_interval(secs => ${timeoutSeconds})
-      and a.seen_at >= now() - make_interval(secs => ${presenceSeconds('api', timeoutSeconds)})
+      and s.instance_bound_at < clock_timestamp() - make_interval(secs => ${boundSeconds})
       and not exists (select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id)
     limit ${limit}`
+  return rows.map((row) => ({ ...row, lastReportSeconds: null, api: toPresence(row, 'api') }))
+}
 
-/** Active sessions older than `longestSeconds` through which nobody sends. */
-export const idleSessions = async (sql: Sql, longestSeconds: number): Promise<string[]> =>
+/** Active sessions that are older than `ageSeconds` and through which no stream comes in. */
+export const listIdleSessions = async (sql: Sql, ageSeconds: number): Promise<string[]> =>
   (
     await sql<{ id: string }[]>`
-    select s.id from relay_sessions s join relay_health h on h.session_id = s.id
-    where s.state = 'active' and s.created_at < now() - make_interval(secs => ${longestSeconds}) and h.idle_since is not null`
+      select s.id from relay_sessions s join relay_health h on h.session_id = s.id
+      where s.state = 'active' and s.created_at < now() - make_interval(secs => ${ageSeconds}) and h.idle_since is not null`
   ).map((row) => row.id)
 
-/** Live sessions older than `longestSeconds`. */
-export const countOverlongSessions = async (sql: Sql, longestSeconds: number): Promise<number> =>
+/** Live sessions older than `ageSeconds`. */
+export const countOverlongSessions = async (sql: Sql, ageSeconds: number): Promise<number> =>
   first(
     await sql<{ sessions: number }[]>`
       select count(*)::int as sessions from relay_sessions
-      where state <> 'stopped' and created_at < now() - make_interval(secs => ${longestSeconds})`,
+      where state <> 'stopped' and created_at < now() - make_interval(secs => ${ageSeconds})`,
   )?.sessions ?? 0

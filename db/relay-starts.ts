@@ -1,36 +1,33 @@
 /**
- * Starting a relay, as far as rows go: one transaction that holds the user's row, so that of any number of starts at once
- * each sees what the one before it left. It reserves the session; the actor does the rest.
+ * Starts a relay in the database: one transaction that locks the user's row, so that concurrent starts of one user run one
+ * after the other. It reserves the session; its workflow does the rest.
  */
+import { isInGraceFor } from '../domain/relay-session.ts'
+import { displacedByStart, isStopping, type LiveSession } from '../domain/relay-start.ts'
 import type { Config } from '../platform/config/config.ts'
 import { aliveAuthSessions } from './auth-sessions.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, findEntitlement } from './entitlements.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
-import {
-  deliverAfterSeconds,
-  type RelaySessionRow,
-  recordCommand,
-  relaySessionById,
-  relaySessionColumns,
-} from './relay-sessions.ts'
+import { deliverAfterSeconds, recordCommand } from './relay-commands.ts'
+import { findRelaySession, type RelaySessionRow, relaySessionColumns } from './relay-sessions.ts'
 import type { SealedToken } from './sealed-tokens.ts'
 
 export interface StartRequest {
   readonly userId: string
-  /** The sign-in that asks. */
+  /** The auth session of the request. */
   readonly authSessionId: string
-  /** A UUID; remembered for an hour with the hash of what it was used for. */
+  /** A UUID. It is stored for an hour, together with the hash of its request. */
   readonly idempotencyKey: string
   readonly requestHash: Buffer
   readonly connectionId: string
   readonly region: string
-  /** The most live sessions that the region takes. */
+  /** The limit of live sessions in the region. */
   readonly regionCapacity: number
   readonly rateLimitKey: string
   readonly rateLimit: number
   readonly timeBank: Config['timeBank']
-  /** Of the session that is reserved if none exists: its tokens are sealed for it. */
+  /** The id and the sealed tokens of the session that is reserved when none exists. */
   readonly sessionId: string
   readonly pairToken: SealedToken
   readonly relayWsToken: SealedToken
@@ -44,32 +41,37 @@ export type StartOutcome =
       readonly window?: RateLimitWindow
     }
   | { readonly type: 'key_reused' }
-  /** The sign-in ended after the request was let in. */
+  /** The auth session ended after the request was authenticated. */
   | { readonly type: 'signed_out' }
   | { readonly type: 'rate_limited'; readonly window: RateLimitWindow }
   | { readonly type: 'denied'; readonly entitlement: Entitlement; readonly window: RateLimitWindow }
   | { readonly type: 'limit_reached' | 'region_full'; readonly window: RateLimitWindow }
 
-/** Refusals keep nothing but the request's count. */
+/** A refused start stores nothing but its count against the rate limit. */
 export const startRelay = (sql: Database, request: StartRequest): Promise<StartOutcome> =>
   sql.begin(async (tx): Promise<StartOutcome> => {
     await tx`select from users where id = ${request.userId} for no key update`
     const [isSignedIn] = await aliveAuthSessions(tx, [request])
     if (!isSignedIn) return { type: 'signed_out' }
-    const replay = await replayed(tx, request)
+    const replay = await findReplay(tx, request)
     if (replay) return replay
     const window = await countRequest(tx, request.rateLimitKey)
     if (window.requests > request.rateLimit) return { type: 'rate_limited', window }
 
-    const live = await lockLive(tx, request.userId)
-    // One that was ordered to disconnect never comes back: the connection may have another beside it.
+    const live = await lockLiveSessions(tx, request.userId)
+    // A disconnect is final, so the connection may have a newer session beside a disconnected one.
     const existing = live.find(
       (session) => session.connectionId === request.connectionId && session.command !== 'disconnect',
     )
     if (existing && !isStopping(existing)) {
-      await remember(tx, request, existing.id)
-      // Asked to go on already, but its actor may not know yet.
-      return { type: 'existing', session: existing, toDeliver: isInStopGrace(existing) ? [existing] : [], window }
+      await storeIdempotencyKey(tx, request, existing.id)
+      // The session has the command `run` already, which may not be delivered.
+      return {
+        type: 'existing',
+        session: existing,
+        toDeliver: isInGraceFor(existing, 'stop_requested') ? [existing] : [],
+        window,
+      }
     }
     const entitlement = await findEntitlement(tx, request.userId, request.timeBank)
     if (!entitlement) throw new Error('a signed-in user has no row')
@@ -80,12 +82,12 @@ export const startRelay = (sql: Database, request: StartRequest): Promise<StartO
     const others = live.filter((session) => session !== existing)
     const displaced = await makeRoom(tx, others, entitlement.maxConcurrentConns)
     const session = resumed ?? (await reserve(tx, request))
-    await remember(tx, request, session.id)
+    await storeIdempotencyKey(tx, request, session.id)
     return { type: resumed ? 'existing' : 'reserved', session, toDeliver: [session, ...displaced], window }
   }) as Promise<StartOutcome>
 
-/** The same key within its hour: the session as it is now, whatever became of it. */
-async function replayed(
+/** The outcome of an earlier request with the same key: its session in its present state. */
+async function findReplay(
   tx: Sql,
   { userId, idempotencyKey, requestHash }: StartRequest,
 ): Promise<StartOutcome | undefined> {
@@ -96,52 +98,44 @@ async function replayed(
   )
   if (!known) return undefined
   if (!known.requestHash.equals(requestHash)) return { type: 'key_reused' }
-  const session = await relaySessionById(tx, known.sessionId)
+  const session = await findRelaySession(tx, known.sessionId)
   return session && { type: 'replayed', session, toDeliver: [] }
 }
 
-interface LiveSession extends RelaySessionRow {
-  readonly counts: boolean
-}
+type LiveSessionRow = RelaySessionRow & LiveSession
 
-/** All live sessions of the user, oldest first, held as they are until the transaction ends. Locked in the order of ids. */
-const lockLive = async (tx: Sql, userId: string): Promise<LiveSession[]> => {
-  const locked = await tx<LiveSession[]>`
-    select ${relaySessionColumns(tx)}, ${countsAgainstLimit(tx)} as counts from relay_sessions s
+/** Locks the user's live sessions in the order of their ids and returns them by age, oldest first. */
+const lockLiveSessions = async (tx: Sql, userId: string): Promise<LiveSessionRow[]> => {
+  const locked = await tx<LiveSessionRow[]>`
+    select ${relaySessionColumns(tx)}, ${countsAgainstLimit(tx)} as is_counted from relay_sessions s
     where user_id = ${userId} and state <> 'stopped' order by id for no key update`
   return locked.toSorted((one, other) => +one.createdAt - +other.createdAt)
 }
 
-/** It was asked to end and may still be asked to go on, which takes the same entitlement as a new start. */
-const isStopping = ({ counts, command }: LiveSession): boolean => !counts && command !== 'disconnect'
-
-const isInStopGrace = ({ state, reason }: RelaySessionRow): boolean => state === 'grace' && reason === 'stop_requested'
-
-/** More than there can be transactions at once, by Postgres's own limit on connections as it is commonly set. */
-const crowdMax = 500
+/** An assumed upper bound of concurrent start transactions: more than the usual limit of connections to Postgres. */
+const concurrentStartTransactionsMax = 500
 
 /**
- * The last places of a region are reserved by one transaction at a time, so that each is given once. While there are more
- * than transactions could take at once, none waits for another.
+ * While a region has more free places than concurrent transactions could take, starts do not wait for each other. The last
+ * places are reserved by one transaction at a time.
  */
 async function isFull(tx: Sql, request: StartRequest): Promise<boolean> {
-  if ((await takenIn(tx, request)) + crowdMax < request.regionCapacity) return false
+  if ((await countLiveIn(tx, request)) + concurrentStartTransactionsMax < request.regionCapacity) return false
   await tx`select pg_advisory_xact_lock(hashtextextended('region:' || ${request.region}, 0))`
-  return (await takenIn(tx, request)) >= request.regionCapacity
+  return (await countLiveIn(tx, request)) >= request.regionCapacity
 }
 
-const takenIn = async (tx: Sql, { region }: StartRequest): Promise<number> =>
+const countLiveIn = async (tx: Sql, { region }: StartRequest): Promise<number> =>
   first(
     await tx<
       { sessions: number }[]
     >`select count(*)::int as sessions from relay_sessions where region = ${region} and state <> 'stopped'`,
   )?.sessions ?? 0
 
-/** When relays in grace for a stop leave no room for one more, as many of them as needed go at once, the oldest first. */
-async function makeRoom(tx: Sql, live: readonly LiveSession[], most: number): Promise<RelaySessionRow[]> {
-  const staying = live.filter(({ command }) => command === 'run' || command === 'stop')
+/** Stops the sessions that would exceed the limit together with the new one. */
+async function makeRoom(tx: Sql, live: readonly LiveSessionRow[], limit: number): Promise<RelaySessionRow[]> {
   const displaced: RelaySessionRow[] = []
-  for (const { id } of staying.filter(isStopping).slice(0, Math.max(0, staying.length + 1 - most))) {
+  for (const { id } of displacedByStart(live, limit)) {
     const stopped = await recordCommand(tx, id, 'stop_now', 'system')
     if (stopped) displaced.push(stopped)
   }
@@ -151,18 +145,18 @@ async function makeRoom(tx: Sql, live: readonly LiveSession[], most: number): Pr
 async function reserve(tx: Sql, request: StartRequest): Promise<RelaySessionRow> {
   const session = first(
     await tx<RelaySessionRow[]>`
-      insert into relay_sessions (id, user_id, connection_id, region, command_actor,
+      insert into relay_sessions (id, user_id, connection_id, region, command_initiator,
         pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, deliver_at)
       values (${request.sessionId}, ${request.userId}, ${request.connectionId}, ${request.region}, 'user',
         ${request.pairToken.sealed}, ${request.pairToken.hash}, ${request.relayWsToken.sealed}, ${request.relayWsToken.hash},
         now() + make_interval(secs => ${deliverAfterSeconds}))
       returning ${relaySessionColumns(tx)}`,
   )
-  if (!session) throw new Error('an inserted session did not come back')
+  if (!session) throw new Error('insert ... returning returned no row')
   return session
 }
 
-const remember = async (
+const storeIdempotencyKey = async (
   tx: Sql,
   { userId, idempotencyKey, requestHash }: StartRequest,
   sessionId: string,
@@ -174,6 +168,6 @@ const remember = async (
       request_hash = excluded.request_hash, session_id = excluded.session_id, accepted_at = now()`
 }
 
-/** Forgets keys whose hour is over. */
-export const forgetOldKeys = async (sql: Sql): Promise<number> =>
+/** Deletes the keys that are older than an hour. @returns their number. */
+export const deleteExpiredKeys = async (sql: Sql): Promise<number> =>
   (await sql`delete from idempotency_keys where accepted_at < now() - interval '1 hour'`).count

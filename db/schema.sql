@@ -308,11 +308,11 @@ create table relay_health (
   constraint relay_health_session_id_fkey foreign key (session_id) references relay_sessions(id) on delete cascade
 ) with (fillfactor = 50);
 
-create table relay_moves (
+create table relay_legal_transitions (
   from_state text not null,
   to_state   text not null,
   reason     text not null,
-  constraint relay_moves_pkey primary key (from_state, to_state, reason)
+  constraint relay_legal_transitions_pkey primary key (from_state, to_state, reason)
 );
 
 create table relay_sessions (
@@ -325,7 +325,7 @@ create table relay_sessions (
   version                integer     not null default 0,
   command                text        not null default 'run',
   command_seq            integer     not null default 1,
-  command_actor          text        not null,
+  command_initiator      text        not null,
   commanded_at           timestamptz not null default now(),
   command_delivered_seq  integer     not null default 0,
   instance_id            text,
@@ -374,7 +374,7 @@ create unique index relay_sessions_relay_ws_token_hash on relay_sessions (relay_
 create index relay_sessions_undelivered on relay_sessions (deliver_at) where command_delivered_seq < command_seq and state <> 'stopped';
 create index relay_sessions_user on relay_sessions (user_id, created_at desc);
 create index relay_sessions_user_live on relay_sessions (user_id) where state <> 'stopped';
-create trigger relay_sessions_moves before insert or update of state, reason on relay_sessions for each row execute function refuse_illegal_relay_move();
+create trigger relay_sessions_transitions before insert or update of state, reason on relay_sessions for each row execute function refuse_illegal_relay_transition();
 
 create table relay_transitions (
   session_id uuid        not null,
@@ -382,14 +382,14 @@ create table relay_transitions (
   from_state text        not null,
   to_state   text        not null,
   reason     text        not null,
-  actor      text        not null,
+  initiator  text        not null,
   at         timestamptz not null default now(),
   constraint relay_transitions_pkey primary key (session_id, version),
-  constraint relay_transitions_from_state_to_state_reason_fkey foreign key (from_state, to_state, reason) references relay_moves(from_state, to_state, reason),
+  constraint relay_transitions_from_state_to_state_reason_fkey foreign key (from_state, to_state, reason) references relay_legal_transitions(from_state, to_state, reason),
   constraint relay_transitions_session_id_fkey foreign key (session_id) references relay_sessions(id) on delete cascade
 );
 
-create index relay_transitions_move on relay_transitions (from_state, to_state, reason);
+create index relay_transitions_kind on relay_transitions (from_state, to_state, reason);
 
 create table sandbox_subscriptions (
   id            text        not null,
@@ -550,22 +550,22 @@ create table workers (
   constraint workers_pkey primary key (id)
 );
 
-create or replace function public.refuse_illegal_relay_move()
+create or replace function public.refuse_illegal_relay_transition()
  returns trigger
  language plpgsql
 as $function$
 begin
   if tg_op = 'INSERT' then
     if new.state <> 'provisioning' then
-      raise exception 'a relay session begins provisioning, not %', new.state using errcode = 'check_violation';
+      raise exception 'a relay session begins in provisioning, not in %', new.state using errcode = 'check_violation';
     end if;
   elsif new.state <> old.state and not exists (
-    select from relay_moves where from_state = old.state and to_state = new.state and reason = new.reason
+    select from relay_legal_transitions where from_state = old.state and to_state = new.state and reason = new.reason
   ) then
-    raise exception 'a relay session can''t move from % to % for %', old.state, new.state, new.reason
+    raise exception 'the transition of a relay session from % to % for % is not legal', old.state, new.state, new.reason
       using errcode = 'check_violation';
   elsif new.state = old.state and new.reason <> old.reason then
-    raise exception 'a relay session can''t change its reason without a move' using errcode = 'check_violation';
+    raise exception 'the reason of a relay session changes only with a transition' using errcode = 'check_violation';
   end if;
   return new;
 end $function$;

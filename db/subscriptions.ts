@@ -4,7 +4,7 @@ import { type BilledForNothing, billedForNothing } from './billed-subscriptions.
 import { hasUnappliedEvents, markApplied } from './billing-events.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit } from './entitlements.ts'
-import { disconnectAll, recordCommand } from './relay-sessions.ts'
+import { disconnectAll, recordCommand } from './relay-commands.ts'
 import { createSandboxStore } from './sandbox-subscriptions.ts'
 
 type Millis = number

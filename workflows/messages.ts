@@ -1,10 +1,17 @@
 /**
- * How the actors are spoken to, on one page. Ask = update, tell = signal, look = query.
- * Everything may be repeated. No message carries a secret: histories are kept and shown.
+ * The messages of the workflows on one page: an update requests and returns a result, a signal reports, a query reads.
+ * Each message may be repeated. None carries a secret, because Temporal stores and shows histories.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { PlanStatus, PlanTier } from '../domain/plans.ts'
-import type { Actor, Command, Millis, Session, Settings, State } from './relay-session-state.ts'
+import type {
+  Initiator,
+  Millis,
+  RelayCommand,
+  RelaySessionSettings,
+  RelaySessionState,
+  RelayState,
+} from '../domain/relay-session.ts'
 
 export const relaySessionWorkflow = 'relaySession'
 
@@ -18,66 +25,66 @@ export interface RelaySessionInput {
   readonly connectionId: string
   readonly region: string
   readonly createdAt: Millis
-  readonly settings: Settings
-  /** The state that an earlier run of this actor handed on, or that was read from Postgres for a restart. */
-  readonly carried?: Session
-  /** An execution that was lost is replaced: its state is compared with Postgres before anything else. */
+  readonly settings: RelaySessionSettings
+  /** The state of the run before a continue-as-new, or the state that a restart read from Postgres. */
+  readonly resumeState?: RelaySessionState
+  /** Replaces a lost execution: the state is compared with the session's row before anything else. */
   readonly isRestart?: boolean
-  /** Events after which a run hands on to the next; Temporal's own suggestion unless given. */
+  /** Continue-as-new happens beyond this many history events, and in any case when Temporal suggests it. */
   readonly historyEventsMax?: number
 }
 
-/** What the actor answers: its own view, without anything secret. */
+/** The state of a relay session workflow, for operators. */
 export interface RelaySessionSnapshot {
   readonly sessionId: string
-  readonly state: State
+  readonly state: RelayState
   readonly reason: string
   readonly version: number
   readonly region: string
   readonly instanceId: string | null
   readonly commandSeq: number
   readonly deadlineAt: Millis | null
-  readonly longestAt: Millis
+  /** From this time on the session is stopped as soon as it is idle. */
+  readonly maxDurationAt: Millis
 }
 
 export interface CommandRequest {
-  /** Its number within the session; an older one than the last is ignored. */
+  /** The number of the command within its session. A command that is older than the last one is ignored. */
   readonly seq: number
-  readonly command: Command
-  readonly actor: Actor
+  readonly command: RelayCommand
+  readonly initiator: Initiator
 }
 
-/** Ask the relay to run or to end. Refuses nothing: a stopped session answers as it is. */
+/** Requests the relay to run or to end. It is never refused: a stopped session returns its snapshot. */
 export const command = defineUpdate<RelaySessionSnapshot, [CommandRequest]>('relay.command')
 
 export interface TransitionRequest {
-  readonly to: State
-  /** Names the request on the session's row; one that was withdrawn there is refused. */
+  readonly to: RelayState
+  /** The id of the operator's request on the session's row. A request that was withdrawn there is refused. */
   readonly requestId: string
 }
 
-/** Ask for one of the five moves by its end. Refused with `invalid_transition` when it is none. */
+/** Requests one of the five transitions by its target state. Refused with `invalid_transition` when it is not legal. */
 export const transition = defineUpdate<RelaySessionSnapshot, [TransitionRequest]>('relay.transition')
 
-/** Tell it that its bound instance reported for the first time. Ignored unless provisioning. */
+/** The bound instance has sent its first report. Ignored unless the session is provisioning. */
 export const ready = defineSignal<[]>('relay.ready')
 
-/** Tell it that no report came within the health timeout. Ignored unless active. */
+/** No report came within the health timeout. Ignored unless the session is active. */
 export const healthLost = defineSignal<[]>('relay.healthLost')
 
-/** Tell it that reports come again. Ignored unless in grace for lost health. */
+/** Reports arrive again. Ignored unless the session is in grace for lost health. */
 export const healthRestored = defineSignal<[]>('relay.healthRestored')
 
-/** The provider no longer has this instance. Ignored unless it is the bound one and the session waits for it. */
+/** The provider no longer has this instance. Ignored unless it is the bound one and the session needs it. */
 export const instanceGone = defineSignal<[{ readonly instanceId: string }]>('relay.instanceGone')
 
-/** Wakes the workflow: it compares its state with the session's row and takes over the difference. */
+/** The session's row may have changed: the workflow compares its state with the row and adopts the row. */
 export const wake = defineSignal<[]>('relay.wake')
 
-/** Tell it that no one sends through the relay just now. Ignored unless it is over its longest duration. */
+/** No stream comes in. Ignored unless the session has exceeded its longest duration. */
 export const idle = defineSignal<[]>('relay.idle')
 
-/** Look at the actor's own view. */
 export const snapshot = defineQuery<RelaySessionSnapshot>('snapshot')
 
 export const subscriptionWorkflow = 'subscription'

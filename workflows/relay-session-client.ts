@@ -1,53 +1,61 @@
-/** How the api and the jobs reach a relay session's actor. Every call may be repeated. */
+/** Access to relay session workflows for the API and the jobs. Every call may be repeated. */
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowUpdateFailedError } from '@temporalio/client'
 import { ApplicationFailure, defineSearchAttributeKey, type SignalDefinition } from '@temporalio/common'
+import type {
+  Initiator,
+  RelayCommand,
+  RelayReason,
+  RelaySessionSettings,
+  RelaySessionState,
+  RelayState,
+} from '../domain/relay-session.ts'
 import * as messages from './messages.ts'
-import type { Actor, Command, Reason, Session, Settings, State } from './relay-session-state.ts'
 import { createRunningWorkflows, isWorkflowNotFound } from './running-workflows-client.ts'
 
-/** What must be known of a session to reach its actor, and the last command in its inbox. */
-export interface AddressedSession {
+/** The part of a session's row that is needed to start its workflow and to deliver its last command. */
+export interface RelaySessionAddress {
   readonly id: string
   readonly userId: string
   readonly connectionId: string
   readonly region: string
   readonly createdAt: Date
-  readonly command: Command
+  readonly command: RelayCommand
   readonly commandSeq: number
-  readonly commandActor: Actor
+  readonly commandInitiator: Initiator
   readonly commandDeliveredSeq: number
 }
 
-/** What a restart needs besides. */
-export interface LostSession extends AddressedSession {
-  readonly state: State
-  readonly reason: Reason
+/** The part of a session's row that is needed to restart its workflow. */
+export interface RestartableSession extends RelaySessionAddress {
+  readonly state: RelayState
+  readonly reason: RelayReason
   readonly version: number
   readonly instanceId: string | null
   readonly graceEndsAt: Date | null
 }
 
-/** `ended`: the actor is no more, so the session is stopped. `refused`: the move is none of the five from where it is. */
-export type ActorAnswer =
+/** `ended`: no workflow runs, so the session is stopped. `refused`: the transition is not legal. */
+export type TransitionAnswer =
   | { readonly type: 'answered'; readonly session: messages.RelaySessionSnapshot }
   | { readonly type: 'ended' | 'refused' }
 
-export interface RelaySessionActors {
+export interface RelaySessionWorkflows {
   /**
-   * Starts the actor if it has not been, and hands it the session's last command. Resolves when it has acted on it, with
-   * whether there was one: an actor that ended has nothing left to be told, but one that was lost has to be revived.
+   * Starts the workflow if it has never run, and sends the session's last command. Resolves when the workflow has carried it
+   * out. False when no workflow runs: it has ended, or it was lost and has to be restarted.
    */
-  deliver(session: AddressedSession): Promise<boolean>
-  /** Starts a new execution of a live session's workflow, whose own was lost. Nothing happens while one is running. */
-  restart(session: LostSession): Promise<void>
-  /** All sessions with a running workflow, and the state that each shows. Lags some seconds behind. */
+  deliver(session: RelaySessionAddress): Promise<boolean>
+  /** Starts a new execution for a live session whose execution was lost. Does nothing while one is running. */
+  restart(session: RestartableSession): Promise<void>
+  /** The state that each running workflow shows, by session id. Temporal's visibility store lags some seconds behind. */
   listRunning(): Promise<Map<string, string | undefined>>
   /** Whether the session's workflow runs, without any lag. */
   isRunning(sessionId: string): Promise<boolean>
-  /** @param requestId of the operator's request on the session's row. */
-  transition(sessionId: string, to: State, requestId: string): Promise<ActorAnswer>
+  /** @param requestId the id of the operator's request on the session's row. */
+  transition(sessionId: string, to: RelayState, requestId: string): Promise<TransitionAnswer>
+  /** Undefined when no workflow was ever started for the session. */
   snapshot(sessionId: string): Promise<messages.RelaySessionSnapshot | undefined>
-  /** The signals resolve with whether there was an actor to hear them. */
+  /** Each signal resolves with whether a workflow received it. */
   ready(sessionId: string): Promise<boolean>
   healthLost(sessionId: string): Promise<boolean>
   healthRestored(sessionId: string): Promise<boolean>
@@ -58,86 +66,83 @@ export interface RelaySessionActors {
 
 interface Options {
   readonly taskQueue: string
-  readonly settings: Settings
-  /** How long one call may take, in milliseconds. */
+  readonly settings: RelaySessionSettings
+  /** The longest time that one call may take, in milliseconds. */
   readonly callMillisMax: number
 }
 
 const UserId = defineSearchAttributeKey('UserId', 'KEYWORD')
 const Region = defineSearchAttributeKey('Region', 'KEYWORD')
-const RelayState = defineSearchAttributeKey('RelayState', 'KEYWORD')
+const RelayStateAttribute = defineSearchAttributeKey('RelayState', 'KEYWORD')
 
-export function createRelaySessionActors(
+export function createRelaySessionWorkflows(
   client: Client,
   { taskQueue, settings, callMillisMax }: Options,
-): RelaySessionActors {
+): RelaySessionWorkflows {
   const running = createRunningWorkflows(client, {
     workflowType: messages.relaySessionWorkflow,
     taskQueue,
     callMillisMax,
   })
   const handle = (sessionId: string) => client.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
-  const within = <Value>(call: () => Promise<Value>) => client.withDeadline(Date.now() + callMillisMax, call)
+  const withDeadline = <Value>(call: () => Promise<Value>) => client.withDeadline(Date.now() + callMillisMax, call)
 
-  const start = async (session: AddressedSession, restartedFrom?: Session): Promise<void> => {
+  const start = async (session: RelaySessionAddress, resumeState?: RelaySessionState): Promise<void> => {
     try {
-      await within(() =>
+      await withDeadline(() =>
         client.workflow.start(messages.relaySessionWorkflow, {
           taskQueue,
           workflowId: messages.relaySessionWorkflowId(session.id),
           workflowIdConflictPolicy: 'USE_EXISTING',
-          // A restart follows whatever became of the execution before: the session's row is live.
-          workflowIdReusePolicy: restartedFrom ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
+          // A restart replaces an execution of any outcome, because the session's row is live.
+          workflowIdReusePolicy: resumeState ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
           workflowTaskTimeout: '5s',
-          args: [
-            { ...inputOf(session, settings), ...(restartedFrom ? { carried: restartedFrom, isRestart: true } : {}) },
-          ],
+          args: [{ ...inputOf(session, settings), ...(resumeState ? { resumeState, isRestart: true } : {}) }],
           typedSearchAttributes: [
             { key: UserId, value: session.userId },
             { key: Region, value: session.region },
-            { key: RelayState, value: restartedFrom?.state ?? 'provisioning' },
+            { key: RelayStateAttribute, value: resumeState?.state ?? 'provisioning' },
           ],
           staticSummary: `Relay in ${session.region} for connection ${session.connectionId}`,
         }),
       )
     } catch (error) {
-      // It ran and ended: whatever it was to be told is done.
+      // The workflow has run and ended, so the session is stopped.
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
     }
   }
 
-  const tell = <Args extends unknown[]>(sessionId: string, signal: SignalDefinition<Args>, ...args: Args) =>
-    within(() => hasActor(handle(sessionId).signal(signal, ...args)))
+  const signal = <Args extends unknown[]>(sessionId: string, definition: SignalDefinition<Args>, ...args: Args) =>
+    withDeadline(() => isReceived(handle(sessionId).signal(definition, ...args)))
 
   return {
     deliver: async (session) => {
       if (session.commandDeliveredSeq === 0) await start(session)
       if (session.commandSeq === 1) return true
-      const { commandSeq: seq, command, commandActor: actor } = session
-      return within(() =>
-        hasActor(
+      const { commandSeq: seq, command, commandInitiator: initiator } = session
+      return withDeadline(() =>
+        isReceived(
           handle(session.id).executeUpdate(messages.command, {
-            args: [{ seq, command, actor }],
+            args: [{ seq, command, initiator }],
             updateId: `command-${seq}`,
           }),
         ),
       )
     },
-    restart: (session) => start(session, carriedOf(session, settings)),
+    restart: (session) => start(session, resumeStateOf(session, settings)),
     listRunning: async () => {
       const states = new Map<string, string | undefined>()
       for await (const { workflowId, typedSearchAttributes } of running.list())
-        states.set(messages.sessionIdOf(workflowId), typedSearchAttributes.get(RelayState))
+        states.set(messages.sessionIdOf(workflowId), typedSearchAttributes.get(RelayStateAttribute))
       return states
     },
     isRunning: (sessionId) => running.isRunning(messages.relaySessionWorkflowId(sessionId)),
     transition: async (sessionId, to, requestId) => {
       try {
-        const asked = { args: [{ to, requestId }] as [messages.TransitionRequest], updateId: requestId }
-        return {
-          type: 'answered',
-          session: await within(() => handle(sessionId).executeUpdate(messages.transition, asked)),
-        }
+        const session = await withDeadline(() =>
+          handle(sessionId).executeUpdate(messages.transition, { args: [{ to, requestId }], updateId: requestId }),
+        )
+        return { type: 'answered', session }
       } catch (error) {
         if (isWorkflowNotFound(error)) return { type: 'ended' }
         if (error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure)
@@ -147,22 +152,22 @@ export function createRelaySessionActors(
     },
     snapshot: async (sessionId) => {
       try {
-        return await within(() => handle(sessionId).query(messages.snapshot))
+        return await withDeadline(() => handle(sessionId).query(messages.snapshot))
       } catch (error) {
         if (isWorkflowNotFound(error)) return undefined
         throw error
       }
     },
-    ready: (sessionId) => tell(sessionId, messages.ready),
-    healthLost: (sessionId) => tell(sessionId, messages.healthLost),
-    healthRestored: (sessionId) => tell(sessionId, messages.healthRestored),
-    idle: (sessionId) => tell(sessionId, messages.idle),
-    instanceGone: (sessionId, instanceId) => tell(sessionId, messages.instanceGone, { instanceId }),
-    wake: (sessionId) => tell(sessionId, messages.wake),
+    ready: (sessionId) => signal(sessionId, messages.ready),
+    healthLost: (sessionId) => signal(sessionId, messages.healthLost),
+    healthRestored: (sessionId) => signal(sessionId, messages.healthRestored),
+    idle: (sessionId) => signal(sessionId, messages.idle),
+    instanceGone: (sessionId, instanceId) => signal(sessionId, messages.instanceGone, { instanceId }),
+    wake: (sessionId) => signal(sessionId, messages.wake),
   }
 }
 
-const inputOf = (session: AddressedSession, settings: Settings): messages.RelaySessionInput => ({
+const inputOf = (session: RelaySessionAddress, settings: RelaySessionSettings): messages.RelaySessionInput => ({
   sessionId: session.id,
   userId: session.userId,
   connectionId: session.connectionId,
@@ -171,7 +176,7 @@ const inputOf = (session: AddressedSession, settings: Settings): messages.RelayS
   settings,
 })
 
-const carriedOf = (session: LostSession, settings: Settings): Session => ({
+const resumeStateOf = (session: RestartableSession, settings: RelaySessionSettings): RelaySessionState => ({
   sessionId: session.id,
   region: session.region,
   settings,
@@ -187,7 +192,8 @@ const carriedOf = (session: LostSession, settings: Settings): Session => ({
       : (session.graceEndsAt?.getTime() ?? null),
 })
 
-async function hasActor(call: Promise<unknown>): Promise<boolean> {
+/** False when no workflow was there to receive the message. */
+async function isReceived(call: Promise<unknown>): Promise<boolean> {
   try {
     await call
     return true

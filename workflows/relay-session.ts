@@ -1,6 +1,6 @@
 /**
- * The relay session actor: one relay's life. Handlers and timers only put events into its inbox; one loop takes them in
- * order, decides by the pure rules, and writes each move to Postgres before it is true for anybody.
+ * The relay session workflow: the life of one relay. Signals, updates and timers only enqueue events. One loop takes the
+ * events in order, lets the rules in `domain/` decide, and writes each transition to Postgres before it takes effect.
  */
 import { defineSearchAttributeKey } from '@temporalio/common'
 import {
@@ -18,23 +18,23 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { MovedRow, RelaySessionActivities } from '../activities/relay-sessions.ts'
+import type { RelaySessionActivities, StoredSessionState } from '../activities/relay-sessions.ts'
+import {
+  decideTransitions,
+  graceSecondsAfter,
+  isLegalTransition,
+  latestEndAt,
+  type Millis,
+  maxDurationAt,
+  type RelaySessionEvent,
+  type RelaySessionState,
+} from '../domain/relay-session.ts'
 import * as messages from './messages.ts'
 import { createProvisioning } from './relay-session-provisioning.ts'
-import {
-  decide,
-  type Event,
-  isLegal,
-  lastsSeconds,
-  latestEndAt,
-  longestAt,
-  type Millis,
-  type Session,
-} from './relay-session-state.ts'
 
 const RelayState = defineSearchAttributeKey('RelayState', 'KEYWORD')
 
-const { moveSession } = proxyLocalActivities<RelaySessionActivities>({
+const { writeTransitions } = proxyLocalActivities<RelaySessionActivities>({
   startToCloseTimeout: '5s',
   retry: { initialInterval: '100ms', maximumInterval: '5s' },
 })
@@ -43,53 +43,55 @@ const { destroyInstances } = proxyActivities<RelaySessionActivities>({
   startToCloseTimeout: '2m',
   heartbeatTimeout: '30s',
   retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '60s' },
-  summary: 'destroy what the session has at the provider',
+  summary: "destroy the session's instances",
 })
 
 export async function relaySession(input: messages.RelaySessionInput): Promise<void> {
-  let session = input.carried ?? beginning(input)
-  const inbox: Event[] = []
-  let handled = 0
-  const tell = (event: Event) => void inbox.push(event)
+  let session = input.resumeState ?? initialState(input)
+  const inbox: RelaySessionEvent[] = []
+  let handledEvents = 0
+  const enqueue = (event: RelaySessionEvent) => void inbox.push(event)
   /**
-   * Waits until the loop has taken the event out of the inbox and dealt with it. Not to be cancelled: the result of an
-   * update is kept by its id, and one that failed by a cancellation would fail at each repetition.
+   * Enqueues an event and waits until the loop has handled it. The wait can't be cancelled: Temporal stores the result of an
+   * update under its id, so an update that failed by a cancellation would fail at each repetition.
    */
-  const settle = (event: Event): Promise<void> => {
-    const place = handled + inbox.push(event)
-    return CancellationScope.nonCancellable(() => condition(() => handled >= place || session.state === 'stopped'))
+  const handle = (event: RelaySessionEvent): Promise<void> => {
+    const position = handledEvents + inbox.push(event)
+    return CancellationScope.nonCancellable(() =>
+      condition(() => handledEvents >= position || session.state === 'stopped'),
+    )
   }
 
   setHandler(messages.snapshot, () => snapshotOf(session))
-  setHandler(messages.ready, () => tell({ type: 'ready' }))
-  setHandler(messages.healthLost, () => tell({ type: 'health_lost' }))
-  setHandler(messages.healthRestored, () => tell({ type: 'health_restored' }))
-  setHandler(messages.instanceGone, ({ instanceId }) => tell({ type: 'instance_gone', instanceId }))
-  setHandler(messages.wake, () => tell({ type: 'wake' }))
-  setHandler(messages.idle, () => tell({ type: 'idle' }))
+  setHandler(messages.ready, () => enqueue({ type: 'ready' }))
+  setHandler(messages.healthLost, () => enqueue({ type: 'health_lost' }))
+  setHandler(messages.healthRestored, () => enqueue({ type: 'health_restored' }))
+  setHandler(messages.instanceGone, ({ instanceId }) => enqueue({ type: 'instance_gone', instanceId }))
+  setHandler(messages.wake, () => enqueue({ type: 'wake' }))
+  setHandler(messages.idle, () => enqueue({ type: 'idle' }))
   setHandler(messages.command, async (request) => {
-    await settle({ type: 'command', ...request })
+    await handle({ type: 'command', ...request })
     return snapshotOf(session)
   })
   setHandler(
     messages.transition,
     async ({ to, requestId }) => {
-      const before = session.version
-      await settle({ type: 'transition', to, requestId })
-      if (session.version === before || session.state !== to) throw invalidTransition(session, to)
+      const versionBefore = session.version
+      await handle({ type: 'transition', to, requestId })
+      if (session.version === versionBefore || session.state !== to) throw invalidTransition(session, to)
       return snapshotOf(session)
     },
     {
       validator: ({ to }) => {
-        if (!isLegal(session.state, to)) throw invalidTransition(session, to)
+        if (!isLegalTransition(session.state, to)) throw invalidTransition(session, to)
       },
     },
   )
 
-  const timers = startTimers(session, tell)
+  const timers = startTimers(session, enqueue)
   const provisioning = new CancellationScope()
   const needsInstance = () => session.state === 'provisioning' && session.instanceId === null
-  const provision = createProvisioning({ sessionId: session.sessionId, isNeeded: needsInstance, settle })
+  const provision = createProvisioning({ sessionId: session.sessionId, isNeeded: needsInstance, handle })
   let provisioned: Promise<void> | undefined
   const provisionIfNeeded = (): void => {
     if (!needsInstance() || provisioned !== undefined) return
@@ -98,27 +100,27 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
       provisionIfNeeded()
     })
   }
-  if (input.isRestart) tell({ type: 'wake' })
+  if (input.isRestart) enqueue({ type: 'wake' })
   else provisionIfNeeded()
-  // Cancelling it in the Temporal UI is one more way to ask for its end: the clean-up is never skipped.
-  CancellationScope.current().cancelRequested.catch(() => tell({ type: 'cancelled' }))
+  // A cancellation, for example in the Temporal UI, ends the session like a disconnect, so its instances are destroyed.
+  CancellationScope.current().cancelRequested.catch(() => enqueue({ type: 'cancelled' }))
 
   await CancellationScope.nonCancellable(async () => {
-    while (session.state !== 'stopped' && !(mayHandOn(input, session, inbox) && allHandlersFinished())) {
+    while (session.state !== 'stopped' && !(shouldContinueAsNew(input, session, inbox) && allHandlersFinished())) {
       await condition(() => inbox.length > 0)
       while (inbox[0] !== undefined && session.state !== 'stopped') {
-        session = await step(session, inbox[0])
+        session = await applyEvent(session, inbox[0])
         inbox.shift()
-        handled += 1
+        handledEvents += 1
         timers.arm(session)
         provisionIfNeeded()
       }
     }
     if (session.state !== 'stopped')
-      return continueAsNew<typeof relaySession>({ ...input, carried: session, isRestart: false })
+      return continueAsNew<typeof relaySession>({ ...input, resumeState: session, isRestart: false })
 
-    // Stopped is true for everybody now; what is left at the provider goes behind their back. The undo is by the session's
-    // tag and so also finds what a create made and lost the reply of.
+    // The session is stopped for its user now. The provider's clean-up follows and may take longer. Instances are found by
+    // the session's tag, which includes one whose creation succeeded but whose reply was lost.
     provisioning.cancel()
     await provisioned
     await condition(allHandlersFinished)
@@ -126,7 +128,7 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
   })
 }
 
-const beginning = ({ sessionId, region, settings, createdAt }: messages.RelaySessionInput): Session => ({
+const initialState = ({ sessionId, region, settings, createdAt }: messages.RelaySessionInput): RelaySessionState => ({
   sessionId,
   region,
   settings,
@@ -139,121 +141,126 @@ const beginning = ({ sessionId, region, settings, createdAt }: messages.RelaySes
   deadlineAt: provisioningEndsAt({ settings }),
 })
 
-/** A run hands on when its history grows long, at a moment when nothing is under way. */
-const mayHandOn = (
+/** A run continues as new when its history is long and neither an event nor a provider call is pending. */
+const shouldContinueAsNew = (
   { historyEventsMax }: messages.RelaySessionInput,
-  session: Session,
-  inbox: readonly Event[],
+  session: RelaySessionState,
+  inbox: readonly RelaySessionEvent[],
 ): boolean =>
   inbox.length === 0 &&
   session.instanceId !== null &&
   (workflowInfo().continueAsNewSuggested ||
     workflowInfo().historyLength > (historyEventsMax ?? Number.POSITIVE_INFINITY))
 
-/** Deals with one event: the session afterwards, which is the same one when the event changes nothing. */
-async function step(session: Session, event: Event): Promise<Session> {
-  const noted = note(session, event)
-  const wanted = decide(session, event, Date.now())
-  if (wanted.length === 0 && event.type !== 'wake') return noted
-  const last = wanted.at(-1)
+/** Applies one event and writes its transitions. */
+async function applyEvent(session: RelaySessionState, event: RelaySessionEvent): Promise<RelaySessionState> {
+  const updated = withEvent(session, event)
+  const transitions = decideTransitions(session, event, Date.now())
+  if (transitions.length === 0 && event.type !== 'wake') return updated
+  const last = transitions.at(-1)
   const request = {
     sessionId: session.sessionId,
     from: session.state,
     region: session.region,
     createdAt: session.createdAt,
     version: session.version,
-    commandSeq: noted.commandSeq,
+    commandSeq: updated.commandSeq,
     cause: event.type,
     operatorRequestId: event.type === 'transition' ? event.requestId : null,
-    moves: wanted,
-    lastsSeconds: last === undefined ? null : lastsSeconds(session, last),
+    transitions,
+    graceSeconds: last === undefined ? null : graceSecondsAfter(session, last),
     settings: session.settings,
     at: Date.now(),
   }
-  const summary = [session.state, ...wanted.map((move) => `→ ${move.to} (${move.reason})`)].join(' ')
-  const outcome = await moveSession.executeWithOptions({ summary }, [request])
+  const summary = [session.state, ...transitions.map(({ to, reason }) => `→ ${to} (${reason})`)].join(' ')
+  const outcome = await writeTransitions.executeWithOptions({ summary }, [request])
   switch (outcome.type) {
-    case 'row':
-      return show(takeOver(noted, outcome.row))
+    case 'stored':
+      return publish(adopt(updated, outcome.session))
     case 'newer_command':
-      // Accepted by the api, but not here yet: what was accepted is obeyed first, then the event is looked at again.
-      return step(await step(noted, { type: 'command', ...outcome.command }), event)
+      // The API accepted this command, but its update has not arrived. It is carried out before the event.
+      return applyEvent(await applyEvent(updated, { type: 'command', ...outcome.command }), event)
     case 'reporting':
-      return step(noted, { type: session.state === 'provisioning' ? 'ready' : 'health_restored' })
+      return applyEvent(updated, { type: session.state === 'provisioning' ? 'ready' : 'health_restored' })
     case 'postponed':
-      return show({ ...noted, deadlineAt: Date.now() + outcome.forMillis })
+      return publish({ ...updated, deadlineAt: Date.now() + outcome.forMillis })
     case 'withdrawn':
-      return noted
+      return updated
   }
 }
 
-function note(session: Session, event: Event): Session {
+/** What an event changes without a transition. */
+function withEvent(session: RelaySessionState, event: RelaySessionEvent): RelaySessionState {
   if (event.type === 'command') return { ...session, commandSeq: Math.max(session.commandSeq, event.seq) }
   if (event.type === 'bound') return { ...session, instanceId: event.instanceId }
-  // One that is gone before it reported is created again.
+  // An instance that is lost before its first report is created again.
   if (event.type === 'instance_gone' && session.state === 'provisioning' && session.instanceId === event.instanceId)
     return { ...session, instanceId: null }
   return session
 }
 
-/** The session with what its row says. Durations of Postgres become times of Temporal's clock, which the timers run by. */
-function takeOver(session: Session, { endsInMillis, commandSeq, ...row }: MovedRow): Session {
-  const ownDeadlineAt = row.state === 'provisioning' ? (session.deadlineAt ?? provisioningEndsAt(session)) : null
+/** Adopts the stored state. Postgres answers with durations; timers run by Temporal's clock. */
+function adopt(
+  session: RelaySessionState,
+  { endsInMillis, commandSeq, ...stored }: StoredSessionState,
+): RelaySessionState {
+  const ownDeadlineAt = stored.state === 'provisioning' ? (session.deadlineAt ?? provisioningEndsAt(session)) : null
   return {
     ...session,
-    ...row,
+    ...stored,
     commandSeq: Math.max(session.commandSeq, commandSeq),
     deadlineAt: endsInMillis === null ? ownDeadlineAt : Date.now() + endsInMillis,
   }
 }
 
-const provisioningEndsAt = ({ settings }: Pick<Session, 'settings'>): Millis =>
+const provisioningEndsAt = ({ settings }: Pick<RelaySessionState, 'settings'>): Millis =>
   Date.now() + settings.provisionTimeoutSeconds * 1000
 
-/** Makes a move readable in the Temporal UI. */
-function show(session: Session): Session {
+/** Shows the state in the Temporal UI. */
+function publish(session: RelaySessionState): RelaySessionState {
   upsertSearchAttributes([{ key: RelayState, value: session.state }])
   const until = session.deadlineAt === null ? '' : `, until ${new Date(session.deadlineAt).toISOString()}`
   setCurrentDetails(
-    `**${session.state}** (${session.reason})${until} · instance \`${session.instanceId ?? 'none'}\` · ${session.version} moves`,
+    `**${session.state}** (${session.reason})${until} · instance \`${session.instanceId ?? 'none'}\` · ${session.version} transitions`,
   )
   return session
 }
 
-/** One timer for the present deadline, one for the longest duration. Each is named for the operator who sees it. */
-function startTimers(begun: Session, tell: (event: Event) => void) {
+/** One timer for the current deadline and one for the longest duration. Their summaries are shown in the Temporal UI. */
+function startTimers(initial: RelaySessionState, enqueue: (event: RelaySessionEvent) => void) {
   let armedFor: Millis | null = null
   let armed: CancellationScope | undefined
 
-  const arm = ({ state, reason, deadlineAt }: Session) => {
+  const arm = ({ state, reason, deadlineAt }: RelaySessionState) => {
     if (deadlineAt === armedFor) return
     armed?.cancel()
     armedFor = deadlineAt
     if (deadlineAt === null) return
     armed = new CancellationScope()
-    wake(armed, deadlineAt, state === 'provisioning' ? 'provisioning deadline' : `grace after ${reason} ends`, () => {
+    const summary = state === 'provisioning' ? 'provisioning deadline' : `grace after ${reason} ends`
+    startTimer(armed, deadlineAt, summary, () => {
       armedFor = null
-      tell({ type: 'deadline' })
+      enqueue({ type: 'deadline' })
     })
   }
 
-  arm(begun)
-  wake(new CancellationScope(), latestEndAt(begun), 'longest duration', () => tell({ type: 'longest' }))
+  arm(initial)
+  startTimer(new CancellationScope(), latestEndAt(initial), 'longest duration', () => enqueue({ type: 'max_duration' }))
   return { arm }
 }
 
-function wake(scope: CancellationScope, at: Millis, summary: string, then: () => void): void {
+function startTimer(scope: CancellationScope, at: Millis, summary: string, onTime: () => void): void {
   scope
     .run(async () => {
       await sleep(Math.max(1, at - Date.now()), { summary })
-      then()
+      onTime()
     })
     .catch((error: unknown) => {
       if (!isCancellation(error)) throw error
     })
 }
 
-const snapshotOf = (session: Session): messages.RelaySessionSnapshot => ({
+const snapshotOf = (session: RelaySessionState): messages.RelaySessionSnapshot => ({
   sessionId: session.sessionId,
   state: session.state,
   reason: session.reason,
@@ -262,8 +269,8 @@ const snapshotOf = (session: Session): messages.RelaySessionSnapshot => ({
   instanceId: session.instanceId,
   commandSeq: session.commandSeq,
   deadlineAt: session.deadlineAt,
-  longestAt: longestAt(session),
+  maxDurationAt: maxDurationAt(session),
 })
 
-const invalidTransition = ({ state }: Session, to: string) =>
-  ApplicationFailure.nonRetryable(`${state} → ${to} is not among the five moves`, 'invalid_transition')
+const invalidTransition = ({ state }: RelaySessionState, to: string) =>
+  ApplicationFailure.nonRetryable(`${state} → ${to} is not a legal transition`, 'invalid_transition')

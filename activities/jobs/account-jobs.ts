@@ -1,7 +1,7 @@
 /** The job that deletes expired data of accounts and requests. */
 import type { Database } from '../../db/connection.ts'
 import { forgetEndedWindows } from '../../db/rate-limits.ts'
-import { forgetOldKeys } from '../../db/relay-starts.ts'
+import { deleteExpiredKeys } from '../../db/relay-starts.ts'
 import { deleteBillingBodies, deleteExpired, retentionRules } from '../../db/retention.ts'
 import { deleteEndedWorkers } from '../../db/workers.ts'
 import type { Job } from './jobs.ts'
@@ -18,7 +18,7 @@ export const accountJobs = (sql: Database): readonly Job[] => [
 /** @param rowsMax that one statement deletes. */
 export async function deleteExpiredData(sql: Database, rowsMax: number): Promise<void> {
   await forgetEndedWindows(sql)
-  await forgetOldKeys(sql)
+  await deleteExpiredKeys(sql)
   await deleteEndedWorkers(sql)
   for (const rule of retentionRules) await repeatWhileFull(rowsMax, () => deleteExpired(sql, rule, rowsMax))
   await repeatWhileFull(rowsMax, () => deleteBillingBodies(sql, rowsMax))

@@ -1,6 +1,6 @@
 /** The job that compares the providers' instances with relay sessions, and destroys those without an owner. */
 import type { Database } from '../../db/connection.ts'
-import { noteInstanceGone, orphansAmong } from '../../db/instances.ts'
+import { findOrphans, markInstanceGone } from '../../db/instances.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
@@ -29,7 +29,7 @@ async function sweepOrphans({ config, sql, log, providers }: Deps): Promise<void
     if (!provider) continue
     try {
       const listed = (await provider.list()).filter((instance) => instance.region === region)
-      const orphans = await orphansAmong(sql, region, listed, orphanSeconds)
+      const orphans = await findOrphans(sql, region, listed, orphanSeconds)
       failures.push(...(await destroyAll(orphans, region, { sql, log, provider })))
     } catch (error) {
       log.warn({ err: error, region }, 'the instances of a region could not be listed or compared')
@@ -49,7 +49,7 @@ async function destroyAll(
     log.warn({ region, instance_id: instanceId }, 'destroying an instance without an owner')
     try {
       await provider.destroy(instanceId)
-      await noteInstanceGone(sql, instanceId)
+      await markInstanceGone(sql, instanceId)
     } catch (error) {
       log.warn({ err: error, region, instance_id: instanceId }, 'an instance without an owner could not be destroyed')
       failures.push(error)

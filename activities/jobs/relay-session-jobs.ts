@@ -1,18 +1,19 @@
-/** The jobs that send undelivered commands again, and that watch the health reports of relays. */
+/** Jobs of relay sessions: deliver commands that did not arrive, and signal relays that fell silent. */
 import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
-import { type BoundSession, missingInstances } from '../../db/instances.ts'
+import { type BoundSession, findMissingInstances } from '../../db/instances.ts'
+import { listUndeliveredCommands, markCommandDelivered, postponeDelivery } from '../../db/relay-commands.ts'
 import {
-  idleSessions,
-  overlookedReports,
-  type SilentRegion,
-  silentSessions,
-  unreportedInstances,
+  listIdleSessions,
+  listMissedReports,
+  listQuietSessions,
+  listUnreportedInstances,
 } from '../../db/relay-health.ts'
-import { claimSignals, markCommandDelivered, postponeDelivery, undeliveredCommands } from '../../db/relay-sessions.ts'
+import { claimSignals } from '../../db/relay-signals.ts'
+import { isOverdue, isRegionalOutage, silenceByRegion } from '../../domain/relay-health.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
-import type { RelaySessionActors } from '../../workflows/relay-session-client.ts'
+import type { RelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
 import type { RelayProviders } from '../relay-providers.ts'
 import type { Job } from './jobs.ts'
 import { restartWorkflow } from './workflow-restart-jobs.ts'
@@ -21,15 +22,16 @@ export interface RelaySessionJobDeps {
   readonly config: Config
   readonly sql: Database
   readonly log: Logger
-  readonly actors: RelaySessionActors
+  readonly relaySessions: RelaySessionWorkflows
   readonly providers: RelayProviders
 }
 
+/** The most sessions of one kind in one run. */
 const sessionsMax = 500
-/** Concurrent calls to Temporal: many sessions queue instead of failing. */
-const callsMax = 16
-/** No delivery starts later than this in a run. The next run takes the rest, those first that are due longest. */
-const deliverMillisMax = 20_000
+/** The most concurrent calls to Temporal. */
+const concurrentCallsMax = 16
+/** No delivery begins later than this in a run. The next run takes the rest, the longest due first. */
+const deliveryMillisMax = 20_000
 
 export const relaySessionJobs = (deps: RelaySessionJobDeps): readonly Job[] => [
   {
@@ -46,21 +48,21 @@ export const relaySessionJobs = (deps: RelaySessionJobDeps): readonly Job[] => [
   },
 ]
 
-/** Sends undelivered commands to their workflows. A failure postpones the next attempt, each time for longer. */
+/** Delivers the commands whose delivery by the API failed. Each failure increases the command's backoff. */
 async function deliverCommands(deps: RelaySessionJobDeps, signal?: AbortSignal): Promise<void> {
-  const { sql, log, actors } = deps
-  const limit = pLimit(callsMax)
-  const until = Date.now() + deliverMillisMax
-  const sessions = await undeliveredCommands(sql, sessionsMax)
+  const { sql, log, relaySessions } = deps
+  const limit = pLimit(concurrentCallsMax)
+  const until = Date.now() + deliveryMillisMax
+  const sessions = await listUndeliveredCommands(sql, sessionsMax)
   await Promise.all(
     sessions.map((session) =>
       limit(async () => {
         if (signal?.aborted || Date.now() > until) return
         try {
-          if (!(await actors.deliver(session))) await restartWorkflow(session.id, deps)
+          if (!(await relaySessions.deliver(session))) await restartWorkflow(session.id, deps)
           await markCommandDelivered(sql, session.id, session.commandSeq)
         } catch (error) {
-          log.warn({ err: error, session_id: session.id }, 'a command could not be delivered; it is retried')
+          log.warn({ err: error, session_id: session.id }, 'a command could not be delivered and is retried')
           await postponeDelivery(sql, session.id, session.commandSeq)
         }
       }),
@@ -68,10 +70,11 @@ async function deliverCommands(deps: RelaySessionJobDeps, signal?: AbortSignal):
   )
 }
 
-/** Signals lost health, reports that the workflow missed, idle sessions, and instances that are gone. */
+/** Signals workflows whose relay stopped reporting, reports again, is idle for too long, or lost its instance. */
 async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
-  const { config, sql, log, actors } = deps
-  const limit = pLimit(callsMax)
+  const { config, sql, log, relaySessions } = deps
+  const { healthTimeoutSeconds, maxSessionSeconds } = config.relay
+  const limit = pLimit(concurrentCallsMax)
   const signalAll = async (sessionIds: readonly string[], signal: (sessionId: string) => Promise<boolean>) =>
     Promise.all(
       (await claimSignals(sql, sessionIds)).map((id) =>
@@ -80,59 +83,52 @@ async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
         }),
       ),
     )
-  const { healthTimeoutSeconds, maxSessionSeconds } = config.relay
 
-  const suspects: (BoundSession & { region: string })[] = []
-  for (const region of await silentSessions(sql, healthTimeoutSeconds)) {
-    if (region.silent.length === 0) continue
-    if (isRegionalOutage(region)) {
-      log.error(
-        { region: region.region, active: region.active, quiet: region.quiet },
-        'most relays of a region stopped reporting at the same time',
-      )
-      suspects.push(...region.silent.map((session) => ({ ...session, region: region.region })))
-    } else
-      await signalAll(
-        region.silent.map(({ id }) => id),
-        actors.healthLost,
-      )
+  const suspects: SuspectSession[] = []
+  const quietSessions = await listQuietSessions(sql, healthTimeoutSeconds / 2)
+  for (const silence of silenceByRegion(quietSessions, healthTimeoutSeconds)) {
+    const { region, active, quiet, silent } = silence
+    if (silent.length === 0) continue
+    if (isRegionalOutage(silence)) {
+      log.error({ region, active, quiet }, 'most relays of a region stopped reporting at the same time')
+      suspects.push(...silent)
+    } else {
+      const sessionIds = silent.map(({ id }) => id)
+      await signalAll(sessionIds, relaySessions.healthLost)
+    }
   }
-  const overlooked = await overlookedReports(sql, sessionsMax)
-  await signalAll(overlooked.ready, actors.ready)
-  await signalAll(overlooked.restored, actors.healthRestored)
-  await signalAll(await idleSessions(sql, maxSessionSeconds), actors.idle)
+  const missed = await listMissedReports(sql, sessionsMax)
+  await signalAll(missed.ready, relaySessions.ready)
+  await signalAll(missed.restored, relaySessions.healthRestored)
+  await signalAll(await listIdleSessions(sql, maxSessionSeconds), relaySessions.idle)
 
-  suspects.push(...(await unreportedInstances(sql, healthTimeoutSeconds, sessionsMax)))
-  const gone = await goneInstances(suspects, deps)
-  await Promise.all(gone.map(({ id, instanceId }) => limit(() => actors.instanceGone(id, instanceId ?? ''))))
+  const unreported = await listUnreportedInstances(sql, healthTimeoutSeconds, sessionsMax)
+  suspects.push(...unreported.filter((instance) => isOverdue(instance, healthTimeoutSeconds)))
+  const gone = await findGoneInstances(suspects, deps)
+  await Promise.all(gone.map(({ id, instanceId }) => limit(() => relaySessions.instanceGone(id, instanceId ?? ''))))
 }
 
-/**
- * When most relays of a region stop reporting at the same time, the region or the network is the cause, and stopping relays
- * would make it worse. Counts the quiet ones, which have missed half the timeout: waiting for all to be silent would stop the
- * first few.
- */
-const isRegionalOutage = ({ active, quiet }: SilentRegion): boolean => active >= 5 && quiet > active / 2
+type SuspectSession = BoundSession & { readonly region: string }
 
-/** An instance is gone when two listings that are this far apart lack it. */
-const secondsBetweenListings = (healthTimeoutSeconds: number): number => Math.min(10, healthTimeoutSeconds)
+/** The least time between the two listings that prove an instance gone, in seconds. */
+const listingsApartSeconds = (healthTimeoutSeconds: number): number => Math.min(10, healthTimeoutSeconds)
 
-/** The suspects whose instance the provider no longer has. Silence alone does not prove that. */
-async function goneInstances(
-  suspects: readonly (BoundSession & { readonly region: string })[],
+/** Silence does not prove that an instance is gone, but the provider's list does. */
+async function findGoneInstances(
+  suspects: readonly SuspectSession[],
   { config, sql, log, providers }: RelaySessionJobDeps,
 ): Promise<BoundSession[]> {
   const gone: BoundSession[] = []
-  for (const region of new Set(suspects.map((one) => one.region))) {
-    const sessions = suspects.filter((one) => one.region === region)
+  for (const region of new Set(suspects.map((session) => session.region))) {
+    const sessions = suspects.filter((session) => session.region === region)
     try {
       const listed = await providers.get(region)?.list()
       if (!listed) continue
       const instanceIds = new Set(listed.map(({ instanceId }) => instanceId))
-      const apart = secondsBetweenListings(config.relay.healthTimeoutSeconds)
-      gone.push(...(await missingInstances(sql, sessions, instanceIds, apart)))
+      const apartSeconds = listingsApartSeconds(config.relay.healthTimeoutSeconds)
+      gone.push(...(await findMissingInstances(sql, sessions, instanceIds, apartSeconds)))
     } catch (error) {
-      log.warn({ err: error, region }, 'the instances of silent relays could not be listed')
+      log.warn({ err: error, region }, 'the provider could not list the instances of silent relays')
     }
   }
   for (const { id, instanceId } of gone)

@@ -4,17 +4,18 @@
  */
 import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
-import { claimSignals, liveAmong, settledAmong, startedSessions } from '../../db/relay-sessions.ts'
+import { findLiveSessions } from '../../db/relay-sessions.ts'
+import { claimSignals, listStartedSessions, sessionsWithoutRecentTransition } from '../../db/relay-signals.ts'
 import { listAccountsWithDeadline } from '../../db/subscriptions.ts'
 import type { Logger } from '../../platform/log.ts'
-import type { RelaySessionActors } from '../../workflows/relay-session-client.ts'
+import type { RelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
 import type { SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import type { Job } from './jobs.ts'
 
 interface RestartDeps {
   readonly sql: Database
   readonly log: Logger
-  readonly actors: RelaySessionActors
+  readonly relaySessions: RelaySessionWorkflows
 }
 
 interface Deps extends RestartDeps {
@@ -40,28 +41,28 @@ export const workflowRestartJobs = (deps: Deps): readonly Job[] => [
 ]
 
 async function restartLostSessions(deps: Deps, signal?: AbortSignal): Promise<void> {
-  const { sql, actors } = deps
-  const live = await startedSessions(sql, listLagSeconds)
-  const running = await actors.listRunning()
+  const { sql, relaySessions } = deps
+  const live = await listStartedSessions(sql, listLagSeconds)
+  const running = await relaySessions.listRunning()
 
   const missing = live.filter(({ id }) => !running.has(id)).map(({ id }) => id)
   await forEach(missing, deps, signal, async (id) => {
-    if (!(await actors.isRunning(id))) await restartWorkflow(id, deps)
+    if (!(await relaySessions.isRunning(id))) await restartWorkflow(id, deps)
   })
   // After a restore from backups the two stores may be of different times: a workflow whose state differs is woken to read its row.
   const differing = live.filter(({ id, state }) => running.has(id) && running.get(id) !== state).map(({ id }) => id)
   const known = new Set(live.map(({ id }) => id))
   const notLive = [...running].filter(([id, state]) => !known.has(id) && state !== 'stopped').map(([id]) => id)
-  const outdated = await settledAmong(sql, [...differing, ...notLive], listLagSeconds)
-  await forEach(await claimSignals(sql, outdated), deps, signal, (id) => actors.wake(id))
+  const outdated = await sessionsWithoutRecentTransition(sql, [...differing, ...notLive], listLagSeconds)
+  await forEach(await claimSignals(sql, outdated), deps, signal, (id) => relaySessions.wake(id))
 }
 
 /** Starts a new execution for a live session and delivers the session's last command to it. */
-export async function restartWorkflow(sessionId: string, { sql, log, actors }: RestartDeps): Promise<void> {
-  for (const session of await liveAmong(sql, [sessionId])) {
+export async function restartWorkflow(sessionId: string, { sql, log, relaySessions }: RestartDeps): Promise<void> {
+  for (const session of await findLiveSessions(sql, [sessionId])) {
     log.warn({ session_id: sessionId }, 'the workflow of a live session was lost and is restarted')
-    await actors.restart(session)
-    await actors.deliver(session)
+    await relaySessions.restart(session)
+    await relaySessions.deliver(session)
   }
 }
 

@@ -1,7 +1,7 @@
 /** What a worker counts. It has no listener: the api reads these from Postgres, where each worker puts them every few seconds. */
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { MoveRequest } from '../../db/relay-moves.ts'
-import type { RelayState } from '../../db/relay-sessions.ts'
+import type { TransitionsRequest } from '../../db/relay-transitions.ts'
+import type { RelayState } from '../../domain/relay-session.ts'
 import type { Change } from '../jobs/billing-reconciliation.ts'
 
 const reconciliationOutcomes: Readonly<Record<Change['became'], string>> = {
@@ -11,8 +11,8 @@ const reconciliationOutcomes: Readonly<Record<Change['became'], string>> = {
   unsettled: 'unsettled',
 }
 
-/** A request for moves with what they are counted by. */
-export interface CountedMoveRequest extends MoveRequest {
+/** A request for transitions, with the values of their metric labels. */
+export interface CountedTransitionsRequest extends TransitionsRequest {
   readonly from: RelayState
   readonly region: string
   readonly createdAt: number
@@ -20,8 +20,8 @@ export interface CountedMoveRequest extends MoveRequest {
 
 export interface WorkerMetrics {
   readonly registry: Registry
-  /** Counts the moves of a request that was carried out, and how provisioning went when they ended it. */
-  countMoves(request: CountedMoveRequest, now: number): void
+  /** Counts the transitions of a request, and the outcome of provisioning when they end it. */
+  countTransitions(request: CountedTransitionsRequest, now: number): void
   /** Counts subscriptions that differed from the billing provider's list, by what reconciliation did about them. */
   countDifferences(differences: readonly Pick<Change, 'became'>[]): void
   countOperation(operation: { provider: string; operation: string; outcome: 'ok' | 'failed'; seconds: number }): void
@@ -29,15 +29,15 @@ export interface WorkerMetrics {
 
 export function createWorkerMetrics(registry: Registry): WorkerMetrics {
   const registers = [registry]
-  const moves = new Counter({
-    name: 'svc_relay_moves_total',
-    help: 'Moves of relay sessions between states, by reason.',
+  const transitions = new Counter({
+    name: 'svc_relay_transitions_total',
+    help: 'Transitions of relay sessions, by reason.',
     labelNames: ['from', 'to', 'reason', 'region'],
     registers,
   })
   const provisioning = new Counter({
     name: 'svc_relay_provisioning_total',
-    help: 'Relays that became ready, or did not, by outcome.',
+    help: 'Sessions whose provisioning ended, by outcome.',
     labelNames: ['region', 'outcome'],
     registers,
   })
@@ -71,10 +71,10 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
 
   return {
     registry,
-    countMoves: ({ region, createdAt, moves: made, from }, now) => {
+    countTransitions: ({ region, createdAt, transitions: written, from }, now) => {
       let state: string = from
-      for (const { to, reason } of made) {
-        moves.inc({ from: state, to, reason, region })
+      for (const { to, reason } of written) {
+        transitions.inc({ from: state, to, reason, region })
         if (state === 'provisioning') provisioning.inc({ region, outcome: reason })
         if (reason === 'relay_ready') provisioningSeconds.observe({ region }, (now - createdAt) / 1000)
         state = to

@@ -15,7 +15,7 @@ import { connectTemporal, isTemporalThere } from '../../platform/temporal.ts'
 import { connectTemporalWorker, registerSearchAttributes } from '../../platform/temporal-worker.ts'
 import { type Billing, createBilling } from '../../providers/billing/billing.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
-import { createRelaySessionActors } from '../../workflows/relay-session-client.ts'
+import { createRelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows, type SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { accountJobs } from '../jobs/account-jobs.ts'
 import { billingJobs } from '../jobs/billing-jobs.ts'
@@ -64,7 +64,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
   const sealing = createSealing(config.oauthEncryptionKeys)
   const counted = countingCalls(providers, config, metrics)
   const { taskQueue } = config.temporal
-  const actors = createRelaySessionActors(client, {
+  const relaySessions = createRelaySessionWorkflows(client, {
     taskQueue,
     settings: config.relay,
     callMillisMax: 10_000,
@@ -77,7 +77,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     workflowBundle: { codePath: await workflowBundlePath(log) },
     activities: {
       ...createRelaySessionActivities({ config, sql, sealing, providers: counted, metrics, clockSkew }),
-      ...createSubscriptionActivities({ config, sql, actors }),
+      ...createSubscriptionActivities({ config, sql, relaySessions }),
     },
     shutdownGraceTime,
     // 500 workflows take about 400 MB. A workflow that is not cached is replayed at its next event, and most sessions have
@@ -98,7 +98,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
   })
 
   const billing = await createBilling(config, createBillingDeps(sql))
-  const deps = { config, sql, log, sealing, actors, subscriptions, billing, providers: counted, metrics }
+  const deps = { config, sql, log, sealing, relaySessions, subscriptions, billing, providers: counted, metrics }
   const jobs = startAllJobs(deps, workerId)
   life.hold('jobs', jobs, (it) => it.stop())
   life.hold('heartbeat', startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }), (it) => it.stop())

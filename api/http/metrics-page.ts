@@ -4,12 +4,15 @@
  */
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
 import { readInboxFigures } from '../../db/billing-events.ts'
-import { existingInstances } from '../../db/instances.ts'
+import { countInstances } from '../../db/instances.ts'
 import { type JobRow, listJobs } from '../../db/jobs.ts'
-import { countOverlongSessions, silentSessions } from '../../db/relay-health.ts'
-import { countLiveRelaySessions, oldestUndelivered } from '../../db/relay-sessions.ts'
+import { countUndeliveredCommands } from '../../db/relay-commands.ts'
+import { countOverlongSessions, listQuietSessions } from '../../db/relay-health.ts'
+import { countLiveRelaySessions } from '../../db/relay-sessions.ts'
 import { countOverdueAccounts } from '../../db/subscriptions.ts'
 import { countAliveWorkers, greatestSkews, workerMetrics } from '../../db/workers.ts'
+import { silenceByRegion } from '../../domain/relay-health.ts'
+import { relayStates } from '../../domain/relay-session.ts'
 import type { Services } from '../services.ts'
 import { readAccountGauges } from './billing-metrics.ts'
 
@@ -38,7 +41,7 @@ const overdueSeconds = 60
 async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
   const [
     sessions,
-    silence,
+    quietSessions,
     overlong,
     undelivered,
     inbox,
@@ -51,16 +54,16 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
     counted,
   ] = await Promise.all([
     countLiveRelaySessions(sql),
-    silentSessions(sql, config.relay.healthTimeoutSeconds),
+    listQuietSessions(sql, config.relay.healthTimeoutSeconds / 2),
     countOverlongSessions(sql, config.relay.maxSessionSeconds),
-    oldestUndelivered(sql),
+    countUndeliveredCommands(sql),
     readInboxFigures(sql),
     countOverdueAccounts(sql, overdueSeconds),
     readAccountGauges(sql),
     listJobs(sql),
     countAliveWorkers(sql),
     greatestSkews(sql),
-    existingInstances(sql),
+    countInstances(sql),
     workerMetrics(sql),
   ])
   const page = new Registry()
@@ -68,18 +71,21 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
 
   const live = gauge('svc_relay_sessions', 'Live relay sessions by state and region.', ['state', 'region'])
   for (const { region } of config.regions)
-    for (const state of ['provisioning', 'active', 'grace']) live.set({ state, region }, 0)
+    for (const state of relayStates.filter((one) => one !== 'stopped')) live.set({ state, region }, 0)
   for (const { state, region, sessions: count } of sessions) live.set({ state, region }, count)
+  const silence = silenceByRegion(quietSessions, config.relay.healthTimeoutSeconds)
   const quiet = gauge('svc_relay_sessions_quiet', 'Active sessions that did not report for half the health timeout.', [
     'region',
   ])
   for (const { region } of config.regions)
     quiet.set({ region }, silence.find((one) => one.region === region)?.quiet ?? 0)
   gauge('svc_relay_sessions_overlong', 'Live sessions older than the longest duration.').set(overlong)
-  gauge('svc_relay_commands_undelivered', 'Accepted commands that their actor is not known to have.').set(
+  gauge('svc_relay_commands_undelivered', 'Accepted commands that are not delivered to their workflow.').set(
     undelivered.commands,
   )
-  gauge('svc_relay_commands_undelivered_age_seconds', 'Age of the oldest of those.').set(undelivered.oldestSeconds)
+  gauge('svc_relay_commands_undelivered_age_seconds', 'Age of the oldest undelivered command.').set(
+    undelivered.oldestSeconds,
+  )
   const existing = gauge('svc_relay_instances', 'Instances that exist at the providers.', ['region'])
   for (const { region, count } of instances) existing.set({ region }, count)
   gauge('svc_workers_alive', 'Worker processes that said lately that they are alive.').set(workers)

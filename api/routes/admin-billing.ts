@@ -104,7 +104,7 @@ export const replayBillingEvent = route({
   refuses: ['not_found', 'temporarily_unavailable'],
   handle: async ({ params, ip }, services) => {
     const { row, accounts } = await replay(params.id, ip, services)
-    for (const userId of accounts) services.deliveries.tell(() => services.subscriptions.wake(userId))
+    for (const userId of accounts) services.deliveries.signal(() => services.subscriptions.wake(userId))
     return ok({ event: presentEvent(row) })
   },
 })

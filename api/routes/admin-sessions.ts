@@ -1,20 +1,13 @@
-/** Relay sessions as operators see and move them. Every act of theirs is an audit entry. */
+/** Operators' access to relay sessions. Each operation is recorded in the audit trail. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { audit } from '../../db/audit.ts'
 import type { Database, Sql } from '../../db/connection.ts'
-import {
-  isRequestMade,
-  listRelaySessions,
-  type RelaySessionRow,
-  type RelayState,
-  recordCommand,
-  recordOperatorRequest,
-  relaySessionById,
-  transitionsOf,
-  withdrawOperatorRequest,
-} from '../../db/relay-sessions.ts'
+import { isOperatorRequestDone, recordOperatorRequest, withdrawOperatorRequest } from '../../db/operator-requests.ts'
+import { recordCommand } from '../../db/relay-commands.ts'
+import { findRelaySession, listRelaySessions, listTransitions, type RelaySessionRow } from '../../db/relay-sessions.ts'
+import { type RelayState, relayStates } from '../../domain/relay-session.ts'
 import { isTemporalOutage } from '../../platform/temporal.ts'
 import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -24,14 +17,15 @@ import type { Services } from '../services.ts'
 import { presentSession, SessionView } from './relay-session-view.ts'
 
 const ById = z.object({ id })
-const State = z.enum(['provisioning', 'active', 'grace', 'stopped'])
+const State = z.enum(relayStates)
 export const OperatorSession = SessionView.extend({ user_id: id, instance_id: z.string().nullable() })
 const pageSize = 100
-const actorMillisMax = 5000
-/** An operator who looks while no worker runs wants the rest of the page soon. */
-const lookMillisMax = 2000
+/** The longest wait for the result of a command or a transition, in milliseconds. */
+const workflowMillisMax = 5000
+/** The longest wait for a workflow's snapshot, in milliseconds: without a worker the rest of the answer is still useful. */
+const snapshotMillisMax = 2000
 
-/** Operators look at sessions without being able to join them. */
+/** A session without its secrets: an operator can inspect it but not connect to it. */
 export const presentForOperator = (row: RelaySessionRow): z.infer<typeof OperatorSession> => ({
   ...presentSession(row),
   user_id: row.userId,
@@ -65,7 +59,7 @@ export const listSessions = route({
 export const showSession = route({
   method: 'GET',
   path: '/admin/sessions/{id}',
-  summary: 'One session: its row, what its actor says, its moves',
+  summary: "One session: its row, its workflow's snapshot and its transitions",
   caller: 'operator',
   params: ById,
   answers: {
@@ -82,7 +76,9 @@ export const showSession = route({
           longest_at: timestamp,
         })
         .nullable(),
-      transitions: z.array(z.object({ from: State, to: State, reason: z.string(), actor: z.string(), at: timestamp })),
+      transitions: z.array(
+        z.object({ from: State, to: State, reason: z.string(), initiator: z.string(), at: timestamp }),
+      ),
       workflow_id: z.string(),
       temporal_ui_url: z.string(),
     }),
@@ -90,9 +86,9 @@ export const showSession = route({
   refuses: ['not_found'],
   handle: async ({ params }, services) => {
     const { sql, config } = services
-    const session = await relaySessionById(sql, params.id)
+    const session = await findRelaySession(sql, params.id)
     if (!session) throw new Refusal('not_found')
-    const [transitions, live] = await Promise.all([transitionsOf(sql, params.id), liveView(params.id, services)])
+    const [transitions, live] = await Promise.all([listTransitions(sql, params.id), liveView(params.id, services)])
     const workflowId = relaySessionWorkflowId(params.id)
     return ok({
       session: presentForOperator(session),
@@ -101,7 +97,7 @@ export const showSession = route({
         from: row.fromState,
         to: row.toState,
         reason: row.reason,
-        actor: row.actor,
+        initiator: row.initiator,
         at: row.at.toISOString(),
       })),
       workflow_id: workflowId,
@@ -110,13 +106,13 @@ export const showSession = route({
   },
 })
 
-/** What the actor itself says; null when it can't be asked, since the rest of the answer is worth having all the same. */
-async function liveView(sessionId: string, { actors, log }: Services) {
-  const asked = actors.snapshot(sessionId).catch((error: unknown) => {
-    log.warn({ err: error }, 'an actor could not be asked')
+/** The workflow's snapshot; null when it is not available in time. */
+async function liveView(sessionId: string, { relaySessions, log }: Services) {
+  const queried = relaySessions.snapshot(sessionId).catch((error: unknown) => {
+    log.warn({ err: error }, 'a relay session workflow did not answer a query')
     return undefined
   })
-  const snapshot = await Promise.race([asked, sleep(lookMillisMax, undefined, { ref: false })])
+  const snapshot = await Promise.race([queried, sleep(snapshotMillisMax, undefined, { ref: false })])
   return snapshot ? presentSnapshot(snapshot) : null
 }
 
@@ -127,21 +123,21 @@ const presentSnapshot = (snapshot: RelaySessionSnapshot) => ({
   command_seq: snapshot.commandSeq,
   instance_id: snapshot.instanceId,
   deadline_at: snapshot.deadlineAt === null ? null : new Date(snapshot.deadlineAt).toISOString(),
-  longest_at: new Date(snapshot.longestAt).toISOString(),
+  longest_at: new Date(snapshot.maxDurationAt).toISOString(),
 })
 
 export const disconnect = route({
   method: 'POST',
   path: '/admin/sessions/{id}/disconnect',
-  summary: 'End a session at once; a stopped one is answered as it is',
+  summary: 'End a session at once. A stopped session is returned as it is',
   caller: 'operator',
   params: ById,
   body: z.object({ reason: storable(500) }),
   answers: { 200: z.object({ session: OperatorSession }) },
   refuses: ['not_found'],
   handle: async ({ params, body, ip }, { sql, deliveries }) => {
-    const asked = await sql.begin(async (tx) => {
-      const session = await relaySessionById(tx, params.id)
+    const commanded = await sql.begin(async (tx) => {
+      const session = await findRelaySession(tx, params.id)
       if (!session) throw new Refusal('not_found')
       await audit(tx, {
         actor: 'operator',
@@ -152,7 +148,7 @@ export const disconnect = route({
       })
       return recordCommand(tx, params.id, 'disconnect', 'operator')
     })
-    if (asked) await deliveries.sendAndWait(asked, actorMillisMax)
+    if (commanded) await deliveries.sendAndWait(commanded, workflowMillisMax)
     return ok({ session: presentForOperator(await existing(params.id, sql)) })
   },
 })
@@ -160,7 +156,7 @@ export const disconnect = route({
 export const transition = route({
   method: 'POST',
   path: '/admin/sessions/{id}/transition',
-  summary: 'Make one of the five moves by hand. After a 503 it was not made and will not be',
+  summary: 'Make one of the five transitions by hand. After a 503 the transition has not happened and will not',
   caller: 'operator',
   params: ById,
   body: z.object({ to: State }),
@@ -169,75 +165,75 @@ export const transition = route({
   handle: async ({ params, body, ip }, services) => {
     const { sql } = services
     const requestId = randomUUID()
-    const act = { sessionId: params.id, to: body.to, requestId, ip }
-    const session = await requestTransition(sql, act)
-    const outcome = await transitionOutcome(session, act, services)
-    if (outcome !== 'made') await auditTransition(sql, session, act, `session_transition_${outcome}`)
-    // Only the workflow can tell whether the transition is legal, so without it there is no answer.
+    const request = { sessionId: params.id, to: body.to, requestId, ip }
+    const session = await recordTransitionRequest(sql, request)
+    const outcome = await requestTransition(session, request, services)
+    if (outcome !== 'done') await auditTransition(sql, session, request, `session_transition_${outcome}`)
+    // Only the workflow decides whether the transition is legal, so without the workflow there is no result.
     if (outcome === 'withdrawn') throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '5' } })
     if (outcome === 'refused') throw new Refusal('invalid_transition')
     return ok({ session: presentForOperator(await existing(params.id, sql)) })
   },
 })
 
-interface TransitionAct {
+interface OperatorTransition {
   readonly sessionId: string
   readonly to: RelayState
   readonly requestId: string
   readonly ip: string
 }
 
-/** Keeps the request before anything is done about it; the entry of its success is part of the transition itself. */
-const requestTransition = (sql: Database, act: TransitionAct): Promise<RelaySessionRow> =>
+/** Records the request first. The audit entry of its success is written together with the transition. */
+const recordTransitionRequest = (sql: Database, request: OperatorTransition): Promise<RelaySessionRow> =>
   sql.begin(async (tx) => {
-    const session = await existing(act.sessionId, tx)
-    await auditTransition(tx, session, act, 'session_transition_requested')
-    await recordOperatorRequest(tx, act.sessionId, { id: act.requestId, ip: act.ip })
+    const session = await existing(request.sessionId, tx)
+    await auditTransition(tx, session, request, 'session_transition_requested')
+    await recordOperatorRequest(tx, request.sessionId, { id: request.requestId, ip: request.ip })
     return session
   }) as Promise<RelaySessionRow>
 
-const auditTransition = (sql: Sql, { userId }: RelaySessionRow, act: TransitionAct, action: string) =>
+const auditTransition = (sql: Sql, { userId }: RelaySessionRow, request: OperatorTransition, action: string) =>
   audit(sql, {
     actor: 'operator',
     action,
     userId,
-    ip: act.ip,
-    detail: { session_id: act.sessionId, to: act.to, request_id: act.requestId },
+    ip: request.ip,
+    detail: { session_id: request.sessionId, to: request.to, request_id: request.requestId },
   })
 
-/** A request without an answer in time is withdrawn: then it is certain that nothing comes of it later. */
-async function transitionOutcome(
+/** A request without a result in time is withdrawn, which rules out that its transition happens later. */
+async function requestTransition(
   session: RelaySessionRow,
-  { to, requestId }: TransitionAct,
-  { sql, actors }: Pick<Services, 'sql' | 'actors'>,
-): Promise<'made' | 'refused' | 'withdrawn'> {
+  { to, requestId }: OperatorTransition,
+  { sql, relaySessions }: Pick<Services, 'sql' | 'relaySessions'>,
+): Promise<'done' | 'refused' | 'withdrawn'> {
   if (session.state === 'stopped') return 'refused'
-  const asked = askForTransition(session, to, requestId, actors)
-  const answer = await Promise.race([asked, sleep(actorMillisMax, 'late' as const, { ref: false })])
-  if (answer === 'answered') return 'made'
+  const updated = updateWorkflow(session, to, requestId, relaySessions)
+  const result = await Promise.race([updated, sleep(workflowMillisMax, 'late' as const, { ref: false })])
+  if (result === 'answered') return 'done'
   const isWithdrawn = await withdrawOperatorRequest(sql, session.id, requestId)
-  if (answer === 'refused' || answer === 'ended') return 'refused'
+  if (result === 'refused' || result === 'ended') return 'refused'
   if (isWithdrawn) return 'withdrawn'
-  return (await isRequestMade(sql, session, requestId)) ? 'made' : 'refused'
+  return (await isOperatorRequestDone(sql, session, requestId)) ? 'done' : 'refused'
 }
 
-async function askForTransition(
+async function updateWorkflow(
   session: RelaySessionRow,
   to: RelayState,
   requestId: string,
-  actors: Services['actors'],
-): Promise<'answered' | 'ended' | 'refused' | 'away'> {
+  relaySessions: Services['relaySessions'],
+): Promise<'answered' | 'ended' | 'refused' | 'unavailable'> {
   try {
-    if (session.commandDeliveredSeq === 0) await actors.deliver(session)
-    return (await actors.transition(session.id, to, requestId)).type
+    if (session.commandDeliveredSeq === 0) await relaySessions.deliver(session)
+    return (await relaySessions.transition(session.id, to, requestId)).type
   } catch (error) {
-    if (isTemporalOutage(error)) return 'away'
+    if (isTemporalOutage(error)) return 'unavailable'
     throw error
   }
 }
 
 async function existing(sessionId: string, sql: Sql): Promise<RelaySessionRow> {
-  const session = await relaySessionById(sql, sessionId)
+  const session = await findRelaySession(sql, sessionId)
   if (!session) throw new Refusal('not_found')
   return session
 }

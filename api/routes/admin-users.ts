@@ -7,7 +7,8 @@ import { findEventStatus, recordGrant } from '../../db/billing-events.ts'
 import type { Sql } from '../../db/connection.ts'
 import { findEntitlement } from '../../db/entitlements.ts'
 import { profileByEmail, profileOf } from '../../db/profiles.ts'
-import { disconnectAll, liveRelaySessions, type RelaySessionRow } from '../../db/relay-sessions.ts'
+import { disconnectAll } from '../../db/relay-commands.ts'
+import { listLiveSessions, type RelaySessionRow } from '../../db/relay-sessions.ts'
 import { lockUser, setDisabled, setRelayAccess } from '../../db/users.ts'
 import { parseEmailAddress } from '../../platform/email-address.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -47,7 +48,7 @@ export const showUser = route({
   handle: async ({ params }, services) => {
     const [account, sessions] = await Promise.all([
       shown(params.id, services),
-      liveRelaySessions(services.sql, params.id),
+      listLiveSessions(services.sql, params.id),
     ])
     return ok({ ...account, sessions: sessions.map(presentForOperator) })
   },
@@ -89,7 +90,7 @@ const actorMillisMax = 5000
 
 /** Resolves once the account's actor has taken the grant, or has not for some seconds. */
 async function taken(eventId: string, userId: string, { sql, subscriptions, deliveries }: Services): Promise<void> {
-  deliveries.tell(() => subscriptions.wake(userId))
+  deliveries.signal(() => subscriptions.wake(userId))
   for (const deadline = Date.now() + actorMillisMax; Date.now() < deadline; await sleep(20))
     if ((await findEventStatus(sql, eventId)) === 'applied') return
 }

@@ -31,8 +31,8 @@ export const webhook = route({
     billingMetrics.countEvent({ provider: provider.name, action, outcome: kept?.status ?? 'repeated' })
     const customer = provider.parseCustomer({ headers, body: bytes })
     if (customer && parsed.meaning === 'event') await recordCustomers(sql, provider.name, [customer])
-    for (const userId of kept?.accounts ?? []) deliveries.tell(() => subscriptions.wake(userId))
-    if (kept?.status === 'unresolved') deliveries.ask(() => resolveAndSignal(kept.id, services))
+    for (const userId of kept?.accounts ?? []) deliveries.signal(() => subscriptions.wake(userId))
+    if (kept?.status === 'unresolved') deliveries.runInBackground(() => resolveAndSignal(kept.id, services))
     return ok({ received: true })
   },
 })
@@ -40,5 +40,6 @@ export const webhook = route({
 /** Makes the first attempt to resolve a kept event, and wakes the accounts that it concerns. A job makes the others. */
 async function resolveAndSignal(id: string, { billing, sql, deliveries, subscriptions }: Services): Promise<void> {
   const deps = { provider: billing.provider, events: createUnresolvedEvents(sql) }
-  for (const userId of await resolveEvent({ id, attempts: 0 }, deps)) deliveries.tell(() => subscriptions.wake(userId))
+  for (const userId of await resolveEvent({ id, attempts: 0 }, deps))
+    deliveries.signal(() => subscriptions.wake(userId))
 }

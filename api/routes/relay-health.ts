@@ -1,12 +1,13 @@
-/** Reports of relays. Steady ones cost a share of one batched write; only changes reach an actor. */
+/** Health reports of relays. A report without a change costs a share of one batched write and reaches no workflow. */
 import { z } from 'zod'
-import { condemnInstance } from '../../db/instances.ts'
+import { markOrphan } from '../../db/instances.ts'
 import { triggerJob } from '../../db/jobs.ts'
+import { isInGraceFor, relayStates } from '../../domain/relay-session.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, storable } from '../http/schemas.ts'
 
-/** What srtla's statistics look like, as far as it matters here: whether anyone sends. */
+/** The part of srtla's statistics that says whether a stream comes in. */
 const Stats = z.looseObject({
   groups: z.array(z.looseObject({ connections: z.array(z.unknown()).optional() })).optional(),
 })
@@ -14,7 +15,7 @@ const Stats = z.looseObject({
 export const report = route({
   method: 'POST',
   path: '/relay/health',
-  summary: 'A relay reports that it is well, and is told whether to go on',
+  summary: 'Report the health of a relay. The reply says whether it should keep running',
   caller: 'relay',
   body: z.object({
     session_id: id,
@@ -24,32 +25,32 @@ export const report = route({
   }),
   answers: {
     200: z.object({
-      state: z.enum(['provisioning', 'active', 'grace', 'stopped']),
+      state: z.enum(relayStates),
       desired: z.enum(['run', 'stop']),
       report_in_seconds: z.int(),
     }),
   },
   refuses: ['invalid_relay_auth', 'not_found', 'instance_mismatch', 'invalid_transition'],
-  handle: async ({ body }, { config, sql, recordReport, deliveries, actors }) => {
+  handle: async ({ body }, { config, sql, recordReport, deliveries, relaySessions }) => {
     const { session_id: sessionId, instance_id: instanceId } = body
-    const idle = body.stats?.groups?.every((group) => (group.connections ?? []).length === 0)
-    const session = await recordReport({ sessionId, instanceId, idle })
+    const isIdle = body.stats?.groups?.every((group) => (group.connections ?? []).length === 0)
+    const session = await recordReport({ sessionId, instanceId, isIdle })
     if (!session) throw new Refusal('not_found')
-    const isForeign = session.bound !== null && session.bound !== instanceId
-    if (session.state === 'stopped' || isForeign) {
-      // An instance that lives on without a session, or beside it, is looked for at once. A stopped session is final, so
-      // its instance needs no second observation.
-      if (session.state === 'stopped') await condemnInstance(sql, instanceId, sessionId)
+    const { state, reason, command, boundInstanceId } = session
+    const isOtherInstance = boundInstanceId !== null && boundInstanceId !== instanceId
+    if (state === 'stopped' || isOtherInstance) {
+      // The instance has no session, so the sweep runs at once. A stopped session is final, which makes a second observation
+      // of its instance unnecessary.
+      if (state === 'stopped') await markOrphan(sql, instanceId, sessionId)
       await triggerJob(sql, 'sweep_orphans')
-      throw new Refusal(session.state === 'stopped' ? 'invalid_transition' : 'instance_mismatch')
+      throw new Refusal(state === 'stopped' ? 'invalid_transition' : 'instance_mismatch')
     }
-    if (session.bound !== null && session.state === 'provisioning') deliveries.tell(() => actors.ready(sessionId))
-    if (session.state === 'grace' && session.reason === 'health_lost')
-      deliveries.tell(() => actors.healthRestored(sessionId))
+    if (boundInstanceId !== null && state === 'provisioning') deliveries.signal(() => relaySessions.ready(sessionId))
+    if (isInGraceFor({ state, reason }, 'health_lost')) deliveries.signal(() => relaySessions.healthRestored(sessionId))
     return ok({
-      state: session.state,
-      // A disconnect is the one order that nothing takes back, so the relay may as well hear it here.
-      desired: session.command === 'disconnect' ? 'stop' : 'run',
+      state,
+      // A disconnect is final, so the relay can stop before its workflow has carried it out.
+      desired: command === 'disconnect' ? 'stop' : 'run',
       report_in_seconds: config.relay.healthIntervalSeconds,
     })
   },

@@ -1,7 +1,8 @@
-/** Starting, watching and stopping relays. */
+/** Routes that start, show and stop relays. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { ownedRelaySession, type RelaySessionRow, recordCommand, relaySessionById } from '../../db/relay-sessions.ts'
+import { recordCommand } from '../../db/relay-commands.ts'
+import { findOwnedSession, findRelaySession, type RelaySessionRow } from '../../db/relay-sessions.ts'
 import { type StartOutcome, startRelay } from '../../db/relay-starts.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import { storedStreamToken } from '../../db/users.ts'
@@ -13,8 +14,8 @@ import type { Services } from '../services.ts'
 import { newRelaySession } from './relay-session-tokens.ts'
 import { type Audience, audienceOf, presentSession, SessionView, View } from './relay-session-view.ts'
 
-/** How long an answer waits for the actor before it tells the session as it is, in milliseconds. */
-const actorMillisMax = 2000
+/** The longest wait for a workflow to carry out a command, in milliseconds. The reply then shows the session as it is. */
+const workflowMillisMax = 2000
 
 const ConnectionId = z
   .string()
@@ -24,12 +25,12 @@ const OneSession = z.object({ session: SessionView })
 export const start = route({
   method: 'POST',
   path: '/relay/start',
-  summary: 'Start a relay for a connection, or get the one that it has',
+  summary: "Start a relay for a connection, or return the connection's live session",
   caller: 'user',
   limit: 'relay_start',
-  // A replay of the same key does not count, and only the transaction knows which request is one.
+  // The transaction counts the request, because a replay of the same key does not count.
   countsItself: true,
-  requestHeaders: { 'Idempotency-Key': 'A UUIDv4, fresh for each new start; kept for one hour.' },
+  requestHeaders: { 'Idempotency-Key': 'A UUIDv4, new for each start. It is stored for one hour.' },
   query: View,
   body: z.object({ connection_id: ConnectionId.default('default'), region: z.string().max(32).optional() }),
   answers: { 200: OneSession, 201: OneSession },
@@ -66,8 +67,8 @@ export const start = route({
 })
 
 async function answerStart(outcome: StartOutcome, audience: Audience, services: Services): Promise<Reply> {
-  const { rateLimits, deliveries, sql } = services
-  const headers = 'window' in outcome && outcome.window ? rateLimits.judge('relay_start', outcome.window) : {}
+  const window = 'window' in outcome ? outcome.window : undefined
+  const headers = window ? services.rateLimits.judge('relay_start', window) : {}
   switch (outcome.type) {
     case 'key_reused':
       throw new Refusal('idempotency_key_reused')
@@ -75,33 +76,41 @@ async function answerStart(outcome: StartOutcome, audience: Audience, services: 
       throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
     case 'rate_limited':
       throw new Refusal('rate_limited')
-    case 'denied':
-      throw new Refusal(
-        outcome.entitlement.reasonCode === 'usage_exhausted' ? 'usage_exhausted' : 'relay_access_denied',
-        { headers },
-      )
+    case 'denied': {
+      const isExhausted = outcome.entitlement.reasonCode === 'usage_exhausted'
+      throw new Refusal(isExhausted ? 'usage_exhausted' : 'relay_access_denied', { headers })
+    }
     case 'limit_reached':
       throw new Refusal('relay_limit_reached', { headers })
     case 'region_full':
       throw new Refusal('capacity_exhausted', { headers: { ...headers, 'Retry-After': '30' } })
-    default: {
-      for (const session of outcome.toDeliver) {
-        // Coming back from a stop is worth a moment's wait, so that the answer shows it; a new start is not.
-        if (outcome.type === 'existing' && session.id === outcome.session.id)
-          await deliveries.sendAndWait(session, actorMillisMax)
-        else deliveries.send(session)
-      }
-      const isResumed = outcome.type === 'existing' && outcome.toDeliver.length > 0
-      const session = isResumed
-        ? ((await relaySessionById(sql, outcome.session.id)) ?? outcome.session)
-        : outcome.session
-      const view = { session: await presentFor(services, session, audience) }
-      return { ...(outcome.type === 'reserved' ? created(view) : ok(view)), headers }
+    case 'reserved':
+      for (const session of outcome.toDeliver) services.deliveries.send(session)
+      return { ...created({ session: await presentFor(services, outcome.session, audience) }), headers }
+    case 'existing': {
+      const session = await resume(outcome.session, outcome.toDeliver, services)
+      return { ...ok({ session: await presentFor(services, session, audience) }), headers }
     }
+    case 'replayed':
+      return { ...ok({ session: await presentFor(services, outcome.session, audience) }), headers }
   }
 }
 
-/** One session for its owner, or for the dock. */
+/** Delivers the commands and waits for the session's own, so that the reply shows a session that is resumed from a stop. */
+async function resume(
+  session: RelaySessionRow,
+  toDeliver: readonly RelaySessionRow[],
+  { deliveries, sql }: Services,
+): Promise<RelaySessionRow> {
+  if (toDeliver.length === 0) return session
+  for (const one of toDeliver) {
+    if (one.id === session.id) await deliveries.sendAndWait(one, workflowMillisMax)
+    else deliveries.send(one)
+  }
+  return (await findRelaySession(sql, session.id)) ?? session
+}
+
+/** Presents one session. Only its owner sees its secrets; the dock view has none. */
 async function presentFor({ sql, sealing }: Services, session: RelaySessionRow, audience: Audience) {
   if (audience === 'dock') return presentSession(session)
   const stored = await storedStreamToken(sql, session.userId)
@@ -110,7 +119,7 @@ async function presentFor({ sql, sealing }: Services, session: RelaySessionRow, 
 
 const uuidV4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
 
-/** Bare, or in double quotes as the header's draft standard has it. */
+/** The key may be in double quotes, as in the draft standard of the header. */
 function readIdempotencyKey(text: string | undefined): string {
   if (text === undefined) throw new Refusal('idempotency_key_required')
   const key = /^"(.*)"$/.exec(text)?.[1] ?? text
@@ -124,13 +133,15 @@ function regionNamed(name: string | undefined, { config }: Services) {
       ? (config.regions.find((one) => one.default) ?? config.regions[0])
       : config.regions.find((one) => one.region === name)
   if (region) return region
-  throw new Refusal('invalid_request', { message: 'There is no such region: GET /api/v1/relay/manifest names them.' })
+  throw new Refusal('invalid_request', {
+    message: `Unknown region "${name}". GET /api/v1/relay/manifest lists the regions.`,
+  })
 }
 
 export const active = route({
   method: 'GET',
   path: '/relay/active',
-  summary: 'The live session of a connection, or the oldest one, and all others',
+  summary: 'The live session of a connection, or the oldest one, and all live sessions',
   caller: 'user',
   limit: 'relay_active',
   query: View.extend({ connection_id: ConnectionId.optional() }),
@@ -151,7 +162,7 @@ export const active = route({
 export const stop = route({
   method: 'POST',
   path: '/relay/stop',
-  summary: 'Stop a relay; a stopped one is answered as it is',
+  summary: 'Stop a relay. A stopped one is returned as it is',
   caller: 'user',
   limit: 'relay_stop',
   query: View,
@@ -163,26 +174,22 @@ export const stop = route({
     })
     .refine(
       (body) => body.session_id !== undefined || body.connection_id !== undefined,
-      'name a session_id or a connection_id',
+      'give a session_id or a connection_id',
     ),
   answers: { 200: OneSession },
   refuses: ['not_found'],
   secret: true,
   handle: async ({ caller, body, query }, services) => {
     const { sql, deliveries } = services
-    const owned = await ownedRelaySession(
+    const owned = await findOwnedSession(
       sql,
       caller.userId,
       body.session_id === undefined ? { connectionId: body.connection_id ?? '' } : { sessionId: body.session_id },
     )
     if (!owned) throw new Refusal('not_found')
-    const asked = await recordCommand(sql, owned.id, body.immediate ? 'stop_now' : 'stop', 'user')
-    if (asked) await deliveries.sendAndWait(asked, actorMillisMax)
-    const session = asked
-      ? await relaySessionById(sql, owned.id)
-      : owned.state === 'stopped'
-        ? owned
-        : await relaySessionById(sql, owned.id)
+    const commanded = await recordCommand(sql, owned.id, body.immediate ? 'stop_now' : 'stop', 'user')
+    if (commanded) await deliveries.sendAndWait(commanded, workflowMillisMax)
+    const session = owned.state === 'stopped' ? owned : await findRelaySession(sql, owned.id)
     return ok({ session: await presentFor(services, session ?? owned, audienceOf(query)) })
   },
 })

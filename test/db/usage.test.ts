@@ -47,7 +47,7 @@ let sessions = 0
 
 async function insertSession({ userId }: GivenUser): Promise<string> {
   const [row] = await sql<{ id: string }[]>`
-    insert into relay_sessions (user_id, connection_id, region, command_actor)
+    insert into relay_sessions (user_id, connection_id, region, command_initiator)
     values (${userId}, ${`c${sessions++}`}, 'here', 'user') returning id`
   return row?.id ?? ''
 }

@@ -5,7 +5,7 @@ import type { Database } from '../../db/connection.ts'
 /** Adds a session that is over: so many seconds, the last of them so many days ago. */
 export async function useRelayTime(sql: Database, userId: string, seconds: number, daysAgo = 0): Promise<void> {
   const [session] = await sql<{ id: string }[]>`
-    insert into relay_sessions (user_id, connection_id, region, command_actor, command_delivered_seq)
+    insert into relay_sessions (user_id, connection_id, region, command_initiator, command_delivered_seq)
     values (${userId}, ${randomUUID()}, 'local', 'user', 1) returning id`
   const id = session?.id ?? ''
   await sql`update relay_sessions set state = 'stopped', reason = 'provision_failed', stopped_at = now() where id = ${id}`

@@ -29,7 +29,7 @@ export type History = {
     readonly from: string
     readonly to: string
     readonly reason: string
-    readonly actor: string
+    readonly initiator: string
   }[]
   readonly workflow_id: string
 }

@@ -122,7 +122,7 @@ export async function lastTransition(
   { session_id }: SessionView,
 ): Promise<(string | undefined)[]> {
   const { session, transitions } = await service.history(session_id)
-  return [session.state, session.reason, transitions.at(-1)?.actor]
+  return [session.state, session.reason, transitions.at(-1)?.initiator]
 }
 
 export const activeByRelay = ['active', 'relay_ready', 'relay'] as const

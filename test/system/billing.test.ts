@@ -80,7 +80,7 @@ test('a failed payment ends the plan and its relay, and a later payment restores
   const { session, transitions } = await service.history(relay)
   expect(session).toMatchObject({ state: 'stopped', reason: 'force_disconnected' })
   expect(Date.parse(session.stopped_at ?? '')).toBeGreaterThanOrEqual(Date.parse(ends ?? ''))
-  expect(transitions.at(-1)).toMatchObject({ to: 'stopped', reason: 'force_disconnected', actor: 'system' })
+  expect(transitions.at(-1)).toMatchObject({ to: 'stopped', reason: 'force_disconnected', initiator: 'system' })
   expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'free', plan_status: 'none' })
 
   await page.getByRole('link', { name: 'Get the paid plan' }).click()

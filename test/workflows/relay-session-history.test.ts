@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from '@temporalio/worker'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { workflowBundlePath } from '../../activities/worker/workflow-bundle.ts'
-import { recordCommand } from '../../db/relay-sessions.ts'
+import { recordCommand } from '../../db/relay-commands.ts'
 import { createLog } from '../../platform/log.ts'
 import * as messages from '../../workflows/messages.ts'
 import { streamTokenOf } from '../support/api.ts'
@@ -117,10 +117,10 @@ describe('an actor', () => {
     const { sql, services } = service.api
     const stop = await recordCommand(sql, session.session_id, 'stop', 'user')
     if (!stop) throw new Error('the session is live')
-    await Promise.all([services.actors.deliver(stop), handleOf(session.session_id).cancel()])
+    await Promise.all([services.relaySessions.deliver(stop), handleOf(session.session_id).cancel()])
     await untilState(session.session_id, 'stopped')
     // The same update once more, as the job would send it.
-    await services.actors.deliver({ ...stop, commandDeliveredSeq: 1 })
+    await services.relaySessions.deliver({ ...stop, commandDeliveredSeq: 1 })
     const [row] = await sql`
       select command_seq, command_delivered_seq from relay_sessions where id = ${session.session_id}`
     expect(row?.commandDeliveredSeq).toBe(row?.commandSeq)
@@ -150,8 +150,8 @@ describe('an actor', () => {
     const stop = await recordCommand(sql, session.session_id, 'stop_now', 'user')
     const run = await recordCommand(sql, session.session_id, 'run', 'user')
     if (!stop || !run) throw new Error('the session is live')
-    await services.actors.deliver({ ...run, commandDeliveredSeq: 1 })
-    await services.actors.deliver({ ...stop, commandDeliveredSeq: 1 })
+    await services.relaySessions.deliver({ ...run, commandDeliveredSeq: 1 })
+    await services.relaySessions.deliver({ ...stop, commandDeliveredSeq: 1 })
     expect(await stateOf(session.session_id)).toBe('active')
   })
 
@@ -161,7 +161,7 @@ describe('an actor', () => {
     const stop = await recordCommand(sql, session.session_id, 'stop_now', 'user')
     await recordCommand(sql, session.session_id, 'run', 'user')
     if (!stop) throw new Error('the session is live')
-    await services.actors.deliver({ ...stop, commandDeliveredSeq: 1 })
+    await services.relaySessions.deliver({ ...stop, commandDeliveredSeq: 1 })
     expect(await stateOf(session.session_id)).toBe('active')
   })
 })

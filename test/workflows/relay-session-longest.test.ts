@@ -27,8 +27,8 @@ const lived = async (sessionId: string): Promise<number> => {
     (history) => history.session.state === 'stopped',
   )
   expect(transitions.slice(-2)).toMatchObject([
-    { from: 'active', to: 'grace', reason: 'force_disconnected', actor: 'timer' },
-    { from: 'grace', to: 'stopped', reason: 'force_disconnected', actor: 'timer' },
+    { from: 'active', to: 'grace', reason: 'force_disconnected', initiator: 'timer' },
+    { from: 'grace', to: 'stopped', reason: 'force_disconnected', initiator: 'timer' },
   ])
   return Date.parse(session.stopped_at ?? '') - Date.parse(session.created_at)
 }
@@ -45,7 +45,7 @@ describe.concurrent('a session that is older than the longest duration', () => {
     const { session } = await service.activeRelay()
     broadcast(session.connect?.srt_url ?? '', onTestFinished)
     await sleep(Date.parse(session.created_at) + longestMillis + 500 - Date.now())
-    for (let index = 0; index < 3; index += 1) await service.api.services.actors.idle(session.session_id)
+    for (let index = 0; index < 3; index += 1) await service.api.services.relaySessions.idle(session.session_id)
     await sleep(500)
     expect((await service.history(session.session_id)).session.state).toBe('active')
   })

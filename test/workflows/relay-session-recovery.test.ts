@@ -26,7 +26,7 @@ const untilState = (sessionId: string, state: string) =>
     (now) => now === state,
     60,
   )
-const isRunning = (sessionId: string) => service.api.services.actors.isRunning(sessionId)
+const isRunning = (sessionId: string) => service.api.services.relaySessions.isRunning(sessionId)
 
 /** Removes the execution from Temporal, history and all. */
 async function deleteExecution(sessionId: string): Promise<void> {
@@ -79,7 +79,7 @@ describe.concurrent('a workflow from an older store of Temporal', () => {
     const known = { sessionId, region: 'local', settings, createdAt: Date.now() }
     const input: RelaySessionInput = {
       ...{ ...known, userId: user.userId, connectionId: 'default' },
-      carried: { ...known, ...state, instanceId: session.instance_id ?? null },
+      resumeState: { ...known, ...state, instanceId: session.instance_id ?? null },
     }
     await workflows().start(relaySessionWorkflow, {
       taskQueue: config.temporal.taskQueue,

@@ -10,7 +10,7 @@ beforeAll(async () => {
 const stateOf = async (sessionId: string) => (await service.history(sessionId)).session.state
 const movesOf = async (sessionId: string) =>
   (await service.history(sessionId)).transitions.map(
-    ({ from, to, reason, actor }) => `${from} → ${to}: ${reason} by ${actor}`,
+    ({ from, to, reason, initiator }) => `${from} → ${to}: ${reason} by ${initiator}`,
   )
 
 describe('a relay session', () => {

@@ -59,7 +59,7 @@ const actions: Readonly<Record<string, string>> = {
   session_transition_requested: 'Relay correction requested',
   session_transition_refused: 'Relay correction refused',
   session_transition_withdrawn: 'Relay correction withdrawn',
-  session_moved: 'Relay corrected',
+  session_transitioned: 'Relay corrected',
 }
 
 interface Shown {

@@ -32,7 +32,7 @@ const deliver = () => run('deliver_billing_events')
 async function sendEvent(seconds: number, data: Parameters<typeof billingEvent>[1]) {
   const id = randomUUID()
   expect((await provider.send(billingEvent('subscription.activated', data), { id })).status).toBe(200)
-  await api.services.deliveries.settled()
+  await api.services.deliveries.drain()
   await api.sql`update billing_events set received_at = now() - make_interval(secs => ${seconds}) where event_key = ${id}`
   return id
 }

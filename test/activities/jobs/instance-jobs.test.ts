@@ -74,7 +74,7 @@ describe('the sweep of orphans', () => {
     const user = await api.given.user()
     const sessionId = randomUUID()
     await api.sql`
-      insert into relay_sessions (id, user_id, connection_id, region, command_actor)
+      insert into relay_sessions (id, user_id, connection_id, region, command_initiator)
       values (${sessionId}, ${user.userId}, 'default', 'second', 'user')`
     await api.sql`
       update relay_sessions set state = 'stopped', reason = 'provision_failed', stopped_at = now(),
@@ -95,7 +95,7 @@ describe('the sweep of orphans', () => {
     const [live, stopped] = [randomUUID(), randomUUID()]
     const instanceId = `i-${live}`
     await api.sql`
-      insert into relay_sessions (id, user_id, connection_id, region, command_actor, instance_id)
+      insert into relay_sessions (id, user_id, connection_id, region, command_initiator, instance_id)
       values (${live}, ${user.userId}, 'live', 'second', 'user', ${instanceId}), (${stopped}, ${user.userId}, 'other', 'second', 'user', null)`
     await api.sql`
       update relay_sessions set state = 'stopped', reason = 'provision_failed', stopped_at = now() where id = ${stopped}`

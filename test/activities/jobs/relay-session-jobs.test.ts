@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { relaySessionJobs } from '../../../activities/jobs/relay-session-jobs.ts'
 import { connectPostgres } from '../../../db/connection.ts'
-import { disconnectAll, markCommandsDelivered, recordCommand } from '../../../db/relay-sessions.ts'
-import type { AddressedSession, RelaySessionActors } from '../../../workflows/relay-session-client.ts'
+import { disconnectAll, markCommandsDelivered, recordCommand } from '../../../db/relay-commands.ts'
+import type { RelaySessionAddress, RelaySessionWorkflows } from '../../../workflows/relay-session-client.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
 
@@ -14,23 +14,23 @@ beforeAll(async () => {
 const insertSessions = async (count: number): Promise<string[]> => {
   const { userId } = await api.given.user()
   const rows = await api.sql<{ id: string }[]>`
-    insert into relay_sessions (user_id, connection_id, region, command_actor, commanded_at, deliver_at)
+    insert into relay_sessions (user_id, connection_id, region, command_initiator, commanded_at, deliver_at)
     select ${userId}, 'c' || n, 'local', 'user', now() - interval '1 minute', now() - interval '1 minute'
     from generate_series(1, ${count}) n returning id`
   return rows.map(({ id }) => id)
 }
 
 /** Sends commands by a client of Temporal that fails for some sessions. */
-function deliveries(isAway: (session: AddressedSession) => boolean) {
+function deliveries(isAway: (session: RelaySessionAddress) => boolean) {
   const tried: string[] = []
-  const deliver: RelaySessionActors['deliver'] = async (session) => {
+  const deliver: RelaySessionWorkflows['deliver'] = async (session) => {
     tried.push(session.id)
     if (isAway(session)) throw new Error('no answer')
     return true
   }
   const { config, sql, log } = api.services
-  const actors = { ...api.services.actors, deliver }
-  const [job] = relaySessionJobs({ config, sql, log, actors, providers: new Map() })
+  const actors = { ...api.services.relaySessions, deliver }
+  const [job] = relaySessionJobs({ config, sql, log, relaySessions: actors, providers: new Map() })
   if (job?.name !== 'deliver_commands') throw new Error('the first job delivers commands')
   return { tried, round: () => job.run() }
 }

@@ -21,7 +21,7 @@ async function paidUser(): Promise<GivenUser> {
 /** Relay time until so many seconds ago; until now and on when that is left out. */
 async function use({ userId }: GivenUser, seconds: number, endedAgo?: number): Promise<void> {
   const [session] = await sql<{ id: string }[]>`
-    insert into relay_sessions (user_id, connection_id, region, command_actor)
+    insert into relay_sessions (user_id, connection_id, region, command_initiator)
     values (${userId}, ${randomUUID()}, 'local', 'user') returning id`
   const until = sql`now() - make_interval(secs => ${endedAgo ?? 0})`
   await sql`
@@ -131,7 +131,7 @@ test('more accounts than are counted at once are all told', async () => {
   await sql`update users set period_start = now() - interval '30 days', period_end = now() + interval '30 days' where id = any(${ids})`
   await sql`
     with session as (
-      insert into relay_sessions (user_id, connection_id, region, command_actor)
+      insert into relay_sessions (user_id, connection_id, region, command_initiator)
       select id, 'default', 'local', 'user' from unnest(${ids}::uuid[]) as u (id) returning id, user_id
     )
     insert into usage_intervals (session_id, user_id, started_at) select id, user_id, now() - interval '50 minutes' from session`

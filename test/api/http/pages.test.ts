@@ -106,7 +106,7 @@ describe('the metrics page', () => {
 
     const text = await eventually(
       () => metricsOf(service.api),
-      (one) => /svc_relay_moves_total\{.*from="grace"/.test(one),
+      (one) => /svc_relay_transitions_total\{.*from="grace"/.test(one),
     )
     expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}/)
     expect(text).not.toContain(user.email)
@@ -134,7 +134,7 @@ describe('the metrics page', () => {
   test('tells what workers counted and what stands in Postgres', async () => {
     const text = await metricsOf(service.api)
     const move = (from: string, to: string, reason: string) =>
-      sampleOf(text, `svc_relay_moves_total{from="${from}",reason="${reason}",region="local",to="${to}"}`)
+      sampleOf(text, `svc_relay_transitions_total{from="${from}",reason="${reason}",region="local",to="${to}"}`)
     expect(move('provisioning', 'active', 'relay_ready')).toBe(1)
     expect(move('active', 'grace', 'stop_requested')).toBe(1)
     expect(move('grace', 'stopped', 'stop_requested')).toBe(1)
@@ -154,7 +154,7 @@ describe('the metrics page', () => {
 
   test('adds up all workers, those that ended too, and counts only the living', async () => {
     const { sql } = service.api
-    const series = 'svc_relay_moves_total{from="provisioning",reason="relay_ready",region="local",to="active"}'
+    const series = 'svc_relay_transitions_total{from="provisioning",reason="relay_ready",region="local",to="active"}'
     const before = sampleOf(await metricsOf(service.api), series) ?? 0
     await sql`insert into workers (id, heartbeat_at, metrics) select ${randomUUID()}, '-infinity', metrics from workers limit 1`
     const text = await metricsOf(service.api)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
-import { noteInstanceGone, orphansAmong } from '../../../db/instances.ts'
+import { findOrphans, markInstanceGone } from '../../../db/instances.ts'
 import { outcome, startApi, type TestApi } from '../../support/api.ts'
 import {
   eventually,
@@ -55,7 +55,7 @@ test('the instance of a live session is listed as owned, and as gone once its se
 
 test('an instance that no session owns is listed with the time since when it was seen so', async () => {
   const instanceId = `orphan-${randomUUID()}`
-  await orphansAmong(api.sql, 'local', [{ instanceId, sessionId: null }], 60)
+  await findOrphans(api.sql, 'local', [{ instanceId, sessionId: null }], 60)
   expect(await instanceNamed(api, instanceId)).toMatchObject({
     ...{ session_id: null, owned: false, gone_at: null },
     unowned_since: expect.stringMatching(/Z$/),
@@ -68,14 +68,14 @@ test('instances are filtered by region and by whether they are gone', async () =
     string,
     string,
   ]
-  await orphansAmong(
+  await findOrphans(
     api.sql,
     'region-1',
     [here, gone].map((instanceId) => ({ instanceId, sessionId: null })),
     60,
   )
-  await orphansAmong(api.sql, 'region-2', [{ instanceId: there, sessionId: null }], 60)
-  await noteInstanceGone(api.sql, gone)
+  await findOrphans(api.sql, 'region-2', [{ instanceId: there, sessionId: null }], 60)
+  await markInstanceGone(api.sql, gone)
   const idsOf = async (query: string) => (await list(api, query)).instances.map((one) => one.instance_id)
   expect((await idsOf('?region=region-1')).toSorted()).toEqual([here, gone].toSorted())
   expect(await idsOf('?region=region-1&gone=false')).toEqual([here])

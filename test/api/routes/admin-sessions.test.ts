@@ -189,8 +189,8 @@ describe('a session', () => {
     const { status, body } = await post<OneSession>(path, { reason: 'abuse, reported twice' })
     expect([status, body.session]).toMatchObject([200, { state: 'stopped', reason: 'force_disconnected' }])
     expect((await service.history(session.session_id)).transitions.slice(1)).toMatchObject([
-      { from: 'active', to: 'grace', reason: 'force_disconnected', actor: 'operator' },
-      { from: 'grace', to: 'stopped', reason: 'force_disconnected', actor: 'operator' },
+      { from: 'active', to: 'grace', reason: 'force_disconnected', initiator: 'operator' },
+      { from: 'grace', to: 'stopped', reason: 'force_disconnected', initiator: 'operator' },
     ])
     const again = await post<OneSession>(path, { reason: 'once more' })
     expect([again.status, again.body]).toEqual([200, body])
@@ -221,7 +221,7 @@ describe('a session', () => {
 
     const { session: other } = await started()
     expect((await transition(other.session_id, 'stopped')).body.session.state).toBe('stopped')
-    expect((await entriesOf(user.userId, 'session_moved')).map((entry) => entry.detail.to)).toEqual([
+    expect((await entriesOf(user.userId, 'session_transitioned')).map((entry) => entry.detail.to)).toEqual([
       'active',
       'grace',
       'active',
@@ -295,7 +295,7 @@ describe('the list of sessions', () => {
   test('is turned page by page, each session once, the newest first', async () => {
     const user = await service.api.given.user()
     await service.api.sql`
-      insert into relay_sessions (user_id, connection_id, region, command_actor, command_delivered_seq, created_at)
+      insert into relay_sessions (user_id, connection_id, region, command_initiator, command_delivered_seq, created_at)
       select ${user.userId}, 'c' || n, 'there', 'user', 1, now() - make_interval(secs => n / 10) from generate_series(1, 205) n`
     const pages: Sessions[] = []
     let cursor: string | null = null

@@ -62,7 +62,7 @@ const expectEnded = async (ids: readonly string[], by: 'operator' | 'system') =>
       (history) => history.session.state === 'stopped',
     )
     expect(session.reason).toBe('force_disconnected')
-    expect(transitions.at(-1)).toMatchObject({ to: 'stopped', reason: 'force_disconnected', actor: by })
+    expect(transitions.at(-1)).toMatchObject({ to: 'stopped', reason: 'force_disconnected', initiator: by })
   }
 }
 

@@ -55,7 +55,7 @@ async function expectEnded({ session_id: id }: SessionView): Promise<void> {
     () => service.history(id),
     ({ session }) => session.state === 'stopped',
   )
-  expect(transitions.at(-1)).toMatchObject({ to: 'stopped', reason: 'force_disconnected', actor: 'system' })
+  expect(transitions.at(-1)).toMatchObject({ to: 'stopped', reason: 'force_disconnected', initiator: 'system' })
   await eventually(
     () => service.relaysOf(id),
     (relays) => relays.length === 0,

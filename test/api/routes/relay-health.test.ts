@@ -84,7 +84,7 @@ describe('a report', () => {
     const { temporal, deliveries } = service.api.services
     const handle = temporal.workflow.getHandle(relaySessionWorkflowId(session.session_id))
     const historyLength = async () => {
-      await deliveries.settled()
+      await deliveries.drain()
       return (await untilAtRest(handle)).historyLength
     }
     await reportOf(session.session_id)

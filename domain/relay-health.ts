@@ -1,0 +1,199 @@
+/**
+ * Judges silence: whether a relay is lost, how long its deadlines are extended, and until when its use counts. Silence counts
+ * only while an api process could take reports, and provisioning time only while a worker could create instances. All
+ * durations are in seconds, as Postgres measured them.
+ */
+import type { RelayReason, RelaySessionEvent, RelaySessionSettings, RelayState } from './relay-session.ts'
+
+/** `api` processes take health reports; `worker` processes run workflows and create instances. */
+export const processRoles = ['api', 'worker'] as const
+export type ProcessRole = (typeof processRoles)[number]
+
+const absenceSecondsMax: Readonly<Record<ProcessRole, number>> = { api: 10, worker: 15 }
+
+/**
+ * A role counts as absent when no process has confirmed its presence for this long. It is a small part of the time limit that
+ * it protects, so that short absences can't add up to the limit unnoticed.
+ */
+export const absenceSeconds = (role: ProcessRole, limitSeconds: number): number =>
+  Math.min(absenceSecondsMax[role], limitSeconds / 3)
+
+/** When the processes of a role were there. */
+export interface Presence {
+  /** Since the present run of confirmations began. */
+  readonly forSeconds: number
+  /** Since the last confirmation. */
+  readonly lastSeenSeconds: number
+}
+
+const isPresent = (role: ProcessRole, { lastSeenSeconds }: Presence, limitSeconds: number): boolean =>
+  lastSeenSeconds <= absenceSeconds(role, limitSeconds)
+
+/** What is known of a relay's reports. */
+export interface ReportObservation {
+  /** Since the last report of the bound instance; null when it never reported. */
+  readonly lastReportSeconds: number | null
+  readonly api: Presence
+}
+
+/** The part of the time since the last report in which a report could have been received. */
+const silentSeconds = ({ lastReportSeconds, api }: ReportObservation): number =>
+  Math.min(lastReportSeconds ?? Number.POSITIVE_INFINITY, api.forSeconds)
+
+/** Silence of an active session. A relay that never reported is silent from the time on when its session became active. */
+export interface ActiveObservation extends ReportObservation {
+  readonly region: string
+  readonly activeSeconds: number
+  /** The number of active sessions in the region. */
+  readonly activeInRegion: number
+}
+
+const isSilentFor = (seconds: number, observation: ActiveObservation, healthTimeoutSeconds: number): boolean =>
+  isPresent('api', observation.api, healthTimeoutSeconds) &&
+  Math.min(silentSeconds(observation), observation.activeSeconds) > seconds
+
+export interface RegionSilence<Session> {
+  readonly region: string
+  readonly active: number
+  /** The number of sessions that have been silent for half the health timeout. */
+  readonly quiet: number
+  /** The sessions that have been silent for the whole timeout. */
+  readonly silent: readonly Session[]
+}
+
+/** @param sessions at least those active sessions that have not reported for half the health timeout. */
+export function silenceByRegion<Session extends ActiveObservation>(
+  sessions: readonly Session[],
+  healthTimeoutSeconds: number,
+): RegionSilence<Session>[] {
+  const regions = [...new Set(sessions.map(({ region }) => region))]
+  return regions.map((region) => {
+    const inRegion = sessions.filter((session) => session.region === region)
+    return {
+      region,
+      active: inRegion[0]?.activeInRegion ?? 0,
+      quiet: inRegion.filter((session) => isSilentFor(healthTimeoutSeconds / 2, session, healthTimeoutSeconds)).length,
+      silent: inRegion.filter((session) => isSilentFor(healthTimeoutSeconds, session, healthTimeoutSeconds)),
+    }
+  })
+}
+
+/** Whether an instance that was bound `boundSeconds` ago should have reported by now. */
+export const isOverdue = (
+  { boundSeconds, ...observation }: ReportObservation & { readonly boundSeconds: number },
+  healthTimeoutSeconds: number,
+): boolean =>
+  observation.lastReportSeconds === null &&
+  isPresent('api', observation.api, healthTimeoutSeconds) &&
+  Math.min(boundSeconds, observation.api.forSeconds) > healthTimeoutSeconds
+
+/**
+ * When most relays of a region fall silent together, the cause is the region or the way to it, and stopping its relays would
+ * make it worse. Relays that have been silent for half the timeout count as well: otherwise the first few would be stopped
+ * before the others are noticed.
+ */
+export const isRegionalOutage = ({ active, quiet }: { readonly active: number; readonly quiet: number }): boolean =>
+  active >= 5 && quiet > active / 2
+
+/** A relay that died is charged for this long after its last report, or for one report interval when that is longer. */
+const chargedSecondsAfterReport = 30
+
+/**
+ * How long ago the use of a stopped session ended. A relay that stopped reporting before its session ended is charged until
+ * shortly after its last report.
+ */
+export function usageEndedSecondsAgo(
+  observation: ReportObservation,
+  limits: { readonly healthTimeoutSeconds: number; readonly healthIntervalSeconds: number },
+): number {
+  if (observation.lastReportSeconds === null) return 0
+  const silence = silentSeconds(observation)
+  const isDead = isPresent('api', observation.api, limits.healthTimeoutSeconds) && silence > limits.healthTimeoutSeconds
+  return isDead ? Math.max(0, silence - Math.max(chargedSecondsAfterReport, limits.healthIntervalSeconds)) : 0
+}
+
+/** A session as its row says, while the row is locked. */
+export interface ObservedSession extends ReportObservation {
+  readonly state: RelayState
+  readonly reason: RelayReason
+  readonly instanceId: string | null
+  /** Whether the last report says that no stream comes in. */
+  readonly isIdle: boolean
+  readonly createdSeconds: number
+  /** Since grace began; null outside of grace. */
+  readonly graceSeconds: number | null
+  /** Until grace ends; null outside of grace. */
+  readonly graceEndsInSeconds: number | null
+  readonly worker: Presence
+}
+
+/** Why an event's transitions are not made although they are legal. */
+export type Objection =
+  /** The condition that the event reported has passed. */
+  | { readonly type: 'outdated' }
+  /** The relay reports, so provisioning succeeded or grace is over. */
+  | { readonly type: 'reporting' }
+  /** The deadline is this far ahead. `isExtended`: later than the session's row says. */
+  | { readonly type: 'postponed'; readonly forSeconds: number; readonly isExtended: boolean }
+
+/** Whether what is known of the relay's health objects to the event's transitions; undefined when it does not. */
+export function findObjection(
+  event: RelaySessionEvent['type'],
+  session: ObservedSession,
+  settings: Omit<RelaySessionSettings, 'stopGraceSeconds'>,
+): Objection | undefined {
+  const hasReported = (session.lastReportSeconds ?? Number.POSITIVE_INFINITY) < settings.healthTimeoutSeconds
+  switch (event) {
+    case 'health_lost':
+    case 'instance_gone':
+      return hasReported ? { type: 'outdated' } : undefined
+    case 'idle':
+      return hasReported && session.isIdle ? undefined : { type: 'outdated' }
+    case 'deadline':
+      return session.state === 'provisioning'
+        ? objectionToProvisionTimeout(session, settings)
+        : objectionToGraceEnd(session, settings)
+    default:
+      return undefined
+  }
+}
+
+/** Time without a worker, or without an api process while the instance may report, does not count as provisioning time. */
+function objectionToProvisionTimeout(
+  { lastReportSeconds, createdSeconds, instanceId, api, worker }: ObservedSession,
+  { provisionTimeoutSeconds, healthTimeoutSeconds }: Omit<RelaySessionSettings, 'stopGraceSeconds'>,
+): Objection | undefined {
+  if (lastReportSeconds !== null && lastReportSeconds < createdSeconds) return { type: 'reporting' }
+  // A worker asks this question, so an absence of workers has just ended.
+  const workerSeconds = isPresent('worker', worker, provisionTimeoutSeconds) ? worker.forSeconds : 0
+  const own = provisionTimeoutSeconds - createdSeconds
+  const forSeconds = Math.max(
+    own,
+    provisionTimeoutSeconds - workerSeconds,
+    instanceId === null ? 0 : provisionTimeoutSeconds - api.forSeconds,
+    instanceId === null || isPresent('api', api, healthTimeoutSeconds)
+      ? 0
+      : absenceSeconds('api', healthTimeoutSeconds),
+  )
+  return forSeconds > 0 ? { type: 'postponed', forSeconds, isExtended: forSeconds > own } : undefined
+}
+
+/** Grace for lost health ends only after a report could have been received during its whole length. */
+function objectionToGraceEnd(
+  { reason, lastReportSeconds, graceSeconds, graceEndsInSeconds, api }: ObservedSession,
+  settings: Omit<RelaySessionSettings, 'stopGraceSeconds'>,
+): Objection | undefined {
+  const sinceGrace = graceSeconds ?? 0
+  const isHealthLost = reason === 'health_lost'
+  if (isHealthLost && lastReportSeconds !== null && lastReportSeconds < sinceGrace) return { type: 'reporting' }
+  const own = graceEndsInSeconds ?? 0
+  const wasApiAbsent = api.forSeconds < sinceGrace
+  const forSeconds = Math.max(
+    own,
+    isHealthLost && wasApiAbsent ? settings.graceSeconds - api.forSeconds : 0,
+    isHealthLost && !isPresent('api', api, settings.healthTimeoutSeconds)
+      ? absenceSeconds('api', settings.healthTimeoutSeconds)
+      : 0,
+  )
+  return forSeconds > 0 ? { type: 'postponed', forSeconds, isExtended: forSeconds > own } : undefined
+}

@@ -1,0 +1,230 @@
+/**
+ * The rules of a relay session: four states, five legal transitions, and the transitions that each event asks for. Everything
+ * is pure and takes the time as an argument, so a property test can run through any life of a session.
+ */
+
+export const relayStates = ['provisioning', 'active', 'grace', 'stopped'] as const
+export type RelayState = (typeof relayStates)[number]
+
+export const relayReasons = [
+  'relay_ready',
+  'provision_failed',
+  'provision_timeout',
+  'health_lost',
+  'health_restored',
+  'start_requested',
+  'stop_requested',
+  'force_disconnected',
+  'grace_elapsed',
+] as const
+export type RelayReason = (typeof relayReasons)[number]
+
+/** Who caused a command or a transition. */
+export const initiators = ['user', 'operator', 'relay', 'timer', 'system'] as const
+export type Initiator = (typeof initiators)[number]
+
+/** Milliseconds since 1970. */
+export type Millis = number
+
+/** The five legal transitions, each with its possible reasons. Postgres holds the same table and refuses all others. */
+export const legalTransitions = {
+  provisioning: {
+    active: ['relay_ready'],
+    stopped: ['provision_failed', 'provision_timeout', 'stop_requested', 'force_disconnected'],
+  },
+  active: { grace: ['health_lost', 'stop_requested', 'force_disconnected'] },
+  grace: {
+    active: ['health_restored', 'start_requested'],
+    stopped: ['grace_elapsed', 'stop_requested', 'force_disconnected'],
+  },
+  stopped: {},
+} as const satisfies Record<RelayState, Partial<Record<RelayState, readonly RelayReason[]>>>
+
+/** @param reason when it is omitted, any reason will do. */
+export const isLegalTransition = (from: RelayState, to: RelayState, reason?: RelayReason): boolean => {
+  const reasons = (legalTransitions[from] as Partial<Record<RelayState, readonly RelayReason[]>>)[to]
+  return reasons !== undefined && (reason === undefined || reasons.includes(reason))
+}
+
+export interface Transition {
+  readonly to: RelayState
+  readonly reason: RelayReason
+  readonly initiator: Initiator
+}
+
+/**
+ * The last request about a session. `run`: stay, or come back from a stop. `stop`: end after the stop grace. `stop_now` and
+ * `disconnect`: end at once, where a `disconnect` is final.
+ */
+export const relayCommands = ['run', 'stop', 'stop_now', 'disconnect'] as const
+export type RelayCommand = (typeof relayCommands)[number]
+
+/**
+ * The command that a session has after another one is requested. A disconnect is final; a stop that is repeated skips the stop
+ * grace. Everything else replaces the command before it.
+ */
+export function commandAfter(current: RelayCommand, requested: RelayCommand): RelayCommand {
+  if (current === 'disconnect') return 'disconnect'
+  const isStopping = current === 'stop' || current === 'stop_now'
+  return requested === 'stop' && isStopping ? 'stop_now' : requested
+}
+
+/** Time limits in seconds. They are fixed when the session starts. */
+export interface RelaySessionSettings {
+  readonly provisionTimeoutSeconds: number
+  /** Silence for this long means that the relay's health is lost. */
+  readonly healthTimeoutSeconds: number
+  /** Grace after lost health. */
+  readonly graceSeconds: number
+  readonly stopGraceSeconds: number
+  /** After this time a session is stopped when it is idle, and after 1.5 times as long in any case. */
+  readonly maxSessionSeconds: number
+}
+
+/** The state of a relay session workflow. It is plain JSON and survives continue-as-new. */
+export interface RelaySessionState {
+  readonly sessionId: string
+  readonly region: string
+  readonly settings: RelaySessionSettings
+  readonly createdAt: Millis
+  readonly state: RelayState
+  readonly reason: RelayReason
+  /** The number of transitions so far. */
+  readonly version: number
+  /** The number of the last command that was carried out. */
+  readonly commandSeq: number
+  readonly instanceId: string | null
+  /** When provisioning or grace ends, by Temporal's clock; null in the other states. */
+  readonly deadlineAt: Millis | null
+}
+
+export type RelaySessionEvent =
+  | { readonly type: 'command'; readonly seq: number; readonly command: RelayCommand; readonly initiator: Initiator }
+  /** An operator's request. `requestId` identifies it on the session's row, where it can be withdrawn. */
+  | { readonly type: 'transition'; readonly to: RelayState; readonly requestId: string }
+  /** An instance was created and bound to the session. */
+  | { readonly type: 'bound'; readonly instanceId: string }
+  | { readonly type: 'ready' }
+  | { readonly type: 'provision_failed' }
+  | { readonly type: 'health_lost' }
+  | { readonly type: 'health_restored' }
+  /** The provider no longer has this instance. */
+  | { readonly type: 'instance_gone'; readonly instanceId: string }
+  /** The session's row may differ from the workflow's state. */
+  | { readonly type: 'wake' }
+  | { readonly type: 'idle' }
+  | { readonly type: 'deadline' }
+  | { readonly type: 'max_duration' }
+  /** The workflow was cancelled, for example in the Temporal UI. */
+  | { readonly type: 'cancelled' }
+
+/** The transitions that an event asks for, none when it changes nothing. Each of them is legal after the one before it. */
+export function decideTransitions(
+  session: RelaySessionState,
+  event: RelaySessionEvent,
+  now: Millis,
+): readonly Transition[] {
+  switch (event.type) {
+    case 'command':
+      return event.seq > session.commandSeq ? execute(session, event.command, event.initiator) : []
+    case 'transition':
+      return transitionTo(session, event.to)
+    case 'ready':
+      return session.state === 'provisioning' ? [{ to: 'active', reason: 'relay_ready', initiator: 'relay' }] : []
+    case 'provision_failed':
+      return session.state === 'provisioning'
+        ? [{ to: 'stopped', reason: 'provision_failed', initiator: 'system' }]
+        : []
+    case 'health_lost':
+      return session.state === 'active' ? [{ to: 'grace', reason: 'health_lost', initiator: 'system' }] : []
+    case 'health_restored':
+      return isInGraceFor(session, 'health_lost')
+        ? [{ to: 'active', reason: 'health_restored', initiator: 'relay' }]
+        : []
+    case 'instance_gone':
+      return session.instanceId === event.instanceId ? loseInstance(session) : []
+    case 'idle':
+      // Only an active session can be idle. One in grace ends by its own deadline.
+      return session.state === 'active' && now >= maxDurationAt(session)
+        ? end(session, 'force_disconnected', 'timer')
+        : []
+    case 'max_duration':
+      return now >= latestEndAt(session) ? end(session, 'force_disconnected', 'timer') : []
+    case 'deadline':
+      return session.deadlineAt !== null && now >= session.deadlineAt ? endByDeadline(session) : []
+    case 'cancelled':
+      return end(session, 'force_disconnected', 'operator')
+    case 'bound':
+    case 'wake':
+      return []
+  }
+}
+
+function execute(session: RelaySessionState, command: RelayCommand, initiator: Initiator): readonly Transition[] {
+  switch (command) {
+    case 'run':
+      return isInGraceFor(session, 'stop_requested') ? [{ to: 'active', reason: 'start_requested', initiator }] : []
+    case 'stop':
+      // Grace of either kind is not extended by a stop: the session ends at once.
+      return session.state === 'active'
+        ? [{ to: 'grace', reason: 'stop_requested', initiator }]
+        : end(session, 'stop_requested', initiator)
+    case 'stop_now':
+      return end(session, 'stop_requested', initiator)
+    case 'disconnect':
+      return end(session, 'force_disconnected', initiator)
+  }
+}
+
+/** The shortest legal way to `stopped`: an active session passes through grace. */
+function end(
+  { state }: RelaySessionState,
+  reason: 'stop_requested' | 'force_disconnected',
+  initiator: Initiator,
+): readonly Transition[] {
+  const stop = { to: 'stopped', reason, initiator } as const
+  if (state === 'stopped') return []
+  return state === 'active' ? [{ to: 'grace', reason, initiator }, stop] : [stop]
+}
+
+/** A relay whose instance is gone can't come back, so a grace would only delay the next start. */
+function loseInstance(session: RelaySessionState): readonly Transition[] {
+  const stop = { to: 'stopped', reason: 'force_disconnected', initiator: 'system' } as const
+  if (session.state === 'active') return [{ to: 'grace', reason: 'health_lost', initiator: 'system' }, stop]
+  return isInGraceFor(session, 'health_lost') ? [stop] : []
+}
+
+function endByDeadline({ state }: RelaySessionState): readonly Transition[] {
+  if (state === 'provisioning') return [{ to: 'stopped', reason: 'provision_timeout', initiator: 'timer' }]
+  return state === 'grace' ? [{ to: 'stopped', reason: 'grace_elapsed', initiator: 'timer' }] : []
+}
+
+/** The transition to a state that an operator names, none when it is not legal. */
+function transitionTo(session: RelaySessionState, to: RelayState): readonly Transition[] {
+  if (!isLegalTransition(session.state, to)) return []
+  const initiator = 'operator'
+  if (to === 'stopped') return [{ to, reason: 'force_disconnected', initiator }]
+  if (to === 'grace') return [{ to, reason: 'stop_requested', initiator }]
+  if (session.state === 'provisioning') return [{ to: 'active', reason: 'relay_ready', initiator }]
+  const reason = isInGraceFor(session, 'health_lost') ? 'health_restored' : 'start_requested'
+  return [{ to: 'active', reason, initiator }]
+}
+
+export const isInGraceFor = (
+  { state, reason }: Pick<RelaySessionState, 'state' | 'reason'>,
+  cause: RelayReason,
+): boolean => state === 'grace' && reason === cause
+
+/** From this time on a session is stopped as soon as it is idle. */
+export const maxDurationAt = ({ createdAt, settings }: RelaySessionState): Millis =>
+  createdAt + settings.maxSessionSeconds * 1000
+
+/** At this time a session is stopped even while it is in use. */
+export const latestEndAt = ({ createdAt, settings }: RelaySessionState): Millis =>
+  createdAt + settings.maxSessionSeconds * 1500
+
+/** The length of the grace that a transition begins, in seconds; null when it leads to another state. */
+export function graceSecondsAfter({ settings }: RelaySessionState, transition: Transition): number | null {
+  if (transition.to !== 'grace') return null
+  return transition.reason === 'health_lost' ? settings.graceSeconds : settings.stopGraceSeconds
+}

@@ -1,0 +1,251 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  decideTransitions,
+  graceSecondsAfter,
+  isInGraceFor,
+  isLegalTransition,
+  latestEndAt,
+  legalTransitions,
+  maxDurationAt,
+  type RelayCommand,
+  type RelaySessionEvent,
+  type RelaySessionState,
+  type RelayState,
+  relayStates,
+  type Transition,
+} from '../../domain/relay-session.ts'
+
+const settings = {
+  provisionTimeoutSeconds: 300,
+  healthTimeoutSeconds: 45,
+  graceSeconds: 120,
+  stopGraceSeconds: 30,
+  maxSessionSeconds: 57_600,
+}
+
+const begun: RelaySessionState = {
+  sessionId: 's',
+  region: 'eu',
+  settings,
+  createdAt: 0,
+  state: 'provisioning',
+  reason: 'start_requested',
+  version: 0,
+  commandSeq: 1,
+  instanceId: null,
+  deadlineAt: 300_000,
+}
+
+const anyCommand = fc.constantFrom<RelayCommand>('run', 'stop', 'stop_now', 'disconnect')
+const anyEvent: fc.Arbitrary<RelaySessionEvent> = fc.oneof(
+  fc.record({
+    type: fc.constant('command' as const),
+    seq: fc.nat(40),
+    command: anyCommand,
+    initiator: fc.constant('user' as const),
+  }),
+  fc.record({
+    type: fc.constant('transition' as const),
+    to: fc.constantFrom<RelayState>(...relayStates),
+    requestId: fc.constant('r'),
+  }),
+  fc.constantFrom<RelaySessionEvent>(
+    { type: 'ready' },
+    { type: 'provision_failed' },
+    { type: 'health_lost' },
+    { type: 'health_restored' },
+    { type: 'instance_gone', instanceId: 'i' },
+    { type: 'wake' },
+    { type: 'idle' },
+    { type: 'deadline' },
+    { type: 'max_duration' },
+    { type: 'cancelled' },
+    { type: 'bound', instanceId: 'i' },
+  ),
+)
+const anyLife = fc.array(fc.record({ event: anyEvent, waitsSeconds: fc.nat(200) }), { maxLength: 60 })
+
+const deadlineAfter = (session: RelaySessionState, last: Transition, now: number): number | null => {
+  const seconds = graceSecondsAfter(session, last)
+  return seconds === null ? null : now + seconds * 1000
+}
+
+/** Applies events as the workflow does, and returns each step. */
+function applyAll(life: readonly { event: RelaySessionEvent; waitsSeconds: number }[]) {
+  const steps: {
+    before: RelaySessionState
+    event: RelaySessionEvent
+    made: readonly Transition[]
+    after: RelaySessionState
+    now: number
+  }[] = []
+  let session = begun
+  let now = 0
+  for (const { event, waitsSeconds } of life) {
+    now += waitsSeconds * 1000
+    const made = decideTransitions(session, event, now)
+    const last = made.at(-1)
+    const after: RelaySessionState = {
+      ...session,
+      commandSeq: event.type === 'command' ? Math.max(event.seq, session.commandSeq) : session.commandSeq,
+      ...(last
+        ? {
+            state: last.to,
+            reason: last.reason,
+            version: session.version + made.length,
+            deadlineAt: deadlineAfter(session, last, now),
+          }
+        : {}),
+      ...(event.type === 'bound' ? { instanceId: event.instanceId } : {}),
+    }
+    steps.push({ before: session, event, made, after, now })
+    session = after
+  }
+  return steps
+}
+
+describe('the legal transitions', () => {
+  test('are exactly five', () => {
+    const pairs = relayStates.flatMap((from) =>
+      relayStates.filter((to) => isLegalTransition(from, to)).map((to) => `${from} → ${to}`),
+    )
+    expect(pairs).toEqual([
+      'provisioning → active',
+      'provisioning → stopped',
+      'active → grace',
+      'grace → active',
+      'grace → stopped',
+    ])
+  })
+
+  test('each have their own reasons', () => {
+    expect(isLegalTransition('active', 'grace', 'relay_ready')).toBe(false)
+    expect(isLegalTransition('grace', 'stopped', 'grace_elapsed')).toBe(true)
+    expect(Object.keys(legalTransitions.stopped)).toEqual([])
+  })
+})
+
+describe('after any sequence of events', () => {
+  test('each transition is legal and has a reason of its own', () => {
+    fc.assert(
+      fc.property(anyLife, (life) => {
+        for (const { before, made } of applyAll(life)) {
+          let from = before.state
+          for (const { to, reason } of made) {
+            expect(isLegalTransition(from, to, reason)).toBe(true)
+            from = to
+          }
+        }
+      }),
+    )
+  })
+
+  test('a stopped session stays stopped', () => {
+    fc.assert(
+      fc.property(anyLife, (life) =>
+        applyAll(life).every(({ before, made }) => before.state !== 'stopped' || made.length === 0),
+      ),
+    )
+  })
+
+  test('a command is carried out once, and never after a newer one', () => {
+    fc.assert(
+      fc.property(anyLife, (life) =>
+        applyAll(life).every(
+          ({ before, event, made }) => event.type !== 'command' || event.seq > before.commandSeq || made.length === 0,
+        ),
+      ),
+    )
+  })
+
+  test('grace has a deadline after a transition, and no other state has one', () => {
+    fc.assert(
+      fc.property(anyLife, (life) =>
+        applyAll(life).every(
+          ({ after, made }) => made.length === 0 || (after.deadlineAt !== null) === (after.state === 'grace'),
+        ),
+      ),
+    )
+  })
+
+  test('a deadline causes nothing before its time', () => {
+    fc.assert(
+      fc.property(anyLife, (life) =>
+        applyAll(life).every(
+          ({ before, event, made, now }) =>
+            event.type !== 'deadline' || made.length === 0 || now >= (before.deadlineAt ?? Infinity),
+        ),
+      ),
+    )
+  })
+
+  test('a disconnect stops the session in one step', () => {
+    fc.assert(
+      fc.property(anyLife, (life) =>
+        applyAll(life).every(
+          ({ before, event, after }) =>
+            event.type !== 'command' ||
+            event.command !== 'disconnect' ||
+            event.seq <= before.commandSeq ||
+            after.state === 'stopped',
+        ),
+      ),
+    )
+  })
+
+  test('a lost instance stops an active session and one in grace for lost health', () => {
+    fc.assert(
+      fc.property(anyLife, (life) =>
+        applyAll(life).every(({ before, event, after, made }) => {
+          if (event.type !== 'instance_gone') return true
+          const isAwaited = before.state === 'active' || isInGraceFor(before, 'health_lost')
+          return isAwaited && before.instanceId === 'i' ? after.state === 'stopped' : made.length === 0
+        }),
+      ),
+    )
+  })
+
+  test('restored health does not resume a session in its stop grace', () => {
+    fc.assert(
+      fc.property(anyLife, (life) =>
+        applyAll(life).every(
+          ({ before, event, made }) =>
+            !(event.type === 'health_restored' && isInGraceFor(before, 'stop_requested')) || made.length === 0,
+        ),
+      ),
+    )
+  })
+})
+
+describe('the longest duration', () => {
+  const active: RelaySessionState = { ...begun, state: 'active', reason: 'relay_ready', deadlineAt: null }
+
+  test('stops an idle session, through grace', () => {
+    expect(decideTransitions(active, { type: 'idle' }, maxDurationAt(active) - 1)).toEqual([])
+    expect(decideTransitions(active, { type: 'idle' }, maxDurationAt(active)).map(({ to }) => to)).toEqual([
+      'grace',
+      'stopped',
+    ])
+  })
+
+  test('leaves an idle session in grace to its own deadline', () => {
+    const grace: RelaySessionState = {
+      ...active,
+      state: 'grace',
+      reason: 'health_lost',
+      deadlineAt: maxDurationAt(active) + 1,
+    }
+    expect(decideTransitions(grace, { type: 'idle' }, maxDurationAt(grace))).toEqual([])
+  })
+
+  test('stops any session after 1.5 times as long', () => {
+    expect(maxDurationAt(active)).toBe(16 * 3_600_000)
+    expect(latestEndAt(active)).toBe(24 * 3_600_000)
+    expect(decideTransitions(active, { type: 'max_duration' }, latestEndAt(active) - 1)).toEqual([])
+    expect(decideTransitions(active, { type: 'max_duration' }, latestEndAt(active)).map(({ to }) => to)).toEqual([
+      'grace',
+      'stopped',
+    ])
+  })
+})
