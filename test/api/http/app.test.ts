@@ -14,15 +14,15 @@ const user = await api.given.user()
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-interface Whole {
+interface FullResponse {
   readonly status: number
   readonly code: string | undefined
   readonly headers: Headers
   readonly text: string
 }
 
-/** Asks for any path, below the base path or not. */
-async function ask(path: string, request: RequestInit = {}, at: TestApi = api): Promise<Whole> {
+/** Requests any path, below the base path or not. */
+async function ask(path: string, request: RequestInit = {}, at: TestApi = api): Promise<FullResponse> {
   const response = await fetch(`${at.url}${path}`, request)
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json')
@@ -30,9 +30,9 @@ async function ask(path: string, request: RequestInit = {}, at: TestApi = api): 
   return { status: response.status, code, headers: response.headers, text }
 }
 
-const outcome = ({ status, code }: Whole) => [status, code]
+const outcome = ({ status, code }: FullResponse) => [status, code]
 
-/** What is answered to bytes that no client library would send, with the connection closed behind them. */
+/** Sends raw bytes that no client library would send, closes the connection, and returns the response. */
 const raw = (bytes: string | Buffer, at: TestApi = api): Promise<string> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -53,14 +53,14 @@ const login = '/api/v1/auth/login'
 const postJson = (path: string, body: string | Buffer<ArrayBuffer>, headers: Record<string, string> = {}) =>
   ask(path, { method: 'POST', body, headers: { 'Content-Type': 'application/json', ...headers } })
 
-describe('an error', () => {
+describe('an error response', () => {
   test.each([
     ['/api/v1/nowhere', {}, 404, 'not_found'],
     ['/api/v1/relay/start', {}, 405, 'method_not_allowed'],
     ['/api/v1/auth/session', {}, 401, 'unauthorized'],
     [login, { method: 'POST', body: '{', headers: { 'Content-Type': 'application/json' } }, 400, 'invalid_request'],
     [login, { method: 'POST', body: 'hello' }, 415, 'unsupported_media_type'],
-  ])('of %s is exactly a code and a sentence, under an id of its own', async (path, request, status, code) => {
+  ])('for %s has exactly a code and a message, and a unique request id', async (path, request, status, code) => {
     const [one, other] = [await ask(path, request), await ask(path, request)]
     expect(outcome(one)).toEqual([status, code])
     expect(JSON.parse(one.text)).toEqual({ error: { code, message: expect.stringMatching(/./) } })
@@ -69,7 +69,7 @@ describe('an error', () => {
     expect(one.headers.get('x-request-id')).not.toBe(other.headers.get('x-request-id'))
   })
 
-  test('that nobody foresaw tells nothing, and is logged whole', async () => {
+  test('for an unexpected error reveals no details, which are in the log', async () => {
     const broken = await startApi()
     await broken.sql`alter table workers rename to workers_away`
     await broken.sql`alter table relay_sessions rename to relay_sessions_away`
@@ -81,7 +81,7 @@ describe('an error', () => {
   })
 })
 
-test('every reply has an id and the headers that protect a browser', async () => {
+test('every response has a request id and security headers', async () => {
   for (const path of ['/livez', '/docs', '/api/v1/capacity/status', '/api/v1/nowhere', '/nowhere']) {
     const { headers } = await ask(path)
     expect(headers.get('x-request-id')).toMatch(uuidPattern)
@@ -94,7 +94,7 @@ test('every reply has an id and the headers that protect a browser', async () =>
   }
 })
 
-describe('a method that a known path does not take', () => {
+describe('an unsupported method of a known path', () => {
   test.each([
     ['DELETE', '/api/v1/relay/start', 'POST'],
     ['POST', '/api/v1/relay/active', 'GET, HEAD'],
@@ -104,14 +104,14 @@ describe('a method that a known path does not take', () => {
     ['PATCH', `/api/v1/admin/sessions/${randomUUID()}`, 'GET, HEAD'],
     ['POST', '/health', 'GET, HEAD'],
     ['PROPFIND', '/api/v1/relay/stop', 'POST'],
-  ])('%s %s is refused and told: %s', async (method, path, allow) => {
+  ])('%s %s is refused with Allow: %s', async (method, path, allow) => {
     const answer = await ask(path, { method })
     expect(outcome(answer)).toEqual([405, 'method_not_allowed'])
     expect(answer.headers.get('allow')).toBe(allow)
   })
 })
 
-describe('a path that only resembles one', () => {
+describe('a path that resembles a route', () => {
   test.each([
     '/api/v1/relay/active/',
     '/api/v1/RELAY/active',
@@ -139,7 +139,7 @@ describe('a path that only resembles one', () => {
   })
 
   test.each(['/api/v1/admin/users/no-uuid', '/api/v1/admin/sessions/%00', '/api/v1/admin/sessions/1'])(
-    '%s names nothing possible and so is not found',
+    '%s has an impossible parameter and is not found',
     async (path) => expect(outcome(await ask(path, { headers: operator }))).toEqual([404, 'not_found']),
   )
 })
@@ -163,32 +163,32 @@ describe('a body', () => {
     [`{"email":${'['.repeat(30_000)}${']'.repeat(30_000)}}`, 400],
     [`{"email":"a@b.example","password":"x","more":${'{"a":'.repeat(8000)}1${'}'.repeat(8000)}}`, 401],
     ['{"email":"a@b.example","password":"x","id":1e999,"toString":null,"hasOwnProperty":1}', 401],
-  ])('%.40s is answered %i', async (body, status) => {
+  ])('%.40s is answered with %i', async (body, status) => {
     const answer = await postJson(login, body)
     expect(answer.status).toBe(status)
     if (status === 400) expect(answer.code).toBe('invalid_request')
   })
 
-  /** JSON around bytes that stand in a text. */
+  /** JSON with the given bytes inside a string. */
   const naming = (bytes: readonly number[]) =>
     Buffer.concat([Buffer.from('{"client_name":"OBS '), Buffer.from(bytes), Buffer.from('"}')])
   const startPlugin = '/api/v1/auth/plugin/login/start'
 
   test.each([
     ['Latin-1', naming([0xe9])],
-    ['a character without its end', naming([0xe2, 0x82])],
+    ['a truncated character', naming([0xe2, 0x82])],
     ['an overlong form', naming([0xc0, 0xaf])],
     ['a surrogate', naming([0xed, 0xa0, 0x80])],
-    ['more than Unicode has', naming([0xf5, 0x80, 0x80, 0x80])],
-    ['a mark of UTF-16', Buffer.from([0xff, 0xfe, 0x7b, 0x7d])],
+    ['a code point beyond Unicode', naming([0xf5, 0x80, 0x80, 0x80])],
+    ['a UTF-16 byte order mark', Buffer.from([0xff, 0xfe, 0x7b, 0x7d])],
     ['a body cut in the middle of a character', Buffer.from('{"email":"\u00e9"}').subarray(0, 11)],
-  ])('that is not UTF-8 (%s) is a bad request, packed or not', async (_, bytes) => {
+  ])('that is not UTF-8 (%s) is a bad request, compressed or not', async (_, bytes) => {
     expect(outcome(await postJson(startPlugin, bytes))).toEqual([400, 'invalid_request'])
     const packed = await postJson(startPlugin, gzipSync(bytes), { 'Content-Encoding': 'gzip' })
     expect(outcome(packed)).toEqual([400, 'invalid_request'])
   })
 
-  test('keeps each character of its texts, the replacement character too', async () => {
+  test('keeps every character of its strings, including the replacement character', async () => {
     for (const name of ['crème', '🐎', 'a\ufffdb', '日本語'])
       for (const [body, headers] of [
         [Buffer.from(JSON.stringify({ client_name: name })), {}],
@@ -210,7 +210,7 @@ describe('a body', () => {
     ['nonsense', 415],
     ['UTF-8', 401],
     ['us-ascii', 401],
-  ])('of the charset %s is answered %i', async (charset, status) => {
+  ])('with the charset %s is answered with %i', async (charset, status) => {
     const body = '{"email":"a@b.example","password":"x"}'
     const bytes = charset.startsWith('utf-16') ? Buffer.from(body, 'utf16le') : Buffer.from(body)
     const answer = await postJson(login, bytes, { 'Content-Type': `application/json; charset=${charset}` })
@@ -218,28 +218,28 @@ describe('a body', () => {
   })
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'nonsense', ''])(
-    'of type "%s" is not taken',
+    'with the content type "%s" is refused',
     async (type) => {
       const answer = await ask(login, { method: 'POST', body: Buffer.from('a=b'), headers: { 'Content-Type': type } })
       expect(outcome(answer)).toEqual([415, 'unsupported_media_type'])
     },
   )
 
-  test('may say its charset', async () => {
+  test('may declare its charset', async () => {
     const answer = await postJson(login, '{"email":"a@b.example","password":"x"}', {
       'Content-Type': 'application/json; charset=utf-8',
     })
     expect(outcome(answer)).toEqual([401, 'invalid_credentials'])
   })
 
-  test('of 64 KiB is taken and one byte more is not', async () => {
+  test('of 64 KiB is accepted and one more byte is not', async () => {
     const around = (length: number) => `{"email":"a@b.example","password":"${'x'.repeat(length - 37)}"}`
     expect(around(65_536)).toHaveLength(65_536)
     expect(outcome(await postJson(login, around(65_536)))).toEqual([401, 'invalid_credentials'])
     expect(outcome(await postJson(login, around(65_537)))).toEqual([413, 'payload_too_large'])
   })
 
-  test('of many megabytes is answered too, whether its length is said or not', async () => {
+  test('of many megabytes gets a response, with and without a Content-Length', async () => {
     const body = Buffer.alloc(8 * 1024 * 1024, 0x20)
     expect(outcome(await postJson(login, body))).toEqual([413, 'payload_too_large'])
     const streamed = await ask(login, {
@@ -251,14 +251,14 @@ describe('a body', () => {
     expect(outcome(streamed)).toEqual([413, 'payload_too_large'])
   })
 
-  test('that unpacks to more than 64 KiB is too large, however small it came', async () => {
+  test('that decompresses to more than 64 KiB is too large', async () => {
     const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024, 0x20))
     expect(bomb.length).toBeLessThan(60_000)
     const answer = await postJson(login, bomb, { 'Content-Encoding': 'gzip' })
     expect(outcome(answer)).toEqual([413, 'payload_too_large'])
   })
 
-  test('may be packed, and says so rightly', async () => {
+  test('may be compressed if its Content-Encoding is right', async () => {
     const packed = gzipSync('{"email":"a@b.example","password":"x"}')
     expect((await postJson(login, packed, { 'Content-Encoding': 'gzip' })).status).toBe(401)
     expect((await postJson(login, '{"a":1}', { 'Content-Encoding': 'gzip' })).status).toBe(400)
@@ -269,7 +269,7 @@ describe('a body', () => {
     ])
   })
 
-  test('that is absent or empty stands for one without fields', async () => {
+  test('that is absent or empty counts as an object without fields', async () => {
     for (const request of [
       { method: 'POST' },
       { method: 'POST', headers: { 'Content-Type': 'application/json' } },
@@ -280,7 +280,7 @@ describe('a body', () => {
     }
   })
 
-  test('that never comes whole is not waited for by the next request', async () => {
+  test('that never arrives completely does not delay the next request', async () => {
     const socket = connect(Number(new URL(api.url).port), '127.0.0.1')
     socket.write(
       `POST ${login} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"email"`,
@@ -290,40 +290,40 @@ describe('a body', () => {
     expect((await ask('/livez')).status).toBe(200)
   })
 
-  test('has keys that nobody knows ignored', async () => {
+  test('may have unknown keys, which are ignored', async () => {
     const answer = await postJson('/api/v1/auth/plugin/login/start', '{"client_name":"x","more":{"a":[1]},"é":null}')
     expect(answer.status).toBe(201)
   })
 })
 
-describe('what is no HTTP at all', () => {
+describe('an invalid HTTP request', () => {
   test.each([
     ['garbage', 'hello\r\n\r\n'],
     ['TLS', Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03])],
-    ['a method nobody knows', 'FETCH /livez HTTP/1.1\r\nHost: x\r\n\r\n'],
-    ['two lengths', 'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
+    ['an unknown method', 'FETCH /livez HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['two Content-Length headers', 'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
     [
-      'a length and chunks',
+      'a Content-Length with chunked encoding',
       'POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
     ['a NUL in the path', 'GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a header without a name', 'GET /livez HTTP/1.1\r\n: x\r\n\r\n'],
-    ['headers without end', `GET /livez HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(40_000)}\r\n\r\n`],
-    ['a path without end', `GET /${'a'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
-    ['no host', 'GET /livez HTTP/1.1\r\n\r\n'],
-    ['an address that is none', 'GET http://[ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
-  ])('%s is told so in the contract’s words', async (_, bytes) => {
+    ['headers that are too long', `GET /livez HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(40_000)}\r\n\r\n`],
+    ['a path that is too long', `GET /${'a'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['no Host header', 'GET /livez HTTP/1.1\r\n\r\n'],
+    ['an invalid URL', 'GET http://[ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+  ])('(%s) gets an error in the form of the contract', async (_, bytes) => {
     expectRefusal(await raw(bytes), 400, 'invalid_request')
     expect((await ask('/livez')).status).toBe(200)
   })
 
-  test('an expectation that we can’t meet, or a change of protocol, is passed over', async () => {
+  test('an unknown expectation or protocol upgrade is ignored', async () => {
     for (const line of ['Expect: a-miracle', 'Upgrade: h2c\r\nConnection: Upgrade'])
       expect(await raw(`GET /livez HTTP/1.1\r\nHost: x\r\n${line}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 
-test('no reply that carries a secret is kept by a cache, also when it is refused', async () => {
+test('no response of a route with secrets may be cached, not even a refusal', async () => {
   const bearer = { Authorization: `Bearer ${user.bearer}` }
   for (const [path, request] of [
     [login, { method: 'POST' }],
@@ -337,7 +337,7 @@ test('no reply that carries a secret is kept by a cache, also when it is refused
     expect((await ask(path, request)).headers.get('cache-control')).toBe('no-store')
 })
 
-describe('text that Postgres can’t hold', () => {
+describe('text that Postgres cannot store', () => {
   const bearer = () => ({ Authorization: `Bearer ${user.bearer}` })
   const relay = { 'X-Relay-Auth': relaySecret }
   const known = randomUUID()
@@ -377,7 +377,7 @@ describe('text that Postgres can’t hold', () => {
   })
 })
 
-/** Bodies made of the names that routes know and of values that they may or may not expect. */
+/** Bodies with field names of the routes and arbitrary values. */
 const anyBody = () => {
   const names = routes.flatMap(({ body }) => Object.keys((body as { shape?: object } | undefined)?.shape ?? {}))
   const value = fc.oneof(
@@ -389,7 +389,7 @@ const anyBody = () => {
   return fc.dictionary(fc.constantFrom(...names, 'constructor', 'toString'), value, { maxKeys: 6 })
 }
 
-describe('any JSON at all', () => {
+describe('arbitrary JSON', () => {
   const sender = () => ({ Authorization: `Bearer ${user.bearer}` })
   const credentials = {
     none: () => ({}),
@@ -401,7 +401,7 @@ describe('any JSON at all', () => {
 
   test.each(
     routes.filter((route) => route.method === 'POST' && route.body).map((route) => [route.path, route] as const),
-  )('sent to %s gives no 5xx but a documented one', async (path, route) => {
+  )('sent to %s causes no undocumented 5xx', async (path, route) => {
     const target = path.replaceAll(/\{\w+\}/g, user.userId)
     await fc.assert(
       fc.asyncProperty(fc.oneof(anyBody(), fc.jsonValue()), async (body) => {

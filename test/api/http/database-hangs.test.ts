@@ -13,12 +13,12 @@ beforeAll(async () => {
   api = await startApi({ DATABASE_URL: postgres.url, SVC_RELAY_AUTH_SECRET: relaySecret })
 })
 
-async function frozen(): Promise<void> {
+async function freezePostgres(): Promise<void> {
   onTestFinished(() => postgres.thaw())
   await postgres.freeze()
 }
 
-const timed = async <Value>(work: Promise<Value>): Promise<{ value: Value; millis: number }> => {
+const measure = async <Value>(work: Promise<Value>): Promise<{ value: Value; millis: number }> => {
   const startedAt = performance.now()
   return { value: await work, millis: performance.now() - startedAt }
 }
@@ -28,7 +28,7 @@ const start = (user: GivenUser, key: string): Promise<Answer<OneSession>> =>
 
 const isAnswered = (status: number) => status === 200
 
-test('every request is answered within 5 s with 503, and as ever again soon after Postgres goes on', async () => {
+test('every request is answered with 503 within 5 s while Postgres hangs, and normally soon after it continues', async () => {
   const user = await api.given.user()
   const { bearer } = user
   const requests = () => [
@@ -47,14 +47,14 @@ test('every request is answered within 5 s with 503, and as ever again soon afte
       { headers: { 'X-Relay-Auth': relaySecret } },
     ),
   ]
-  await frozen()
-  const asked: Promise<{ value: Answer<object>; millis: number }>[] = []
-  // Again and again, so that some meet rounds and connections that already wait.
+  await freezePostgres()
+  const pending: Promise<{ value: Answer<object>; millis: number }>[] = []
+  // Repeated, so that some requests find batches and connections that already wait.
   for (let round = 0; round < 6; round += 1) {
-    asked.push(...requests().map((request) => timed<Answer<object>>(request)))
+    pending.push(...requests().map((request) => measure<Answer<object>>(request)))
     await sleep(800)
   }
-  const answers = await Promise.all(asked)
+  const answers = await Promise.all(pending)
   for (const { value } of answers) {
     expect(outcome(value)).toEqual([503, 'temporarily_unavailable'])
     expect(Number(value.headers.get('retry-after'))).toBeGreaterThan(0)
@@ -62,16 +62,18 @@ test('every request is answered within 5 s with 503, and as ever again soon afte
   expect(Math.max(...answers.map(({ millis }) => millis))).toBeLessThan(5000)
 
   await postgres.thaw()
-  const recovered = await timed(eventually(async () => (await api.get('/auth/session', { bearer })).status, isAnswered))
+  const recovered = await measure(
+    eventually(async () => (await api.get('/auth/session', { bearer })).status, isAnswered),
+  )
   expect(recovered.millis).toBeLessThan(5000)
   expect((await Promise.all(requests())).map((one) => one.status)).toEqual([
     ...[200, 200, 403, 404, 200, 401, 201, 200, 200, 404],
   ])
 })
 
-test('the process says at once that it runs, and within 2 s that Postgres does not answer', async () => {
-  await frozen()
-  const page = (path: string) => timed(fetch(`${api.url}${path}`))
+test('/livez answers at once, and /health reports within 2 s that Postgres does not answer', async () => {
+  await freezePostgres()
+  const page = (path: string) => measure(fetch(`${api.url}${path}`))
   const livez = await page('/livez')
   expect([livez.value.status, livez.millis < 500]).toEqual([200, true])
   const health = await page('/health')
@@ -88,14 +90,14 @@ test('the process says at once that it runs, and within 2 s that Postgres does n
 })
 
 test.each([1, 2, 4, 6])(
-  'a start that was given up when %i of 12 had been answered is carried out once, whether or not it is repeated',
+  'with Postgres frozen after %i of 12 answered starts, each start happens once, whether or not it is repeated',
   async (answeredBefore) => {
     const users = await Promise.all(Array.from({ length: 12 }, () => api.given.user()))
     for (const user of users) await givePlan(api.sql, user.userId)
     const keys = users.map(() => randomUUID())
     onTestFinished(() => postgres.thaw())
     let answered = 0
-    // Frozen in the midst of the others' transactions: some are about to commit.
+    // Freezes during the transactions of the others, some of which are about to commit.
     const first = users.map(async (user, index) => {
       const answer = await start(user, keys[index] ?? '')
       answered += 1
@@ -105,7 +107,7 @@ test.each([1, 2, 4, 6])(
     const answers = await Promise.all(first)
     for (const answer of answers) expect([200, 201, 503]).toContain(answer.status)
     await postgres.thaw()
-    // Half of them at once, while the server may still carry out what it had received.
+    // Repeats half of them at once, while the server may still execute statements that it has received.
     const repeated = await Promise.all(
       users.slice(0, 6).map((user, index) =>
         eventually(
@@ -121,12 +123,12 @@ test.each([1, 2, 4, 6])(
         left join idempotency_keys k on k.user_id = s.user_id and k.key = ${keys[index] ?? ''}
         where s.user_id = ${user.userId}`
       const known = (repeated[index] ?? answers[index])?.body.session?.session_id
-      // One that was answered or repeated is there; one that was neither may be, and then whole: its key with it.
+      // An answered or repeated start exists. Another one may exist, and then together with its idempotency key.
       expect(rows.length).toBeLessThanOrEqual(1)
       if (known) expect(rows.map((row) => row.id)).toEqual([known])
       for (const row of rows) expect(row.keyed).toBe(row.id)
     }
-    // What the server carries out late holds the user's row, which these starts wait for.
+    // Transactions that the server executes late hold the lock on the user's row, which these starts wait for.
     const late = await Promise.all(users.slice(6).map((user, index) => start(user, keys[index + 6] ?? '')))
     expect(late.every((answer) => [200, 201].includes(answer.status))).toBe(true)
     const [total] = await api.sql`
@@ -135,11 +137,11 @@ test.each([1, 2, 4, 6])(
   },
 )
 
-test('a worker goes on after Postgres hung, and no relay is lost by it', { timeout: 60_000 }, async () => {
+test('a worker continues after Postgres hung, and no relay is lost', { timeout: 60_000 }, async () => {
   const service = await startService({ variables: { DATABASE_URL: postgres.url } })
   const { user, session } = await service.activeRelay()
-  await frozen()
-  // Longer than a local activity may take, and than the silence that loses a relay its health.
+  await freezePostgres()
+  // Longer than the timeout of a local activity and the health timeout of a relay.
   await sleep(8000)
   await postgres.thaw()
   const { session: second } = await service.activeRelay(await service.user())

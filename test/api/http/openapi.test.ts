@@ -11,11 +11,11 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ title: `${method.toUpperCase()} ${path}`, path, operation })),
 )
 
-/** Every object within a value, the value included, with the way to it. */
-function* objectsIn(value: unknown, way = '#'): Generator<[string, Record<string, unknown>]> {
+/** Yields every object within a value, including the value itself, with its path. */
+function* objectsIn(value: unknown, path = '#'): Generator<[string, Record<string, unknown>]> {
   if (typeof value !== 'object' || value === null) return
-  if (!Array.isArray(value)) yield [way, value as Record<string, unknown>]
-  for (const [name, inner] of Object.entries(value)) yield* objectsIn(inner, `${way}/${name}`)
+  if (!Array.isArray(value)) yield [path, value as Record<string, unknown>]
+  for (const [name, inner] of Object.entries(value)) yield* objectsIn(inner, `${path}/${name}`)
 }
 
 const resolve = (pointer: string): unknown =>
@@ -25,31 +25,31 @@ const resolve = (pointer: string): unknown =>
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
     .reduce((value: unknown, part) => (value as Record<string, unknown> | undefined)?.[part], document)
 
-test('the committed description is what the routes make', () => {
-  const made = `${JSON.stringify(openapiDocument(routes, 'http://localhost:8080'), null, 2)}\n`
-  expect(made, 'docs/openapi.json is out of date: npm run generate').toBe(committed)
+test('docs/openapi.json is generated from the routes', () => {
+  const generated = `${JSON.stringify(openapiDocument(routes, 'http://localhost:8080'), null, 2)}\n`
+  expect(generated, 'docs/openapi.json is out of date: npm run generate').toBe(committed)
 })
 
-describe('the committed description', () => {
+describe('docs/openapi.json', () => {
   test('is OpenAPI 3.1 with a title, a version and a server', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/)
     expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) })
     expect(document.servers.map((server) => URL.canParse(server.url))).not.toContain(false)
   })
 
-  test('holds every route and nothing else', () => {
+  test('has every route and nothing else', () => {
     const declared = routes.map((route) => `${route.method} ${basePath}${route.path}`)
     expect(operations.map((one) => one.title).sort()).toEqual(declared.sort())
   })
 
-  test('points only to what it holds', () => {
-    const dangling = [...objectsIn(document)].flatMap(([way, { $ref }]) =>
-      typeof $ref === 'string' && !($ref.startsWith('#/') && resolve($ref) !== undefined) ? [`${way}: ${$ref}`] : [],
+  test('has no dangling references', () => {
+    const dangling = [...objectsIn(document)].flatMap(([path, { $ref }]) =>
+      typeof $ref === 'string' && !($ref.startsWith('#/') && resolve($ref) !== undefined) ? [`${path}: ${$ref}`] : [],
     )
     expect(dangling).toEqual([])
   })
 
-  test('names each parameter of a path once, and requires it', () => {
+  test('declares each path parameter once, as required', () => {
     for (const { title, path, operation } of operations) {
       const inPath = (operation.parameters as { name: string; in: string; required: boolean }[]).filter(
         (one) => one.in === 'path',
@@ -60,11 +60,11 @@ describe('the committed description', () => {
     }
   })
 
-  test('tells of each operation how it succeeds, and of each failure which codes it has', () => {
+  test('lists the success statuses of each operation, and the error codes of each failure', () => {
     for (const { title, operation } of operations) {
       const statuses = Object.keys(operation.responses)
       expect(operation.summary, title).not.toBe('')
-      // What is not available yet has no success to tell of.
+      // An operation that is not available yet has 501 only.
       expect(
         statuses.filter((status) => /^(2\d\d|501)$/.test(status)),
         title,
@@ -79,21 +79,21 @@ describe('the committed description', () => {
     }
   })
 
-  test('asks only for credentials that it describes', () => {
+  test('uses only security schemes that it defines', () => {
     const known = Object.keys(document.components.securitySchemes)
-    const asked = operations.flatMap(
+    const used = operations.flatMap(
       ({ operation }) => (operation as { security?: object[] }).security?.flatMap((one) => Object.keys(one)) ?? [],
     )
-    expect(known).toEqual(expect.arrayContaining([...new Set(asked)]))
+    expect(known).toEqual(expect.arrayContaining([...new Set(used)]))
   })
 
-  test('has no key of an older dialect in its schemas', () => {
-    // JSON Schema 2020-12 says null and exclusive limits in other words than OpenAPI 3.0 did.
-    const old = [...objectsIn(document)].flatMap(([way, value]) =>
-      'nullable' in value && !way.endsWith('/properties')
-        ? [way]
+  test('has no OpenAPI 3.0 keywords in its schemas', () => {
+    // JSON Schema 2020-12 expresses null and exclusive limits differently from OpenAPI 3.0.
+    const old = [...objectsIn(document)].flatMap(([path, value]) =>
+      'nullable' in value && !path.endsWith('/properties')
+        ? [path]
         : typeof value.exclusiveMinimum === 'boolean'
-          ? [way]
+          ? [path]
           : [],
     )
     expect(old).toEqual([])

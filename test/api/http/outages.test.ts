@@ -20,13 +20,13 @@ import { randomSecrets } from '../../support/secrets.ts'
 const relaySecret = randomBytes(48).toString('base64')
 const page = (at: Client, path: string, request?: RequestInit) => fetch(`${at.url}${path}`, request)
 
-describe('while Temporal is away', () => {
+describe('while Temporal is unavailable', () => {
   let alone: TestService
   beforeAll(async () => {
     alone = await startService({ worker: false, variables: { TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` } })
   })
 
-  test('starts and stops are accepted all the same, and soon', async () => {
+  test('starts and stops are accepted without delay', async () => {
     const user = await alone.user()
     const timed = async <Value>(work: Promise<Value>): Promise<[Value, number]> => {
       const startedAt = performance.now()
@@ -43,29 +43,29 @@ describe('while Temporal is away', () => {
     expect((await user.active()).sessions).toHaveLength(1)
   })
 
-  test('the api is ready all the same', async () => {
+  test('the api is ready', async () => {
     const answer = await page(alone.api, '/readyz')
     expect([answer.status, await answer.json()]).toEqual([200, { status: 'ready' }])
     expect(answer.headers.get('cache-control')).toBe('no-store')
   })
 
-  test('operators can look and disconnect, but not move by hand', async () => {
+  test('operators can inspect and disconnect a session, but not request a transition', async () => {
     const user = await alone.user()
     const { session_id } = (await user.start()).body.session
     const admin = `/admin/sessions/${session_id}`
-    const [shown, moved, ended] = await Promise.all([
+    const [shown, transition, ended] = await Promise.all([
       alone.history(session_id),
       alone.api.post(`${admin}/transition`, { to: 'active' }, { headers: operator }),
       alone.api.post<OneSession>(`${admin}/disconnect`, { reason: 'x' }, { headers: operator }),
     ])
     expect(shown).toMatchObject({ session: { state: 'provisioning' }, live: null })
-    expect(outcome(moved)).toEqual([503, 'temporarily_unavailable'])
+    expect(outcome(transition)).toEqual([503, 'temporarily_unavailable'])
     expect([ended.status, ended.body.session.state]).toEqual([200, 'provisioning'])
   })
 })
 
-describe('while Postgres is away', () => {
-  /** An API whose way to its database can be blocked. */
+describe('while Postgres is unavailable', () => {
+  /** An API whose connection to its database can be blocked. */
   const behindPassage = async () => {
     const direct = await startApi()
     const passage = await passageTo(direct.services.config.database.url)
@@ -73,7 +73,7 @@ describe('while Postgres is away', () => {
     return { api, passage, user: await api.given.user() }
   }
 
-  test('every request that needs it is told to come back, and is answered once it is back', async () => {
+  test('every request that needs it is answered with 503 and Retry-After, and succeeds after it is available again', async () => {
     const { api, passage, user } = await behindPassage()
     const { bearer } = user
     const requests = () => [
@@ -114,7 +114,7 @@ describe('while Postgres is away', () => {
     expect((await Promise.all(requests())).map((one) => one.status)).toEqual([200, 200, 403, 200, 401, 201, 200, 404])
   })
 
-  test('a connection that is lost in the middle of things is an outage, not an error of ours', async () => {
+  test('a connection that is lost during a query causes 503, not 500', async () => {
     const { api, passage, user } = await behindPassage()
     const statuses = new Map<number, number>()
     const until = Date.now() + 2000
@@ -148,7 +148,7 @@ describe('while Postgres is away', () => {
     )
   })
 
-  test('from the beginning, the process waits for it and says so', async () => {
+  test('the process starts, waits for it and reports that it is not ready', async () => {
     const database = await startApi()
     const passage = await passageTo(database.services.config.database.url)
     await passage.block()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { highLimits, startApi, type TestApi } from '../../support/api.ts'
 
-describe('an address is counted', () => {
+describe('requests are counted', () => {
   const limits = { SVC_RATE_LIMITS: highLimits({ capacity: 3 }) }
   const count = async (at: TestApi, ips: readonly (string | undefined)[]) => {
     const statuses = []
@@ -9,26 +9,26 @@ describe('an address is counted', () => {
     return statuses
   }
 
-  test('by its peer while no proxy is trusted, whatever it claims', async () => {
+  test('by the peer address while no proxy is trusted, regardless of X-Forwarded-For', async () => {
     const direct = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '0' })
     expect(await count(direct, ['192.0.2.1', '192.0.2.2', undefined, '192.0.2.3'])).toEqual([200, 200, 200, 429])
   })
 
-  test('by what the one trusted proxy saw, whatever was claimed before', async () => {
+  test('by the address that the one trusted proxy added, regardless of earlier entries', async () => {
     const one = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '1' })
     const forged = ['1.1.1.1, 192.0.2.1', '2.2.2.2,192.0.2.1', '3.3.3.3, 4.4.4.4, 192.0.2.1', '192.0.2.1']
     expect(await count(one, forged)).toEqual([200, 200, 200, 429])
     expect(await count(one, ['192.0.2.1, 192.0.2.9', 'unknown', '', 'a'.repeat(5000)])).toEqual([200, 200, 200, 200])
   })
 
-  test('by what the first of two trusted proxies saw', async () => {
+  test('by the address that the first of two trusted proxies added', async () => {
     const two = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '2' })
     const forged = ['192.0.2.1, 10.0.0.1', '9.9.9.9, 192.0.2.1, 10.0.0.2', '192.0.2.1,10.0.0.3', '192.0.2.1, 10.0.0.4']
     expect(await count(two, forged)).toEqual([200, 200, 200, 429])
     expect(await count(two, ['192.0.2.2, 10.0.0.1'])).toEqual([200])
   })
 
-  test('by its /64 when it is IPv6, and by its IPv4 when it only looks like IPv6', async () => {
+  test('by the /64 of an IPv6 address, and by the IPv4 address of an IPv4-mapped one', async () => {
     const one = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '1' })
     const same = ['2001:db8:0:7::1', '2001:db8:0:7:ffff::2', '2001:0DB8:0000:0007:1:2:3:4', '2001:db8:0:7::3%eth0']
     expect(await count(one, same)).toEqual([200, 200, 200, 429])
@@ -38,7 +38,7 @@ describe('an address is counted', () => {
     expect(await count(one, ['::ffff:192.0.2.2'])).toEqual([200])
   })
 
-  test('and told how much is left, and when to come back', async () => {
+  test('and the response has the remaining quota and the time of the reset', async () => {
     const one = await startApi(limits)
     const answers = []
     for (let round = 0; round < 4; round += 1) answers.push(await one.get('/capacity/status', { ip: '192.0.2.77' }))
@@ -55,7 +55,7 @@ describe('an address is counted', () => {
     expect((await one.get('/capacity/status', { ip: '192.0.2.77' })).status).toBe(200)
   })
 
-  test('exactly, by replicas at once', async () => {
+  test('exactly, by concurrent replicas', async () => {
     const one = await startApi({ SVC_RATE_LIMITS: highLimits({ capacity: 20 }) })
     const other = await startApi({
       SVC_RATE_LIMITS: highLimits({ capacity: 20 }),

@@ -1,4 +1,4 @@
-/** What a page of another site can make an operator's browser send here, with the password that the browser remembers. */
+/** Requests that another site's page makes an operator's browser send, with the saved password. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { routes } from '../../../api/routes.ts'
@@ -34,7 +34,7 @@ const foreign: [string, Record<string, string>][] = [
 ]
 
 describe.each(foreign)('a request from %s', (_, headers) => {
-  test('disables no account, whether it says that it is JSON or not', async () => {
+  test('disables no account, with and without a JSON content type', async () => {
     const { userId } = await api.given.user()
     const path = `/admin/users/${userId}/disable`
     expect(outcome(await send(path, headers))).toEqual([403, 'forbidden'])
@@ -54,16 +54,16 @@ test.each([
   ['a page of the site', { 'Sec-Fetch-Site': 'same-site', Origin: siteOrigin }],
   ['a page of the site, in an old browser', { Origin: siteOrigin }],
   ['no browser', {}],
-])('a request from %s is answered', async (_, headers) => {
+])('a request from %s is accepted', async (_, headers) => {
   const { userId } = await api.given.user()
   expect((await send(`/admin/users/${userId}/disable`, headers, '{}')).status).toBe(200)
   expect(await isDisabled(userId)).toBe(true)
 })
 
-describe('a form, by a browser that sends neither Origin nor Fetch Metadata', () => {
+describe('a form of a browser that sends neither Origin nor Fetch Metadata', () => {
   const types = ['application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'text/plain']
 
-  test.each(types)('of type %s changes nothing, with fields or empty', async (type) => {
+  test.each(types)('with type %s changes nothing, with and without fields', async (type) => {
     const { userId } = await api.given.user()
     for (const body of ['', '{"disabled":true}', '{"disabled":true,"ignored":"="}']) {
       const answer = await send(`/admin/users/${userId}/disable`, { 'Content-Type': type }, body)
@@ -82,14 +82,14 @@ describe('a form, by a browser that sends neither Origin nor Fetch Metadata', ()
   })
 })
 
-test('an empty body is one without fields when it says that it is JSON', async () => {
+test('an empty body with a JSON content type counts as an object without fields', async () => {
   const { userId } = await api.given.user()
   const headers = { 'Content-Type': 'Application/JSON; charset=utf-8' }
   expect((await send(`/admin/users/${userId}/disable`, headers)).status).toBe(200)
   expect(await isDisabled(userId)).toBe(true)
 })
 
-test('requests from another site use up none of an operator’s tries', async () => {
+test('requests from another site do not count as failed operator sign-ins', async () => {
   const limited = await startApi({
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_RATE_LIMITS: highLimits({ operator: 2 }),
