@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@temporalio/client'
-import { startProgram } from '../cli/programs.ts'
+import { startProgram } from '../cli/service-programs.ts'
 import { connectPostgres, type Database } from '../db/connection.ts'
 import { migrate } from '../db/migrations.ts'
 import { type Config, readConfig } from '../platform/config/config.ts'
 import { readStackConfig } from '../platform/config/stack.ts'
 import { rateLimitDefaults } from '../platform/config/values.ts'
-import { freePort } from '../platform/embedded/ports.ts'
+import { findFreePort } from '../platform/embedded/ports.ts'
 import { startEmbeddedPostgres } from '../platform/embedded/postgres.ts'
 import { startEmbeddedTemporal } from '../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../platform/embedded/temporal-cli.ts'
@@ -94,13 +94,13 @@ const countedOnly = Object.keys(rateLimitDefaults)
 const startOn =
   (life: Lifecycle, folder: string, shared: Readonly<Record<string, string>>): Machine['start'] =>
   async (file, variables = {}) => {
-    const port = await freePort()
+    const port = await findFreePort()
     const env = { ...shared, PORT: String(port), ...variables }
     const program = await startProgram({ file, env, logFile: join(folder, `${file.replaceAll('/', '-')}.log`) })
     life.hold(file, program, (it) => it.stop())
     return {
       ...{ url: `http://127.0.0.1:${port}`, pid: program.pid, config: readConfig(env), stop: () => program.stop() },
-      ended: program.exited.then((how) => `${file} ${how}:\n${program.lastWords()}`),
+      ended: program.exited.then((how) => `${file} ${how}:\n${program.readLastLines()}`),
     }
   }
 

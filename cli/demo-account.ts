@@ -1,18 +1,17 @@
-/** The account that a new stack comes with, made through the public API like any other. */
-import { ask, expecting } from './http.ts'
-import { createOperator } from './operator.ts'
+/** The demo account of a new stack, created through the public API. */
+import { createOperatorClient, expectStatus, request } from './api-client.ts'
 
 export interface DemoAccount {
   email: string
   password: string
 }
 
-/** A start right after several others may meet a limit that lasts a minute. */
-const patienceMillis = 70_000
+/** Rate limits last a minute, and several starts in a row may reach them. */
+const retryMillisMax = 70_000
 
 /**
- * Makes sure that it exists and, at its making, gives it a paid plan with three add-ons. Later starts only look: what
- * somebody did to the account since, a downgrade for instance, stays.
+ * Creates the account when it does not exist, with a paid plan and three add-ons.
+ * @param isReady whether an earlier start has done so. Later changes, for example a downgrade, are kept then.
  */
 export async function ensureDemoAccount(
   api: string,
@@ -20,16 +19,15 @@ export async function ensureDemoAccount(
   account: DemoAccount,
   isReady: boolean,
 ): Promise<void> {
-  const operator = createOperator(api, operatorPassword)
-  const known = await operator.userIdOf(account.email)
-  if (known !== undefined && isReady) return
-  if (known === undefined) {
-    const request = { method: 'POST', body: account, patienceMillis } as const
-    const answer = await ask(`${api}/api/v1/auth/signup`, request)
-    // No account had the address a moment ago: an earlier attempt made this one, and its reply got lost.
-    if (answer.status !== 409) expecting('the sign-up of the demo account', answer, 201, 202)
+  const operator = createOperatorClient(api, operatorPassword)
+  const existingId = await operator.findUserId(account.email)
+  if (existingId !== undefined && isReady) return
+  if (existingId === undefined) {
+    const answer = await request(`${api}/api/v1/auth/signup`, { method: 'POST', body: account, retryMillisMax })
+    // 409: an earlier attempt created the account, and its answer was lost.
+    if (answer.status !== 409) expectStatus('The sign-up of the demo account', answer, 201, 202)
   }
-  const id = known ?? (await operator.userIdOf(account.email))
-  if (id === undefined) throw new Error('the demo account is gone right after its sign-up')
-  await operator.grant(id, { plan_tier: 'paid', addons: 3 })
+  const id = existingId ?? (await operator.findUserId(account.email))
+  if (id === undefined) throw new Error('The demo account does not exist after its sign-up')
+  await operator.grantPlan(id, { plan_tier: 'paid', addons: 3 })
 }

@@ -1,17 +1,17 @@
-/** `npm run demo`: a client's whole way through a running service, with the times that each step took. */
+/** `npm run demo`: does what a plugin does with a running service, and prints how long each step takes. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readStackConfig } from '../platform/config/stack.ts'
-import { readKeptSecrets } from '../platform/embedded/secrets.ts'
-import { type Answer, ask, basicAuth, expecting, type Request } from './http.ts'
-import { readRunning } from './kept-files.ts'
+import { readStoredSecrets } from '../platform/embedded/secrets.ts'
+import { type Answer, basicAuth, expectStatus, type Request, request } from './api-client.ts'
+import { readRunningStack } from './stack-state.ts'
 
 const connectionId = 'demo'
-/** Two questions a second stay under the limit of 60 a minute for the half minute that a start may take. */
-const lookMillis = 500
-const looksMax = 55
-const began = performance.now()
+/** Two polls per second stay below the limit of 60 per minute during the half minute that a start may take. */
+const pollMillis = 500
+const pollsMax = 55
+const startedAt = performance.now()
 
 interface Session {
   session_id: string
@@ -33,79 +33,82 @@ async function findTarget(): Promise<Target> {
   const { values } = parseArgs({
     options: { api: { type: 'string' }, email: { type: 'string' }, password: { type: 'string' } },
   })
-  const running = await readRunning(stack.dataDir)
-  const kept = await readKeptSecrets(stack.dataDir)
+  const running = await readRunningStack(stack.dataDir)
+  const stored = await readStoredSecrets(stack.dataDir)
   const api = values.api ?? stack.apiUrl ?? running?.api
-  if (!api)
-    throw new Error(`Nothing is running on ${stack.dataDir}. Start it first: npm start (or name one: --api URL)`)
-  const email = values.email ?? stack.demo.email ?? kept.demo?.email
-  const password = values.password ?? stack.demo.password ?? kept.demo?.password
-  if (!email || !password) throw new Error('Say whom to sign in: --email and --password')
+  if (!api) throw new Error(`No stack is running in ${stack.dataDir}. Start it first: npm start (or pass --api URL)`)
+  const email = values.email ?? stack.demo.email ?? stored.demo?.email
+  const password = values.password ?? stack.demo.password ?? stored.demo?.password
+  if (!email || !password) throw new Error('The account is missing: pass --email and --password')
   await fetch(`${api}/livez`, { signal: AbortSignal.timeout(5000) }).catch((error: Error) => {
-    throw new Error(`Nothing answers at ${api} (${error.message}). Start it first: npm start`)
+    throw new Error(`The API at ${api} does not answer (${error.message}). Start it first: npm start`)
   })
-  const operatorPassword = stack.secrets.SVC_OPERATOR_PASSWORD ?? kept.SVC_OPERATOR_PASSWORD
+  const operatorPassword = stack.secrets.SVC_OPERATOR_PASSWORD ?? stored.SVC_OPERATOR_PASSWORD
   return { base: `${api.replace(/\/+$/, '')}/api/v1`, email, password, operatorPassword }
 }
 
-function say(text: string, millis?: number): void {
-  const at = `${Math.round(performance.now() - began)}`.padStart(6)
+function print(text: string, millis?: number): void {
+  const at = `${Math.round(performance.now() - startedAt)}`.padStart(6)
   console.log(`${at} ms  ${text}${millis === undefined ? '' : `  (took ${Math.round(millis)} ms)`}`)
 }
 
-/** Does one step and says what came of it and how long it took. */
-async function step<T>(work: () => Promise<T>, done: (outcome: T) => string): Promise<T> {
+/** Runs a step, and prints its result and its duration. */
+async function step<T>(work: () => Promise<T>, describe: (result: T) => string): Promise<T> {
   const since = performance.now()
-  const outcome = await work()
-  say(done(outcome), performance.now() - since)
-  return outcome
+  const result = await work()
+  print(describe(result), performance.now() - since)
+  return result
 }
 
 const post = <T>(url: string, body: unknown, token?: string, more: Request['headers'] = {}): Promise<Answer<T>> =>
-  ask<T>(url, { method: 'POST', body, headers: { ...bearer(token), ...more } })
+  request<T>(url, { method: 'POST', body, headers: { ...bearer(token), ...more } })
 
 const bearer = (token: string | undefined): Record<string, string> =>
   token === undefined ? {} : { authorization: `Bearer ${token}` }
 
-/** As OBS plugins do it: the plugin never sees a password, a person approves it in the browser. */
+/** Signs in like an OBS plugin, which never sees a password: the user approves the login in the browser. */
 async function signInAsPlugin({ base, email, password }: Target): Promise<string> {
   const attempt = await step(
     async () =>
-      expecting(
-        'the start of the plugin login',
+      expectStatus(
+        'The start of the plugin login',
         await post<{ login_attempt_id: string; poll_token: string; user_code: string; authorize_url: string }>(
           `${base}/auth/plugin/login/start`,
           { client_name: 'npm run demo' },
         ),
         201,
       ),
-    ({ user_code, authorize_url }) => `plugin login begun, code ${user_code}, for the browser: ${authorize_url}`,
+    ({ user_code, authorize_url }) => `plugin login started: code ${user_code}, to be approved at ${authorize_url}`,
   )
-  // A person would do this at authorize_url; here the demo account's password stands in for them.
-  const person = await step(
+  // A user would do this in the browser, at authorize_url.
+  const user = await step(
     async () =>
-      expecting('the sign-in', await post<{ cp_access_jwt: string }>(`${base}/auth/login`, { email, password }), 200),
-    () => `${email} signed in by password, standing in for the person at the browser`,
+      expectStatus(
+        'The sign-in',
+        await post<{ cp_access_jwt: string }>(`${base}/auth/login`, { email, password }),
+        200,
+      ),
+    () => `${email} signed in with the password, as in the browser`,
   )
   const attemptUrl = `${base}/auth/plugin/login/attempts/${attempt.login_attempt_id}`
   await step(
     async () => {
-      const seen = expecting(
-        'the look at the attempt',
-        await ask<{ user_code: string; client_name: string }>(attemptUrl, { headers: bearer(person.cp_access_jwt) }),
+      const shown = expectStatus(
+        'The login attempt',
+        await request<{ user_code: string; client_name: string }>(attemptUrl, { headers: bearer(user.cp_access_jwt) }),
         200,
       )
-      if (seen.user_code !== attempt.user_code) throw new Error('the browser shows another code than the plugin')
-      expecting('the approval', await post(`${attemptUrl}/approve`, {}, person.cp_access_jwt), 204)
-      return seen
+      if (shown.user_code !== attempt.user_code) throw new Error('The browser shows another code than the plugin')
+      expectStatus('The approval', await post(`${attemptUrl}/approve`, {}, user.cp_access_jwt), 204)
+      return shown
     },
-    ({ client_name }) => `the codes match, "${client_name}" approved`,
+    ({ client_name }) => `codes compared, "${client_name}" approved`,
   )
   const { login_attempt_id, poll_token } = attempt
   const tokens = await step(
     async () =>
-      expecting(
-        'the poll',
+      expectStatus(
+        'The poll',
         await post<{ status: string; cp_access_jwt: string }>(`${base}/auth/plugin/login/poll`, {
           login_attempt_id,
           poll_token,
@@ -118,58 +121,61 @@ async function signInAsPlugin({ base, email, password }: Target): Promise<string
 }
 
 async function startRelay(base: string, token: string): Promise<Session> {
-  const asked = performance.now()
+  const requestedAt = performance.now()
   const key = { 'idempotency-key': randomUUID() }
   const body = { connection_id: connectionId }
   const { session } = await step(
     async () =>
-      expecting('the start', await post<{ session: Session }>(`${base}/relay/start`, body, token, key), 200, 201),
+      expectStatus('The start', await post<{ session: Session }>(`${base}/relay/start`, body, token, key), 200, 201),
     (reply) =>
-      `relay asked for: session ${reply.session.session_id} in ${reply.session.region}, ${reply.session.state}`,
+      `relay requested: session ${reply.session.session_id} in ${reply.session.region}, ${reply.session.state}`,
   )
-  let told = session.state
-  for (let look = 0; look < looksMax; look++) {
+  let { state } = session
+  for (let poll = 0; poll < pollsMax; poll++) {
     const url = `${base}/relay/active?connection_id=${connectionId}`
-    const answer = await ask<{ session: Session | null }>(url, { headers: bearer(token), patienceMillis: 60_000 })
-    const now = expecting('the look at the relay', answer, 200).session
-    if (!now) throw new Error('the relay is gone: see its moves in the Temporal UI and the logs')
-    if (now.state !== told) say(`${told} → ${now.state} (${now.reason})`)
-    told = now.state
-    if (now.state === 'active') {
-      say(`the relay is active, ${Math.round(performance.now() - asked)} ms after it was asked for`)
-      return now
+    const answer = await request<{ session: Session | null }>(url, {
+      headers: bearer(token),
+      retryMillisMax: 60_000,
+    })
+    const current = expectStatus('The state of the relay', answer, 200).session
+    if (!current) throw new Error('The relay has stopped: see its history in the Temporal UI, and the logs')
+    if (current.state !== state) print(`${state} → ${current.state} (${current.reason})`)
+    state = current.state
+    if (state === 'active') {
+      print(`relay active ${Math.round(performance.now() - requestedAt)} ms after the request`)
+      return current
     }
-    await sleep(lookMillis)
+    await sleep(pollMillis)
   }
-  throw new Error(`the relay is still ${told} after ${(looksMax * lookMillis) / 1000} s`)
+  throw new Error(`The relay is still ${state} after ${(pollsMax * pollMillis) / 1000} s`)
 }
 
 async function showConnection({ connect }: Session): Promise<void> {
-  if (!connect) throw new Error('the session has no addresses although it is active')
+  if (!connect) throw new Error('The session is active and has no addresses')
   console.log(`\n           encoder (SRTLA)  ${connect.srtla_url}`)
   console.log(`           encoder (SRT)    ${connect.srt_url}`)
   console.log(`           player           ${connect.player_url}\n`)
   await step(
-    async () => (await ask(connect.stats_url)).body,
-    (stats) => `statistics from the relay itself, ${connect.stats_url}: ${JSON.stringify(stats)}`,
+    async () => (await request(connect.stats_url)).body,
+    (stats) => `statistics of the relay, ${connect.stats_url}: ${JSON.stringify(stats)}`,
   )
 }
 
 async function showHistory({ base, operatorPassword }: Target, sessionId: string): Promise<void> {
-  if (!operatorPassword) return say('no operator password, so no history: set SVC_OPERATOR_PASSWORD')
-  const answer = await ask<{
+  if (!operatorPassword) return print('history skipped: set SVC_OPERATOR_PASSWORD to see it')
+  const answer = await request<{
     transitions: Array<{ from: string; to: string; reason: string; actor: string; at: string }>
     temporal_ui_url: string
   }>(`${base}/admin/sessions/${sessionId}`, { headers: { authorization: basicAuth(operatorPassword) } })
-  const { transitions, temporal_ui_url } = expecting('the history', answer, 200)
-  console.log('\n  The moves of this session:\n')
+  const { transitions, temporal_ui_url } = expectStatus('The history', answer, 200)
+  console.log('\n  Transitions of the session:\n')
   for (const { at, from, to, reason, actor } of transitions) {
     console.log(`  ${at}  ${from.padEnd(12)} → ${to.padEnd(8)} ${reason.padEnd(16)} by ${actor}`)
   }
-  console.log(`\n  Its workflow: ${temporal_ui_url}\n`)
+  console.log(`\n  Workflow: ${temporal_ui_url}\n`)
 }
 
-async function tour(): Promise<void> {
+async function runDemo(): Promise<void> {
   const target = await findTarget()
   const token = await signInAsPlugin(target)
   const session = await startRelay(target.base, token)
@@ -177,8 +183,8 @@ async function tour(): Promise<void> {
   const { session_id } = session
   await step(
     async () =>
-      expecting(
-        'the stop',
+      expectStatus(
+        'The stop',
         await post<{ session: Session }>(`${target.base}/relay/stop`, { session_id, immediate: true }, token),
         200,
       ),
@@ -188,7 +194,7 @@ async function tour(): Promise<void> {
 }
 
 try {
-  await tour()
+  await runDemo()
 } catch (error) {
   console.error(`\n✖ ${(error as Error).message}`)
   process.exitCode = 1

@@ -1,13 +1,13 @@
-/** `npm run grant -- EMAIL`: gives an account of the running stack a complimentary plan, so that it may start relays. */
+/** `npm run grant -- EMAIL`: grants an account of the running stack a complimentary plan. */
 import { parseArgs } from 'node:util'
 import { readStackConfig } from '../platform/config/stack.ts'
-import { readKeptSecrets } from '../platform/embedded/secrets.ts'
-import { readRunning } from './kept-files.ts'
-import { createOperator, type Plan } from './operator.ts'
+import { readStoredSecrets } from '../platform/embedded/secrets.ts'
+import { createOperatorClient, type Plan } from './api-client.ts'
+import { readRunningStack } from './stack-state.ts'
 
-const usage = 'npm run grant -- EMAIL [--plan paid|free] [--addons 0..3]'
+const usage = 'Usage: npm run grant -- EMAIL [--plan paid|free] [--addons 0..3]'
 
-function readCommand(): { email: string; plan: Plan } {
+function readArguments(): { email: string; plan: Plan } {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
     options: { plan: { type: 'string', default: 'paid' }, addons: { type: 'string', default: '0' } },
@@ -20,17 +20,18 @@ function readCommand(): { email: string; plan: Plan } {
 }
 
 try {
-  const { email, plan } = readCommand()
-  const stack = readStackConfig()
-  const api = (await readRunning(stack.dataDir))?.api
-  if (!api) throw new Error(`Nothing is running on ${stack.dataDir}. Start it first: npm start`)
-  const password = stack.secrets.SVC_OPERATOR_PASSWORD ?? (await readKeptSecrets(stack.dataDir)).SVC_OPERATOR_PASSWORD
-  if (!password) throw new Error("The operator's password is not known here: set SVC_OPERATOR_PASSWORD")
-  const operator = createOperator(api, password)
-  const userId = await operator.userIdOf(email)
-  if (!userId) throw new Error(`No account has the address ${email}: sign up first`)
-  await operator.grant(userId, plan)
-  console.log(`${email} has the ${plan.plan_tier} plan now${plan.addons > 0 ? ` with add-ons: ${plan.addons}` : ''}.`)
+  const { email, plan } = readArguments()
+  const { dataDir, secrets } = readStackConfig()
+  const api = (await readRunningStack(dataDir))?.api
+  if (!api) throw new Error(`No stack is running in ${dataDir}. Start it first: npm start`)
+  const password = secrets.SVC_OPERATOR_PASSWORD ?? (await readStoredSecrets(dataDir)).SVC_OPERATOR_PASSWORD
+  if (!password) throw new Error('The operator password is missing: set SVC_OPERATOR_PASSWORD')
+  const operator = createOperatorClient(api, password)
+  const userId = await operator.findUserId(email)
+  if (!userId) throw new Error(`There is no account with the address ${email}. Sign up first.`)
+  await operator.grantPlan(userId, plan)
+  const addons = plan.addons === 0 ? '' : ` with ${plan.addons} add-on${plan.addons === 1 ? '' : 's'}`
+  console.log(`${email} now has the ${plan.plan_tier} plan${addons}.`)
 } catch (error) {
   console.error((error as Error).message)
   process.exitCode = 1

@@ -1,79 +1,79 @@
-/** What a person sees while the stack comes up: spinners on a terminal, plain lines elsewhere, each with its time. */
+/** The progress of a start in the terminal: a spinner where possible, plain lines elsewhere, each with its duration. */
 import ora from 'ora'
 
-type Say = (text: string) => void
+/** Changes the text of a running step. The part after a colon may change often, and is not shown as a line of its own. */
+type Update = (text: string) => void
 
-const elapsed = (since: number): string => `${((performance.now() - since) / 1000).toFixed(1)} s`
+const plainUpdateMillis = 30_000
+
+const secondsSince = (since: number): string => `${((performance.now() - since) / 1000).toFixed(1)} s`
 
 export class Progress {
-  readonly #began = performance.now()
+  readonly #startedAt = performance.now()
   #spinner: ReturnType<typeof ora> | undefined
-  #ended = false
+  #hasEnded = false
 
-  /** Some terminals, a container's for instance, say that they are 0 columns wide: nothing can be drawn there. */
-  readonly #draws = process.stdout.isTTY === true && process.stdout.columns >= 40
+  /** Some terminals, for example of containers, report a width of 0 columns: nothing can be drawn there. */
+  readonly #canDraw = process.stdout.isTTY === true && process.stdout.columns >= 40
 
-  /**
-   * Shows `doing` until `work` has an outcome, then `done` of it. `work` may say how it gets on: the part of its text
-   * before a colon is what it does, the part behind it may change often. Nothing is begun after the end.
-   */
-  async step<T>(doing: string, work: (say: Say) => Promise<T>, done: (outcome: T) => string): Promise<T> {
-    if (this.#ended) throw new Error(`too late: ${doing}`)
+  /** Shows a text during `work`, and another one with the duration after it. Rejects when progress has ended. */
+  async step<T>(text: string, work: (update: Update) => Promise<T>, doneText: (result: T) => string): Promise<T> {
+    if (this.#hasEnded) throw new Error(`too late: ${text}`)
     const since = performance.now()
-    const outcome = await (this.#draws ? this.#spin(doing, since, work) : this.#tell(doing, work))
-    this.note(`✔ ${done(outcome)} (${elapsed(since)})`)
-    return outcome
+    const result = await (this.#canDraw ? this.#spin(text, since, work) : this.#printUpdates(text, work))
+    this.print(`✔ ${doneText(result)} (${secondsSince(since)})`)
+    return result
   }
 
-  /** One line that stays, above whatever spins at the moment. */
-  note(text: string): void {
+  /** Prints a line above the spinner. */
+  print(text: string): void {
     this.#spinner?.clear()
     console.log(text)
     this.#spinner?.render()
   }
 
   get sinceStart(): string {
-    return elapsed(this.#began)
+    return secondsSince(this.#startedAt)
   }
 
-  /** Only lines from now on. */
+  /** Removes the spinner. From then on only lines are printed. */
   end(): void {
-    this.#ended = true
-    this.#clear()
+    this.#hasEnded = true
+    this.#removeSpinner()
   }
 
-  #clear(): void {
+  #removeSpinner(): void {
     this.#spinner?.stop()
     this.#spinner = undefined
   }
 
-  async #spin<T>(doing: string, since: number, work: (say: Say) => Promise<T>): Promise<T> {
-    let text = doing
-    // Standard input stays as it is: a raw terminal would swallow Ctrl-C.
+  async #spin<T>(firstText: string, since: number, work: (update: Update) => Promise<T>): Promise<T> {
+    let text = firstText
+    // Standard input stays unchanged: a terminal in raw mode would swallow Ctrl-C.
     this.#spinner = ora({ text, stream: process.stdout, discardStdin: false }).start()
     const clock = setInterval(() => {
-      if (this.#spinner) this.#spinner.text = `${text} (${elapsed(since)})`
+      if (this.#spinner) this.#spinner.text = `${text} (${secondsSince(since)})`
     }, 200)
     try {
-      return await work((said) => {
-        text = said
+      return await work((update) => {
+        text = update
       })
     } finally {
       clearInterval(clock)
-      this.#clear()
+      this.#removeSpinner()
     }
   }
 
-  async #tell<T>(doing: string, work: (say: Say) => Promise<T>): Promise<T> {
-    let told = doing
-    let toldAt = performance.now()
-    this.note(`· ${doing}`)
-    return work((said) => {
-      const isNews = said.split(': ')[0] !== told.split(': ')[0]
-      if (!isNews && performance.now() - toldAt < 30_000) return
-      told = said
-      toldAt = performance.now()
-      this.note(`· ${said}`)
+  async #printUpdates<T>(firstText: string, work: (update: Update) => Promise<T>): Promise<T> {
+    let printed = firstText
+    let printedAt = performance.now()
+    this.print(`· ${firstText}`)
+    return work((update) => {
+      const isSameStep = update.split(': ')[0] === printed.split(': ')[0]
+      if (isSameStep && performance.now() - printedAt < plainUpdateMillis) return
+      printed = update
+      printedAt = performance.now()
+      this.print(`· ${update}`)
     })
   }
 }

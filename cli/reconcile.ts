@@ -1,28 +1,28 @@
 /**
- * `npm run reconcile -- [--dry-run]`: what the billing provider's own list would change, or does. With the variables of the
- * worker it asks for those; without them it asks for the stack that runs on the data folder.
+ * `npm run reconcile -- [--dry-run]`: compares all subscriptions with the billing provider's list, and applies the differences.
+ * Uses the variables of the worker where they are set, and otherwise the stack that runs in the data folder.
  */
 import { spawn } from 'node:child_process'
 import { readStackConfig } from '../platform/config/stack.ts'
-import { readKeptSecrets } from '../platform/embedded/secrets.ts'
-import { billingUnlessSaid, environmentOf, missingSecrets } from './environments.ts'
-import { readRunning } from './kept-files.ts'
-import { nodeArguments } from './programs.ts'
+import { readStoredSecrets } from '../platform/embedded/secrets.ts'
+import { defaultBillingProvider, environmentWith, generatedSecrets } from './program-environment.ts'
+import { nodeArguments } from './service-programs.ts'
+import { readRunningStack } from './stack-state.ts'
 
 try {
   const stack = readStackConfig()
-  const running = await readRunning(stack.dataDir)
+  const running = await readRunningStack(stack.dataDir)
   if (!stack.databaseUrl && !running)
     throw new Error(
-      `Nothing is running on ${stack.dataDir}. Start it first (npm start), or set DATABASE_URL and the rest`,
+      `No stack is running in ${stack.dataDir}. Start it first (npm start), or set DATABASE_URL and the other variables of the worker.`,
     )
-  const found = running && {
-    ...missingSecrets(stack, await readKeptSecrets(stack.dataDir)),
-    ...billingUnlessSaid(stack),
+  const overrides = running && {
+    ...generatedSecrets(stack, await readStoredSecrets(stack.dataDir)),
+    ...defaultBillingProvider(stack),
     ...running.servers,
   }
   const args = [...nodeArguments('activities/jobs/reconcile.ts'), ...process.argv.slice(2)]
-  const program = spawn(process.execPath, args, { env: environmentOf(stack, found ?? {}), stdio: 'inherit' })
+  const program = spawn(process.execPath, args, { env: environmentWith(stack, overrides ?? {}), stdio: 'inherit' })
   program.on('exit', (code) => {
     process.exitCode = code ?? 1
   })

@@ -1,54 +1,55 @@
-/** `npm start`: the whole service with one command, on an embedded Postgres and Temporal unless others are named. */
+/** `npm start`: runs the whole service, with an embedded Postgres and Temporal unless others are configured. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readConfig } from '../platform/config/config.ts'
 import { readStackConfig, type StackConfig } from '../platform/config/stack.ts'
 import { DataFolder } from '../platform/embedded/data-folder.ts'
-import { explainFolderProblem } from '../platform/embedded/folder-problems.ts'
+import { explainFolderError } from '../platform/embedded/data-folder-errors.ts'
 import { choosePortOnce } from '../platform/embedded/ports.ts'
 import { startEmbeddedPostgres } from '../platform/embedded/postgres.ts'
-import { endLocalRelays, localRelaysAreGone } from '../platform/embedded/processes.ts'
 import { provideSecrets, secretsFile } from '../platform/embedded/secrets.ts'
 import { startEmbeddedTemporal } from '../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../platform/embedded/temporal-cli.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
+import { endLocalRelays, listLocalRelays, relayFolderOf } from '../platform/local-relays.ts'
 import { createLog } from '../platform/log.ts'
+import { waitUntilHealthy } from './api-client.ts'
 import { type DemoAccount, ensureDemoAccount } from './demo-account.ts'
+import { drainSessions } from './drain-sessions.ts'
+import { formatWarning, showWarnings } from './log-warnings.ts'
 import {
-  billingUnlessSaid,
-  environmentOf,
-  missingSecrets,
-  portsOf,
-  siteEnvironmentOf,
+  defaultBillingProvider,
+  environmentWith,
+  generatedSecrets,
+  portVariables,
+  siteEnvironment,
   type Variables,
-} from './environments.ts'
-import { disconnectSessions } from './farewell.ts'
-import { untilHealthy } from './health.ts'
-import { Kept, type Running } from './kept.ts'
-import { readState, remember, removeRunning, writeRunning } from './kept-files.ts'
-import { readableLine, watchLog } from './log-watch.ts'
-import { runProgram, startProgram } from './programs.ts'
+} from './program-environment.ts'
 import { Progress } from './progress.ts'
-import { readyText } from './ready.ts'
+import { formatReadyMessage } from './ready-message.ts'
 import { chooseServicePorts, type ServicePorts } from './service-ports.ts'
+import { runProgram, startProgram } from './service-programs.ts'
+import { readState, removeRunningStack, updateState, writeRunningStack } from './stack-state.ts'
+import { type RunningProgram, SupervisedProgram } from './supervised-program.ts'
 
-/** Ctrl-C reaches us from the terminal and once more through npm: what follows that soon is the same wish. */
-const sameWishMillis = 700
-/** Three crashes right after their start mean that it won't get better by itself. */
+/** One Ctrl-C arrives twice, from the terminal and through npm. A second signal after this time forces the end. */
+const sameSignalMillis = 700
+/** A program that crashes so many times right after its start ends the whole start. */
 const crashesMax = 3
 
 const progress = new Progress()
-const log = createLog('start', 'warn', { write: (line) => progress.note(readableLine('start', line) ?? line) })
+const log = createLog('start', 'warn', { write: (line) => progress.print(formatWarning('start', line) ?? line) })
 const life = new Lifecycle(log, 25_000)
-const kept: Kept[] = []
-const asked = new AbortController()
-let lockedFolder: string | undefined
+const programs: SupervisedProgram[] = []
+const stopping = new AbortController()
+/** Set once the data folder is locked. */
+let lockedDataDir: string | undefined
 
-async function bringUp(stack: StackConfig): Promise<void> {
-  const folder = life.hold('data folder', await DataFolder.lock(stack.dataDir), (held) => held.release())
+async function startStack(stack: StackConfig): Promise<void> {
+  const folder = life.hold('data folder', await DataFolder.open(stack.dataDir), (opened) => opened.close())
   const dataDir = folder.path
-  lockedFolder = dataDir
-  for (const name of folder.ended) progress.note(`! ${name} of a killed start was still running; ended it`)
+  lockedDataDir = dataDir
+  for (const name of folder.endedLeftovers) progress.print(`! Ended ${name}, which a killed start had left running`)
   const logs = join(dataDir, 'logs')
   await mkdir(logs, { recursive: true })
 
@@ -56,33 +57,33 @@ async function bringUp(stack: StackConfig): Promise<void> {
   const temporal = await provideTemporal(stack, folder)
   const isEmbedded = postgres.isEmbedded || temporal.isEmbedded
   const secrets = isEmbedded ? await provideSecrets(dataDir, stack.secrets) : undefined
-  const ports = await chooseServicePorts(stack, dataDir, (text) => progress.note(text))
-  const env = environmentOf(stack, {
-    ...missingSecrets(stack, secrets),
-    ...(isEmbedded ? billingUnlessSaid(stack) : {}),
+  const ports = await chooseServicePorts(stack, dataDir, (text) => progress.print(text))
+  const env = environmentWith(stack, {
+    ...generatedSecrets(stack, secrets),
+    ...(isEmbedded ? defaultBillingProvider(stack) : {}),
     ...postgres.variables,
     ...temporal.variables,
-    ...portsOf(stack, ports),
+    ...portVariables(stack, ports),
     SVC_DATA_DIR: dataDir,
-    // No load balancer is in front of it, and Ctrl-C is to be quick.
+    // Without a load balancer there is nothing to wait for at the end.
     SVC_DRAIN_SECONDS: '0',
   })
   const config = readConfig(env)
 
-  const spawned = recordingIn(folder, 'migrate')
-  const migrate = { file: 'db/migrate.ts', env, logFile: join(logs, 'migrate.log'), spawned }
+  const onSpawn = recordIn(folder, 'migrate')
+  const migrate = { file: 'db/migrate.ts', env, logFile: join(logs, 'migrate.log'), onSpawn }
   await progress.step(
-    'Bringing the database up to date',
+    'Migrating the database',
     () => runProgram(migrate),
-    () => 'The database is up to date',
+    () => 'The database is migrated',
   )
 
   life.hold(
     'relays',
     dataDir,
-    stopping('local relays', () => endLocalRelays(dataDir)),
+    withReport('local relays', () => endLocalRelays(dataDir)),
   )
-  const local = `http://127.0.0.1:${ports.api}`
+  const localApi = `http://127.0.0.1:${ports.api}`
   await progress.step(
     'Starting the worker, the API and the site',
     () => startService(folder, logs, env, ports),
@@ -90,115 +91,116 @@ async function bringUp(stack: StackConfig): Promise<void> {
   )
 
   const demo = postgres.isEmbedded && secrets && config.operatorPassword ? demoAccount(stack, secrets.demo) : undefined
-  if (demo) await provideDemoAccount(dataDir, local, config.operatorPassword ?? '', demo)
+  if (demo) await provideDemoAccount(dataDir, localApi, config.operatorPassword ?? '', demo)
   if (postgres.isEmbedded && config.operatorPassword) {
-    const disconnect = () => disconnectSessions(local, config.operatorPassword ?? '', () => localRelaysAreGone(dataDir))
-    life.hold('sessions', disconnect, stopping('live sessions', disconnect))
+    const haveRelaysEnded = async () => (await listLocalRelays(relayFolderOf(dataDir))).length === 0
+    const drain = () => drainSessions(localApi, config.operatorPassword ?? '', haveRelaysEnded)
+    life.hold('sessions', drain, withReport('live sessions', drain))
   }
-  life.hold('running.json', dataDir, removeRunning)
+  life.hold('running.json', dataDir, removeRunningStack)
   const { apiUrl: api, siteUrl: site } = config
   const servers = { ...postgres.variables, ...temporal.variables }
-  await writeRunning(dataDir, { pid: process.pid, api, site, temporalUi: config.temporal.uiUrl, servers })
-  progress.note(`\nReady after ${progress.sinceStart}.`)
-  progress.note(
-    readyText({
+  await writeRunningStack(dataDir, { pid: process.pid, api, site, temporalUi: config.temporal.uiUrl, servers })
+  progress.print(`\nReady after ${progress.sinceStart}.`)
+  progress.print(
+    formatReadyMessage({
       api,
       site,
       temporalUi: config.temporal.uiUrl,
-      postgres: postgres.shown,
-      operatorPassword: stack.secrets.SVC_OPERATOR_PASSWORD ? 'as you set it' : `in ${secretsFile(dataDir)}`,
-      logs: `${logs}/api.log, worker.log, site.log (JSON lines; warnings are shown here)`,
+      postgres: postgres.description,
+      operatorPassword: stack.secrets.SVC_OPERATOR_PASSWORD ? 'as configured' : `in ${secretsFile(dataDir)}`,
+      logs: `${logs}/ (api.log, worker.log, site.log; warnings appear here too)`,
       demo,
     }),
   )
 }
 
-interface Provided {
+interface Server {
   isEmbedded: boolean
   variables: Variables
-  /** How it is named to a person. */
-  shown: string
+  /** For the user. */
+  description: string
 }
 
-async function providePostgres(stack: StackConfig, folder: DataFolder): Promise<Provided> {
-  if (stack.databaseUrl) return { isEmbedded: false, variables: {}, shown: 'the one of DATABASE_URL' }
+async function providePostgres(stack: StackConfig, folder: DataFolder): Promise<Server> {
+  if (stack.databaseUrl) return { isEmbedded: false, variables: {}, description: 'as configured by DATABASE_URL' }
   const port = choosePortOnce({
-    what: 'the embedded Postgres',
+    server: 'the embedded Postgres',
     variable: 'SVC_EMBEDDED_PG_PORT',
     explicit: stack.embedded.postgresPort,
     preferred: [],
   })
   const dir = join(folder.path, 'postgres')
-  const spawned = recordingIn(folder, 'postgres')
+  const onSpawn = recordIn(folder, 'postgres')
   const { url, port: chosen } = await progress.step(
     'Starting Postgres',
-    () => keep('postgres', () => startEmbeddedPostgres({ dir, port, spawned, log })),
+    () => supervise('postgres', () => startEmbeddedPostgres({ dir, port, onSpawn, log })),
     (postgres) => `Postgres is ready on 127.0.0.1:${postgres.port}`,
   )
-  const shown = `127.0.0.1:${chosen}, database svc, user postgres, password in ${join(dir, 'password')}`
-  return { isEmbedded: true, variables: { DATABASE_URL: url }, shown }
+  const description = `127.0.0.1:${chosen}, database svc, user postgres, password in ${join(dir, 'password')}`
+  return { isEmbedded: true, variables: { DATABASE_URL: url }, description }
 }
 
-async function provideTemporal(stack: StackConfig, folder: DataFolder): Promise<Provided> {
-  if (stack.temporalAddress) return { isEmbedded: false, variables: {}, shown: stack.temporalAddress }
+async function provideTemporal(stack: StackConfig, folder: DataFolder): Promise<Server> {
+  if (stack.temporalAddress) return { isEmbedded: false, variables: {}, description: stack.temporalAddress }
   const { searchPath, cacheDir, temporalNamespace: namespace, embedded } = stack
   const search = { explicit: embedded.temporalCli, searchPath, dataDir: folder.path, cacheDir }
   const executable = await progress.step(
     'Looking for the Temporal CLI',
-    (say) => findTemporalCli({ ...search, progress: say }),
+    (update) => findTemporalCli({ ...search, progress: update }),
     (path) => `Temporal CLI: ${path}`,
   )
   const port = choosePortOnce({
-    what: 'the embedded Temporal',
+    server: 'the embedded Temporal',
     variable: 'SVC_EMBEDDED_TEMPORAL_PORT',
     explicit: embedded.temporalPort,
     preferred: [7233],
   })
   const uiPort = choosePortOnce({
-    what: 'the web UI of the embedded Temporal',
+    server: 'the web UI of the embedded Temporal',
     variable: 'SVC_EMBEDDED_TEMPORAL_UI_PORT',
     explicit: embedded.temporalUiPort,
     preferred: [8233],
   })
   const dir = join(folder.path, 'temporal')
-  const options = { executable, dir, port, uiPort, namespace, log, spawned: recordingIn(folder, 'temporal') }
+  const options = { executable, dir, port, uiPort, namespace, log, onSpawn: recordIn(folder, 'temporal') }
   const { address, uiUrl } = await progress.step(
     'Starting Temporal',
-    () => keep('temporal', () => startEmbeddedTemporal(options)),
+    () => supervise('temporal', () => startEmbeddedTemporal(options)),
     (temporal) => `Temporal is ready on ${temporal.address}`,
   )
   const variables = { TEMPORAL_ADDRESS: address, SVC_TEMPORAL_UI_URL: stack.temporalUiUrl ?? uiUrl ?? '' }
-  return { isEmbedded: true, variables, shown: address }
+  return { isEmbedded: true, variables, description: address }
 }
 
-/** What ends last is held first: requests in flight may still need the worker, and the site's the api. */
+/** Starts in the reverse order of the stop: requests in flight may need the worker, and those of the site the api. */
 async function startService(folder: DataFolder, logs: string, env: Variables, ports: ServicePorts): Promise<void> {
   const api = `http://127.0.0.1:${ports.api}`
-  const programs = [
+  const definitions = [
     { name: 'worker', file: 'activities/worker/worker.ts', env },
     { name: 'api', file: 'api/server.ts', env },
-    { name: 'site', file: 'web/server.ts', env: siteEnvironmentOf(env, api) },
+    { name: 'site', file: 'web/server.ts', env: siteEnvironment(env, api) },
   ]
-  let lastWords = () => ''
-  for (const { name, ...program } of programs) {
+  let readLastLines = () => ''
+  for (const { name, ...program } of definitions) {
     const logFile = join(logs, `${name}.log`)
-    const unwatch = await watchLog(name, logFile, (text) => progress.note(text))
-    life.hold(`${name} log`, unwatch, (stop) => stop())
-    await keep(name, async () => {
-      const running = await startProgram({ ...program, logFile, spawned: recordingIn(folder, name) })
+    const stopWarnings = await showWarnings(name, logFile, (text) => progress.print(text))
+    life.hold(`${name} log`, stopWarnings, (stop) => stop())
+    await supervise(name, async () => {
+      const running = await startProgram({ ...program, logFile, onSpawn: recordIn(folder, name) })
       void running.exited.then(() => {
-        lastWords = running.lastWords
+        readLastLines = running.readLastLines
       })
       return running
     })
   }
-  const services = kept.slice(-programs.length)
-  const giveUp = () => {
-    const broken = services.find((one) => one.failures >= crashesMax)
-    return broken && `${broken.name} ${broken.lastEnd}, ${broken.failures} times in a row:\n${lastWords()}`
+  const services = programs.slice(-definitions.length)
+  const findCrashLoop = () => {
+    const crashed = services.find((one) => one.failures >= crashesMax)
+    return crashed && `${crashed.name} ${crashed.lastEnd}, ${crashed.failures} times in a row:\n${readLastLines()}`
   }
-  await untilHealthy(`${api}/health`, giveUp)
-  await untilHealthy(`http://127.0.0.1:${ports.site}/livez`, giveUp)
+  await waitUntilHealthy(`${api}/health`, findCrashLoop)
+  await waitUntilHealthy(`http://127.0.0.1:${ports.site}/livez`, findCrashLoop)
 }
 
 async function provideDemoAccount(
@@ -209,87 +211,88 @@ async function provideDemoAccount(
 ): Promise<void> {
   const { demoAccountReady = false } = await readState(dataDir)
   const ensure = () => ensureDemoAccount(api, operatorPassword, demo, demoAccountReady)
-  await progress.step('Making sure of the demo account', ensure, () => `Demo account: ${demo.email}`)
-  if (!demoAccountReady) await remember(dataDir, { demoAccountReady: true })
+  await progress.step('Checking the demo account', ensure, () => `Demo account: ${demo.email}`)
+  if (!demoAccountReady) await updateState(dataDir, { demoAccountReady: true })
 }
 
-const demoAccount = ({ demo }: StackConfig, made: DemoAccount): DemoAccount => ({
-  email: demo.email ?? made.email,
-  password: demo.password ?? made.password,
+const demoAccount = ({ demo }: StackConfig, generated: DemoAccount): DemoAccount => ({
+  email: demo.email ?? generated.email,
+  password: demo.password ?? generated.password,
 })
 
-/** Writes down the process for the next start. Without a record, as on a full disk, it runs all the same. */
-const recordingIn = (folder: DataFolder, name: string) => (pid: number) =>
+/** Records the process for the next start. The program runs also when that fails, as on a full disk. */
+const recordIn = (folder: DataFolder, name: string) => (pid: number) =>
   folder
-    .record(name, pid)
-    .catch((error: Error) => progress.note(`! ${name} (process ${pid}) could not be recorded: ${error.message}`))
+    .recordProcess(name, pid)
+    .catch((error: Error) => progress.print(`! ${name} (process ${pid}) could not be recorded: ${error.message}`))
 
-/** Holds it before it is started, so that a stop in the middle of its start finds it too. */
-async function keep<T extends Running>(name: string, start: () => Promise<T>): Promise<T> {
-  asked.signal.throwIfAborted()
-  const program = new Kept<T>({ name, start, notice: (text) => progress.note(`! ${text}`) })
-  kept.push(program as unknown as Kept)
+/** Starts a program and keeps it running. Registered before the start, so that a stop during the start ends it too. */
+async function supervise<T extends RunningProgram>(name: string, start: () => Promise<T>): Promise<T> {
+  stopping.signal.throwIfAborted()
+  const program = new SupervisedProgram<T>({ name, start, notify: (text) => progress.print(`! ${text}`) })
+  programs.push(program as unknown as SupervisedProgram)
   life.hold(
     name,
     program,
-    stopping(name, () => program.stop()),
+    withReport(name, () => program.stop()),
   )
   return program.start()
 }
 
-const stopping = (name: string, stop: () => Promise<unknown>) => async () => {
-  const began = performance.now()
-  const outcome = await stop()
-  if (outcome !== 0) progress.note(`✔ ${name} stopped (${Math.round(performance.now() - began)} ms)`)
+/** Prints that something was stopped, unless `stop` resolves with 0. */
+const withReport = (name: string, stop: () => Promise<unknown>) => async () => {
+  const startedAt = performance.now()
+  const result = await stop()
+  if (result !== 0) progress.print(`✔ ${name} stopped (${Math.round(performance.now() - startedAt)} ms)`)
 }
 
-function listenToSignals(): void {
+function stopOnSignals(): void {
   let firstAt: number | undefined
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      if (firstAt !== undefined && Date.now() - firstAt > sameWishMillis) void force()
+      if (firstAt !== undefined && Date.now() - firstAt > sameSignalMillis) void killAll()
       firstAt ??= Date.now()
-      asked.abort()
+      stopping.abort()
     })
   }
-  // Whoever read our output may be gone before us.
+  // The reader of the output may end before this process does.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 }
 
-/** npm passes a signal on to the shell between it and us, which dies of it without a word to us. */
-function listenForTheEndOfNpm({ environment }: StackConfig): void {
+/** npm sends a signal only to the shell between npm and this process, and the shell ends without passing it on. */
+function stopWithNpm({ environment }: StackConfig): void {
   if (environment.npm_lifecycle_event === undefined) return
   const shell = process.ppid
   const timer = setInterval(() => {
-    if (process.ppid !== shell) asked.abort()
+    if (process.ppid !== shell) stopping.abort()
   }, 250)
   timer.unref()
 }
 
-/** What is left of the locks the next start clears away. */
-async function force(): Promise<void> {
-  progress.note('Ending everything at once.')
-  const relays = lockedFolder ? endLocalRelays(lockedFolder, [['SIGKILL', 1000]]) : undefined
-  const all = Promise.allSettled([relays, ...kept.map((one) => one.kill())])
+/** Kills everything. The next start removes the lock. */
+async function killAll(): Promise<void> {
+  progress.print('Killing all processes.')
+  const relays = lockedDataDir ? endLocalRelays(lockedDataDir, [['SIGKILL', 1000]]) : undefined
+  const all = Promise.allSettled([relays, ...programs.map((one) => one.kill())])
   await Promise.race([all, new Promise((resolve) => setTimeout(resolve, 2000))])
   process.exit(130)
 }
 
-const untilAsked = new Promise<void>((resolve) => asked.signal.addEventListener('abort', () => resolve()))
-listenToSignals()
+const untilStopping = new Promise<void>((resolve) => stopping.signal.addEventListener('abort', () => resolve()))
+stopOnSignals()
 try {
   const stack = readStackConfig()
-  listenForTheEndOfNpm(stack)
-  await Promise.race([bringUp(stack), untilAsked])
-  await untilAsked
+  stopWithNpm(stack)
+  await Promise.race([startStack(stack), untilStopping])
+  await untilStopping
   progress.end()
-  progress.note('\nStopping …')
+  progress.print('\nStopping …')
 } catch (error) {
   progress.end()
-  const explained = lockedFolder ? await explainFolderProblem(error, lockedFolder) : (error as Error)
-  console.error(`\n✖ ${explained.message}`)
+  const { message } = lockedDataDir ? await explainFolderError(error, lockedDataDir) : (error as Error)
+  console.error(`\n✖ ${message}`)
   process.exitCode = 1
-  asked.abort()
+  stopping.abort()
 }
 await life.stop()
 process.exit()

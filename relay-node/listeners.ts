@@ -1,4 +1,4 @@
-/** The four doors of a relay: three UDP ports for streams and one HTTP port that tells what comes in. */
+/** The ports of a relay: three UDP ports for streams, and an HTTP port for statistics. */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -18,23 +18,23 @@ export interface Listeners {
   close(): Promise<void>
 }
 
-/** The ports by which streams come in. */
+/** The ports that receive streams. */
 export type Entrance = 'srtla' | 'publish'
 
 export interface ListenOptions {
   readonly host: string
   readonly log: Log
   /** Called for each datagram, with the sender as `address:port`. */
-  readonly arrived: (entrance: Entrance, addr: string, bytes: number) => void
+  readonly onDatagram: (entrance: Entrance, addr: string, bytes: number) => void
   readonly showStats: () => StatsReply
 }
 
-/** Binds free ports. Rejects when one can't be bound. */
-export async function listen({ host, log, arrived, showStats }: ListenOptions): Promise<Listeners> {
+/** Binds free ports. Rejects when one cannot be bound. */
+export async function listen({ host, log, onDatagram, showStats }: ListenOptions): Promise<Listeners> {
   const open = () => openSocket(host, log)
   const [srtla, publish, play, stats] = await Promise.all([open(), open(), open(), serveStats(host, log, showStats)])
-  srtla.on('message', (data, from) => arrived('srtla', addressOf(from), data.length))
-  publish.on('message', (data, from) => arrived('publish', addressOf(from), data.length))
+  srtla.on('message', (data, from) => onDatagram('srtla', addressOf(from), data.length))
+  publish.on('message', (data, from) => onDatagram('publish', addressOf(from), data.length))
   return {
     ports: {
       srtlaPort: srtla.address().port,
@@ -56,19 +56,21 @@ async function openSocket(host: string, log: Log): Promise<Socket> {
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
   socket.bind(0, host)
   await once(socket, 'listening')
-  // A network that comes and goes must not end the relay.
+  // An error of the network must not end the relay.
   socket.on('error', (error) => log('warn', 'a UDP socket had an error', { error: error.message }))
   return socket
 }
 
 async function serveStats(host: string, log: Log, showStats: () => StatsReply): Promise<Server> {
   const server = createServer((request, response) => {
-    const found = request.method === 'GET' && request.url?.split('?')[0] === '/stats'
-    const body = found ? showStats() : { error: { code: 'not_found', message: 'A relay answers GET /stats only.' } }
-    response.writeHead(found ? 200 : 404, {
+    const isStats = request.method === 'GET' && request.url?.split('?')[0] === '/stats'
+    const body = isStats
+      ? showStats()
+      : { error: { code: 'not_found', message: 'Not found. The only path is GET /stats.' } }
+    response.writeHead(isStats ? 200 : 404, {
       'content-type': 'application/json',
       'cache-control': 'no-store',
-      // It is open to anybody who knows the address, so to pages too: stream overlays read it from a browser.
+      // Public, since stream overlays read it from pages of any origin.
       'access-control-allow-origin': '*',
     })
     response.end(JSON.stringify(body))

@@ -1,16 +1,18 @@
-/** The program that runs on a relay: takes in streams, tells what comes in, reports its health, ends when it is told to. */
-import { claim, release, writeState } from './claim.ts'
+/** The program that runs on a relay: receives streams, serves statistics, and reports its health until it is asked to end. */
+import { rmSync } from 'node:fs'
+import { lockFile } from '../platform/file-lock.ts'
 import { reportUntilEnded } from './health.ts'
 import { listen } from './listeners.ts'
 import { createLog } from './log.ts'
 import { readSettings, type Settings, SettingsError } from './settings.ts'
+import { writeStateFile } from './state-file.ts'
 import { Stats } from './stats.ts'
 
-/** How the process ends: its provider reads the code. */
-const exits = { ended: 0, failed: 1, badSettings: 2, alreadyRunning: 3 } as const
+/** Exit codes of the process, which its provider reads. */
+const exitCodes = { ended: 0, failed: 1, invalidSettings: 2, alreadyRunning: 3 } as const
 
-/** Never goes back, and tells the time of day all the same. */
-const clock = () => performance.timeOrigin + performance.now()
+/** The time of day in milliseconds, by a clock that never goes back. */
+const now = () => performance.timeOrigin + performance.now()
 
 async function run(settings: Settings): Promise<number> {
   const { instanceId, sessionId, region, stateFile, host } = settings
@@ -18,25 +20,32 @@ async function run(settings: Settings): Promise<number> {
   const ending = new AbortController()
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => ending.abort(name))
 
-  if (!claim(stateFile)) {
-    log('info', 'another process runs this instance')
-    return exits.alreadyRunning
+  const lock = await lockFile(stateFile)
+  if ('heldBy' in lock) {
+    log('info', 'another process runs this instance', { holder: lock.heldBy.pid })
+    return exitCodes.alreadyRunning
   }
-  process.once('exit', () => release(stateFile))
+  // Of a killed predecessor.
+  rmSync(stateFile, { force: true })
+  process.once('exit', () => {
+    rmSync(stateFile, { force: true })
+    lock.release()
+  })
 
   const stats = new Stats()
-  const showStats = () => stats.show(clock())
+  const showStats = () => stats.show(now())
   const listeners = await listen({
     host,
     log,
-    arrived: (entrance, addr, bytes) => stats.count(entrance, addr, bytes, clock()),
+    onDatagram: (entrance, addr, bytes) => stats.count(entrance, addr, bytes, now()),
     showStats,
   })
   const startedAt = new Date().toISOString()
-  writeState(stateFile, { instanceId, sessionId, region, pid: process.pid, host, ...listeners.ports, startedAt })
-  log('info', 'relay is up', { sessionId, region, host, ...listeners.ports })
+  const { ports } = listeners
+  await writeStateFile(stateFile, { instanceId, sessionId, region, pid: process.pid, host, ...ports, startedAt })
+  log('info', 'relay is ready', { sessionId, region, host, ...ports })
 
-  const why = await reportUntilEnded({
+  const reason = await reportUntilEnded({
     apiUrl: settings.apiUrl,
     authSecret: settings.authSecret,
     intervalSeconds: settings.healthIntervalSeconds,
@@ -46,14 +55,14 @@ async function run(settings: Settings): Promise<number> {
     log,
     signal: ending.signal,
   })
-  log('info', 'relay ends', { why: ending.signal.aborted ? ending.signal.reason : why })
+  log('info', 'relay is ending', { reason: ending.signal.aborted ? ending.signal.reason : reason })
   await listeners.close()
-  return exits.ended
+  return exitCodes.ended
 }
 
 try {
   process.exit(await run(readSettings(process.argv.slice(2), process.env)))
 } catch (error) {
   process.stdout.write(`${error instanceof SettingsError ? error.message : (error as Error).stack}\n`)
-  process.exit(error instanceof SettingsError ? exits.badSettings : exits.failed)
+  process.exit(error instanceof SettingsError ? exitCodes.invalidSettings : exitCodes.failed)
 }

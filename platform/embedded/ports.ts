@@ -1,10 +1,10 @@
-/** Which port a server of the embedded stack listens on: the wanted one, or a free one when nobody insisted. */
+/** Chooses the ports of the embedded servers and of the service. */
 import { createServer } from 'node:net'
 
-const listenOnce = (port: number, host: string): Promise<number | undefined> =>
+/** Listens for a moment. Resolves with the port; undefined when it is taken. @param port 0 for any free port. */
+const tryListen = (port: number, host: string): Promise<number | undefined> =>
   new Promise((resolve) => {
-    const server = createServer()
-    server.unref()
+    const server = createServer().unref()
     server.once('error', () => resolve(undefined))
     server.listen({ port, host, exclusive: true }, () => {
       const address = server.address()
@@ -12,48 +12,45 @@ const listenOnce = (port: number, host: string): Promise<number | undefined> =>
     })
   })
 
-/** A port of this machine's loopback that nobody listens on at this moment. */
-export async function freePort(): Promise<number> {
-  const port = await listenOnce(0, '127.0.0.1')
-  if (port === undefined) throw new Error('no free port on 127.0.0.1')
+/** A port of the loopback interface on which no process listens. */
+export async function findFreePort(): Promise<number> {
+  const port = await tryListen(0, '127.0.0.1')
+  if (port === undefined) throw new Error('There is no free port on 127.0.0.1')
   return port
 }
 
-/** Whether a server could listen on it now, on loopback and on all addresses. */
+/** Whether a server could listen on the port, on loopback and on all addresses. */
 export async function isFreePort(port: number): Promise<boolean> {
-  // One after the other: together they would meet each other on systems where a wildcard covers loopback.
-  return (await listenOnce(port, '127.0.0.1')) !== undefined && (await listenOnce(port, '0.0.0.0')) !== undefined
+  // One after the other, since on some systems a listener on all addresses takes the port on loopback too.
+  return (await tryListen(port, '127.0.0.1')) !== undefined && (await tryListen(port, '0.0.0.0')) !== undefined
 }
 
-export interface PortWish {
-  /** Who will listen, for the error text. */
-  what: string
-  /** The variable that sets it, for the error text. */
+export interface PortChoice {
+  /** The server that will listen, for the error message. */
+  server: string
+  /** The variable that sets the port, for the error message. */
   variable: string
-  /** The port somebody asked for by that variable: this one or none. */
+  /** The value of that variable, which has no alternative. */
   explicit: number | undefined
-  /** Tried in this order when nobody asked; after them any free port. */
+  /** Tried in this order when the variable is not set, before any other free port. */
   preferred: readonly number[]
 }
 
-/** Throws when the port that was asked for is taken; the error says what to do. */
-export async function choosePort({ what, variable, explicit, preferred }: PortWish): Promise<number> {
-  if (explicit !== undefined) {
-    if (await isFreePort(explicit)) return explicit
-    throw new Error(
-      `Port ${explicit} for ${what} (${variable}) is taken by another program. ` +
-        `End that program, set ${variable} to another port, or unset it and a free one is chosen.`,
-    )
-  }
-  for (const port of preferred) if (await isFreePort(port)) return port
-  return freePort()
+/** Throws when the explicit port is taken, with the way out. */
+export async function choosePort({ server, variable, explicit, preferred }: PortChoice): Promise<number> {
+  for (const port of explicit === undefined ? preferred : [explicit]) if (await isFreePort(port)) return port
+  if (explicit === undefined) return findFreePort()
+  throw new Error(
+    `Port ${explicit} for ${server} (${variable}) is taken by another program. ` +
+      `End that program, set ${variable} to another port, or unset it to use any free port.`,
+  )
 }
 
-/** Chooses at the first call, and answers the same port ever after: a server that is started again keeps it. */
-export function choosePortOnce(wish: PortWish): () => Promise<number> {
-  let chosen: number | undefined
+/** Chooses the port at the first call, and returns the same port at every later call, so that a restarted server keeps it. */
+export function choosePortOnce(choice: PortChoice): () => Promise<number> {
+  let port: number | undefined
   return async () => {
-    chosen ??= await choosePort(wish)
-    return chosen
+    port ??= await choosePort(choice)
+    return port
   }
 }

@@ -1,29 +1,29 @@
-/** A real Postgres server beside the service, for one command set-ups and tests. Its data survive restarts and kills. */
+/** A Postgres server that runs beside the service, for `npm start` and tests. Its data survives restarts and crashes. */
 import { randomBytes } from 'node:crypto'
 import { access, chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
+import { writeFileAtomically } from '../atomic-file.ts'
 import type { Logger } from '../log.ts'
-import { freePort } from './ports.ts'
-import { findPostgresPlace, type PostgresPlace } from './postgres-place.ts'
-import { endProcess, folderOf, listProcesses, type ProcessEntry, type Signals } from './processes.ts'
-import { ServerProcess, type Spawned } from './server-process.ts'
-import { writeWhole } from './whole-file.ts'
+import { endProcess, findProcess, listProcesses, type Signals, workingFolderOf } from '../processes.ts'
+import { findFreePort } from './ports.ts'
+import { findPostgresPaths, type PostgresPaths } from './postgres-paths.ts'
+import { type OnSpawn, ServerProcess } from './server-process.ts'
 
 const user = 'postgres'
 const database = 'svc'
 const readyMillisMax = 60_000
 
-/** Fast shutdown, then without a checkpoint, then by force: the next start recovers from either. */
+/** Fast shutdown, then immediate shutdown without a checkpoint, then kill. The next start recovers from the last two. */
 const shutdown: Signals = [
   ['SIGINT', 10_000],
   ['SIGQUIT', 3000],
   ['SIGKILL', 2000],
 ]
 
-/** Right for a small machine; whatever decides over durability stays as Postgres has it. */
-const smallServer = {
+/** Settings for a small machine. Those that affect durability keep their defaults. */
+const defaultSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   max_connections: '100',
@@ -38,50 +38,50 @@ const smallServer = {
 }
 
 export interface EmbeddedPostgres {
-  /** Of the database `svc`, password included. */
+  /** The URL of the database `svc`, with the password. */
   url: string
   port: number
   pid: number
-  /** Resolves when the server has ended, asked for or not, with what is known about it. */
+  /** Resolves when the server has ended for any reason, with the exit code or the signal as text. */
   exited: Promise<string>
   stop(): Promise<void>
 }
 
 export interface EmbeddedPostgresOptions {
-  /** Everything is kept below it: cluster, password, log. */
+  /** The folder of the cluster, the password and the log. */
   dir: string
-  /** Asked once a server that was left over has freed its port. Any free one when left out. */
+  /** Called after a leftover server has released its port. The default is any free port. */
   port?: () => Promise<number>
   /** Called for initdb too. */
-  spawned?: Spawned
+  onSpawn?: OnSpawn
   log: Logger
-  /** Over {@link smallServer}. */
+  /** Override {@link defaultSettings}. */
   settings?: Readonly<Record<string, string>>
 }
 
 /**
- * Starts the server of `dir`, making the cluster first when there is none. A server of this very folder that a killed
- * supervisor left behind is shut down first. Rejects with the server's last words when it doesn't get ready in 60 s.
+ * Starts the server of a folder, and creates its cluster when there is none. Shuts down a server of the same folder that a
+ * killed start left running. Rejects with the last lines of the log when the server is not ready within 60 s.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const { dir, log, spawned } = options
-  const place = await findPostgresPlace(dir)
-  const password = await keptPassword(dir, place.data)
+  const { dir, log, onSpawn } = options
+  const paths = await findPostgresPaths(dir)
+  const password = await providePassword(dir, paths.data)
   const logFile = join(dir, 'postgres.log')
-  await endLeftover(place.data, log)
-  const more = options.settings?.fsync === 'off' ? ['--no-sync'] : []
-  if (!(await exists(join(place.data, 'PG_VERSION')))) await makeCluster(place, password, logFile, more, spawned)
+  await endLeftovers(paths.data, log)
+  const syncArgs = options.settings?.fsync === 'off' ? ['--no-sync'] : []
+  if (!(await exists(join(paths.data, 'PG_VERSION')))) await createCluster(paths, password, logFile, syncArgs, onSpawn)
 
-  const port = await (options.port ?? freePort)()
-  const settings = { ...smallServer, ...options.settings, port: String(port) }
-  const args = ['-D', place.data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+  const port = await (options.port ?? findFreePort)()
+  const settings = { ...defaultSettings, ...options.settings, port: String(port) }
+  const args = ['-D', paths.data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
   const server = await ServerProcess.start({
-    executable: place.postgres,
+    executable: paths.postgres,
     args,
-    env: plainEnv,
+    env: cleanEnv,
     logFile,
-    runAs: place.runAs,
-    spawned,
+    runAs: paths.runAs,
+    onSpawn,
   })
   const urlOf = (name: string) => `postgres://${user}:${password}@127.0.0.1:${port}/${name}`
   try {
@@ -93,8 +93,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   return { url: urlOf(database), port, pid: server.pid, exited: server.exited, stop: () => server.end(shutdown) }
 }
 
-/** Nothing of the caller's environment: PG* variables and locales there are meant for other programs. */
-const plainEnv = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
+/** Nothing is inherited: PG* variables and the locale of the caller are meant for other programs. */
+const cleanEnv = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
 
 const exists = (path: string): Promise<boolean> =>
   access(path).then(
@@ -102,80 +102,79 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   )
 
-async function keptPassword(dir: string, data: string): Promise<string> {
+async function providePassword(dir: string, data: string): Promise<string> {
   const file = join(dir, 'password')
-  const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const stored = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''
     throw error
   })
-  // An empty one is what a full disk left of it.
-  if (kept.trim() !== '') return kept.trim()
+  // A full disk may have left an empty file.
+  if (stored.trim() !== '') return stored.trim()
   if (await exists(join(data, 'PG_VERSION'))) {
     throw new Error(
-      `${file} is gone, and the database can't be opened without it. Put it back, or remove ${dir} to begin anew.`,
+      `${file} is missing, and the database can't be opened without it. Restore it, or remove ${dir} to start with an empty database.`,
     )
   }
   const password = randomBytes(24).toString('base64url')
-  await writeWhole(file, `${password}\n`)
+  await writeFileAtomically(file, `${password}\n`)
   return password
 }
 
-/** Made beside its place and moved there when whole, so that a killed initdb leaves nothing half. */
-async function makeCluster(
-  { initdb, data, runAs }: PostgresPlace,
+/** Creates the cluster in a draft folder and renames it when it is complete, since initdb may be killed at any time. */
+async function createCluster(
+  { initdb, data, runAs }: PostgresPaths,
   password: string,
   logFile: string,
-  more: readonly string[],
-  spawned: Spawned | undefined,
+  syncArgs: readonly string[],
+  onSpawn: OnSpawn | undefined,
 ): Promise<void> {
-  const half = `${data}.half`
+  const draft = `${data}.draft`
   const passwordFile = `${data}.initdb`
-  await rm(half, { recursive: true, force: true })
-  await mkdir(half, { mode: 0o700 })
+  await rm(draft, { recursive: true, force: true })
+  await mkdir(draft, { mode: 0o700 })
   await writeFile(passwordFile, password, { mode: 0o600 })
-  if (runAs) for (const path of [half, passwordFile]) await chown(path, runAs.uid, runAs.gid)
+  if (runAs) for (const path of [draft, passwordFile]) await chown(path, runAs.uid, runAs.gid)
   try {
-    const args = ['-D', half, '-U', user, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-instructions']
+    const args = ['-D', draft, '-U', user, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-instructions']
     const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
-    const making = await ServerProcess.start({
+    const process = await ServerProcess.start({
       executable: initdb,
-      args: [...args, ...locale, ...more],
-      env: plainEnv,
+      args: [...args, ...locale, ...syncArgs],
+      env: cleanEnv,
       logFile,
       runAs,
-      spawned,
+      onSpawn,
     })
-    const end = await making.exited
-    if (end !== 'ended with code 0') throw new Error(`initdb ${end}:\n${making.lastWords()}`)
-    await rename(half, data)
+    const end = await process.exited
+    if (end !== 'ended with code 0') throw new Error(`initdb ${end}:\n${process.readLastLines()}`)
+    await rename(draft, data)
   } finally {
     await rm(passwordFile, { force: true })
-    await rm(half, { recursive: true, force: true })
+    await rm(draft, { recursive: true, force: true })
   }
 }
 
-/** Shuts down a live server of this folder, or an initdb, and removes the pid file of a dead one. */
-async function endLeftover(data: string, log: Logger): Promise<void> {
-  // By the command line too: a server that was only just started has no pid file yet, and initdb never has one.
-  const isOnData = ({ command }: ProcessEntry) =>
-    command.includes(` -D ${data} `) || command.includes(` -D ${data}.half `)
-  for (const leftover of (await listProcesses()).filter(isOnData)) {
-    if (await endProcess(leftover.pid, isOnData, shutdown))
-      log.warn({ leftover: leftover.pid }, 'ended a Postgres that a killed start had left behind')
-  }
+/** Shuts down servers and initdb processes that a killed start left running on this cluster, and removes their pid file. */
+async function endLeftovers(data: string, log: Logger): Promise<void> {
   const pidFile = join(data, 'postmaster.pid')
-  const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0])
-  if (!Number.isInteger(pid) || pid <= 0) return
-  // Its pid may belong to another program by now, even to another Postgres.
-  const isThisServer = async ({ command }: ProcessEntry) =>
-    command.includes('postgres') && (command.includes(data) || (await folderOf(pid)) === data)
-  if (await endProcess(pid, isThisServer, shutdown))
-    log.warn({ leftover: pid }, 'ended a Postgres that a killed start had left behind')
-  else log.warn({ leftover: pid }, 'removed the pid file of a Postgres that was killed')
+  const [pid] = (await readFile(pidFile, 'utf8').catch(() => '')).split('\n')
+  const leftovers = await listProcesses(
+    (command) => command.includes(` -D ${data} `) || command.includes(` -D ${data}.draft `),
+  )
+  // The pid file also names a server that was started with other arguments. Its pid may belong to another program by now.
+  const recorded = pid ? await findProcess(Number(pid)) : undefined
+  const isServer =
+    recorded?.command.includes('postgres') &&
+    (recorded.command.includes(data) || (await workingFolderOf(recorded.pid)) === data)
+  if (recorded && isServer) leftovers.push(recorded)
+  for (const leftover of leftovers) {
+    if (await endProcess(leftover, shutdown))
+      log.warn({ leftover: leftover.pid }, 'ended a Postgres server that a killed start had left running')
+  }
   await rm(pidFile, { force: true })
 }
 
-/** Waits until it takes connections, and makes the database if it is missing. */
+/** Waits until the server accepts connections, and creates the database when it is missing. */
 async function untilReady(server: ServerProcess, url: string): Promise<void> {
   const deadline = Date.now() + readyMillisMax
   for (;;) {
@@ -183,10 +182,10 @@ async function untilReady(server: ServerProcess, url: string): Promise<void> {
       await ensureDatabase(url)
       return
     } catch (error) {
-      if (!server.running) throw new Error(`Postgres ${await server.exited}:\n${server.lastWords()}`)
+      if (!server.isRunning) throw new Error(`Postgres ${await server.exited}:\n${server.readLastLines()}`)
       if (!isStartingUp(error)) throw error
       if (Date.now() > deadline)
-        throw new Error(`Postgres is not ready after ${readyMillisMax / 1000} s:\n${server.lastWords()}`)
+        throw new Error(`Postgres is not ready after ${readyMillisMax / 1000} s:\n${server.readLastLines()}`)
     }
     await sleep(50)
   }
@@ -202,7 +201,7 @@ async function ensureDatabase(url: string): Promise<void> {
   }
 }
 
-/** Refused connections and SQLSTATE 57P03, `cannot_connect_now`, e.g. while it recovers. */
+/** Refused connections, and SQLSTATE 57P03 (`cannot_connect_now`), which the server sends during recovery. */
 const isStartingUp = (error: unknown): boolean =>
   ['ECONNREFUSED', 'ECONNRESET', 'CONNECTION_CLOSED', 'CONNECT_TIMEOUT', '57P03'].includes(
     (error as { code?: string }).code ?? '',

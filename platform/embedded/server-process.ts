@@ -1,26 +1,26 @@
 /**
- * A server program run as a child: in a session of its own, so that the terminal's Ctrl-C reaches only the supervisor, and
- * with its output in a file, so that it can outlive a killed supervisor without writing into a broken pipe.
+ * Runs a server as a child process: in its own session, so that Ctrl-C in the terminal reaches only the supervisor, and with its
+ * output in a file, so that it survives a killed supervisor without a broken pipe.
  */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { copyFile, rm, stat, truncate } from 'node:fs/promises'
-import type { Signals } from './processes.ts'
+import type { Signals } from '../processes.ts'
 
 const logBytesMax = 10 * 1024 * 1024
 const logCheckMillis = 5000
 
-/** The file descriptor of a log file to append to. One that has grown past 10 MiB is put aside as `<file>.1`. */
+/** Opens a log file for appending. Renames a file of more than 10 MiB to `<file>.1` before. @returns a file descriptor. */
 export function openLogFile(file: string): number {
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > logBytesMax) renameSync(file, `${file}.1`)
   return openSync(file, 'a', 0o600)
 }
 
 /**
- * Empties a log file that has grown past 10 MiB, with a copy in `<file>.1` where there is room for one: the program holds
- * the file open and would go on in a renamed one. @returns whether it did. What is written during the copy may be lost.
+ * Truncates a log file of more than 10 MiB, and keeps a copy in `<file>.1` when there is space for one. Renaming would have no
+ * effect, since the program has the file open. Lines that are written during the copy may be lost. @returns whether it did.
  */
-async function shortenLogFile(file: string): Promise<boolean> {
+async function truncateLogFile(file: string): Promise<boolean> {
   const { size } = await stat(file)
   if (size <= logBytesMax) return false
   await copyFile(file, `${file}.1`).catch(() => rm(`${file}.1`, { force: true }))
@@ -32,44 +32,44 @@ export interface ServerProgram {
   executable: string
   args: readonly string[]
   env: Readonly<Record<string, string>>
-  /** Where its output goes; null throws it away. */
+  /** The file of its output; null discards it. */
   logFile: string | null
-  /** Whom it runs as, when not as the caller. */
+  /** The user that it runs as; the caller by default. */
   runAs?: { uid: number; gid: number } | undefined
-  /** A channel to it, by whose end it learns that its supervisor is gone. Node programs only. */
+  /** Opens an IPC channel, whose end notifies the program that its supervisor has ended. Node programs only. */
   ipc?: boolean
-  spawned?: Spawned | undefined
+  onSpawn?: OnSpawn | undefined
 }
 
-/** Called with the pid as soon as there is a process, long before it is ready, so that a killed supervisor leaves a record. */
-export type Spawned = (pid: number) => Promise<void>
+/** Called with the pid as soon as the process exists, long before it is ready, to record it in case the supervisor is killed. */
+export type OnSpawn = (pid: number) => Promise<void>
 
 export class ServerProcess {
   readonly pid: number
-  /** Resolves with what is known about the end, asked for or not. */
+  /** Resolves when the process has ended for any reason, with `ended with code 0` or `ended by SIGKILL`. */
   readonly exited: Promise<string>
   #running = true
 
   private constructor(
     private readonly child: ReturnType<typeof spawn>,
     private readonly logFile: string | null,
-    private logBytesBefore: number,
+    private logOffset: number,
   ) {
     this.pid = child.pid ?? 0
-    const shortening = setInterval(() => void this.#shortenLog(), logCheckMillis).unref()
+    const truncation = setInterval(() => void this.#truncateLog(), logCheckMillis).unref()
     this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
         this.#running = false
-        clearInterval(shortening)
+        clearInterval(truncation)
         resolve(signal ? `ended by ${signal}` : `ended with code ${code}`)
       })
     })
   }
 
-  /** Rejects when the program can't be run at all. */
-  static async start({ executable, args, env, logFile, runAs, ipc, spawned }: ServerProgram): Promise<ServerProcess> {
+  /** Rejects when the program cannot be executed. */
+  static async start({ executable, args, env, logFile, runAs, ipc, onSpawn }: ServerProgram): Promise<ServerProcess> {
     const output = logFile === null ? 'ignore' : openLogFile(logFile)
-    const bytesBefore = logFile === null ? 0 : statSync(logFile).size
+    const logOffset = logFile === null ? 0 : statSync(logFile).size
     try {
       const child = spawn(executable, [...args], {
         detached: true,
@@ -77,29 +77,29 @@ export class ServerProcess {
         env: { ...env },
         ...runAs,
       })
-      const server = new ServerProcess(child, logFile, bytesBefore)
+      const server = new ServerProcess(child, logFile, logOffset)
       await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject))
-      await spawned?.(server.pid)
+      await onSpawn?.(server.pid)
       return server
     } finally {
       if (typeof output === 'number') closeSync(output)
     }
   }
 
-  async #shortenLog(): Promise<void> {
-    const isShort = this.logFile !== null && (await shortenLogFile(this.logFile).catch(() => false))
-    if (isShort) this.logBytesBefore = 0
+  async #truncateLog(): Promise<void> {
+    const isTruncated = this.logFile !== null && (await truncateLogFile(this.logFile).catch(() => false))
+    if (isTruncated) this.logOffset = 0
   }
 
-  get running(): boolean {
+  get isRunning(): boolean {
     return this.#running
   }
 
-  /** The last lines it wrote since it was started, for an error message. */
-  lastWords(lines = 8): string {
+  /** The last lines that it has written to its log, for an error message. */
+  readLastLines(lines = 8): string {
     if (this.logFile === null) return ''
     return readFileSync(this.logFile)
-      .subarray(this.logBytesBefore)
+      .subarray(this.logOffset)
       .toString('utf8')
       .trim()
       .split('\n')
@@ -107,18 +107,18 @@ export class ServerProcess {
       .join('\n')
   }
 
-  /** Sends one signal after the other, each with its time, until it has ended. */
+  /** Sends one signal after the other until the process has ended. Rejects when it survives the last one. */
   async end(signals: Signals): Promise<void> {
     for (const [signal, waitMillis] of signals) {
       if (!this.#running) return
       this.child.kill(signal)
       let timer: NodeJS.Timeout | undefined
-      const late = new Promise((resolve) => {
+      const timeout = new Promise((resolve) => {
         timer = setTimeout(resolve, waitMillis)
       })
-      await Promise.race([this.exited, late])
+      await Promise.race([this.exited, timeout])
       clearTimeout(timer)
     }
-    if (this.#running) throw new Error(`process ${this.pid} does not end`)
+    if (this.#running) throw new Error(`Process ${this.pid} does not end: end it by hand`)
   }
 }

@@ -1,11 +1,11 @@
-/** One attempt to start a relay's process, from the spawn to the moment when it is up, gives way to another, or has died. */
+/** An attempt to start the process of a relay, until it is ready, finds that another process runs the instance, or has ended. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { relayArguments, relayProgram } from './local-processes.ts'
+import { relayArguments, relayProgram } from '../../platform/local-relays.ts'
 import { RelayProviderError, type RelaySpec } from './provider.ts'
 
 export interface Launch {
@@ -16,10 +16,10 @@ export interface Launch {
   readonly spec: RelaySpec
 }
 
-/** The codes with which a relay ends, apart from 0: see `relay-node/main.ts`. */
-const exitCodes = { badSettings: 2, alreadyRunning: 3 }
+/** Exit codes of a relay; see `relay-node/main.ts`. */
+const exitCodes = { invalidSettings: 2, alreadyRunning: 3 }
 const logTailBytesMax = 4_096
-const logKeptMillis = 7 * 86_400_000
+const logRetentionMillis = 7 * 86_400_000
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 const loader = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
@@ -28,8 +28,8 @@ export class Attempt {
   constructor(
     private readonly child: ChildProcess,
     private readonly logFile: FileHandle,
-    /** Where this attempt's lines begin in the log, which earlier processes of the instance share. */
-    private readonly logFrom: number,
+    /** Where the lines of this attempt begin in the log, which is shared with earlier processes of the instance. */
+    private readonly logOffset: number,
     private readonly launch: Launch,
   ) {}
 
@@ -41,12 +41,12 @@ export class Attempt {
     return this.child.exitCode !== null || this.child.signalCode !== null
   }
 
-  /** It found that another process already runs the instance, which is as good. */
-  get gaveWay(): boolean {
+  /** Whether it ended because another process runs the instance. */
+  get foundAnother(): boolean {
     return this.child.exitCode === exitCodes.alreadyRunning
   }
 
-  /** Resolves once the process is gone. */
+  /** Resolves once the process has ended. */
   async kill(): Promise<void> {
     if (this.hasEnded) return
     this.child.ref()
@@ -55,34 +55,34 @@ export class Attempt {
     await ended
   }
 
-  /** Why it died, in its own last words. */
+  /** Why it ended, with the last lines of its log. */
   async failure(): Promise<RelayProviderError> {
     const { exitCode, signalCode } = this.child
-    const words = await this.#lastWords()
+    const lines = await this.#readLastLines()
     const how = signalCode ? `was ended by ${signalCode}` : `ended with code ${exitCode}`
     return new RelayProviderError(
-      `${this.launch.instanceId} ${how} before it was up${words ? `:\n${words}` : ''}`,
-      exitCode === exitCodes.badSettings,
+      `${this.launch.instanceId} ${how} before it was ready${lines ? `:\n${lines}` : ''}`,
+      exitCode === exitCodes.invalidSettings,
     )
   }
 
-  /** A relay writes no secrets. Should one slip in, it still must not reach an error that is stored and shown. */
-  async #lastWords(): Promise<string> {
+  /** A relay logs no secrets. They are redacted all the same, since the error is stored and shown. */
+  async #readLastLines(): Promise<string> {
     const { relayAuthSecret, streamToken } = this.launch.spec
     const { size } = await this.logFile.stat()
-    const from = Math.max(this.logFrom, size - logTailBytesMax)
+    const from = Math.max(this.logOffset, size - logTailBytesMax)
     const { buffer, bytesRead } = await this.logFile.read(Buffer.alloc(Math.max(size - from, 0)), 0, undefined, from)
     const lines = buffer.toString('utf8', 0, bytesRead).trim().split('\n').slice(-10).join('\n')
     return [relayAuthSecret, streamToken].reduce((text, secret) => text.replaceAll(secret, '[redacted]'), lines)
   }
 
-  /** Lets go of the process: it lives on without us. */
-  async leave(): Promise<void> {
+  /** Releases the log file. The process keeps running. */
+  async detach(): Promise<void> {
     await this.logFile.close()
   }
 }
 
-/** Spawns a process that outlives this one. Rejects with {@link RelayProviderError} when the system can't. */
+/** Spawns a process that outlives this one. Rejects with {@link RelayProviderError}. */
 export async function launch(plan: Launch): Promise<Attempt> {
   const { folder, instanceId, stateFile, host, spec } = plan
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -94,7 +94,7 @@ export async function launch(plan: Launch): Promise<Attempt> {
     cwd: projectFolder,
     detached: true,
     stdio: ['ignore', logFile.fd, logFile.fd],
-    // Nothing is inherited: our own environment holds secrets that are none of a relay's business.
+    // Nothing is inherited, since the environment of this process contains secrets.
     env: {
       NODE_ENV: 'production',
       SVC_RELAY_API_URL: spec.apiUrl,
@@ -109,18 +109,18 @@ export async function launch(plan: Launch): Promise<Attempt> {
     await once(child, 'spawn')
   } catch (error) {
     await logFile.close()
-    throw new RelayProviderError(`no process could be started for ${instanceId}`, false, { cause: error })
+    throw new RelayProviderError(`the process of ${instanceId} could not be started`, false, { cause: error })
   }
   child.unref()
   return new Attempt(child, logFile, size, plan)
 }
 
-/** The logs of relays stay for a week, to be read when one died. */
+/** Logs of relays are kept for a week. */
 export async function removeOldLogs(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     if (!name.endsWith('.log')) continue
     const path = join(folder, name)
     const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() }))
-    if (Date.now() - mtimeMs > logKeptMillis) await rm(path, { force: true })
+    if (Date.now() - mtimeMs > logRetentionMillis) await rm(path, { force: true })
   }
 }

@@ -1,16 +1,16 @@
 /**
- * What the control plane needs of a place that runs relays: four calls, the same for a child process on this machine and
- * for a machine in a cloud. Every call may be repeated; none remembers anything that the place itself can't be asked again.
+ * The interface of relay providers, the same for child processes on this machine and for machines in a cloud. Every call is
+ * idempotent, and a provider keeps no state of its own.
  */
 
-/** What one relay needs to know. Made by an activity at the moment of the call, since it holds secrets. */
+/** The parameters of one relay. An activity creates it right before the call, since it contains secrets. */
 export interface RelaySpec {
-  /** Also the tag and the client token: one session never has two instances. */
+  /** Also the tag and the client token of the instance, so that a session never has two instances. */
   readonly sessionId: string
   readonly region: string
-  /** Eight letters and digits; the relay lets in only streams that carry it. */
+  /** Eight letters and digits. The relay accepts only streams with this token. */
   readonly streamToken: string
-  /** Where the relay reports its health, without a path: `http://localhost:8080`. */
+  /** The API that the relay reports its health to, without a path: `http://localhost:8080`. */
   readonly apiUrl: string
   /** Sent as `X-Relay-Auth` with each report. */
   readonly relayAuthSecret: string
@@ -19,7 +19,7 @@ export interface RelaySpec {
   readonly capMbps: number
 }
 
-/** Where a relay listens. SRTLA, publish and play are UDP; stats is HTTP. */
+/** The address and the ports of a relay. SRTLA, publish and play are UDP; stats is HTTP. */
 export interface RelayEndpoint {
   readonly host: string
   readonly srtlaPort: number
@@ -39,19 +39,19 @@ export interface RelayInstance {
 
 export interface RelayProvider {
   /**
-   * Resolves once the instance exists and its addresses are known; it need not report health yet.
-   * Repeating it for the same session adopts what exists. Rejects with {@link RelayProviderError}.
+   * Resolves once the instance exists and its addresses are known, possibly before its first health report.
+   * A repeated call for the same session adopts the existing instance. Rejects with {@link RelayProviderError}.
    */
   create(spec: RelaySpec, signal: AbortSignal): Promise<RelayInstance>
-  /** The instance, or null when the provider is sure that there is none. */
+  /** The instance, or null when it certainly does not exist. */
   describe(instanceId: string): Promise<RelayInstance | null>
-  /** Resolves once the provider confirms it gone. An unknown instance is gone. */
+  /** Resolves once the instance certainly does not exist, which includes unknown instances. */
   destroy(instanceId: string): Promise<void>
-  /** All instances of this control plane, or only one session's. Rejects rather than answering in part. */
+  /** All instances of this control plane, or only those of one session. Rejects when the list would be incomplete. */
   list(filter?: { readonly sessionId: string }): Promise<RelayInstance[]>
 }
 
-/** A call that failed. `permanent`: trying again can't help (no such image, refused credentials, quota of zero). */
+/** A failed call. `permanent`: another attempt would fail too (missing image, invalid credentials, quota of zero). */
 export class RelayProviderError extends Error {
   override name = 'RelayProviderError'
   constructor(

@@ -1,8 +1,8 @@
 import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
+import { createOperatorClient } from '../../cli/api-client.ts'
 import { ensureDemoAccount } from '../../cli/demo-account.ts'
-import { createOperator } from '../../cli/operator.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { freePort, operator, operatorPassword, passageTo } from '../support/relays.ts'
@@ -24,8 +24,8 @@ const grantsTo = async (email: string) =>
     await api.sql`select from billing_events e join users u on u.id = e.user_id where u.email = ${email} and action = 'grant'`
   ).length
 
-/** A way to the API on which the replies to the first request of each of these kinds get lost. */
-async function losingRepliesTo(requests: readonly string[]): Promise<string> {
+/** A proxy for the API that drops the answer to the first request of each of these kinds. */
+async function dropAnswersTo(requests: readonly string[]): Promise<string> {
   const left = new Set(requests)
   const server = createServer((from) => {
     const to = connect(Number(new URL(api.url).port), '127.0.0.1')
@@ -48,7 +48,7 @@ async function losingRepliesTo(requests: readonly string[]): Promise<string> {
   return `http://127.0.0.1:${port}`
 }
 
-test('the demo account is made although the API is away at first', async () => {
+test('the demo account is created although the API is unreachable at first', async () => {
   const passage = await passageTo(api.url)
   await passage.block()
   const account = { email: 'away@example.com', password }
@@ -59,8 +59,8 @@ test('the demo account is made although the API is away at first', async () => {
   expect(await grantsTo(account.email)).toBe(1)
 })
 
-test('the demo account has its plan although the reply to each request got lost once', async () => {
-  const url = await losingRepliesTo(['GET /api/v1/admin/users', 'POST /api/v1/auth/signup', 'POST /api/v1/admin/users'])
+test('the demo account gets its plan although the answer to each request is lost once', async () => {
+  const url = await dropAnswersTo(['GET /api/v1/admin/users', 'POST /api/v1/auth/signup', 'POST /api/v1/admin/users'])
   const account = { email: 'lost@example.com', password }
   await ensureDemoAccount(url, operatorPassword, account, false)
   expect(await planOf(account.email)).toHaveLength(1)
@@ -68,7 +68,7 @@ test('the demo account has its plan although the reply to each request got lost 
   expect((await api.post('/auth/login', account)).status).toBe(200)
 })
 
-test('an account that has the demo address already and another password is given the plan and keeps its password', async () => {
+test('an existing account with the demo address gets the plan and keeps its password', async () => {
   const account = { email: 'known@example.com', password }
   await api.post('/auth/signup', { ...account, password: 'other words in a row' })
   await ensureDemoAccount(api.url, operatorPassword, account, false)
@@ -76,15 +76,15 @@ test('an account that has the demo address already and another password is given
   expect((await api.post('/auth/login', account)).status).toBe(401)
 })
 
-test('a refusal is an error with its code at once', async () => {
+test('an error of the API is reported at once, with its code', async () => {
   await expect(
     ensureDemoAccount(api.url, 'not the password', { email: 'x@example.com', password }, false),
   ).rejects.toThrow(/401 invalid_operator/)
 })
 
-test('an API that can not be reached without patience is named with the cause', async () => {
+test('an API that could not be reached is reported with its URL and the cause', async () => {
   const url = `http://127.0.0.1:${await freePort()}`
-  await expect(createOperator(url, operatorPassword, 0).userIdOf('x@example.com')).rejects.toThrow(
-    `${url}/api/v1/admin/users?email=x%40example.com can not be reached: connect ECONNREFUSED`,
+  await expect(createOperatorClient(url, operatorPassword, 0).findUserId('x@example.com')).rejects.toThrow(
+    `${url}/api/v1/admin/users?email=x%40example.com could not be reached: connect ECONNREFUSED`,
   )
 })

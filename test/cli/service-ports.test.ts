@@ -2,10 +2,10 @@ import { createServer, type Server } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { chooseServicePorts } from '../../cli/service-ports.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
-import { freePort } from '../../platform/embedded/ports.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { temporaryFolder } from '../support/folders.ts'
 
-/** Somebody else on a port of this machine. */
+/** Another program on a port of this machine. */
 async function occupy(port = 0): Promise<number> {
   const server = await new Promise<Server>((resolve) => {
     const listening: Server = createServer().listen(port, () => resolve(listening))
@@ -16,19 +16,19 @@ async function occupy(port = 0): Promise<number> {
 
 async function choose(variables: Record<string, string>, dataDir?: string) {
   const notes: string[] = []
-  const note = (text: string) => void notes.push(text)
-  const ports = await chooseServicePorts(readStackConfig(variables), dataDir ?? (await temporaryFolder()), note)
+  const notify = (text: string) => void notes.push(text)
+  const ports = await chooseServicePorts(readStackConfig(variables), dataDir ?? (await temporaryFolder()), notify)
   return { ...ports, notes }
 }
 
-test('the API and the site get a port each', async () => {
+test('the API and the site get different ports', async () => {
   const { api, site } = await choose({})
   expect(api).not.toBe(site)
 })
 
-test('the next start gets the same ports, and says so when one is taken meanwhile', async () => {
+test('the next start uses the same ports, and reports one that is taken meanwhile', async () => {
   const dataDir = await temporaryFolder()
-  const [first, second] = [await freePort(), await freePort()]
+  const [first, second] = [await findFreePort(), await findFreePort()]
   await choose({ PORT: String(first), SVC_SITE_PORT: String(second) }, dataDir)
   expect(await choose({}, dataDir)).toMatchObject({ api: first, site: second, notes: [] })
   await occupy(second)
@@ -37,7 +37,7 @@ test('the next start gets the same ports, and says so when one is taken meanwhil
   expect(third.notes).toEqual([`! Port ${second} is taken by another program: the site listens on ${third.site}`])
 })
 
-test('a port that somebody asked for and that is taken is an error that says what to do', async () => {
+test('a configured port that is taken is an error with the way out', async () => {
   const taken = await occupy()
   await expect(choose({ SVC_SITE_PORT: String(taken) })).rejects.toThrow(
     `Port ${taken} for the site (SVC_SITE_PORT) is taken by another program. End that program, set SVC_SITE_PORT`,
@@ -45,14 +45,14 @@ test('a port that somebody asked for and that is taken is an error that says wha
   await expect(choose({ PORT: String(taken) })).rejects.toThrow(`Port ${taken} for the API (PORT)`)
 })
 
-test('one port for both is an error', async () => {
-  const port = String(await freePort())
-  await expect(choose({ PORT: port, SVC_SITE_PORT: port })).rejects.toThrow('a port each')
+test('the same port for both is an error', async () => {
+  const port = String(await findFreePort())
+  await expect(choose({ PORT: port, SVC_SITE_PORT: port })).rejects.toThrow('need different ports')
 })
 
-test('a port that was asked for the one is not given to the other, who had it last time', async () => {
+test('a port that is configured for the site is not given to the API, which had it last time', async () => {
   const dataDir = await temporaryFolder()
-  const [first, second] = [await freePort(), await freePort()]
+  const [first, second] = [await findFreePort(), await findFreePort()]
   await choose({ PORT: String(first), SVC_SITE_PORT: String(second) }, dataDir)
   const { api, site } = await choose({ SVC_SITE_PORT: String(first) }, dataDir)
   expect(site).toBe(first)

@@ -20,21 +20,21 @@ interface SessionReply {
   session: { session_id: string; state: string } | null
 }
 
-/** Looks until the relay is in that state. */
+/** Polls until the relay has the state. */
 async function untilState(stack: Stack, jwt: string, state: string): Promise<void> {
   const url = `${stack.api}/api/v1/relay/active?connection_id=demo`
-  let seen: unknown
-  for (let look = 0; look < 40; look++) {
+  let last: unknown
+  for (let poll = 0; poll < 40; poll++) {
     const response = await fetch(url, { headers: { authorization: `Bearer ${jwt}` } })
     const { session } = (await response.json()) as SessionReply
     if (session?.state === state) return
-    seen = session?.state
+    last = session?.state
     await sleep(500)
   }
-  throw new Error(`the relay is ${seen}, not ${state}`)
+  throw new Error(`the relay is ${last}, not ${state}`)
 }
 
-const names = async (dataDir: string) => (await processesOf(dataDir)).map(({ command }) => command)
+const commands = async (dataDir: string) => (await processesOf(dataDir)).map(({ command }) => command)
 
 describe('on an empty folder', () => {
   let dataDir: string
@@ -50,19 +50,19 @@ describe('on an empty folder', () => {
     await removeFolder(dataDir)
   })
 
-  test('the command lines that it shows start, show and stop a relay when they are pasted', async () => {
-    const [signIn = '', start = '', look = '', stop = ''] = stack.commandLines
+  test('the commands that it prints start, show and stop a relay', async () => {
+    const [signIn = '', start = '', show = '', stop = ''] = stack.commandLines
     const started = JSON.parse(await paste(signIn, start)) as SessionReply
     expect(started.session?.state).toBe('provisioning')
     const jwt = (await paste(signIn, 'echo $JWT')).trim()
     await untilState(stack, jwt, 'active')
-    expect(JSON.parse(await paste(`JWT=${jwt}`, look))).toMatchObject({ session: { state: 'active' } })
+    expect(JSON.parse(await paste(`JWT=${jwt}`, show))).toMatchObject({ session: { state: 'active' } })
     expect(JSON.parse(await paste(`JWT=${jwt}`, stop))).toMatchObject({
       session: { session_id: started.session?.session_id, state: 'stopped' },
     })
   })
 
-  test('the site lets the demo account in, and holds no secret itself', async () => {
+  test('the demo account can sign in at the site, which holds no secret', async () => {
     const { demo } = JSON.parse(await readFile(`${dataDir}/secrets.json`, 'utf8')) as { demo: Record<string, string> }
     const browser = new Browser(stack.site)
     const login = await browser.open('/')
@@ -75,7 +75,7 @@ describe('on an empty folder', () => {
     expect(environment).not.toMatch(/SECRET|KEY|PASSWORD|DATABASE|TEMPORAL/)
   })
 
-  test('links for plugins lead to the site', async () => {
+  test('links for plugins point to the site', async () => {
     const started = await fetch(`${stack.api}/api/v1/auth/plugin/login/start`, { method: 'POST' })
     const { authorize_url } = (await started.json()) as { authorize_url: string }
     expect(authorize_url).toMatch(new RegExp(`^${stack.site}/login\\?attempt=`))
@@ -83,18 +83,18 @@ describe('on an empty folder', () => {
     expect(running).toMatchObject({ api: stack.api, site: stack.site })
   })
 
-  test('the demo takes a client from sign-in to the history of moves', async () => {
+  test('the demo runs from the sign-in to the history of transitions', async () => {
     const { stdout } = await run(process.execPath, ['--import', 'tsx', 'cli/demo.ts'], {
       env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
       timeout: 60_000,
     })
     expect(stdout).toMatch(/the plugin polled: complete/)
-    expect(stdout).toMatch(/the relay is active, \d+ ms after it was asked for/)
+    expect(stdout).toMatch(/relay active \d+ ms after the request/)
     expect(stdout).toMatch(/provisioning → active +relay_ready/)
     expect(stdout).toMatch(/grace +→ stopped +stop_requested/)
   })
 
-  test('what the billing provider’s list would change is asked without any variable', async () => {
+  test('subscriptions can be compared with the billing provider without any variable', async () => {
     const { stdout } = await run(process.execPath, ['--import', 'tsx', 'cli/reconcile.ts', '--dry-run'], {
       env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
       timeout: 30_000,
@@ -103,34 +103,34 @@ describe('on an empty folder', () => {
     expect((await stat(`${dataDir}/running.json`)).mode & 0o777).toBe(0o600)
   })
 
-  test('who signed up at the site is given a plan by its address', async () => {
-    const email = 'somebody@example.com'
+  test('an account that signed up at the site can be granted a plan by its address', async () => {
+    const email = 'new-user@example.com'
     const grant = (...args: string[]) =>
       run(process.execPath, ['--import', 'tsx', 'cli/grant.ts', ...args], {
         env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
       })
-    await expect(grant(email)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('sign up first') })
+    await expect(grant(email)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('Sign up first') })
     const browser = new Browser(stack.site)
     await browser.submit(await browser.open('/sign-up'), '/sign-up', { email, password: 'a few words in a row' })
-    expect((await grant(email, '--addons', '1')).stdout).toContain(`${email} has the paid plan now with add-ons: 1.`)
+    expect((await grant(email, '--addons', '1')).stdout).toContain(`${email} now has the paid plan with 1 add-on.`)
     expect((await browser.open('/account')).html).toContain('2 managed relays at once')
     await expect(grant(email, '--addons', '9')).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^npm run grant/),
+      stderr: expect.stringMatching(/^Usage: npm run grant/),
     })
   })
 
-  test('a second start is refused and says which process is in its way', async () => {
+  test('a second start is refused with the process that uses the folder', async () => {
     const second = new Stack(dataDir)
     expect(await second.ended()).toBe(1)
-    expect(second.output).toMatch(/Another start \(process \d+\) is running on .*Stop it first/)
+    expect(second.output).toMatch(/is in use by another npm start \(process \d+\)\. Stop it first/)
     expect((await fetch(`${stack.api}/health`)).status).toBe(200)
   })
 
-  test('an API that crashes is started again', async () => {
+  test('an API that crashes is restarted', async () => {
     const api = (await processesOf(dataDir)).find(({ command }) => command.endsWith('/api/server.ts'))
     process.kill(api?.pid ?? 0, 'SIGKILL')
-    await stack.waitFor(/! api ended by SIGKILL; it is started again in 0.5 s/)
+    await stack.waitFor(/! api ended by SIGKILL; restarting in 0.5 s/)
     let status = 0
     for (let attempt = 0; attempt < 60 && status !== 200; attempt++) {
       await sleep(250)
@@ -143,44 +143,44 @@ describe('on an empty folder', () => {
   })
 })
 
-test('SIGTERM ends everything, a live relay too', { timeout: startMillisMax }, async () => {
+test('SIGTERM ends all processes and live relays', { timeout: startMillisMax }, async () => {
   const dataDir = await temporaryFolder()
   endAllAfterwards(dataDir)
   const stack = await new Stack(dataDir).ready()
   const [signIn = '', start = ''] = stack.commandLines
   await paste(signIn, start)
   await untilState(stack, (await paste(signIn, 'echo $JWT')).trim(), 'active')
-  expect(await names(dataDir)).toContainEqual(expect.stringContaining('web/server.ts'))
+  expect(await commands(dataDir)).toContainEqual(expect.stringContaining('web/server.ts'))
   expect(await stack.end('SIGTERM')).toBe(0)
-  expect(await names(dataDir)).toEqual([])
+  expect(await commands(dataDir)).toEqual([])
   expect(stack.output).not.toContain('did not stop cleanly')
   expect(stack.output).toMatch(/✔ site stopped.*✔ api stopped.*✔ worker stopped.*✔ postgres stopped/s)
 })
 
-test('what a killed start leaves behind is ended by the next one, which goes on with its data', {
+test('the next start ends what a killed start left running, and keeps its data', {
   timeout: startMillisMax,
 }, async () => {
   const dataDir = await temporaryFolder()
   endAllAfterwards(dataDir)
   const first = await new Stack(dataDir).ready()
   const [signIn = '', start = ''] = first.commandLines
-  const begun = JSON.parse(await paste(signIn, start)) as SessionReply
+  const started = JSON.parse(await paste(signIn, start)) as SessionReply
   await first.end('SIGKILL')
-  expect(await names(dataDir)).toContainEqual(expect.stringContaining('postgres'))
+  expect(await commands(dataDir)).toContainEqual(expect.stringContaining('postgres'))
 
   const second = await new Stack(dataDir).ready()
-  expect(second.output).toContain('! postgres of a killed start was still running; ended it')
-  // The same account, the same ports for relays to report to and links to lead to, and the same relay.
+  expect(second.output).toContain('! Ended postgres, which a killed start had left running')
+  // The same account, the same ports for health reports and links, and the same relay.
   expect(second.site).toBe(first.site)
   expect(second.commandLines).toEqual(first.commandLines)
-  const [, , look = ''] = second.commandLines
-  const found = JSON.parse(await paste(signIn, look)) as SessionReply
-  expect(found.session?.session_id).toBe(begun.session?.session_id)
+  const [, , show = ''] = second.commandLines
+  const found = JSON.parse(await paste(signIn, show)) as SessionReply
+  expect(found.session?.session_id).toBe(started.session?.session_id)
   expect(await second.end('SIGINT')).toBe(0)
-  expect(await names(dataDir)).toEqual([])
+  expect(await commands(dataDir)).toEqual([])
 })
 
-test('a first start that was killed at any step is no obstacle to the next one, on the same ports', {
+test('a start succeeds on the same ports after starts that were killed at any step', {
   timeout: startMillisMax,
 }, async () => {
   const dataDir = await temporaryFolder()
@@ -196,7 +196,7 @@ test('a first start that was killed at any step is no obstacle to the next one, 
   const variables = Object.fromEntries(names.map((name, index) => [name, String(ports[index])]))
   const isRunning = async (command: string) =>
     (await processesOf(dataDir)).some((entry) => entry.command.includes(command))
-  // As soon as each is there: none of them is ready yet.
+  // Killed as soon as the process exists, before it is ready.
   for (const command of [
     'bin/initdb -D',
     'bin/postgres -D',
@@ -213,52 +213,54 @@ test('a first start that was killed at any step is no obstacle to the next one, 
   expect(await stack.end('SIGINT')).toBe(0)
 })
 
-test('a first start without room says so, and the next one with room goes well', {
+test('a start on a full disk explains the problem, and the next start with free space succeeds', {
   timeout: startMillisMax,
 }, async () => {
   const dataDir = await temporaryFolder()
   endAllAfterwards(dataDir)
-  // Room for 1 KiB a file, for initdb's first files, and for all but its log of changes.
+  // Space for 1 KiB per file, for the first files of initdb, and for all but the write-ahead log.
   for (const fileBlocksMax of [2, 100, 20_000]) {
     const full = new Stack(dataDir, { fileBlocksMax })
     expect([fileBlocksMax, await full.ended()]).toEqual([fileBlocksMax, 1])
     expect(full.output).toMatch(
-      /There is not enough room .* Free some space there, or set SVC_DATA_DIR to another folder/,
+      /There is not enough disk space .* Free some space there, or set SVC_DATA_DIR to another folder/,
     )
-    expect(await names(dataDir)).toEqual([])
+    expect(await commands(dataDir)).toEqual([])
   }
   const stack = await new Stack(dataDir).ready()
   expect(await stack.end('SIGINT')).toBe(0)
 })
 
-test('a data folder that is a file is refused with a way out', async () => {
+test('a data folder that is a file is refused with the way out', async () => {
   const file = join(await temporaryFolder(), 'file')
   await writeFile(file, 'something')
   for (const dataDir of [file, join(file, 'below', 'it')]) {
     const stack = new Stack(dataDir)
     expect(await stack.ended()).toBe(1)
-    expect(stack.output).toContain(`${file} is not a folder, so the data folder ${dataDir} can't be made. Move it away`)
+    expect(stack.output).toContain(
+      `${file} is not a folder, so the data folder ${dataDir} can't be created. Move it away`,
+    )
   }
   expect(await readFile(file, 'utf8')).toBe('something')
 })
 
-test('a data folder where no user can write is refused with a way out', async () => {
+test('a data folder that is not writable is refused with the way out', async () => {
   const stack = new Stack('/sys/relay-control-plane')
   expect(await stack.ended()).toBe(1)
   expect(stack.output).toMatch(/(can't be written|read-only).*or set SVC_DATA_DIR to another folder/)
 })
 
-test('a stop in the middle of a start leaves nothing either', { timeout: startMillisMax }, async () => {
+test('a stop during a start leaves no process and no lock', { timeout: startMillisMax }, async () => {
   const dataDir = await temporaryFolder()
   endAllAfterwards(dataDir)
   const stack = new Stack(dataDir)
   await stack.waitFor('Starting Temporal')
   expect(await stack.end('SIGINT')).toBe(0)
-  expect(await names(dataDir)).toEqual([])
-  expect((await readdir(dataDir)).filter((name) => name.startsWith('lock-'))).toEqual([])
+  expect(await commands(dataDir)).toEqual([])
+  expect((await readdir(dataDir)).filter((name) => name.includes('.lock.'))).toEqual([])
 })
 
-test('the demo without a running service says how to start one', async () => {
+test('the demo without a running service explains how to start one', async () => {
   const demo = run(process.execPath, ['--import', 'tsx', 'cli/demo.ts'], {
     env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: await temporaryFolder() },
   })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { readConfig } from '../../platform/config/config.ts'
-import { freePort } from '../../platform/embedded/ports.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { connectTemporal, isTemporalOutage } from '../../platform/temporal.ts'
 import { randomSecrets } from '../support/secrets.ts'
 
@@ -9,7 +9,7 @@ import { randomSecrets } from '../support/secrets.ts'
 const away = async () => {
   const { temporal } = readConfig({
     DATABASE_URL: 'postgres://127.0.0.1/none',
-    TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}`,
+    TEMPORAL_ADDRESS: `127.0.0.1:${await findFreePort()}`,
     ...randomSecrets(),
   })
   return connectTemporal(temporal)

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { refusal, run } from './control-plane.ts'
@@ -29,7 +29,7 @@ async function givenSender() {
   }
 }
 
-test('stats count what is really sent, per address', async () => {
+test('statistics count what is received, per address', async () => {
   const plane = await givenControlPlane()
   const state = await startRelay({ apiUrl: plane.url }).up()
   const [phone, modem] = [await givenSender(), await givenSender()]
@@ -67,7 +67,7 @@ test('stats count what is really sent, per address', async () => {
   )
 })
 
-test('stats are open to any page and never kept; there is nothing else', async () => {
+test('statistics are readable by any page and not cached, and there is no other path', async () => {
   const plane = await givenControlPlane()
   const { statsPort } = await startRelay({ apiUrl: plane.url }).up()
   const ask = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${statsPort}${path}`, init)
@@ -85,7 +85,7 @@ test('stats are open to any page and never kept; there is nothing else', async (
   expect((await ask('/stats', { method: 'POST' })).status).toBe(404)
 })
 
-test('the state file tells where the relay is, holds no secret, and only its owner may read it', async () => {
+test('the state file has the ports of the relay and no secret, and only its owner can read it', async () => {
   const plane = await givenControlPlane()
   const relay = startRelay({ apiUrl: plane.url })
   const state = await relay.up()
@@ -104,33 +104,33 @@ test('the state file tells where the relay is, holds no secret, and only its own
   })
   const { mode } = statSync(relay.stateFile)
   expect(mode & 0o777).toBe(0o600)
-  const said = readFileSync(relay.stateFile, 'utf8') + relay.child.spawnargs.join(' ') + relay.output()
-  expect(said).not.toContain(secret)
-  expect(said).not.toContain(streamToken)
+  const text = readFileSync(relay.stateFile, 'utf8') + relay.child.spawnargs.join(' ') + relay.output()
+  expect(text).not.toContain(secret)
+  expect(text).not.toContain(streamToken)
 })
 
-test('a relay that is asked to end does so within a second or so, and leaves nothing behind', async () => {
+test('a relay ends about a second after SIGTERM and leaves no file behind', async () => {
   const plane = await givenControlPlane()
   const relay = startRelay({ apiUrl: plane.url })
   const { statsPort } = await relay.up()
   await fetch(`http://127.0.0.1:${statsPort}/stats`) // its connection is kept open
-  const asked = performance.now()
+  const signalledAt = performance.now()
 
   relay.child.kill('SIGTERM')
 
   expect(await endOf(relay.child)).toBe(0)
-  expect(performance.now() - asked).toBeLessThan(1_500)
+  expect(performance.now() - signalledAt).toBeLessThan(1_500)
   expect(readdirSync(dirname(relay.stateFile))).toEqual([])
 })
 
-test('a relay goes on when nobody reads its output any more', async () => {
+test('a relay keeps running when its output is closed', async () => {
   const plane = await givenControlPlane()
   const relay = startRelay({ apiUrl: plane.url })
   await relay.up()
   relay.child.stdout?.destroy()
   const before = plane.reports.length
 
-  plane.answers({ status: 503, body: {} }) // something to be written down
+  plane.answers({ status: 503, body: {} }) // which it logs
 
   await eventually(
     () => plane.reports.length,
@@ -139,7 +139,7 @@ test('a relay goes on when nobody reads its output any more', async () => {
   expect(relay.isRunning()).toBe(true)
 })
 
-test('of several processes of one instance that start together exactly one stays', async () => {
+test('of several processes of one instance exactly one keeps running', async () => {
   const plane = await givenControlPlane()
   const folder = givenFolder()
   const start = () => startRelay({ apiUrl: plane.url, folder, sessionId: '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10' })
@@ -171,24 +171,24 @@ test('a relay takes over from one that was killed', async () => {
   expect(readdirSync(folder).filter((name) => name.includes('.lock.'))).toEqual(['relay-1.json.lock.2'])
 })
 
-test('a lock whose pid belongs to another program by now does not count', async () => {
+test('a lock whose pid now belongs to another process is ignored', async () => {
   const plane = await givenControlPlane()
   const folder = givenFolder()
-  writeFileSync(`${folder}/relay-1.json.lock.7`, String(process.pid))
+  symlinkSync(`${process.pid} of-another-process`, `${folder}/relay-1.json.lock.7`)
 
   const state = await startRelay({ apiUrl: plane.url, folder }).up()
 
   expect(state.instanceId).toBe('relay-1')
 })
 
-test('a relay that is told nonsense says all that is wrong and does not start', async () => {
+test('a relay with invalid settings reports all problems and does not start', async () => {
   const relay = startRelay({ apiUrl: 'nowhere', sessionId: 'none' })
   expect(await endOf(relay.child)).toBe(2)
-  expect(relay.output()).toContain('--session is no UUID')
-  expect(relay.output()).toContain('SVC_RELAY_API_URL is no http(s) URL')
+  expect(relay.output()).toContain('--session is not a UUID')
+  expect(relay.output()).toContain('SVC_RELAY_API_URL is not an http(s) URL')
 })
 
-test('a relay goes on although not a line of its log can be written', async () => {
+test('a relay keeps running when its log cannot be written', async () => {
   const plane = await givenControlPlane()
   const relay = startRelay({ apiUrl: plane.url, logFile: '/dev/full' })
   await eventually(

@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { StateFile } from '../../relay-node/claim.ts'
+import type { StateFile } from '../../relay-node/state-file.ts'
 import type { StatsReply } from '../../relay-node/stats.ts'
 import { startControlPlane } from './control-plane.ts'
 

@@ -37,13 +37,13 @@ test('a relay knows who it is from its arguments and its secrets from the enviro
   })
 })
 
-test('all mistakes are told at once, each by its name', () => {
+test('all problems are reported together, each with its name', () => {
   const problems = problemsOf(() => readSettings(['--session', 'x', '--color', 'red'], { SVC_RELAY_CAP_MBPS: 'much' }))
 
   for (const line of [
-    '--color is unknown',
+    '--color is not an option',
     '--instance is not set',
-    '--session is no UUID',
+    '--session is not a UUID',
     'SVC_RELAY_API_URL is not set',
     'SVC_RELAY_AUTH_SECRET is not set',
     'SVC_RELAY_CAP_MBPS is not between 0.1 and 100000 Mbit/s',
@@ -52,16 +52,16 @@ test('all mistakes are told at once, each by its name', () => {
   }
 })
 
-test('a secret that is wrong is not shown', () => {
+test('an invalid secret is not shown', () => {
   const broken = { ...env, SVC_RELAY_AUTH_SECRET: 'two\nlines', SVC_RELAY_STREAM_TOKEN: 'short' }
   const problems = problemsOf(() => readSettings(args, broken))
 
-  expect(problems).toContain('SVC_RELAY_AUTH_SECRET holds what a header may not carry')
+  expect(problems).toContain('SVC_RELAY_AUTH_SECRET contains characters that are not allowed in a header')
   expect(problems).not.toMatch(/two|short/)
 })
 
-test('an address that is not of the web is refused', () => {
+test('an API URL that is not http or https is rejected', () => {
   expect(problemsOf(() => readSettings(args, { ...env, SVC_RELAY_API_URL: 'file:///etc' }))).toContain(
-    'SVC_RELAY_API_URL is no http(s) URL',
+    'SVC_RELAY_API_URL is not an http(s) URL',
   )
 })

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { readStackConfig } from '../../platform/config/stack.ts'
 import { type EmbeddedTemporal, startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
+import { endLocalRelays } from '../../platform/local-relays.ts'
 import { createLog } from '../../platform/log.ts'
-import { endAllLocalRelays } from '../../providers/relay/local.ts'
 import { type Answer, Client, createDatabase, highLimits, signUp } from './api.ts'
 import { atEnd } from './at-end.ts'
 import { type Program, startProgram, untilWell } from './programs.ts'
@@ -44,7 +44,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
   const postgres = await passageTo(database.url)
   const temporal = await startTemporal(dataDir)
   atEnd(async () => {
-    await endAllLocalRelays(dataDir)
+    await endLocalRelays(dataDir)
     await temporal.stop()
     await database.drop()
     rmSync(dataDir, { recursive: true, force: true })

@@ -1,8 +1,8 @@
 /** A Postgres of a test's own, which can be held still as a whole: as a machine that hangs, it accepts and never answers. */
 import { readdir, readFile } from 'node:fs/promises'
 import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
-import { sendSignal } from '../../platform/embedded/processes.ts'
 import { createLog } from '../../platform/log.ts'
+import { sendSignal } from '../../platform/processes.ts'
 import { atEnd } from './at-end.ts'
 import { makeFolder, removeFolder } from './folders.ts'
 

@@ -12,8 +12,8 @@ import type { SessionView } from '../../api/routes/relay-session-view.ts'
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
 import { isFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
+import { endLocalRelays } from '../../platform/local-relays.ts'
 import { createLog } from '../../platform/log.ts'
-import { endAllLocalRelays } from '../../providers/relay/local.ts'
 import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
 import { type Answer, type GivenUser, givePlan, startApi, type TestApi } from './api.ts'
 import { atEnd } from './at-end.ts'
@@ -71,7 +71,7 @@ interface Options {
 export async function startService({ variables = {}, around, worker = true }: Options = {}): Promise<TestService> {
   const dataDir = mkdtempSync(join(tmpdir(), 'relay-test-'))
   atEnd(async () => {
-    await endAllLocalRelays(dataDir)
+    await endLocalRelays(dataDir)
     rmSync(dataDir, { recursive: true, force: true })
   })
   const api = await startApi({
@@ -298,9 +298,11 @@ export async function passageTo(url: string): Promise<Passage> {
   return { url: through.href, block, open, silence, answer }
 }
 
-/** A port of this machine that nobody listens on. */
+/**
+ * A port on which no process listens. Below the range for outgoing connections, one of which could take the port before its
+ * server listens.
+ */
 export async function freePort(): Promise<number> {
-  // Below those that the system itself gives out: one of these would be somebody's connection before its server listens.
   for (;;) {
     const port = randomInt(20_000, 32_000)
     if (await isFreePort(port)) return port

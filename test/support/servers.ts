@@ -5,10 +5,10 @@ import { connectPostgres } from '../../db/connection.ts'
 import { migrate } from '../../db/migrations.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
-import { commandOf, endProcess, listProcesses, sendSignal } from '../../platform/embedded/processes.ts'
 import { startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../platform/log.ts'
+import { endProcess, findProcess, listProcesses, sendSignal } from '../../platform/processes.ts'
 import { makeFolder, removeFolder } from './folders.ts'
 
 declare module 'vitest' {
@@ -77,11 +77,10 @@ const folderName = `servers-of-${process.pid}-`
 /** A run that was killed could not stop its servers. */
 async function endServersOfDeadRuns(): Promise<void> {
   const runnerOf = (command: string) => Number(/relay-test-servers-of-(\d+)-/.exec(command)?.[1] ?? 0)
-  for (const { pid, command } of await listProcesses()) {
-    const runner = runnerOf(command)
-    if (runner === 0 || (await commandOf(runner)) !== undefined) continue
-    if (await endProcess(pid, (now) => now.command === command, [['SIGKILL', 5000]]))
-      say(`ended a server of run ${runner}`)
+  for (const server of await listProcesses((command) => runnerOf(command) > 0)) {
+    const runner = runnerOf(server.command)
+    if ((await findProcess(runner)) !== undefined) continue
+    if (await endProcess(server, [['SIGKILL', 5000]])) say(`ended a server of run ${runner}`)
   }
 }
 

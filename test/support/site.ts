@@ -1,7 +1,7 @@
 /** Starts the site in this process in front of an API, and gives tests browsers without scripts. */
 
 import { readSiteConfig } from '../../platform/config/site.ts'
-import { freePort } from '../../platform/embedded/ports.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { startSite as startListening } from '../../web/start-site.ts'
@@ -21,7 +21,7 @@ export interface TestSite {
 }
 
 /** An address for a site that starts later than its API, which needs the address for its links. */
-export const freeSiteUrl = async (): Promise<string> => `http://localhost:${await freePort()}`
+export const freeSiteUrl = async (): Promise<string> => `http://localhost:${await findFreePort()}`
 
 /**
  * Starts the site, and stops it after the tests of this file.

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { readStackConfig } from '../../platform/config/stack.ts'
-import { endProcess, listProcesses, type ProcessEntry } from '../../platform/embedded/processes.ts'
+import { endProcess, listProcesses, type RunningProcess } from '../../platform/processes.ts'
 
 const project = fileURLToPath(new URL('../../', import.meta.url))
 const readyMillisMax = 110_000
@@ -59,7 +59,7 @@ export class Stack {
   /** Resolves once it has said its last line. Rejects with all it said when it ends or takes too long. */
   async ready(): Promise<this> {
     const deadline = Date.now() + readyMillisMax
-    while (!this.output.includes('Ctrl-C stops everything')) {
+    while (!this.output.includes('Press Ctrl-C to stop everything')) {
       if (this.#process.exitCode !== null || Date.now() > deadline) throw new Error(`no stack:\n${this.output}`)
       await sleep(50)
     }
@@ -105,8 +105,8 @@ export class Stack {
 }
 
 /** Every process that was started for the data folder: its path is among the arguments or in the environment. */
-export async function processesOf(dataDir: string): Promise<ProcessEntry[]> {
-  const all = (await listProcesses()).filter(({ pid }) => pid !== process.pid)
+export async function processesOf(dataDir: string): Promise<RunningProcess[]> {
+  const all = (await listProcesses(() => true)).filter(({ pid }) => pid !== process.pid)
   const belongs = await Promise.all(
     all.map(async ({ pid, command }) => {
       if (command.includes(`${dataDir}/`)) return true
@@ -123,7 +123,5 @@ export function endAllAfterwards(dataDir: string): void {
 }
 
 export async function endAll(dataDir: string): Promise<void> {
-  for (const { pid, command } of await processesOf(dataDir)) {
-    await endProcess(pid, (now) => now.command === command, [['SIGKILL', 5000]])
-  }
+  for (const found of await processesOf(dataDir)) await endProcess(found, [['SIGKILL', 5000]])
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
-import { endAllLocalRelays } from '../../providers/relay/local.ts'
+import { endLocalRelays } from '../../platform/local-relays.ts'
 import { Client, createDatabase, type GivenUser, highLimits, signUp } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { type Program, type ProgramName, startProgram, untilWell } from '../support/programs.ts'
@@ -49,7 +49,7 @@ beforeAll(async () => {
   }
   sql = connectPostgres(database.url, 3)
   atEnd(async () => {
-    await endAllLocalRelays(dataDir)
+    await endLocalRelays(dataDir)
     rmSync(dataDir, { recursive: true, force: true })
     await sql.end({ timeout: 5 })
     await database.drop()

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createOperator } from '../../cli/operator.ts'
+import { createOperatorClient } from '../../cli/api-client.ts'
 import { operator, operatorPassword, paperRelays, startService, type TestService } from '../support/relays.ts'
 import {
   activeByRelay,
@@ -107,9 +107,9 @@ describe.concurrent('a complimentary plan', () => {
 
   test('can be given by the command line', async () => {
     const subscriber = await newSubscriber(service, paper)
-    const commandLine = createOperator(service.api.url, operatorPassword)
-    expect(await commandLine.userIdOf(subscriber.email)).toBe(subscriber.userId)
-    await commandLine.grant(subscriber.userId, { plan_tier: 'paid', addons: 3 })
+    const commandLine = createOperatorClient(service.api.url, operatorPassword)
+    expect(await commandLine.findUserId(subscriber.email)).toBe(subscriber.userId)
+    await commandLine.grantPlan(subscriber.userId, { plan_tier: 'paid', addons: 3 })
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', addons: 3 })
     await subscriber.startRelay()
   })

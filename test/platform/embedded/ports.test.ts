@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { choosePort, freePort, isFreePort } from '../../../platform/embedded/ports.ts'
+import { choosePort, findFreePort, isFreePort } from '../../../platform/embedded/ports.ts'
 
 async function takenPort(host = '127.0.0.1'): Promise<number> {
   const server = createServer().listen(0, host)
@@ -10,27 +10,28 @@ async function takenPort(host = '127.0.0.1'): Promise<number> {
   return (server.address() as { port: number }).port
 }
 
-const wish = { what: 'the thing', variable: 'SVC_THING_PORT', explicit: undefined, preferred: [] }
+const choice = { server: 'the server', variable: 'SVC_SERVER_PORT', explicit: undefined, preferred: [] }
 
-test('the first preferred port that nobody holds is taken', async () => {
-  const [taken, free] = [await takenPort(), await freePort()]
-  expect(await choosePort({ ...wish, preferred: [taken, free] })).toBe(free)
+test('the first preferred port that is free is chosen', async () => {
+  const [taken, free] = [await takenPort(), await findFreePort()]
+  expect(await choosePort({ ...choice, preferred: [taken, free] })).toBe(free)
 })
 
-test('when all preferred ports are held, any free one is taken', async () => {
+test('when all preferred ports are taken, any free one is chosen', async () => {
   const taken = await takenPort()
-  const port = await choosePort({ ...wish, preferred: [taken] })
+  const port = await choosePort({ ...choice, preferred: [taken] })
   expect(port).not.toBe(taken)
   expect(await isFreePort(port)).toBe(true)
 })
 
-test('a port that was asked for and is held is an error that says what to do', async () => {
+test('an explicit port that is taken is an error with the way out', async () => {
   const taken = await takenPort()
-  await expect(choosePort({ ...wish, explicit: taken })).rejects.toThrow(
-    `Port ${taken} for the thing (SVC_THING_PORT) is taken by another program. End that program, set SVC_THING_PORT to another port`,
+  await expect(choosePort({ ...choice, explicit: taken })).rejects.toThrow(
+    `Port ${taken} for the server (SVC_SERVER_PORT) is taken by another program. End that program, set SVC_SERVER_PORT to another port`,
   )
 })
 
-test('a port held on all addresses is not free on loopback either', async () => {
-  expect(await isFreePort(await takenPort('0.0.0.0'))).toBe(false)
+test.each(['127.0.0.1', '0.0.0.0'])('a port that is taken on %s is not chosen', async (host) => {
+  const taken = await takenPort(host)
+  expect(await choosePort({ ...choice, preferred: [taken] })).not.toBe(taken)
 })

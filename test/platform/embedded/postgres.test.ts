@@ -7,12 +7,12 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import { expect, onTestFinished, test } from 'vitest'
 import { startEmbeddedPostgres } from '../../../platform/embedded/postgres.ts'
-import { commandOf, sendSignal } from '../../../platform/embedded/processes.ts'
 import { createLog } from '../../../platform/log.ts'
+import { findProcess, sendSignal } from '../../../platform/processes.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 
 const log = createLog('test', 'silent')
-/** What these tests kill are processes, never the machine. */
+/** The tests kill processes, but never the machine. */
 const settings = { fsync: 'off' }
 
 async function started(dir: string) {
@@ -30,10 +30,10 @@ async function query<T>(url: string, ask: (sql: postgres.Sql) => Promise<T>): Pr
   }
 }
 
-const keepNumber = (url: string) => query(url, (sql) => sql`create table kept as select 42 as number`)
-const keptNumber = (url: string) => query(url, async (sql) => (await sql`select number from kept`)[0]?.number)
+const storeNumber = (url: string) => query(url, (sql) => sql`create table stored as select 42 as number`)
+const readNumber = (url: string) => query(url, async (sql) => (await sql`select number from stored`)[0]?.number)
 
-test('a new folder becomes a database named svc that syncs what it commits', async () => {
+test('a new folder gets a database named svc with durable commits', async () => {
   const server = await startEmbeddedPostgres({ dir: await temporaryFolder(), log })
   onTestFinished(() => server.stop())
   const [row] = await query(
@@ -44,54 +44,54 @@ test('a new folder becomes a database named svc that syncs what it commits', asy
   expect(row).toEqual({ name: 'svc', fsync: 'on', encoding: 'UTF8', commits: 'on' })
 })
 
-test('data survive a stop and a start', async () => {
+test('data survives a stop and a start', async () => {
   const dir = await temporaryFolder()
   const first = await startEmbeddedPostgres({ dir, log, settings })
-  await keepNumber(first.url)
+  await storeNumber(first.url)
   await first.stop()
-  expect(await commandOf(first.pid)).toBeUndefined()
-  expect(await keptNumber((await started(dir)).url)).toBe(42)
+  expect(await findProcess(first.pid)).toBeUndefined()
+  expect(await readNumber((await started(dir)).url)).toBe(42)
 })
 
-test('data survive a killed server, whose stale pid file is no obstacle', async () => {
+test('data survives a killed server and its stale pid file', async () => {
   const dir = await temporaryFolder()
   const first = await startEmbeddedPostgres({ dir, log, settings })
-  await keepNumber(first.url)
+  await storeNumber(first.url)
   sendSignal(first.pid, 'SIGKILL')
   await first.exited
-  expect(await keptNumber((await started(dir)).url)).toBe(42)
+  expect(await readNumber((await started(dir)).url)).toBe(42)
 })
 
-test('a server that a killed supervisor left running is shut down before the next one starts', async () => {
+test('a server that a killed start left running is shut down before the next one starts', async () => {
   const dir = await temporaryFolder()
   const orphan = await startEmbeddedPostgres({ dir, log, settings })
-  await keepNumber(orphan.url)
+  await storeNumber(orphan.url)
   const next = await started(dir)
   expect(await orphan.exited).toBe('ended with code 0')
-  expect(await keptNumber(next.url)).toBe(42)
+  expect(await readNumber(next.url)).toBe(42)
 })
 
-test('a stale pid file that names a stranger by now costs the stranger nothing', async () => {
+test('a process that has the recycled pid of a pid file is not ended', async () => {
   const dir = await temporaryFolder()
   await (await startEmbeddedPostgres({ dir, log, settings })).stop()
-  const stranger = spawn('sleep', ['60'])
-  onTestFinished(() => void stranger.kill())
-  await once(stranger, 'spawn')
-  await writeFile(join(dir, 'data', 'postmaster.pid'), `${stranger.pid}\n${dir}/data\n`)
+  const unrelated = spawn('sleep', ['60'])
+  onTestFinished(() => void unrelated.kill())
+  await once(unrelated, 'spawn')
+  await writeFile(join(dir, 'data', 'postmaster.pid'), `${unrelated.pid}\n${dir}/data\n`)
   await started(dir)
-  expect(stranger.exitCode).toBeNull()
-  expect(await commandOf(stranger.pid ?? 0)).toBe('sleep 60')
+  expect(unrelated.exitCode).toBeNull()
+  expect(await findProcess(unrelated.pid ?? 0)).toMatchObject({ command: 'sleep 60' })
 })
 
-test('an initdb that was killed half way leaves nothing the next start could trip over', async () => {
+test('a start succeeds after an initdb that was killed', async () => {
   const dir = await temporaryFolder()
-  await mkdir(join(dir, 'data.half'))
-  await writeFile(join(dir, 'data.half', 'PG_VERSION'), '18\n')
+  await mkdir(join(dir, 'data.draft'))
+  await writeFile(join(dir, 'data.draft', 'PG_VERSION'), '18\n')
   const server = await started(dir)
   expect(await query(server.url, async (sql) => (await sql`select 1 as one`)[0]?.one)).toBe(1)
 })
 
-test('nobody without the password gets in, and only the owner may read it', async () => {
+test('the server requires the password, which only the owner can read', async () => {
   const dir = await temporaryFolder()
   const { url } = await started(dir)
   const wrong = new URL(url)
@@ -101,11 +101,11 @@ test('nobody without the password gets in, and only the owner may read it', asyn
   expect(new URL(url).password).toBe((await readFile(join(dir, 'password'), 'utf8')).trim())
 })
 
-test('a lost password is named instead of shutting the owner out in silence', async () => {
+test('a missing password file is reported', async () => {
   const dir = await temporaryFolder()
   await (await startEmbeddedPostgres({ dir, log, settings })).stop()
   await rm(join(dir, 'password'))
-  await expect(startEmbeddedPostgres({ dir, log, settings })).rejects.toThrow(/password is gone/)
+  await expect(startEmbeddedPostgres({ dir, log, settings })).rejects.toThrow(/password is missing/)
 })
 
 const outside = Object.values(networkInterfaces())
@@ -119,7 +119,7 @@ test.skipIf(outside === undefined)('the server is not reachable from other machi
   expect((error as NodeJS.ErrnoException).code).toBe('ECONNREFUSED')
 })
 
-test('a server that can not start says why in its own words', async () => {
+test('a server that cannot start is reported with its log', async () => {
   const dir = await temporaryFolder()
   const start = startEmbeddedPostgres({ dir, log, settings: { ...settings, shared_buffers: 'plenty' } })
   await expect(start).rejects.toThrow(/invalid value for parameter "shared_buffers"/)

@@ -1,7 +1,7 @@
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { isStandardWebhookSecret } from '../../../platform/config/values.ts'
-import { provideSecrets, readKeptSecrets, secretsFile } from '../../../platform/embedded/secrets.ts'
+import { provideSecrets, readStoredSecrets, secretsFile } from '../../../platform/embedded/secrets.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 
 const none = {
@@ -12,7 +12,7 @@ const none = {
   SVC_BILLING_WEBHOOK_SECRET: undefined,
 }
 
-test('secrets are made once and stay the same from start to start', async () => {
+test('secrets are generated once and stay the same at later starts', async () => {
   const dir = await temporaryFolder()
   const first = await provideSecrets(dir, none)
   expect(await provideSecrets(dir, none)).toEqual(first)
@@ -21,18 +21,21 @@ test('secrets are made once and stay the same from start to start', async () => 
   expect(Buffer.byteLength(first.SVC_JWT_SECRET)).toBeGreaterThanOrEqual(32)
 })
 
-test('only the owner may read them', async () => {
+test('only the owner can read the file', async () => {
   const dir = await temporaryFolder()
   await provideSecrets(dir, none)
   expect((await stat(secretsFile(dir))).mode & 0o777).toBe(0o600)
 })
 
-test('what the environment gives wins and is not written down', async () => {
+test('a configured secret has precedence and is not stored', async () => {
   const dir = await temporaryFolder()
-  const kept = await provideSecrets(dir, none)
-  const given = 'given by the operator of this very machine'
-  expect(await provideSecrets(dir, { ...none, SVC_JWT_SECRET: given })).toEqual({ ...kept, SVC_JWT_SECRET: given })
-  expect(await readFile(secretsFile(dir), 'utf8')).not.toContain(given)
+  const stored = await provideSecrets(dir, none)
+  const configured = 'configured by the operator of this machine'
+  expect(await provideSecrets(dir, { ...none, SVC_JWT_SECRET: configured })).toEqual({
+    ...stored,
+    SVC_JWT_SECRET: configured,
+  })
+  expect(await readFile(secretsFile(dir), 'utf8')).not.toContain(configured)
 })
 
 test('a secret missing from an older file is added without changing the others', async () => {
@@ -40,17 +43,17 @@ test('a secret missing from an older file is added without changing the others',
   await writeFile(secretsFile(dir), JSON.stringify({ SVC_JWT_SECRET: 'the old one' }))
   const secrets = await provideSecrets(dir, none)
   expect(secrets.SVC_JWT_SECRET).toBe('the old one')
-  expect(await readKeptSecrets(dir)).toEqual(secrets)
+  expect(await readStoredSecrets(dir)).toEqual(secrets)
 })
 
-test('a broken file is named and left alone', async () => {
+test('an invalid file is reported and not changed', async () => {
   const dir = await temporaryFolder()
   await writeFile(secretsFile(dir), '{"SVC_JWT')
   await expect(provideSecrets(dir, none)).rejects.toThrow(`${secretsFile(dir)} can't be used`)
   expect(await readFile(secretsFile(dir), 'utf8')).toBe('{"SVC_JWT')
 })
 
-test('a file that others could read until now is closed to them when it is written anew', async () => {
+test('a file that other users can read is closed to them when it is rewritten', async () => {
   const dir = await temporaryFolder()
   await writeFile(secretsFile(dir), '{}')
   await chmod(secretsFile(dir), 0o644)

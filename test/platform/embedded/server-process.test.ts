@@ -14,7 +14,7 @@ async function startShell(script: string) {
   return { server, logFile }
 }
 
-test('the log of a program that runs on does not grow without bound, and its end is still there', async () => {
+test('the log of a running program is truncated, and its last lines can still be read', async () => {
   const { server, logFile } = await startShell(
     'yes "a line of the log" | head -c 24000000; sleep 12; echo "the last line"; exec sleep 60',
   )
@@ -28,17 +28,17 @@ test('the log of a program that runs on does not grow without bound, and its end
   )
   expect(await readFile(`${logFile}.1`, 'utf8')).toMatch(/^a line of the log\n/)
   await eventually(
-    () => server.lastWords(),
-    (words) => words === 'the last line',
+    () => server.readLastLines(),
+    (lines) => lines === 'the last line',
   )
 })
 
-test('a process is made known as soon as it was spawned', async () => {
+test('a process is reported as soon as it was spawned', async () => {
   const logFile = join(await temporaryFolder(), 'log')
   const pids: number[] = []
   const server = await ServerProcess.start({
     ...{ executable: '/bin/sh', args: ['-c', 'exec sleep 60'], env: {}, logFile },
-    spawned: async (pid) => void pids.push(pid),
+    onSpawn: async (pid) => void pids.push(pid),
   })
   onTestFinished(() => server.end([['SIGKILL', 2000]]))
   expect(pids).toEqual([server.pid])

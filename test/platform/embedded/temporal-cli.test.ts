@@ -13,33 +13,33 @@ async function program(path: string, server = '1.30.0'): Promise<string> {
   return path
 }
 
-async function search(): Promise<TemporalCliSearch & { said: string[]; root: string }> {
+async function search(): Promise<TemporalCliSearch & { messages: string[]; root: string }> {
   const root = await temporaryFolder()
-  const said: string[] = []
+  const messages: string[] = []
   return {
     explicit: undefined,
     searchPath: [join(root, 'bin')],
     dataDir: join(root, 'data'),
     cacheDir: join(root, 'cache'),
-    progress: (text) => said.push(text),
-    ways: [],
-    said,
+    progress: (text) => messages.push(text),
+    installers: [],
+    messages,
     root,
   }
 }
 
-test('the program that the operator names comes before all others', async () => {
+test('the configured program has precedence', async () => {
   const given = await search()
   await program(join(given.root, 'bin', 'temporal'))
   const named = await program(join(given.root, 'mine'))
   expect(await findTemporalCli({ ...given, explicit: named })).toBe(named)
 })
 
-test('a named program that does not run is an error, never silently replaced', async () => {
+test('a configured program that does not run is an error, and is not replaced by another', async () => {
   const given = await search()
   await program(join(given.root, 'bin', 'temporal'))
   await expect(findTemporalCli({ ...given, explicit: '/nowhere/temporal' })).rejects.toThrow(
-    /^SVC_TEMPORAL_CLI names \/nowhere\/temporal, which does not run/,
+    /^SVC_TEMPORAL_CLI is set to \/nowhere\/temporal, which does not run/,
   )
 })
 
@@ -53,58 +53,60 @@ test('the PATH comes before the data folder, and that before the cache', async (
   expect(await findTemporalCli(given)).toBe(installed)
 })
 
-test('an installed program with too old a server is passed over and named', async () => {
+test('an installed program with a server that is too old is skipped and reported', async () => {
   const given = await search()
   const old = await program(join(given.root, 'bin', 'temporal'), '1.24.2')
   const cached = await program(join(given.cacheDir, 'temporal-cli-1.5.1', 'temporal'))
   expect(await findTemporalCli(given)).toBe(cached)
-  expect(given.said).toEqual([`passing over ${old}, which holds Temporal server 1.24; 1.29 or newer is needed`])
+  expect(given.messages).toEqual([`skipping ${old}, which has Temporal server 1.24; 1.29 or newer is required`])
 })
 
-test('what the first way can not get the second does, and it is kept in the cache', async () => {
+test('the second installer is used when the first fails, and the program is kept in the cache', async () => {
   const given = await search()
-  const ways: TemporalCliSearch['ways'] = [
+  const installers: TemporalCliSearch['installers'] = [
     () => Promise.reject(new Error('no network')),
     (work) => program(join(work, 'temporal')),
   ]
   const place = join(given.cacheDir, 'temporal-cli-1.5.1', 'temporal')
-  expect(await findTemporalCli({ ...given, ways })).toBe(place)
-  expect(given.said).toEqual(['no network'])
+  expect(await findTemporalCli({ ...given, installers })).toBe(place)
+  expect(given.messages).toEqual(['no network'])
   expect(await findTemporalCli(given)).toBe(place)
 })
 
-test('a way that breaks off leaves nothing in the cache, and the error names every way out', async () => {
+test('an installer that fails leaves nothing in the cache, and the error lists every alternative', async () => {
   const given = await search()
-  const half = async (work: string) => {
-    await writeFile(join(work, 'temporal'), 'half')
+  const failing = async (work: string) => {
+    await writeFile(join(work, 'temporal'), 'incomplete')
     throw new Error('cut off')
   }
-  const failure = findTemporalCli({ ...given, ways: [half] })
+  const failure = findTemporalCli({ ...given, installers: [failing] })
   await expect(failure).rejects.toThrow(
     /cut off[\s\S]*on the PATH[\s\S]*SVC_TEMPORAL_CLI[\s\S]*Go 1\.25[\s\S]*TEMPORAL_ADDRESS/,
   )
   expect(await readdir(join(given.cacheDir, 'temporal-cli-1.5.1'))).toEqual([])
 })
 
-test('a program that was obtained but does not run is not kept', async () => {
+test('an installed program that does not run is not kept', async () => {
   const given = await search()
   const broken = async (work: string) => {
     await writeFile(join(work, 'temporal'), 'not a program')
     return join(work, 'temporal')
   }
-  await expect(findTemporalCli({ ...given, ways: [broken] })).rejects.toThrow(/just obtained does not run/)
+  await expect(findTemporalCli({ ...given, installers: [broken] })).rejects.toThrow(
+    /the installed Temporal CLI does not run/,
+  )
   expect(await readdir(join(given.cacheDir, 'temporal-cli-1.5.1'))).toEqual([])
 })
 
-test('what a killed process left half done is cleared away', async () => {
+test('the temporary folder of a killed process is removed', async () => {
   const given = await search()
   const folder = join(given.cacheDir, 'temporal-cli-1.5.1')
   await mkdir(join(folder, '.work-999999999'), { recursive: true })
-  await findTemporalCli({ ...given, ways: [(work) => program(join(work, 'temporal'))] })
+  await findTemporalCli({ ...given, installers: [(work) => program(join(work, 'temporal'))] })
   expect(await readdir(folder)).toEqual(['temporal'])
 })
 
-test('another process that is just now getting it is not disturbed', async () => {
+test('the temporary folder of a running process is not removed', async () => {
   const given = await search()
   const folder = join(given.cacheDir, 'temporal-cli-1.5.1')
   const others = join(folder, `.work-${process.ppid}`)
@@ -113,7 +115,7 @@ test('another process that is just now getting it is not disturbed', async () =>
     await sleep(50)
     return program(join(work, 'temporal'))
   }
-  const place = await findTemporalCli({ ...given, ways: [slowly] })
+  const place = await findTemporalCli({ ...given, installers: [slowly] })
   expect((await readdir(folder)).toSorted()).toEqual([`.work-${process.ppid}`, 'temporal'])
   expect(await readFile(place, 'utf8')).toContain('temporal version')
 })

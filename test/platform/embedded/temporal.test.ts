@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import { expect, onTestFinished, test } from 'vitest'
 import { readStackConfig } from '../../../platform/config/stack.ts'
-import { commandOf, sendSignal } from '../../../platform/embedded/processes.ts'
 import { startEmbeddedTemporal } from '../../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../../platform/log.ts'
+import { findProcess, sendSignal } from '../../../platform/processes.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 
 const log = createLog('test', 'silent')
@@ -29,13 +29,13 @@ async function withClient<T>(address: string, work: (client: Client) => Promise<
 
 const startWorkflow = (address: string, attributes: Record<string, string[]> = {}) =>
   withClient(address, (client) =>
-    client.workflow.start('nobodyRunsIt', { taskQueue: 'none', workflowId: 'kept', searchAttributes: attributes }),
+    client.workflow.start('withoutWorker', { taskQueue: 'none', workflowId: 'kept', searchAttributes: attributes }),
   )
 
 const statusOfWorkflow = (address: string) =>
   withClient(address, async (client) => (await client.workflow.getHandle('kept').describe()).status.name)
 
-test('as soon as it has started, workflows can carry the search attributes that operators use', async () => {
+test('workflows can have the search attributes of operators as soon as the server has started', async () => {
   const { address, uiUrl } = await start(null)
   await startWorkflow(address, { RelayState: ['active'], Region: ['local'], PlanTier: ['paid'], UserId: ['someone'] })
   expect(await statusOfWorkflow(address)).toBe('RUNNING')
@@ -57,11 +57,11 @@ test('a server left running on the same store is ended before the next one start
   const orphan = await start(dir)
   await startWorkflow(orphan.address)
   const next = await start(dir)
-  expect(await commandOf(orphan.pid)).toBeUndefined()
+  expect(await findProcess(orphan.pid)).toBeUndefined()
   expect(await statusOfWorkflow(next.address)).toBe('RUNNING')
 })
 
-test('a program that is no Temporal server is reported with its last words', async () => {
+test('a program that is not a Temporal server is reported with its last lines', async () => {
   const dir = await temporaryFolder()
   const executable = process.execPath
   await expect(startEmbeddedTemporal({ executable, dir: join(dir, 'store'), log })).rejects.toThrow(

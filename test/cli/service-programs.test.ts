@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { nodeArguments } from '../../cli/programs.ts'
+import { nodeArguments } from '../../cli/service-programs.ts'
 import { connectPostgres } from '../../db/connection.ts'
 import { countAliveWorkers } from '../../db/workers.ts'
 import { ServerProcess } from '../../platform/embedded/server-process.ts'

@@ -1,9 +1,9 @@
-/** Ending the live sessions in good order before the stack stops, so that no relay is left for the next start to puzzle over. */
+/** Ends all live sessions before the stack stops, so that the next start finds no orphan. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { basicAuth } from './http.ts'
+import { basicAuth } from './api-client.ts'
 
-/** Beyond that the relays' processes are ended without a word to anybody. */
-const farewellMillisMax = 8000
+/** After that the processes of the relays are killed. */
+const drainMillisMax = 8000
 
 interface Page {
   sessions: Array<{ session_id: string }>
@@ -11,23 +11,23 @@ interface Page {
 }
 
 /**
- * Disconnects every live session as the operator and waits until their relays are gone, at most 8 s in all.
- * @returns how many sessions there were. Rejects when the API doesn't answer.
+ * Disconnects every live session as the operator and waits until all relays have ended, for at most 8 s.
+ * @returns the number of sessions. Rejects when the API does not answer.
  */
-export async function disconnectSessions(
+export async function drainSessions(
   api: string,
   operatorPassword: string,
-  relaysAreGone: () => Promise<boolean>,
+  haveRelaysEnded: () => Promise<boolean>,
 ): Promise<number> {
   const headers = { authorization: basicAuth(operatorPassword), 'content-type': 'application/json' }
-  const signal = AbortSignal.timeout(farewellMillisMax)
+  const signal = AbortSignal.timeout(drainMillisMax)
   const ids: string[] = []
   for (const state of ['provisioning', 'active', 'grace']) {
     let cursor: string | null = ''
     while (cursor !== null) {
       const query = `state=${state}${cursor === '' ? '' : `&cursor=${cursor}`}`
       const response = await fetch(`${api}/api/v1/admin/sessions?${query}`, { headers, signal })
-      if (!response.ok) throw new Error(`the list of sessions was answered with ${response.status}`)
+      if (!response.ok) throw new Error(`The list of sessions failed: ${response.status}`)
       const page = (await response.json()) as Page
       ids.push(...page.sessions.map((session) => session.session_id))
       cursor = page.next_cursor
@@ -37,6 +37,6 @@ export async function disconnectSessions(
   await Promise.all(
     ids.map((id) => fetch(`${api}/api/v1/admin/sessions/${id}/disconnect`, { method: 'POST', headers, body, signal })),
   )
-  while (!signal.aborted && !(await relaysAreGone())) await sleep(100)
+  while (!signal.aborted && !(await haveRelaysEnded())) await sleep(100)
   return ids.length
 }

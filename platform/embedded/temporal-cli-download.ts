@@ -1,10 +1,10 @@
-/** Run as a process: lets the Temporal SDK download the CLI of a version into a folder. `<folder> <version>` */
+/** A program that downloads a version of the Temporal CLI into a folder, with the Temporal SDK. */
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 
 const [downloadDir, version] = process.argv.slice(2)
-if (!downloadDir || !version) throw new Error('usage: temporal-download.ts <folder> <version>')
+if (!downloadDir || !version) throw new Error('usage: temporal-cli-download.ts <folder> <version>')
 
-// Starting a server is the SDK's only way to have it downloaded.
+// The SDK downloads the CLI only when it starts a server.
 try {
   const environment = await TestWorkflowEnvironment.createLocal({
     server: { executable: { type: 'cached-download', downloadDir, version } },

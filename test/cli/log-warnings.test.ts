@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readableLine } from '../../cli/log-watch.ts'
+import { formatWarning } from '../../cli/log-warnings.ts'
 
 test('a warning is shown with its time, its level and its cause', () => {
   const entry = {
@@ -8,12 +8,12 @@ test('a warning is shown with its time, its level and its cause', () => {
     msg: 'not delivered',
     err: { message: 'no answer\nat x' },
   }
-  expect(readableLine('api', JSON.stringify(entry))).toMatch(/^api │ \d\d:33:14 warn {2}not delivered: no answer$/)
+  expect(formatWarning('api', JSON.stringify(entry))).toMatch(/^api │ \d\d:33:14 warn {2}not delivered: no answer$/)
 })
 
 test.each(['', 'null', '7', '"text"', '[]', '{"level":"warn', '{"level":"info","msg":"listens"}'])(
   'a line that holds %j is not shown',
   (line) => {
-    expect(readableLine('api', line)).toBeUndefined()
+    expect(formatWarning('api', line)).toBeUndefined()
   },
 )

@@ -1,56 +1,57 @@
-/** A program that shall run as long as the stack does: started again, ever more slowly, whenever it ends by itself. */
+/** A program that runs as long as the stack does: restarted with growing pauses whenever it ends by itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sendSignal } from '../platform/embedded/processes.ts'
+import { sendSignal } from '../platform/processes.ts'
 
-/** Ten doublings are beyond the longest pause. */
+/** Exponential backoff from 0.5 s to 30 s. */
 const pauseMillis = (failures: number): number => Math.min(30_000, 500 * 2 ** Math.min(failures, 10))
 
-/** Whoever ran that long before it ended is not in a crash loop. */
-const steadyMillis = 60_000
+/** A program that ran for longer before it ended is not in a crash loop. */
+const stableMillisMin = 60_000
 
-export interface Running {
+export interface RunningProgram {
   pid: number
-  /** Resolves with what is known about the end. */
+  /** Resolves with the exit code or the signal as text. */
   exited: Promise<string>
   stop(): Promise<void>
 }
 
-export interface KeptProgram<T extends Running> {
+export interface SupervisedProgramOptions<T extends RunningProgram> {
   name: string
   start: () => Promise<T>
-  notice: (text: string) => void
+  /** Called with a text for the user. */
+  notify: (text: string) => void
 }
 
-export class Kept<T extends Running = Running> {
-  /** How often in a row it ended by itself soon after its start. */
+export class SupervisedProgram<T extends RunningProgram = RunningProgram> {
+  /** How many times in a row it ended by itself soon after its start. */
   failures = 0
-  /** How it ended last. */
+  /** How it ended the last time. */
   lastEnd = ''
   #current: Promise<T> | undefined
   readonly #stopping = new AbortController()
 
-  constructor(private readonly program: KeptProgram<T>) {}
+  constructor(private readonly options: SupervisedProgramOptions<T>) {}
 
   get name(): string {
-    return this.program.name
+    return this.options.name
   }
 
-  /** Rejects when the first start fails; later ones are tried again and again. */
+  /** Rejects when the first start fails. Later starts are repeated. */
   async start(): Promise<T> {
     this.#current = this.#launch()
     const running = await this.#current
-    void this.#watch(running)
+    void this.#supervise(running)
     return running
   }
 
-  /** Also ends what is only just being started. */
+  /** Waits for a start in progress, then stops the program. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     const running = await this.#current?.catch(() => undefined)
     await running?.stop()
   }
 
-  /** At once, with everything it started. */
+  /** Kills the program and its child processes. */
   async kill(): Promise<void> {
     this.#stopping.abort()
     const running = await this.#current?.catch(() => undefined)
@@ -59,16 +60,16 @@ export class Kept<T extends Running = Running> {
 
   async #launch(): Promise<T> {
     this.#stopping.signal.throwIfAborted()
-    return this.program.start()
+    return this.options.start()
   }
 
-  async #watch(first: T): Promise<void> {
+  async #supervise(first: T): Promise<void> {
     let startedAt = Date.now()
     this.lastEnd = await first.exited
     while (!this.#stopping.signal.aborted) {
-      if (Date.now() - startedAt > steadyMillis) this.failures = 0
+      if (Date.now() - startedAt > stableMillisMin) this.failures = 0
       const pause = pauseMillis(this.failures++)
-      this.program.notice(`${this.program.name} ${this.lastEnd}; it is started again in ${pause / 1000} s`)
+      this.options.notify(`${this.name} ${this.lastEnd}; restarting in ${pause / 1000} s`)
       await sleep(pause, undefined, { signal: this.#stopping.signal }).catch(() => {})
       if (this.#stopping.signal.aborted) return
       startedAt = Date.now()

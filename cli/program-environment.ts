@@ -1,0 +1,63 @@
+/** The environment of the service's programs: that of this process, and the values that are known once the servers run. */
+import type { StackConfig } from '../platform/config/stack.ts'
+import type { ServicePorts } from './service-ports.ts'
+
+export type Variables = Record<string, string>
+
+/** The generated value of each secret that no variable sets. */
+export const generatedSecrets = (
+  { secrets }: StackConfig,
+  generated: Readonly<Record<string, unknown>> | undefined,
+): Variables =>
+  Object.fromEntries(
+    Object.entries(secrets).flatMap(([name, value]) =>
+      value === undefined && generated ? [[name, String(generated[name])]] : [],
+    ),
+  )
+
+/** The sandbox, where purchases cost nothing, unless a billing provider is configured. */
+export const defaultBillingProvider = ({ environment }: StackConfig): Variables =>
+  environment.SVC_BILLING_PROVIDER || environment.SVC_BILLING_PROVIDER_FILE ? {} : { SVC_BILLING_PROVIDER: 'sandbox' }
+
+/** The chosen ports, as far as no variable sets them. */
+export const portVariables = ({ port, sitePort }: StackConfig, chosen: ServicePorts): Variables => ({
+  ...(port === undefined ? { PORT: String(chosen.api) } : {}),
+  ...(sitePort === undefined ? { SVC_SITE_PORT: String(chosen.site) } : {}),
+})
+
+/** The environment of this process with other values for some variables, also where a `NAME_FILE` set them. */
+export function environmentWith({ environment }: StackConfig, overrides: Variables): Variables {
+  const env: Variables = {}
+  for (const [name, value] of Object.entries(environment)) if (value !== undefined) env[name] = value
+  return override(env, overrides)
+}
+
+/**
+ * The environment of the site, which contains no secret. `SVC_API_URL` has another meaning there: the address at which the site
+ * reaches the api, instead of the public address.
+ */
+export function siteEnvironment(env: Variables, apiUrl: string): Variables {
+  const allowed = Object.entries(env).filter(([name]) => siteVariables.has(name.replace(/_FILE$/, '')))
+  return override(Object.fromEntries(allowed), { SVC_API_URL: apiUrl })
+}
+
+const siteVariables = new Set([
+  'LOG_LEVEL',
+  'SVC_SITE_PORT',
+  'SVC_SITE_URL',
+  'SVC_TRUSTED_PROXY_HOPS',
+  'SVC_DRAIN_SECONDS',
+  // The site does not read it. It shows in the process table which stack the process belongs to.
+  'SVC_DATA_DIR',
+  // Read by Node and the loader.
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'NODE_ENV',
+  'NODE_OPTIONS',
+])
+
+function override(env: Variables, overrides: Variables): Variables {
+  const files = new Set(Object.keys(overrides).map((name) => `${name}_FILE`))
+  return { ...Object.fromEntries(Object.entries(env).filter(([name]) => !files.has(name))), ...overrides }
+}
