@@ -1,10 +1,11 @@
 /** What a subscription's actor writes: the account's entitlement, the relays that it ends, each subscription as it now is. */
+import { decideSurplus, type LiveRelay } from '../domain/surplus-relays.ts'
 import { audit } from './audit.ts'
 import { type BilledForNothing, billedForNothing } from './billed-subscriptions.ts'
 import { hasUnappliedEvents, markApplied } from './billing-events.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit } from './entitlements.ts'
-import { disconnectAll, recordCommand } from './relay-commands.ts'
+import { recordCommand } from './relay-commands.ts'
 import { createSandboxStore } from './sandbox-subscriptions.ts'
 
 type Millis = number
@@ -68,11 +69,11 @@ export const writeEntitlement = (sql: Database, request: WriteRequest): Promise<
     if (!row) return { type: 'gone' }
     if (row.version !== request.version || (await hasUnappliedEvents(tx, request.userId, request.eventIds)))
       return { type: 'outdated' }
-    const { surplusEndsAt, ended } = await trimRelays(tx, row, request)
+    const { surplusEndsAt, disconnectedRelays } = await endSurplusRelays(tx, row, request)
     await storeEntitlement(tx, row, request, surplusEndsAt)
     await storeSubscriptions(tx, request)
     await markApplied(tx, request.eventIds)
-    return { type: 'written', surplusEndsAt: surplusEndsAt?.getTime() ?? null, disconnectedRelays: ended }
+    return { type: 'written', surplusEndsAt: surplusEndsAt?.getTime() ?? null, disconnectedRelays }
   }) as Promise<WriteOutcome>
 
 interface LockedEntitlement {
@@ -91,39 +92,30 @@ const lockEntitlement = async (tx: Sql, userId: string): Promise<LockedEntitleme
       from users where id = ${userId} for no key update`,
   )
 
-const limitOf = (plan: { planTier: string; addons: number }): number =>
-  plan.planTier === 'paid' ? 1 + Math.min(3, plan.addons) : 0
-
-/**
- * Relays beyond the new limit: all at once when the plan is gone; the newest after a notice when only add-ons are. A further
- * decrease begins a notice of its own; an increase that makes room ends it.
- */
-async function trimRelays(
+/** Ends the surplus relays that are due. Returns when the others end, and the number of relays that were ordered to disconnect. */
+async function endSurplusRelays(
   tx: Sql,
-  row: LockedEntitlement,
+  before: LockedEntitlement,
   { userId, entitlement, at, addonNoticeSeconds }: WriteRequest,
-): Promise<{ surplusEndsAt: Date | null; ended: number }> {
-  const limit = limitOf(entitlement)
-  if (limit === 0) return { surplusEndsAt: null, ended: (await disconnectAll(tx, userId, 'system')).length }
-  const surplus = await newestBeyond(tx, userId, limit)
-  if (surplus.length === 0) return { surplusEndsAt: null, ended: 0 }
-  const isLess = limit < limitOf({ planTier: row.planTier, addons: row.addons })
-  if (isLess || row.surplusEndsAt === null) return { surplusEndsAt: new Date(at + addonNoticeSeconds * 1000), ended: 0 }
-  if (row.surplusEndsAt.getTime() > at) return { surplusEndsAt: row.surplusEndsAt, ended: 0 }
-  for (const sessionId of surplus) await recordCommand(tx, sessionId, 'disconnect', 'system')
-  return { surplusEndsAt: null, ended: surplus.length }
+): Promise<{ surplusEndsAt: Date | null; disconnectedRelays: number }> {
+  const { surplusEndsAt, relaysToEnd } = decideSurplus({
+    planBefore: before,
+    plan: entitlement,
+    relays: await lockLiveRelays(tx, userId),
+    surplusEndsAt: before.surplusEndsAt?.getTime() ?? null,
+    now: at,
+    noticeMillis: addonNoticeSeconds * 1000,
+  })
+  for (const sessionId of relaysToEnd.toSorted()) await recordCommand(tx, sessionId, 'disconnect', 'system')
+  return { surplusEndsAt: dateOf(surplusEndsAt), disconnectedRelays: relaysToEnd.length }
 }
 
-/** Their locks are taken in the order of ids, as everywhere. */
-const newestBeyond = async (tx: Sql, userId: string, limit: number): Promise<string[]> =>
-  (
-    await tx<{ id: string }[]>`
-      with surplus as (
-        select id from relay_sessions s where user_id = ${userId} and ${countsAgainstLimit(tx)}
-        order by created_at, id offset ${limit}
-      )
-      select s.id from relay_sessions s join surplus on surplus.id = s.id order by s.id for no key update of s`
-  ).map((session) => session.id)
+/** In the order of ids, like all locks of several sessions. */
+const lockLiveRelays = (tx: Sql, userId: string): Promise<LiveRelay[]> =>
+  tx<LiveRelay[]>`
+    select id, (extract(epoch from created_at) * 1000)::float8 as created_at, ${countsAgainstLimit(tx)} as counts_against_limit
+    from relay_sessions s where user_id = ${userId} and state <> 'stopped' and command <> 'disconnect'
+    order by id for no key update`
 
 const dateOf = (millis: Millis | null): Date | null => (millis === null ? null : new Date(millis))
 

@@ -121,7 +121,7 @@ describe.concurrent('fewer add-ons than relays', () => {
   test('end nothing when there are as many again within the notice', async () => {
     const { subscriber, relays } = await relaysWith(1)
     await changeAddons(subscriber, 0)
-    expect(await changeAddons(subscriber, 1)).toMatchObject({ surplus_ends_at: null })
+    expect(await changeAddons(subscriber, 1)).toMatchObject({ surplusEndsAt: null })
     await notice()
     expect(await fates(relays)).toEqual([activeByRelay, activeByRelay])
   })

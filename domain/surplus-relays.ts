@@ -1,0 +1,57 @@
+/** Surplus relays: those that run beyond the limit of their account's plan. Decides which of them end, and when. */
+import { type PlanTier, relayLimit } from './plans.ts'
+
+interface Plan {
+  readonly planTier: PlanTier
+  readonly addons: number
+}
+
+export interface LiveRelay {
+  readonly id: string
+  /** Milliseconds since 1970. */
+  readonly createdAt: number
+  /** False for a relay that was asked to stop. */
+  readonly countsAgainstLimit: boolean
+}
+
+interface SurplusRequest {
+  readonly planBefore: Plan
+  readonly plan: Plan
+  /** All relays of the account that are not stopped and not ordered to disconnect. */
+  readonly relays: readonly LiveRelay[]
+  /** The end of the notice that runs already; null without one. */
+  readonly surplusEndsAt: number | null
+  /** Milliseconds since 1970. */
+  readonly now: number
+  readonly noticeMillis: number
+}
+
+export interface SurplusDecision {
+  /** When the surplus relays end; null if there are none. */
+  readonly surplusEndsAt: number | null
+  /** The relays to disconnect now. */
+  readonly relaysToEnd: readonly string[]
+}
+
+/**
+ * Without a plan all relays end at once. With fewer add-ons the newest relays beyond the limit end after a notice. A further
+ * decrease starts the notice again; it is cancelled once all relays are within the limit.
+ */
+export function decideSurplus(request: SurplusRequest): SurplusDecision {
+  const { planBefore, plan, relays, surplusEndsAt, now, noticeMillis } = request
+  const limit = relayLimit(plan)
+  if (limit === 0) return { surplusEndsAt: null, relaysToEnd: relays.map(({ id }) => id) }
+  const surplus = findNewestBeyond(limit, relays)
+  if (surplus.length === 0) return { surplusEndsAt: null, relaysToEnd: [] }
+  const isDecrease = limit < relayLimit(planBefore)
+  if (isDecrease || surplusEndsAt === null) return { surplusEndsAt: now + noticeMillis, relaysToEnd: [] }
+  if (now < surplusEndsAt) return { surplusEndsAt, relaysToEnd: [] }
+  return { surplusEndsAt: null, relaysToEnd: surplus }
+}
+
+const findNewestBeyond = (limit: number, relays: readonly LiveRelay[]): string[] =>
+  relays
+    .filter(({ countsAgainstLimit }) => countsAgainstLimit)
+    .toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1))
+    .slice(limit)
+    .map(({ id }) => id)
