@@ -1,7 +1,7 @@
 /** What one caller waits for when an actor is in the way: the first task, the report that makes a relay active, a stop. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { newRelaySession } from '../api/routes/relay-session-tokens.ts'
+import { createRelaySessionTokens } from '../api/relay-session-tokens.ts'
 import { markCommandDelivered } from '../db/relay-commands.ts'
 import { findRelaySession, type RelaySessionRow } from '../db/relay-sessions.ts'
 import { startRelay } from '../db/relay-starts.ts'
@@ -50,7 +50,7 @@ export async function reserve(
     timeBank: { enforcement: 'report', hoursPerRelay: 200 },
     idempotencyKey: randomUUID(),
     requestHash: Buffer.alloc(32),
-    ...newRelaySession(createSealing(config.oauthEncryptionKeys)),
+    ...createRelaySessionTokens(createSealing(config.oauthEncryptionKeys)),
   })
   if (outcome.type !== 'reserved') throw new Error(`a new session was not reserved: ${outcome.type}`)
   await markCommandDelivered(sql, outcome.session.id, 1)

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http'
 import Koa, { type Context } from 'koa'
 import { koaBody } from 'koa-body'
-import { newRelaySession } from '../api/routes/relay-session-tokens.ts'
+import { createRelaySessionTokens } from '../api/relay-session-tokens.ts'
 import { connectPostgres } from '../db/connection.ts'
 import { startRelay } from '../db/relay-starts.ts'
 import { readConfig } from '../platform/config/config.ts'
@@ -64,7 +64,7 @@ const floors = new Map([
         rateLimitKey: `relay_start:${userOf(ctx)}`,
         rateLimit: config.rateLimits.relay_start,
         timeBank: config.timeBank,
-        ...newRelaySession(sealing),
+        ...createRelaySessionTokens(sealing),
       })
       ctx.status = outcome.type === 'reserved' ? 201 : 500
       ctx.body = outcome

@@ -1,7 +1,7 @@
 /** The database of a service that has been in use for a while, made by SQL. */
 import { randomUUID } from 'node:crypto'
 import { createAccessTokens } from '../api/identity/access-tokens.ts'
-import { newRelaySession } from '../api/routes/relay-session-tokens.ts'
+import { createRelaySessionTokens } from '../api/relay-session-tokens.ts'
 import type { Database } from '../db/connection.ts'
 import { sealStreamToken } from '../db/sealed-tokens.ts'
 import { createSealing, type Sealing } from '../platform/sealing.ts'
@@ -80,7 +80,7 @@ async function addStopped(sql: Database, userIds: readonly string[]): Promise<vo
 
 async function addActive(sql: Database, sealing: Sealing, userIds: readonly string[]): Promise<string[]> {
   const added = userIds.map((userId) => {
-    const { sessionId, pairToken, relayWsToken } = newRelaySession(sealing)
+    const { sessionId, pairToken, relayWsToken } = createRelaySessionTokens(sealing)
     return {
       ...{ id: sessionId, user_id: userId, connection_id: 'default', region },
       ...{ command_initiator: 'user', command_delivered_seq: 1 },

@@ -13,8 +13,8 @@ import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../workflo
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, storable, timestamp } from '../http/schemas.ts'
+import { presentSession, SessionView } from '../relay-session-view.ts'
 import type { Services } from '../services.ts'
-import { presentSession, SessionView } from './relay-session-view.ts'
 
 const ById = z.object({ id })
 const State = z.enum(relayStates)

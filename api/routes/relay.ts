@@ -10,9 +10,9 @@ import { rateLimitKey } from '../http/rate-limits.ts'
 import { Refusal } from '../http/refusals.ts'
 import { created, ok, type Reply, route } from '../http/route.ts'
 import { id } from '../http/schemas.ts'
+import { createRelaySessionTokens } from '../relay-session-tokens.ts'
+import { type Audience, audienceOf, presentSession, SessionView, View } from '../relay-session-view.ts'
 import type { Services } from '../services.ts'
-import { newRelaySession } from './relay-session-tokens.ts'
-import { type Audience, audienceOf, presentSession, SessionView, View } from './relay-session-view.ts'
 
 /** The longest wait for a workflow to carry out a command, in milliseconds. The reply then shows the session as it is. */
 const workflowMillisMax = 2000
@@ -60,7 +60,7 @@ export const start = route({
       rateLimitKey: rateLimitKey('relay_start', caller.userId),
       rateLimit: services.config.rateLimits.relay_start,
       timeBank: services.config.timeBank,
-      ...newRelaySession(services.sealing),
+      ...createRelaySessionTokens(services.sealing),
     })
     return answerStart(outcome, audienceOf(query), services)
   },

@@ -7,7 +7,7 @@ import { oauthProviderNames } from '../../providers/oauth/provider.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'
-import { audienceOf, presentSession, SessionView, View } from './relay-session-view.ts'
+import { audienceOf, presentSession, SessionView, View } from '../relay-session-view.ts'
 import { presentUsage, UsageView } from './usage.ts'
 
 export const EntitlementView = z.object({

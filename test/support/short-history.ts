@@ -1,6 +1,6 @@
 /** A relay session whose actor hands on to a new run early, as one does after days. */
 import { randomUUID } from 'node:crypto'
-import { newRelaySession } from '../../api/routes/relay-session-tokens.ts'
+import { createRelaySessionTokens } from '../../api/relay-session-tokens.ts'
 import { startRelay } from '../../db/relay-starts.ts'
 import { type RelaySessionInput, relaySessionWorkflow, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import type { GivenUser, TestApi } from './api.ts'
@@ -22,7 +22,7 @@ export async function startWithShortHistory(
     rateLimitKey: userId,
     rateLimit: 1000,
     timeBank: config.timeBank,
-    ...newRelaySession(services.sealing),
+    ...createRelaySessionTokens(services.sealing),
   })
   if (outcome.type !== 'reserved') throw new Error(`not reserved but ${outcome.type}`)
   const { session } = outcome

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
-import type { SessionView } from '../../api/routes/relay-session-view.ts'
+import type { SessionView } from '../../api/relay-session-view.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
 import { operator, paperRelays, passageTo, startService, startTestWorker, type TestService } from '../support/relays.ts'
 import {

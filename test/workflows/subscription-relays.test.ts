@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { SessionView } from '../../api/routes/relay-session-view.ts'
+import type { SessionView } from '../../api/relay-session-view.ts'
 import { outcome } from '../support/api.ts'
 import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
 import {

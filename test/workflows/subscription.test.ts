@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { SessionView } from '../../api/routes/relay-session-view.ts'
+import type { SessionView } from '../../api/relay-session-view.ts'
 import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
 import {
   activeByRelay,

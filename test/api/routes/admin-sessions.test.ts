@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { SessionView } from '../../../api/routes/relay-session-view.ts'
+import type { SessionView } from '../../../api/relay-session-view.ts'
 import { type ErrorBody, highLimits, outcome, startApi, streamTokenOf } from '../../support/api.ts'
 import {
   eventually,

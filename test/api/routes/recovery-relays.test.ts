@@ -1,7 +1,7 @@
 /** Relays and stream token of an account that the owner of its address takes over from a stranger. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
-import type { SessionView } from '../../../api/routes/relay-session-view.ts'
+import type { SessionView } from '../../../api/relay-session-view.ts'
 import { endAllAccess } from '../../../db/account-proof.ts'
 import { lockUser } from '../../../db/users.ts'
 import { givePlan, outcome, type TokenSet } from '../../support/api.ts'

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { SessionView } from '../../../api/routes/relay-session-view.ts'
+import type { SessionView } from '../../../api/relay-session-view.ts'
 import { relaySessionWorkflowId } from '../../../workflows/messages.ts'
 import { type ErrorBody, outcome } from '../../support/api.ts'
 import {

@@ -1,14 +1,15 @@
-/** A relay session as its readers see it. A row never leaves by any other way. */
+/** The relay session of the HTTP contract. Every reply that contains a session is built here, so that no row leaks. */
 import { z } from 'zod'
-import type { RelaySessionRow } from '../../db/relay-sessions.ts'
-import { openSessionToken } from '../../db/sealed-tokens.ts'
-import type { Sealing } from '../../platform/sealing.ts'
-import { id, timestamp } from '../http/schemas.ts'
+import type { RelaySessionRow } from '../db/relay-sessions.ts'
+import { openSessionToken } from '../db/sealed-tokens.ts'
+import { relayStates } from '../domain/relay-session.ts'
+import type { Sealing } from '../platform/sealing.ts'
+import { id, timestamp } from './http/schemas.ts'
 
 const DockSession = z.object({
   session_id: id,
   connection_id: z.string(),
-  state: z.enum(['provisioning', 'active', 'grace', 'stopped']),
+  state: z.enum(relayStates),
   reason: z.string(),
   region: z.string(),
   relay_host_masked: z.string().nullable(),
@@ -18,7 +19,7 @@ const DockSession = z.object({
   stopped_at: timestamp.nullable(),
 })
 
-/** The session object. The dock's view lacks `instance_id` and everything below it; a stopped one lacks the secrets. */
+/** The session object. The dock view has no `instance_id` and none of the fields below it; a stopped session has no secrets. */
 export const SessionView = DockSession.extend({
   instance_id: z.string().nullable().optional(),
   relay_host: z.string().nullable().optional(),
@@ -32,21 +33,21 @@ export const SessionView = DockSession.extend({
 
 export type SessionView = z.infer<typeof SessionView>
 
-/** `owner`: the plugin, with all it needs to stream. `dock`: anything that may be looked at by others. */
+/** `owner`: the plugin, which needs the secrets to stream. `dock`: a view that may be visible on stream. */
 export type Audience = 'owner' | 'dock'
 
 export const View = z.object({ view: z.enum(['dock']).optional() })
 
 export const audienceOf = ({ view }: { view?: 'dock' | undefined }): Audience => view ?? 'owner'
 
-/** What the owner's view takes besides the row. */
+/** What the owner's view needs in addition to the row. */
 export interface OwnerSecrets {
   readonly sealing: Sealing
-  /** The owner's; only a live session is shown with it. */
+  /** The owner's stream token. It is part of a live session's view only. */
   readonly streamToken: string
 }
 
-/** @param secrets left out for the dock, which sees nothing that they open. */
+/** @param secrets omitted for the dock view. */
 export function presentSession(row: RelaySessionRow, secrets?: OwnerSecrets): SessionView {
   const dock = {
     session_id: row.id,
@@ -54,7 +55,7 @@ export function presentSession(row: RelaySessionRow, secrets?: OwnerSecrets): Se
     state: row.state,
     reason: row.reason,
     region: row.region,
-    relay_host_masked: row.relayHost === null ? null : masked(row.relayHost),
+    relay_host_masked: row.relayHost === null ? null : maskHost(row.relayHost),
     created_at: row.createdAt.toISOString(),
     active_at: row.activeAt?.toISOString() ?? null,
     grace_ends_at: row.graceEndsAt?.toISOString() ?? null,
@@ -72,7 +73,7 @@ export function presentSession(row: RelaySessionRow, secrets?: OwnerSecrets): Se
   }
 }
 
-/** Where to stream to and play from; null until there is an instance. */
+/** The addresses to publish to and to play from; null before an instance is bound. */
 function connectionKit(row: RelaySessionRow, streamToken: string): SessionView['connect'] {
   if (row.relayHost === null || row.srtlaPort === null) return null
   const host = row.relayHost.includes(':') ? `[${row.relayHost}]` : row.relayHost
@@ -84,8 +85,8 @@ function connectionKit(row: RelaySessionRow, streamToken: string): SessionView['
   }
 }
 
-/** Enough to recognise a relay by, too little to reach it: streamers share their screens. */
-function masked(host: string): string {
+/** Masks a host so that a relay can be recognised but not reached: streamers share their screens. */
+function maskHost(host: string): string {
   if (/^\d+(\.\d+){3}$/.test(host)) return `${host.split('.').slice(0, 2).join('.')}.x.x`
   if (host.includes(':')) return `${host.split(':').slice(0, 2).join(':')}:x`
   return `${host.slice(0, 2)}***${host.includes('.') ? host.slice(host.indexOf('.')) : ''}`

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { SessionView } from '../../../api/routes/relay-session-view.ts'
-import { outcome, streamTokenOf } from '../../support/api.ts'
-import { type RelayUser, startService, type TestService } from '../../support/relays.ts'
+import type { SessionView } from '../../api/relay-session-view.ts'
+import { outcome, streamTokenOf } from '../support/api.ts'
+import { type RelayUser, startService, type TestService } from '../support/relays.ts'
 
 /** Nobody carries anything out here: sessions stay as they were accepted. */
 let still: TestService
