@@ -28,7 +28,7 @@ export async function findOrphans(
     ), checked as (
       select listed.*, exists (
         select from relay_sessions s where s.id = listed.session_id and s.state <> 'stopped'
-          and (s.instance_id is null or s.instance_id = seen.instance_id)
+          and (s.instance_id is null or s.instance_id = listed.instance_id)
       ) as owned from listed
     ), stored as (
       insert into instances as i (instance_id, session_id, region, unowned_since)

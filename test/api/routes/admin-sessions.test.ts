@@ -169,7 +169,7 @@ describe('a session', () => {
           from: 'provisioning',
           to: 'active',
           reason: 'relay_ready',
-          actor: 'operator',
+          initiator: 'operator',
           at: expect.stringMatching(/Z$/),
         },
       ],

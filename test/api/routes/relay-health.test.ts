@@ -130,7 +130,7 @@ describe('a report', () => {
     const say = (stats?: object) => report({ session_id: session.session_id, instance_id: 'i', stats }, still)
     const idleSince = async () =>
       (await still.api.sql`select idle_since from relay_health where session_id = ${session.session_id}`)[0]
-        ?.idle_since as Date | null
+        ?.idleSince as Date | null
     await say({ groups: [{ connections: [{}] }] })
     expect(await idleSince()).toBeNull()
     await say({ groups: [{ connections: [] }, {}] })
