@@ -1,4 +1,4 @@
-/** `npm run build`: makes the workflow bundle ahead of time, for an image. */
+/** `npm run build`: builds the workflow bundle ahead of time, for a container image. */
 import { createLog } from '../../platform/log.ts'
 import { workflowBundlePath } from './workflow-bundle.ts'
 

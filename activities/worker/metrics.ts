@@ -1,4 +1,4 @@
-/** What a worker counts. It has no listener: the api reads these from Postgres, where each worker puts them every few seconds. */
+/** Metrics of a worker. It has no HTTP listener: its heartbeat stores them in Postgres, and the API's `/metrics` shows their sum. */
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { TransitionsRequest } from '../../db/relay-transitions.ts'
 import type { RelayState } from '../../domain/relay-session.ts'
@@ -43,14 +43,14 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
   })
   const provisioningSeconds = new Histogram({
     name: 'svc_relay_provisioning_duration_seconds',
-    help: 'Time from an accepted start to the relay being active.',
+    help: 'Time from an accepted start until the relay is active.',
     labelNames: ['region'],
     buckets: [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300],
     registers,
   })
   const differences = new Counter({
     name: 'svc_billing_reconciliation_differences_total',
-    help: 'Subscriptions that differed from the list of the billing provider, in each round, by outcome.',
+    help: 'Subscriptions that differed from the billing provider, in each reconciliation, by outcome.',
     labelNames: ['outcome'],
     registers,
   })

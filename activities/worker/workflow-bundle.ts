@@ -1,46 +1,49 @@
 /**
- * The workflows' bundle, built ahead of time (`npm run build`) or at the first start, and kept until `workflows/`, `domain/` or
- * the SDK change. A bundle made by another version of the SDK is refused by the worker, so the version is part of its name.
+ * The bundle of workflow code, built ahead of time (`npm run build`) or at the first start. Its file name contains a fingerprint
+ * of its sources and of the SDK's version, since a worker refuses a bundle that another version of the SDK built.
  */
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 import type { Logger } from '../../platform/log.ts'
 
-const workflows = new URL('../../workflows/', import.meta.url)
-const domain = new URL('../../domain/', import.meta.url)
-const kept = new URL('../../dist/', import.meta.url)
+const root = new URL('../../', import.meta.url)
+const bundles = new URL('dist/', root)
+/** The folders that workflow code may import (docs/architecture.md). */
+const sourceFolders = ['workflows/', 'domain/'] as const
 
-/** The path of a bundle of the workflows as they are now. Building one takes some seconds. */
+/** The path of a bundle of the current workflow code. Building it takes some seconds. */
 export async function workflowBundlePath(log: Logger): Promise<string> {
-  const path = new URL(`workflow-bundle-${await fingerprint()}.js`, kept)
-  const exists = await readFile(path).then(
+  const bundle = new URL(`workflow-bundle-${await workflowFingerprint(root)}.js`, bundles)
+  const exists = await access(bundle).then(
     () => true,
     () => false,
   )
   if (!exists) {
     log.info('building the workflow bundle, which takes some seconds')
     const { code } = await bundleWorkflowCode({
-      workflowsPath: fileURLToPath(new URL('registry.ts', workflows)),
+      workflowsPath: fileURLToPath(new URL('workflows/registry.ts', root)),
       logger: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
     })
-    await mkdir(kept, { recursive: true })
-    // Renamed into place, so that two processes that build at once never read half of it.
-    const draft = new URL(`workflow-bundle-${process.pid}.draft`, kept)
+    await mkdir(bundles, { recursive: true })
+    // Renamed when it is complete, so that a process never reads a partial bundle that another one is writing.
+    const draft = new URL(`workflow-bundle-${process.pid}.draft`, bundles)
     await writeFile(draft, code)
-    await rename(draft, path)
+    await rename(draft, bundle)
   }
-  return fileURLToPath(path)
+  return fileURLToPath(bundle)
 }
 
-async function fingerprint(): Promise<string> {
+/** @param projectRoot the URL of the folder that contains the source folders, with a slash at its end. */
+export async function workflowFingerprint(projectRoot: URL): Promise<string> {
   const { version } = createRequire(import.meta.url)('@temporalio/worker/package.json') as { version: string }
   const hash = createHash('sha256').update(version)
-  for (const folder of [workflows, domain]) {
-    const names = (await readdir(folder)).filter((name) => name.endsWith('.ts')).sort()
-    for (const name of names) hash.update(name).update(await readFile(new URL(name, folder)))
+  for (const folder of sourceFolders) {
+    const names = await readdir(new URL(folder, projectRoot), { recursive: true })
+    for (const name of names.filter((one) => one.endsWith('.ts')).sort())
+      hash.update(name).update(await readFile(new URL(folder + name, projectRoot)))
   }
   return hash.digest('hex').slice(0, 16)
 }
