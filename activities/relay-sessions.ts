@@ -11,7 +11,7 @@ import {
   writeTransitions,
 } from '../db/relay-transitions.ts'
 import { openStreamToken } from '../db/sealed-tokens.ts'
-import { storedStreamToken } from '../db/users.ts'
+import { getStoredStreamToken } from '../db/users.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { type RelayProvider, RelayProviderError } from '../providers/relay/provider.ts'
@@ -83,7 +83,7 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       if (command !== 'run') return { type: 'newer_command', command: { seq, command, initiator } }
       const [relayAuthSecret = ''] = config.relayAuthSecrets
       const { healthIntervalSeconds } = config.relay
-      const streamToken = openStreamToken(sealing, userId, await storedStreamToken(sql, userId))
+      const streamToken = openStreamToken(sealing, userId, await getStoredStreamToken(sql, userId))
       const spec = {
         sessionId,
         region,

@@ -7,7 +7,7 @@ import type { Database } from '../db/connection.ts'
 import { findEntitlements } from '../db/entitlements.ts'
 import { migrateWhenReachable } from '../db/migrations.ts'
 import { startPresence } from '../db/presence.ts'
-import { profilesOf } from '../db/profiles.ts'
+import { findProfiles } from '../db/profiles.ts'
 import { recordReports } from '../db/relay-health.ts'
 import { findLiveRelays, noLiveRelays } from '../db/relay-sessions.ts'
 import { createBillingDeps } from '../db/subscriptions.ts'
@@ -127,7 +127,7 @@ async function glancesOf(sql: Database, { timeBank }: Config, userIds: string[])
   const asked = [...new Set(userIds)]
   const counting = findUsages(sql, asked)
   const [profiles, entitlements, usages, live] = await Promise.all([
-    profilesOf(sql, asked),
+    findProfiles(sql, asked),
     findEntitlements(sql, asked, timeBank, () => counting),
     counting,
     findLiveRelays(sql, userIds),

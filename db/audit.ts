@@ -1,60 +1,63 @@
 /**
- * What people and operators did that matters for trust in an account. Entries are only ever added; what strangers can repeat
- * without end is counted instead (`db/audit-attempts.ts`).
+ * The audit trail: security-relevant actions on accounts, by users, operators and the system. Entries are only added, never
+ * changed. Actions that unauthenticated callers can repeat without limit are counted instead (`db/audit-attempts.ts`).
  */
 import type { Client } from './clients.ts'
 import type { Sql } from './connection.ts'
 
 export interface AuditEntry {
-  readonly actor: 'user' | 'operator' | 'system'
-  /** What happened, as a past participle in snake case: `signed_in`, `account_disabled`. */
+  readonly initiator: 'user' | 'operator' | 'system'
+  /** A past participle in snake case, such as `signed_in` or `account_disabled`. */
   readonly action: string
-  /** Whose account it concerns. */
+  /** The account that the action concerns. */
   readonly userId?: string | undefined
   readonly ip?: string | undefined
-  /** What signed in or acted. */
+  /** The client that signed in or acted. */
   readonly client?: Client | undefined
-  /** Never a secret, and nothing that a stranger typed: entries outlive the request by far. */
+  /** Never a secret, and no text from an unauthenticated caller: entries are stored for months. */
   readonly detail?: Readonly<Record<string, string | number | boolean | null>>
 }
 
-/** Adds an entry, in the transaction of what it tells of, so that neither stands without the other. */
-export async function audit(sql: Sql, { actor, action, userId, ip, client, detail = {} }: AuditEntry): Promise<void> {
+/** Call it in the transaction of the action, so that the action and its entry commit together. */
+export async function recordAuditEntry(
+  sql: Sql,
+  { initiator, action, userId, ip, client, detail = {} }: AuditEntry,
+): Promise<void> {
   await sql`
-    insert into audit_entries (actor, action, user_id, ip, client, client_kind, detail)
-    values (${actor}, ${action}, ${userId ?? null}, ${ip ?? null}, ${client?.name ?? null}, ${client?.kind ?? null},
+    insert into audit_entries (initiator, action, user_id, ip, client, client_kind, detail)
+    values (${initiator}, ${action}, ${userId ?? null}, ${ip ?? null}, ${client?.name ?? null}, ${client?.kind ?? null},
       ${sql.json(detail)})`
 }
 
 export interface AuditRow {
-  /** Digits: it counts up, and does not fit a number for ever. */
+  /** Decimal digits: a bigint, which a JavaScript number cannot always represent. */
   readonly id: string
   readonly at: Date
-  readonly actor: AuditEntry['actor']
+  readonly initiator: AuditEntry['initiator']
   readonly action: string
   readonly userId: string | null
   readonly ip: string | null
   readonly client: string | null
   readonly clientKind: Client['kind'] | null
   readonly detail: NonNullable<AuditEntry['detail']>
-  /** How many attempts the entry stands for, since `at`; null for a single act. */
+  /** The number of attempts that the entry counts since `at`; null for a single action. */
   readonly attempts: number | null
   readonly lastAt: Date | null
-  /** The attempts came from several networks, so that no address is named. */
+  /** The attempts came from several networks; `ip` is null. */
   readonly hasSeveralSources: boolean
 }
 
 interface AuditFilter {
-  /** Everybody's when left out. */
+  /** Entries of all accounts when undefined. */
   readonly userId?: string | undefined
-  /** The last entry of the page before, by its id. */
+  /** The id of the last entry on the previous page. */
   readonly before?: string | undefined
 }
 
-/** Entries, newest first, one page. */
-export const auditEntries = async (sql: Sql, { userId, before }: AuditFilter, limit: number): Promise<AuditRow[]> =>
+/** One page of entries, newest first. */
+export const listAuditEntries = async (sql: Sql, { userId, before }: AuditFilter, limit: number): Promise<AuditRow[]> =>
   sql<AuditRow[]>`
-    select id, at, actor, action, user_id, ip, client, client_kind, detail, attempts, last_at,
+    select id, at, initiator, action, user_id, ip, client, client_kind, detail, attempts, last_at,
       attempts is not null and attempt_source is null as has_several_sources
     from audit_entries
     where true ${userId ? sql`and user_id = ${userId}` : sql``} ${before ? sql`and id < ${before}` : sql``}

@@ -1,17 +1,17 @@
-/** Sign-ins: who is signed in where, and whether still. */
+/** Auth sessions: one per sign-in of a client, until it is revoked or its refresh token expires. */
 import type { Client } from './clients.ts'
 import { first, type Sql } from './connection.ts'
 
-/** For each pair of a user and a sign-in, in their order: is that sign-in alive and its account not disabled? */
-export async function aliveAuthSessions(
+/** For each pair, in the given order: true if the auth session belongs to the user, is not revoked, and the account is not disabled. */
+export async function areAuthSessionsAlive(
   sql: Sql,
-  asked: readonly { userId: string; authSessionId: string }[],
+  pairs: readonly { userId: string; authSessionId: string }[],
 ): Promise<boolean[]> {
   const rows = await sql<{ id: string; userId: string }[]>`
     select s.id, s.user_id from auth_sessions s join users u on u.id = s.user_id
-    where s.id = any(${asked.map((one) => one.authSessionId)}::uuid[]) and s.revoked_at is null and u.disabled_at is null`
+    where s.id = any(${pairs.map((pair) => pair.authSessionId)}::uuid[]) and s.revoked_at is null and u.disabled_at is null`
   const owners = new Map(rows.map((row) => [row.id, row.userId] as const))
-  return asked.map(({ userId, authSessionId }) => owners.get(authSessionId) === userId)
+  return pairs.map(({ userId, authSessionId }) => owners.get(authSessionId) === userId)
 }
 
 export interface NewAuthSession {
@@ -21,7 +21,7 @@ export interface NewAuthSession {
   readonly userAgent: string
 }
 
-/** Adds a sign-in and answers its id. */
+/** @returns the id of the new auth session. */
 export async function insertAuthSession(sql: Sql, { userId, client, ip, userAgent }: NewAuthSession): Promise<string> {
   const row = first(
     await sql<{ id: string }[]>`
@@ -29,7 +29,7 @@ export async function insertAuthSession(sql: Sql, { userId, client, ip, userAgen
       values (${userId}, ${client.kind}, ${client.name}, ${ip}, ${userAgent})
       returning id`,
   )
-  if (!row) throw new Error('an inserted auth session did not come back')
+  if (!row) throw new Error('insert into auth_sessions returned no row')
   return row.id
 }
 
@@ -41,10 +41,10 @@ export interface AuthSession {
   readonly lastUsedAt: Date
 }
 
-/** More than anyone looks through; those used longest ago are left out. */
+/** Beyond this number the least recently used are left out. */
 const listedMax = 100
 
-/** The user's sign-ins that can still be used, the last used first. One that was not refreshed for 30 days is over. */
+/** The user's auth sessions that can still be refreshed, most recently used first. */
 export const listAuthSessions = (sql: Sql, userId: string): Promise<AuthSession[]> => sql<AuthSession[]>`
   select s.id, json_build_object('kind', s.kind, 'name', s.client) as client, s.ip, s.created_at,
     s.last_used_at
@@ -58,21 +58,26 @@ export const touchAuthSession = async (sql: Sql, authSessionId: string): Promise
   await sql`update auth_sessions set last_used_at = now() where id = ${authSessionId}`
 }
 
-/** Why a sign-in ended. */
-export type AuthSessionEnd = 'logout' | 'revoked' | 'token_reuse' | 'password_reset' | 'account_disabled' | 'merged'
+export type AuthSessionRevocationReason =
+  | 'logout'
+  | 'revoked'
+  | 'token_reuse'
+  | 'password_reset'
+  | 'account_disabled'
+  | 'merged'
 
 /**
- * Ends a sign-in of this user: `ended` now, `over` already, or `unknown` when the user has no such sign-in.
- * Waits for a refresh under way, so that what it hands out is ended too.
+ * Waits for a concurrent refresh of the auth session, so that the tokens which that refresh issues are revoked too.
+ * @returns `already_revoked` if nothing changed, `not_found` if the user has no such auth session.
  */
-export async function endAuthSession(
+export async function revokeAuthSession(
   sql: Sql,
   { authSessionId, userId }: { authSessionId: string; userId: string },
-  why: AuthSessionEnd,
-): Promise<'ended' | 'over' | 'unknown'> {
-  const own = sql`id = ${authSessionId} and user_id = ${userId}`
+  reason: AuthSessionRevocationReason,
+): Promise<'revoked' | 'already_revoked' | 'not_found'> {
+  const isOwn = sql`id = ${authSessionId} and user_id = ${userId}`
   const { count } = await sql`
-    update auth_sessions set revoked_at = now(), revoked_for = ${why} where ${own} and revoked_at is null`
-  if (count > 0) return 'ended'
-  return first(await sql`select from auth_sessions where ${own}`) ? 'over' : 'unknown'
+    update auth_sessions set revoked_at = now(), revoked_for = ${reason} where ${isOwn} and revoked_at is null`
+  if (count > 0) return 'revoked'
+  return first(await sql`select from auth_sessions where ${isOwn}`) ? 'already_revoked' : 'not_found'
 }

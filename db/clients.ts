@@ -1,6 +1,6 @@
-/** What signs in and acts: a browser at the site, or a plugin, which chooses its own name. */
+/** The client of an auth session: a browser on the site, or a plugin, which chooses its own name. */
 export interface Client {
   readonly kind: 'web' | 'plugin'
-  /** For people to read. Nothing follows from it: a plugin may be called as browsers are. */
+  /** For display only; a plugin may choose any name, including `web`. */
   readonly name: string
 }

@@ -1,9 +1,12 @@
-/** Plugin logins: begun by a plugin, decided in the browser, collected once by the plugin. All times are the database's. */
+/**
+ * Plugin logins: started by a plugin, approved or denied in the browser, and exchanged for tokens once by the plugin. All times
+ * are those of the database.
+ */
 import { first, type Sql } from './connection.ts'
 
-/** How long an attempt lasts, whatever was decided meanwhile. */
-export const lifetimeSeconds = 300
-/** The least time between two polls of one attempt. */
+/** An attempt expires after this time, whether or not it was decided. */
+export const loginAttemptSeconds = 300
+/** The shortest allowed interval between two polls of one attempt. */
 export const pollSecondsMin = 1
 
 export type LoginAttemptStatus = 'pending' | 'approved' | 'denied' | 'consumed'
@@ -16,23 +19,23 @@ export interface NewLoginAttempt {
   readonly userAgent: string
 }
 
-/** Adds an attempt and answers its id. */
+/** @returns the id of the new attempt. */
 export async function insertLoginAttempt(sql: Sql, attempt: NewLoginAttempt): Promise<string> {
   const row = first(
     await sql<{ id: string }[]>`
       insert into login_attempts (poll_token_hash, user_code, client_name, ip, user_agent, expires_at)
       values (${attempt.pollTokenHash}, ${attempt.userCode}, ${attempt.clientName}, ${attempt.ip}, ${attempt.userAgent},
-        now() + make_interval(secs => ${lifetimeSeconds}))
+        now() + make_interval(secs => ${loginAttemptSeconds}))
       returning id`,
   )
-  if (!row) throw new Error('an inserted login attempt did not come back')
+  if (!row) throw new Error('insert into login_attempts returned no row')
   return row.id
 }
 
 export interface LoginAttempt {
   readonly id: string
   readonly status: LoginAttemptStatus
-  /** Who decided it; null while nobody has. */
+  /** The user who approved or denied the attempt; null before that. */
   readonly userId: string | null
   readonly userCode: string
   readonly clientName: string
@@ -40,25 +43,25 @@ export interface LoginAttempt {
   readonly userAgent: string
   readonly createdAt: Date
   readonly expiresAt: Date
-  readonly expired: boolean
-  /** A poll now would come sooner after the last one than is allowed. */
-  readonly polledJustNow: boolean
+  readonly isExpired: boolean
+  /** The last poll was less than {@link pollSecondsMin} ago. */
+  readonly wasJustPolled: boolean
 }
 
 const columns = (sql: Sql) => sql`
   id, status, user_id, user_code, client_name, ip, user_agent,
-  created_at, expires_at, expires_at <= now() as expired,
-  coalesce(last_polled_at > now() - make_interval(secs => ${pollSecondsMin}), false) as polled_just_now`
+  created_at, expires_at, expires_at <= now() as is_expired,
+  coalesce(last_polled_at > now() - make_interval(secs => ${pollSecondsMin}), false) as was_just_polled`
 
 export const findLoginAttempt = async (sql: Sql, id: string): Promise<LoginAttempt | undefined> =>
   first(await sql<LoginAttempt[]>`select ${columns(sql)} from login_attempts where id = ${id}`)
 
-/** The attempt for someone about to decide it: nobody else can, nor collect it, until the transaction ends. */
+/** Locks the attempt until the transaction ends: it can be neither decided nor consumed by another transaction. */
 export const lockLoginAttempt = async (sql: Sql, id: string): Promise<LoginAttempt | undefined> =>
   first(await sql<LoginAttempt[]>`select ${columns(sql)} from login_attempts where id = ${id} for update`)
 
-/** The attempt for the plugin that began it. A wrong token and an unknown id are the same question with the same answer. */
-export const lockPolledAttempt = async (
+/** Locks the attempt for a poll. One query for both checks, so that a wrong token and an unknown id are indistinguishable. */
+export const lockLoginAttemptByPollToken = async (
   sql: Sql,
   id: string,
   pollTokenHash: Buffer,
@@ -69,10 +72,11 @@ export const lockPolledAttempt = async (
   )
 
 /**
- * Who approved the attempt for the plugin that began it, with that account held: it is neither disabled nor taken from whoever
- * approved until the transaction ends. To be asked before the attempt itself is locked, as everybody does who holds both.
+ * Locks the account that approved the attempt: until the transaction ends, the account is not disabled and its access is not
+ * revoked. Every transaction that locks both locks the account before the attempt.
+ * @returns the user's id, or undefined unless the attempt is approved.
  */
-export const holdApprover = async (sql: Sql, id: string, pollTokenHash: Buffer): Promise<string | undefined> =>
+export const lockApprover = async (sql: Sql, id: string, pollTokenHash: Buffer): Promise<string | undefined> =>
   first(
     await sql<{ id: string }[]>`
       select id from users where id = (
@@ -81,7 +85,7 @@ export const holdApprover = async (sql: Sql, id: string, pollTokenHash: Buffer):
       for share`,
   )?.id
 
-export const notePoll = async (sql: Sql, id: string): Promise<void> => {
+export const recordPoll = async (sql: Sql, id: string): Promise<void> => {
   await sql`update login_attempts set last_polled_at = now() where id = ${id}`
 }
 
@@ -95,7 +99,7 @@ export const decideLoginAttempt = async (
     where id = ${id}`
 }
 
-/** Marks the attempt's sign-in as handed out. */
+/** Marks the attempt's tokens as issued. */
 export const consumeLoginAttempt = async (sql: Sql, id: string): Promise<void> => {
   await sql`update login_attempts set status = 'consumed', last_polled_at = now() where id = ${id}`
 }

@@ -1,4 +1,4 @@
-/** Identities at providers, and the accounts that they sign in to. An identity is the provider's own user id, never an address. */
+/** Identities at OAuth providers and the accounts that they are linked to. An identity is keyed by the provider's own user id, never by an address. */
 import { first, type Sql } from './connection.ts'
 
 export type Provider = 'twitch' | 'google' | 'discord'
@@ -8,7 +8,7 @@ export interface Identity {
   readonly providerUserId: string
 }
 
-/** A provider's tokens as they are kept, for connected chats only: readable with our key, and only in their own place. */
+/** The provider's tokens of a connected chat, encrypted and bound to their row and field. */
 export interface SealedTokens {
   readonly accessToken: string
   readonly refreshToken: string | null
@@ -17,22 +17,25 @@ export interface SealedTokens {
 }
 
 /**
- * Whoever decides about an identity comes one after the other, also while it has no row that could be locked.
- * Taken before the lock of any account's row, by all who take both.
+ * Serialises transactions that link or sign in with an identity, including one that has no row yet. Every transaction that also
+ * locks an account's row takes this lock first.
  */
 export const lockIdentity = async (sql: Sql, { provider, providerUserId }: Identity): Promise<void> => {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`${provider}:${providerUserId}`}, 0))`
 }
 
-/** The account that the identity signs in to, or nothing. */
-export const ownerOf = async (sql: Sql, { provider, providerUserId }: Identity): Promise<string | undefined> =>
+/** @returns the id of the account that the identity is linked to. */
+export const findIdentityOwner = async (
+  sql: Sql,
+  { provider, providerUserId }: Identity,
+): Promise<string | undefined> =>
   first(
     await sql<{ userId: string }[]>`
       select user_id from user_oauth_accounts
       where provider = ${provider} and provider_user_id = ${providerUserId}`,
   )?.userId
 
-/** Links an identity. False when it is linked already, or the account has another one of that provider. */
+/** Links an identity. @returns false if it is linked already, or the account has another identity of that provider. */
 export async function insertOAuthAccount(
   sql: Sql,
   userId: string,
@@ -45,21 +48,21 @@ export async function insertOAuthAccount(
 }
 
 /**
- * Records that the identity's provider vouches for this address, if it is the account's own. Such an identity is the
- * address's owner's and outlasts a reset; what the provider says of other addresses means nothing here.
+ * Records that the provider has verified this address, if it is the address of the account. Such an identity belongs to the
+ * owner of the address and stays linked after a password reset.
  */
-export const recordVouchedAddress = async (
+export const recordVerifiedAddress = async (
   sql: Sql,
   userId: string,
   provider: Provider,
   verifiedEmail: string,
 ): Promise<void> => {
   await sql`
-    update user_oauth_accounts a set vouched_email = ${verifiedEmail} from users u
+    update user_oauth_accounts a set provider_verified_email = ${verifiedEmail} from users u
     where u.id = a.user_id and a.user_id = ${userId} and a.provider = ${provider} and lower(u.email) = lower(${verifiedEmail})`
 }
 
-/** Connects the chat of an account's identity, or connects it again. A refresh token stays when none came with the new tokens. */
+/** Connects or reconnects the chat of an account's identity. The stored refresh token is kept if the new tokens contain none. */
 export const connectChat = async (
   sql: Sql,
   userId: string,
@@ -74,13 +77,14 @@ export const connectChat = async (
 }
 
 /**
- * Unlinks identities and answers their providers. The tokens of their chats are queued for revocation in the same statement.
- * @param which a condition on `user_oauth_accounts a`.
+ * Unlinks identities and queues the tokens of their chats for revocation, in one statement.
+ * @param condition on `user_oauth_accounts a`.
+ * @returns the providers of the unlinked identities.
  */
-export const deleteOAuthAccounts = async (sql: Sql, which: ReturnType<Sql>): Promise<Provider[]> =>
+export const deleteOAuthAccounts = async (sql: Sql, condition: ReturnType<Sql>): Promise<Provider[]> =>
   (
     await sql<{ provider: Provider }[]>`
-      with unlinked as (delete from user_oauth_accounts a where ${which} returning *), queued as (
+      with unlinked as (delete from user_oauth_accounts a where ${condition} returning *), queued as (
         insert into provider_token_revocations (provider, provider_user_id, user_id, field, token_sealed)
         select provider, provider_user_id, user_id, field, token_sealed from unlinked cross join lateral
           (values ('access_token', access_token_sealed), ('refresh_token', refresh_token_sealed)) tokens (field, token_sealed)
@@ -89,15 +93,14 @@ export const deleteOAuthAccounts = async (sql: Sql, which: ReturnType<Sql>): Pro
       select provider from unlinked`
   ).map((row) => row.provider)
 
-/** Unlinks the account's identity of this provider, if there is one. */
 export const deleteOAuthAccount = async (sql: Sql, userId: string, provider: Provider): Promise<void> => {
   await deleteOAuthAccounts(sql, sql`a.user_id = ${userId} and a.provider = ${provider}`)
 }
 
 export type SignInMethod = 'password' | Provider
 
-/** All ways into the account, the password first. A password is one only beside the address that it is typed with. */
-export async function signInMethodsOf(sql: Sql, userId: string): Promise<SignInMethod[]> {
+/** The ways to sign in to the account, the password first. A password counts only if the account has an address. */
+export async function listSignInMethods(sql: Sql, userId: string): Promise<SignInMethod[]> {
   const rows = await sql<{ method: SignInMethod }[]>`
     select method from (
       select 'password' as method from users where id = ${userId} and password_hash is not null and email is not null

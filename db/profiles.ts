@@ -1,32 +1,32 @@
-/** Accounts as their owners and operators see them. */
+/** The account data that owners and operators see. */
 import { first, type Sql } from './connection.ts'
 import type { Provider } from './oauth-accounts.ts'
 import type { StoredStreamToken } from './sealed-tokens.ts'
 
 export interface ProfileRow extends StoredStreamToken {
   id: string
-  /** Null for an account of a provider that vouches for no address. */
+  /** Null for an account created through a provider that verified no address. */
   email: string | null
-  emailVerified: boolean
+  isEmailVerified: boolean
   planTier: 'free' | 'paid'
-  disabled: boolean
+  isDisabled: boolean
   linkedProviders: Provider[]
   createdAt: Date
 }
 
 const profileColumns = (sql: Sql) => sql`
-  id, email, email_verified_at is not null as email_verified, stream_token, stream_token_sealed,
-  plan_tier, disabled_at is not null as disabled, created_at,
+  id, email, email_verified_at is not null as is_email_verified, stream_token, stream_token_sealed,
+  plan_tier, disabled_at is not null as is_disabled, created_at,
   array(select provider from user_oauth_accounts linked where linked.user_id = users.id) as linked_providers`
 
-export const profileOf = async (sql: Sql, userId: string): Promise<ProfileRow | undefined> =>
+export const findProfile = async (sql: Sql, userId: string): Promise<ProfileRow | undefined> =>
   first(await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where id = ${userId}`)
 
-export const profileByEmail = async (sql: Sql, email: string): Promise<ProfileRow | undefined> =>
+export const findProfileByEmail = async (sql: Sql, email: string): Promise<ProfileRow | undefined> =>
   first(await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where lower(email) = lower(${email})`)
 
-/** The same for each of these accounts, by its id. */
-export const profilesOf = async (sql: Sql, userIds: readonly string[]): Promise<Map<string, ProfileRow>> =>
+/** @returns the profiles by user id. */
+export const findProfiles = async (sql: Sql, userIds: readonly string[]): Promise<Map<string, ProfileRow>> =>
   new Map(
     (await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where id = any(${userIds}::uuid[])`).map(
       (row) => [row.id, row] as const,

@@ -1,13 +1,14 @@
 /**
- * Tokens of chats whose identity was unlinked, until they are revoked at the provider: written in the transaction that unlinks,
- * so that none is lost, and sealed for the place that they come from. All times are the database's.
+ * Queue of chat tokens to revoke at the provider after their identity was unlinked. Rows are written in the transaction that
+ * unlinks, so that none is lost. The tokens stay encrypted as they were in `user_oauth_accounts`. All times are those of the
+ * database.
  */
 import type { Sql } from './connection.ts'
 import type { Identity, Provider } from './oauth-accounts.ts'
 
-/** A token that can't be revoked for this long is forgotten: by then no process holds it, and access tokens have expired. */
+/** A token that could not be revoked for this long is dropped: by then access tokens have expired and no process uses it. */
 const ageHoursMax = 24
-/** The wait after the first failure; it doubles with each, up to an hour. */
+/** The delay after the first failure; it doubles with each further one, up to {@link retrySecondsMax}. */
 const firstRetrySeconds = 10
 const retrySecondsMax = 3600
 
@@ -19,16 +20,16 @@ export interface Revocation {
   readonly tokenSealed: string
 }
 
-/** Those that may be tried now, the longest due first. */
-export const dueRevocations = async (
+/** Revocations whose next attempt is due, the most overdue first. */
+export const listDueRevocations = async (
   sql: Sql,
   providers: readonly Provider[],
   rowsMax: number,
 ): Promise<Revocation[]> =>
   sql<Revocation[]>`
     select id, provider, user_id, field, token_sealed from provider_token_revocations
-    where provider = any(${providers as Provider[]}::text[]) and next_try_at <= now()
-    order by next_try_at limit ${rowsMax}`
+    where provider = any(${providers as Provider[]}::text[]) and next_attempt_at <= now()
+    order by next_attempt_at limit ${rowsMax}`
 
 export const deleteRevocation = async (sql: Sql, id: string): Promise<void> => {
   await sql`delete from provider_token_revocations where id = ${id}`
@@ -36,12 +37,12 @@ export const deleteRevocation = async (sql: Sql, id: string): Promise<void> => {
 
 export const postponeRevocation = async (sql: Sql, id: string): Promise<void> => {
   await sql`
-    update provider_token_revocations set tries = tries + 1,
-      next_try_at = now() + make_interval(secs => least(${retrySecondsMax}, ${firstRetrySeconds} * power(2, least(tries, 20))))
+    update provider_token_revocations set attempts = attempts + 1,
+      next_attempt_at = now() + make_interval(secs => least(${retrySecondsMax}, ${firstRetrySeconds} * power(2, least(attempts, 20))))
     where id = ${id}`
 }
 
-/** Forgets those that failed for too long. Answers how many of which provider. */
+/** Deletes revocations that are older than {@link ageHoursMax}. @returns the number of tokens per provider. */
 export const abandonRevocations = async (sql: Sql): Promise<{ provider: Provider; tokens: number }[]> =>
   sql<{ provider: Provider; tokens: number }[]>`
     with abandoned as (
@@ -51,8 +52,8 @@ export const abandonRevocations = async (sql: Sql): Promise<{ provider: Provider
     select provider, count(*)::int as tokens from abandoned group by provider`
 
 /**
- * The identity's chat is connected again: to revoke an earlier token could end the new grant with it, since Google and Discord
- * have one grant for each person. The earlier tokens are forgotten instead.
+ * Deletes the identity's queued revocations, because its chat was connected again. Google and Discord keep one grant per user,
+ * so revoking an earlier token could end the new grant.
  */
 export const cancelRevocations = async (sql: Sql, { provider, providerUserId }: Identity): Promise<void> => {
   await sql`

@@ -1,15 +1,15 @@
-/** The provider tokens of connected chats: whose turn it is, and what became of them. Sealed as they are, nobody reads them here. */
+/** Renewal of the provider tokens of connected chats. The tokens stay encrypted in this module. */
 import { first, type Sql } from './connection.ts'
 import type { Provider } from './oauth-accounts.ts'
 
-/** A token is renewed this long before it ends. */
-const aheadMinutes = 15
-/** Twitch wants to be asked every hour whether the grant still holds; a round later the hour would be over. */
+/** A token is renewed this long before it expires. */
+const renewalLeadMinutes = 15
+/** Twitch requires an hourly validation of the grant. One more job interval would exceed the hour. */
 const uncheckedMinutesMax = 54
 
 const isDue = (sql: Sql) => sql`
   chat_connected_at is not null
-    and (token_expires_at < now() + make_interval(mins => ${aheadMinutes})
+    and (token_expires_at < now() + make_interval(mins => ${renewalLeadMinutes})
       or tokens_checked_at < now() - make_interval(mins => ${uncheckedMinutesMax}))`
 
 export interface DueChat {
@@ -18,23 +18,23 @@ export interface DueChat {
 }
 
 /**
- * Connected chats whose tokens are due. In no order: if there are more than `most`, or some fail again and again, nobody
- * is always the last.
+ * Connected chats whose tokens are due for renewal or validation. In random order, so that chats which fail repeatedly do not
+ * delay the same others each time.
  */
-export const dueChats = async (sql: Sql, providers: readonly Provider[], most: number): Promise<DueChat[]> =>
+export const listDueChats = async (sql: Sql, providers: readonly Provider[], rowsMax: number): Promise<DueChat[]> =>
   sql<DueChat[]>`
     select id, provider from user_oauth_accounts
     where provider = any(${providers as Provider[]}::text[]) and ${isDue(sql)}
-    order by random() limit ${most}`
+    order by random() limit ${rowsMax}`
 
 export interface ChatTokens extends DueChat {
   readonly userId: string
   readonly refreshTokenSealed: string | null
-  /** As text, since a date would lose its microseconds. */
+  /** As text: a `Date` would lose the microseconds. */
   readonly chatConnectedAt: string
 }
 
-/** Locks a due chat until the transaction ends. Nothing when another has it, or it is no longer due. */
+/** Locks a due chat until the transaction ends. Undefined if another transaction has locked it or it is no longer due. */
 export const lockDueChat = async (sql: Sql, id: string): Promise<ChatTokens | undefined> =>
   first(
     await sql<ChatTokens[]>`
@@ -50,8 +50,8 @@ export interface RenewedTokens {
 }
 
 /**
- * Puts renewed tokens in the place of those that were used. Safe to repeat. A chat that was connected again meanwhile has newer
- * ones, which are left alone; tokens that were only sealed again meanwhile are the used ones all the same.
+ * Replaces the tokens that were used for the renewal. Safe to repeat. A chat that was reconnected in the meantime has newer
+ * tokens, which are kept; tokens that were only resealed in the meantime are replaced.
  */
 export const replaceTokens = async (
   sql: Sql,
@@ -64,7 +64,7 @@ export const replaceTokens = async (
     where id = ${id} and chat_connected_at::text = ${chatConnectedAt}`
 }
 
-/** The chat is no longer connected, and its tokens are gone. The identity still signs in. */
+/** Deletes the tokens of the chat. The identity stays linked. */
 export const disconnectChat = async (sql: Sql, id: string): Promise<void> => {
   await sql`
     update user_oauth_accounts set chat_connected_at = null, access_token_sealed = null, refresh_token_sealed = null,

@@ -1,4 +1,4 @@
-/** Requests counted a minute, in Postgres, so that replicas and restarts share the count. */
+/** Fixed windows of one minute, counted in Postgres so that all replicas share them and they outlast a restart. */
 import { first, type Sql } from './connection.ts'
 
 export const windowSeconds = 60
@@ -12,40 +12,40 @@ export interface RateLimitWindow {
 
 export interface Charge {
   readonly key: string
-  /** What is added to the window: 1 for a request that counts, 0 for one that is only judged by it. */
+  /** Added to the window: 1 for a request that counts, 0 to read the window without counting. */
   readonly amount: 0 | 1
 }
 
-/** Counts one request for each key (a key may come several times) and answers each key's window, in the order asked. */
+/** Counts one request per key; a key may occur several times. @returns the window of each key, in the given order. */
 export const countRequests = (
   sql: Sql,
   keys: readonly string[],
-  durable: Durability = 'now',
+  durability: Durability = 'committed',
 ): Promise<RateLimitWindow[]> =>
   chargeWindows(
     sql,
     keys.map((key) => ({ key, amount: 1 })),
-    durable,
+    durability,
   )
 
-/** `soon`: a database that crashes may forget the last moments' counts, and no request waits for its disk. */
-type Durability = 'now' | 'soon'
+/** `deferred`: does not wait for the disk; a crash of the database may lose the counts of the last moments. */
+type Durability = 'committed' | 'deferred'
 
-/** Adds each charge to its window, and answers the windows as each charge left them, in the order asked. */
+/** Adds each charge to its window. @returns the window after each charge, in the given order. */
 export async function chargeWindows(
   sql: Sql,
   charges: readonly Charge[],
-  durable: Durability,
+  durability: Durability,
 ): Promise<RateLimitWindow[]> {
   const sums = new Map<string, number>()
   for (const { key, amount } of charges) sums.set(key, (sums.get(key) ?? 0) + amount)
-  // In one order everywhere, so that two rounds with the same keys wait for each other instead of deadlocking.
+  // Every statement locks its keys in the same order, so that concurrent statements do not deadlock.
   const names = [...sums.keys()].sort()
   const rows = await sql<{ key: string; requests: number; resetSeconds: number }[]>`
     insert into rate_limit_windows as w (key, opened_at, requests)
     select key, now(), requests
-    from unnest(${names}::text[], ${names.map((name) => sums.get(name) ?? 0)}::int[]) as asked (key, requests)
-      ${durable === 'soon' ? sql`, set_config('synchronous_commit', 'off', true)` : sql``}
+    from unnest(${names}::text[], ${names.map((name) => sums.get(name) ?? 0)}::int[]) as charge (key, requests)
+      ${durability === 'deferred' ? sql`, set_config('synchronous_commit', 'off', true)` : sql``}
     on conflict (key) do update set
       requests = case when w.opened_at <= now() - make_interval(secs => ${windowSeconds}) then excluded.requests
                       else least(w.requests + excluded.requests, 1000000) end,
@@ -53,28 +53,28 @@ export async function chargeWindows(
     returning key, requests,
       greatest(1, ceil(${windowSeconds} - extract(epoch from now() - opened_at)))::int as reset_seconds`
   const windows = new Map(rows.map((row) => [row.key, row] as const))
-  // Within a round each of a key's charges has its own place in line: the last one sees the whole count.
-  const later = new Map<string, number>()
+  // The statement returns one row per key with the total. Each charge gets the count without the charges after it.
+  const laterAmounts = new Map<string, number>()
   return charges
     .toReversed()
     .map(({ key, amount }) => {
       const window = windows.get(key)
-      if (!window) throw new Error('a counted key did not come back')
-      const behind = later.get(key) ?? 0
-      later.set(key, behind + amount)
-      return { requests: window.requests - behind, resetSeconds: window.resetSeconds }
+      if (!window) throw new Error('insert into rate_limit_windows returned no row for a key')
+      const later = laterAmounts.get(key) ?? 0
+      laterAmounts.set(key, later + amount)
+      return { requests: window.requests - later, resetSeconds: window.resetSeconds }
     })
     .toReversed()
 }
 
-/** Counts one request, within the caller's transaction. */
+/** Counts one request in the caller's transaction. */
 export async function countRequest(sql: Sql, key: string): Promise<RateLimitWindow> {
   const window = first(await countRequests(sql, [key]))
-  if (!window) throw new Error('a counted key did not come back')
+  if (!window) throw new Error('insert into rate_limit_windows returned no row')
   return window
 }
 
-/** Forgets the windows that ended. */
-export const forgetEndedWindows = async (sql: Sql): Promise<number> =>
+/** @returns the number of deleted windows. */
+export const deleteEndedWindows = async (sql: Sql): Promise<number> =>
   (await sql`delete from rate_limit_windows where opened_at < now() - make_interval(secs => ${2 * windowSeconds})`)
     .count

@@ -5,7 +5,7 @@
 import { isInGraceFor } from '../domain/relay-session.ts'
 import { displacedByStart, isStopping, type LiveSession } from '../domain/relay-start.ts'
 import type { Config } from '../platform/config/config.ts'
-import { aliveAuthSessions } from './auth-sessions.ts'
+import { areAuthSessionsAlive } from './auth-sessions.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, findEntitlement } from './entitlements.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
@@ -51,7 +51,7 @@ export type StartOutcome =
 export const startRelay = (sql: Database, request: StartRequest): Promise<StartOutcome> =>
   sql.begin(async (tx): Promise<StartOutcome> => {
     await tx`select from users where id = ${request.userId} for no key update`
-    const [isSignedIn] = await aliveAuthSessions(tx, [request])
+    const [isSignedIn] = await areAuthSessionsAlive(tx, [request])
     if (!isSignedIn) return { type: 'signed_out' }
     const replay = await findReplay(tx, request)
     if (replay) return replay

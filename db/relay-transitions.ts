@@ -12,7 +12,7 @@ import type {
   RelayState,
   Transition,
 } from '../domain/relay-session.ts'
-import { audit } from './audit.ts'
+import { recordAuditEntry } from './audit.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { presenceColumns, toPresence } from './presence.ts'
 import { closeUsageInterval, openUsageInterval } from './usage-intervals.ts'
@@ -236,8 +236,8 @@ async function completeOperatorRequest(
   to: RelayState,
 ): Promise<number> {
   if (operatorRequestId === null || !operatorRequest) return commandSeq
-  await audit(tx, {
-    actor: 'operator',
+  await recordAuditEntry(tx, {
+    initiator: 'operator',
     action: 'session_transitioned',
     userId,
     ip: operatorRequest.ip,

@@ -1,30 +1,29 @@
 /**
- * Secrets that have to be sealed again: with a key that is being replaced, or in plain text as an older version wrote them.
- * Each page begins after an id, so that a row which can't be opened is passed by. Each write names what was read: a value that
- * was replaced meanwhile is left alone.
+ * Secrets to encrypt again with the current key: those of a previous key, and those that an older version stored as plain text.
+ * Pages start after an id, so that a row which cannot be decrypted is skipped. Each write compares with the value that was
+ * read: a value that changed in the meantime is kept.
  */
 import type { Sql } from './connection.ts'
 import type { Provider } from './oauth-accounts.ts'
 import type { Revocation } from './provider-token-revocations.ts'
 import type { SealedToken, StoredSessionTokens, StoredStreamToken } from './sealed-tokens.ts'
 
-/** Which rows: of one key, from an id on, so many at most. */
 export interface Page {
-  /** Of the key that seals now. */
+  /** The current key. Rows with another key are listed. */
   readonly keyId: string
   readonly afterId: string
   readonly rowsMax: number
 }
 
-/** The key's id stands behind the first dot. Nothing sealed is not sealed with another key. */
-const isOfOtherKey = (sql: Sql, column: string, keyId: string) => sql`split_part(${sql(column)}, '.', 2) <> ${keyId}`
+/** Sealed text is `v1.<key id>.…`. Null for a null column. */
+const hasOtherKey = (sql: Sql, column: string, keyId: string) => sql`split_part(${sql(column)}, '.', 2) <> ${keyId}`
 
 export type StaleStreamToken = StoredStreamToken & { id: string }
 
-export const staleStreamTokens = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<StaleStreamToken[]> =>
+export const listStaleStreamTokens = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<StaleStreamToken[]> =>
   sql<StaleStreamToken[]>`
     select id, stream_token, stream_token_sealed from users
-    where id > ${afterId} and (stream_token is not null or ${isOfOtherKey(sql, 'stream_token_sealed', keyId)})
+    where id > ${afterId} and (stream_token is not null or ${hasOtherKey(sql, 'stream_token_sealed', keyId)})
     order by id limit ${rowsMax}`
 
 export const replaceStreamToken = async (sql: Sql, read: StaleStreamToken, token: SealedToken): Promise<void> => {
@@ -34,11 +33,14 @@ export const replaceStreamToken = async (sql: Sql, read: StaleStreamToken, token
       and stream_token_sealed is not distinct from ${read.streamTokenSealed}`
 }
 
-export const staleSessionTokens = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<StoredSessionTokens[]> =>
+export const listStaleSessionTokens = async (
+  sql: Sql,
+  { keyId, afterId, rowsMax }: Page,
+): Promise<StoredSessionTokens[]> =>
   sql<StoredSessionTokens[]>`
     select id, pair_token, pair_token_sealed, relay_ws_token, relay_ws_token_sealed from relay_sessions
     where state <> 'stopped' and id > ${afterId} and (pair_token is not null or relay_ws_token is not null
-      or ${isOfOtherKey(sql, 'pair_token_sealed', keyId)} or ${isOfOtherKey(sql, 'relay_ws_token_sealed', keyId)})
+      or ${hasOtherKey(sql, 'pair_token_sealed', keyId)} or ${hasOtherKey(sql, 'relay_ws_token_sealed', keyId)})
     order by id limit ${rowsMax}`
 
 interface SealedSessionTokens {
@@ -69,7 +71,7 @@ export interface StaleProviderTokens {
   readonly refreshTokenSealed: string | null
 }
 
-export const staleProviderTokens = async (
+export const listStaleProviderTokens = async (
   sql: Sql,
   { keyId, afterId, rowsMax }: Page,
 ): Promise<StaleProviderTokens[]> =>
@@ -77,8 +79,8 @@ export const staleProviderTokens = async (
     select id, user_id, provider, access_token_sealed,
       refresh_token_sealed
     from user_oauth_accounts
-    where id > ${afterId} and (${isOfOtherKey(sql, 'access_token_sealed', keyId)}
-      or ${isOfOtherKey(sql, 'refresh_token_sealed', keyId)})
+    where id > ${afterId} and (${hasOtherKey(sql, 'access_token_sealed', keyId)}
+      or ${hasOtherKey(sql, 'refresh_token_sealed', keyId)})
     order by id limit ${rowsMax}`
 
 type SealedProviderTokens = Pick<StaleProviderTokens, 'accessTokenSealed' | 'refreshTokenSealed'>
@@ -95,10 +97,10 @@ export const replaceSealedProviderTokens = async (
       and refresh_token_sealed is not distinct from ${read.refreshTokenSealed}`
 }
 
-export const staleRevocations = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<Revocation[]> =>
+export const listStaleRevocations = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<Revocation[]> =>
   sql<Revocation[]>`
     select id, provider, user_id, field, token_sealed from provider_token_revocations
-    where id > ${afterId} and ${isOfOtherKey(sql, 'token_sealed', keyId)} order by id limit ${rowsMax}`
+    where id > ${afterId} and ${hasOtherKey(sql, 'token_sealed', keyId)} order by id limit ${rowsMax}`
 
 export const replaceRevocation = async (sql: Sql, { id }: Revocation, tokenSealed: string): Promise<void> => {
   await sql`update provider_token_revocations set token_sealed = ${tokenSealed} where id = ${id}`

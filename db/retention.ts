@@ -3,8 +3,8 @@
  * are kept for good.
  */
 import type { Sql } from './connection.ts'
-import { knownDays } from './operator-networks.ts'
-import { lifetimeDays } from './refresh-tokens.ts'
+import { operatorNetworkDays } from './operator-networks.ts'
+import { refreshTokenDays } from './refresh-tokens.ts'
 
 /** Longer than the 30 days that the limit on sign-in attempts looks back. */
 const endedSignInDays = 90
@@ -42,7 +42,7 @@ export const deleteBillingBodies = async (sql: Sql, limit: number): Promise<numb
 /** Rows that reference others come before those. */
 export const retentionRules: readonly Rule[] = [
   { table: 'mail_tokens', isExpired: expiredForADay },
-  { table: 'oauth_states', isExpired: expiredForADay },
+  { table: 'oauth_authorization_requests', isExpired: expiredForADay },
   { table: 'merge_requests', isExpired: expiredForADay },
   { table: 'login_attempts', isExpired: expiredForADay },
   // An unpaid checkout.
@@ -56,11 +56,11 @@ export const retentionRules: readonly Rule[] = [
     table: 'auth_sessions',
     // Its last refresh token was made when it was last used.
     isExpired: (sql) =>
-      sql`revoked_at is null and last_used_at < now() - make_interval(days => ${endedSignInDays + lifetimeDays})`,
+      sql`revoked_at is null and last_used_at < now() - make_interval(days => ${endedSignInDays + refreshTokenDays})`,
   },
   {
     table: 'operator_networks',
-    isExpired: (sql) => sql`last_used_at < now() - make_interval(days => ${knownDays})`,
+    isExpired: (sql) => sql`last_used_at < now() - make_interval(days => ${operatorNetworkDays})`,
   },
   { table: 'usage_notices', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
   { table: 'audit_entries', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },

@@ -3,7 +3,7 @@
 create table audit_entries (
   id             bigint      not null generated always as identity,
   at             timestamptz not null default now(),
-  actor          text        not null,
+  initiator      text        not null,
   action         text        not null,
   user_id        uuid,
   ip             text,
@@ -196,7 +196,7 @@ create table merge_requests (
   provider_user_id text        not null,
   merge_token_hash bytea       not null,
   proved_by        text,
-  failed_tries     integer     not null default 0,
+  failed_attempts  integer     not null default 0,
   created_at       timestamptz not null default now(),
   expires_at       timestamptz not null,
   confirmed_at     timestamptz,
@@ -211,7 +211,7 @@ create table merge_requests (
 create index merge_requests_expiry on merge_requests (expires_at);
 create index merge_requests_user on merge_requests (user_id);
 
-create table oauth_states (
+create table oauth_authorization_requests (
   state_hash       bytea       not null,
   binding_hash     bytea       not null,
   provider         text        not null,
@@ -223,23 +223,23 @@ create table oauth_states (
   created_at       timestamptz not null default now(),
   expires_at       timestamptz not null,
   consumed_at      timestamptz,
-  constraint oauth_states_pkey primary key (state_hash),
-  constraint oauth_states_auth_session_id_fkey foreign key (auth_session_id) references auth_sessions(id) on delete cascade,
-  constraint oauth_states_merge_request_id_fkey foreign key (merge_request_id) references merge_requests(id) on delete cascade,
-  constraint oauth_states_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint oauth_states_binding_hash_check check (length(binding_hash) = 32),
-  constraint oauth_states_check check ((intent = 'link') = (user_id is not null and auth_session_id is not null)),
-  constraint oauth_states_check1 check ((intent = 'merge') = (merge_request_id is not null)),
-  constraint oauth_states_intent_check check (intent = any (array['sign_in', 'link', 'merge'])),
-  constraint oauth_states_provider_check check (provider = any (array['twitch', 'google', 'discord'])),
-  constraint oauth_states_scopes_check check (scopes = any (array['identity', 'chat'])),
-  constraint oauth_states_state_hash_check check (length(state_hash) = 32)
+  constraint oauth_authorization_requests_pkey primary key (state_hash),
+  constraint oauth_authorization_requests_auth_session_id_fkey foreign key (auth_session_id) references auth_sessions(id) on delete cascade,
+  constraint oauth_authorization_requests_merge_request_id_fkey foreign key (merge_request_id) references merge_requests(id) on delete cascade,
+  constraint oauth_authorization_requests_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint oauth_authorization_requests_binding_hash_check check (length(binding_hash) = 32),
+  constraint oauth_authorization_requests_check check ((intent = 'link') = (user_id is not null and auth_session_id is not null)),
+  constraint oauth_authorization_requests_check1 check ((intent = 'merge') = (merge_request_id is not null)),
+  constraint oauth_authorization_requests_intent_check check (intent = any (array['sign_in', 'link', 'merge'])),
+  constraint oauth_authorization_requests_provider_check check (provider = any (array['twitch', 'google', 'discord'])),
+  constraint oauth_authorization_requests_scopes_check check (scopes = any (array['identity', 'chat'])),
+  constraint oauth_authorization_requests_state_hash_check check (length(state_hash) = 32)
 );
 
-create index oauth_states_expiry on oauth_states (expires_at);
-create index oauth_states_merge on oauth_states (merge_request_id) where merge_request_id is not null;
-create index oauth_states_session on oauth_states (auth_session_id) where auth_session_id is not null;
-create index oauth_states_user on oauth_states (user_id) where user_id is not null;
+create index oauth_authorization_requests_expiry on oauth_authorization_requests (expires_at);
+create index oauth_authorization_requests_merge on oauth_authorization_requests (merge_request_id) where merge_request_id is not null;
+create index oauth_authorization_requests_session on oauth_authorization_requests (auth_session_id) where auth_session_id is not null;
+create index oauth_authorization_requests_user on oauth_authorization_requests (user_id) where user_id is not null;
 
 create table operator_networks (
   network      text        not null,
@@ -264,15 +264,15 @@ create table provider_token_revocations (
   user_id          uuid        not null,
   field            text        not null,
   token_sealed     text        not null,
-  tries            integer     not null default 0,
-  next_try_at      timestamptz not null default now(),
+  attempts         integer     not null default 0,
+  next_attempt_at  timestamptz not null default now(),
   created_at       timestamptz not null default now(),
   constraint provider_token_revocations_pkey primary key (id),
   constraint provider_token_revocations_field_check check (field = any (array['access_token', 'refresh_token'])),
   constraint provider_token_revocations_provider_check check (provider = any (array['twitch', 'google', 'discord']))
 );
 
-create index provider_token_revocations_due on provider_token_revocations (next_try_at);
+create index provider_token_revocations_due on provider_token_revocations (next_attempt_at);
 create index provider_token_revocations_identity on provider_token_revocations (provider, provider_user_id);
 
 create table rate_limit_windows (
@@ -469,18 +469,18 @@ create table usage_notices (
 create index usage_notices_age on usage_notices (at);
 
 create table user_oauth_accounts (
-  id                   uuid        not null default gen_random_uuid(),
-  user_id              uuid        not null,
-  provider             text        not null,
-  provider_user_id     text        not null,
-  access_token_sealed  text,
-  refresh_token_sealed text,
-  token_expires_at     timestamptz,
-  scopes               text[]      not null default '{}'[],
-  chat_connected_at    timestamptz,
-  tokens_checked_at    timestamptz not null default now(),
-  linked_at            timestamptz not null default now(),
-  vouched_email        text,
+  id                      uuid        not null default gen_random_uuid(),
+  user_id                 uuid        not null,
+  provider                text        not null,
+  provider_user_id        text        not null,
+  access_token_sealed     text,
+  refresh_token_sealed    text,
+  token_expires_at        timestamptz,
+  scopes                  text[]      not null default '{}'[],
+  chat_connected_at       timestamptz,
+  tokens_checked_at       timestamptz not null default now(),
+  linked_at               timestamptz not null default now(),
+  provider_verified_email text,
   constraint user_oauth_accounts_pkey primary key (id),
   constraint user_oauth_accounts_provider_provider_user_id_key unique (provider, provider_user_id),
   constraint user_oauth_accounts_user_id_provider_key unique (user_id, provider),

@@ -1,7 +1,7 @@
 /**
- * Tokens that their owner is shown again, so that a hash alone can't keep them: stream tokens, and the two of a live relay
- * session. Rows hold them sealed, with a keyed hash beside each to find and compare them by. Code writes nothing else; a row
- * of an older version has its token in plain text until `reseal_secrets` has sealed it, so both are read.
+ * Tokens that the API shows to their owner repeatedly, so a hash is not enough: stream tokens and the two tokens of a live relay
+ * session. They are stored encrypted, each with a keyed hash for lookups and comparisons. Rows written by an older version
+ * contain plain text until the job `reseal_secrets` has encrypted it, so both are read.
  */
 import type { Sealing } from '../platform/sealing.ts'
 
@@ -10,13 +10,13 @@ export interface SealedToken {
   readonly hash: Buffer
 }
 
-/** As an account's row stores it: in one of the two. */
+/** The columns of an account's row; one of the two is null. */
 export interface StoredStreamToken {
   streamToken: string | null
   streamTokenSealed: string | null
 }
 
-/** As a session's row stores them: each in one of its two, or in none when the session is stopped. */
+/** The columns of a session's row. Per token one of the two is null; both are null in a stopped session. */
 export interface StoredSessionTokens {
   id: string
   pairToken: string | null
@@ -35,14 +35,14 @@ export const sealStreamToken = (sealing: Sealing, userId: string, token: string)
   hash: sealing.hash(token, streamTokenField),
 })
 
-/** The hashes under which an account may have this stream token, whichever key stored it. */
+/** The hash of the token with each key, since a row may have been written with a previous key. */
 export const streamTokenHashes = (sealing: Sealing, token: string): readonly Buffer[] =>
   sealing.hashes(token, streamTokenField)
 
-/** Throws when the row has none, or one that none of our keys has sealed. */
+/** Throws if the row contains no token, or one that was encrypted with an unknown key. */
 export function openStreamToken(sealing: Sealing, userId: string, stored: StoredStreamToken): string {
   if (stored.streamTokenSealed !== null) return sealing.open(stored.streamTokenSealed, streamTokenPlace(userId)).text
-  if (stored.streamToken === null) throw new Error('an account has no stream token')
+  if (stored.streamToken === null) throw new Error('the account has no stream token')
   return stored.streamToken
 }
 
@@ -53,7 +53,7 @@ export const sealSessionToken = (
   token: string,
 ): SealedToken => ({ sealed: sealing.seal(token, [sessionId, field]), hash: sealing.hash(token, field) })
 
-/** Null for a stopped session. Throws when none of our keys has sealed it. */
+/** Null for a stopped session. Throws if the token was encrypted with an unknown key. */
 export function openSessionToken(sealing: Sealing, row: StoredSessionTokens, field: SessionTokenField): string | null {
   const [sealed, plain] =
     field === 'pair_token' ? [row.pairTokenSealed, row.pairToken] : [row.relayWsTokenSealed, row.relayWsToken]

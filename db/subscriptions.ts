@@ -1,6 +1,6 @@
 /** What a subscription's actor writes: the account's entitlement, the relays that it ends, each subscription as it now is. */
 import { decideSurplus, type LiveRelay } from '../domain/surplus-relays.ts'
-import { audit } from './audit.ts'
+import { recordAuditEntry } from './audit.ts'
 import { type BilledForNothing, billedForNothing } from './billed-subscriptions.ts'
 import { hasUnappliedEvents, markApplied } from './billing-events.ts'
 import { type Database, first, type Sql } from './connection.ts'
@@ -139,8 +139,8 @@ async function storeEntitlement(
   const hasChanged =
     before.planTier !== now.planTier || before.planStatus !== now.planStatus || before.addons !== now.addons
   if (!hasChanged) return
-  await audit(tx, {
-    actor: 'system',
+  await recordAuditEntry(tx, {
+    initiator: 'system',
     action: 'plan_changed',
     userId,
     detail: {
@@ -161,11 +161,15 @@ async function auditBilledForNothing(
   now: EntitlementWrite,
   { addonsWithoutPlan, billedPlans }: BilledForNothing,
 ): Promise<void> {
-  const entry = { actor: 'system', userId } as const
+  const entry = { initiator: 'system', userId } as const
   if (before.planTier === 'paid' && now.planTier === 'free' && addonsWithoutPlan > 0)
-    await audit(tx, { ...entry, action: 'addons_billed_without_plan', detail: { addons: addonsWithoutPlan } })
+    await recordAuditEntry(tx, {
+      ...entry,
+      action: 'addons_billed_without_plan',
+      detail: { addons: addonsWithoutPlan },
+    })
   if (before.billedPlans <= 1 && billedPlans > 1)
-    await audit(tx, { ...entry, action: 'plan_billed_twice', detail: { plans: billedPlans } })
+    await recordAuditEntry(tx, { ...entry, action: 'plan_billed_twice', detail: { plans: billedPlans } })
 }
 
 /**

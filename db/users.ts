@@ -6,31 +6,31 @@ import { type StoredStreamToken, sealStreamToken, streamTokenHashes } from './se
 
 export interface Credentials {
   readonly userId: string
-  /** Null for an account that signs in by other means only. */
+  /** Null for an account without a password. */
   readonly passwordHash: string | null
-  readonly emailVerified: boolean
-  readonly disabled: boolean
+  readonly isEmailVerified: boolean
+  readonly isDisabled: boolean
 }
 
-/** How the account with this address signs in, without regard to the address's case. */
-export const credentialsByEmail = async (sql: Sql, email: string): Promise<Credentials | undefined> =>
+/** Addresses are compared without regard to case. */
+export const findCredentialsByEmail = async (sql: Sql, email: string): Promise<Credentials | undefined> =>
   first(
     await sql<Credentials[]>`
       select id as user_id, password_hash,
-        email_verified_at is not null as email_verified, disabled_at is not null as "disabled"
+        email_verified_at is not null as is_email_verified, disabled_at is not null as is_disabled
       from users where lower(email) = lower(${email})`,
   )
 
-/** The same by id, and nobody can disable the account or change its password until the transaction ends. */
+/** Locks the row until the transaction ends: the account is not disabled and its password is not changed by another one. */
 export const lockCredentials = async (sql: Sql, userId: string): Promise<Credentials | undefined> =>
   first(
     await sql<Credentials[]>`
       select id as user_id, password_hash,
-        email_verified_at is not null as email_verified, disabled_at is not null as "disabled"
+        email_verified_at is not null as is_email_verified, disabled_at is not null as is_disabled
       from users where id = ${userId} for share`,
   )
 
-/** Adds an account and answers its id, or nothing when its address or its stream token is taken. */
+/** @returns the id of the new account, or undefined if the address or the stream token is taken. */
 export const insertUser = async (
   sql: Sql,
   sealing: Sealing,
@@ -46,10 +46,11 @@ export const insertUser = async (
 }
 
 /**
- * Adds an account that signs in through a provider and answers its id, or nothing when its address or stream token is taken.
- * @param email one that the provider vouches for, so it counts as verified and as its owner's; null when it vouches for none.
+ * Adds an account without a password.
+ * @param email verified by the provider, so it is stored as verified and its owner as proved. Null if the provider verified none.
+ * @returns the id of the new account, or undefined if the address or the stream token is taken.
  */
-export const insertUserOfProvider = async (
+export const insertUserFromProvider = async (
   sql: Sql,
   sealing: Sealing,
   { email, streamToken }: { email: string | null; streamToken: string },
@@ -58,16 +59,16 @@ export const insertUserOfProvider = async (
   return first(
     await sql<{ id: string }[]>`
       insert into users (id, email, email_verified_at, owner_proved_at, stream_token_sealed, stream_token_hash)
-      select ${id}, ${email}, vouched_at, vouched_at, ${token.sealed}, ${token.hash}
-      from (select case when ${email}::text is not null then now() end as vouched_at) vouched where not ${isTaken}
+      select ${id}, ${email}, verified_at, verified_at, ${token.sealed}, ${token.hash}
+      from (select case when ${email}::text is not null then now() end as verified_at) provider where not ${isTaken}
       on conflict do nothing returning id`,
   )?.id
 }
 
-/** An id, so that the token can be sealed for it, and whether another account has the token: by any key, or in plain text. */
+/** The id is chosen here because the sealed token is bound to it. `isTaken`: another account has the stream token. */
 function newAccount(sql: Sql, sealing: Sealing, streamToken: string) {
   const id = randomUUID()
-  // As hexadecimal text: the driver takes an array of buffers for a single one.
+  // As hexadecimal text: the driver would send an array of buffers as a single value.
   const hashes = streamTokenHashes(sealing, streamToken).map((hash) => hash.toString('hex'))
   const isTaken = sql`exists (
     select from users
@@ -75,42 +76,42 @@ function newAccount(sql: Sql, sealing: Sealing, streamToken: string) {
   return { id, token: sealStreamToken(sealing, id, streamToken), isTaken }
 }
 
-/** The account's address is this one, in any case, and is verified. */
+/** True if the account has this address, compared without regard to case, and it is verified. */
 export const hasVerifiedEmail = async (sql: Sql, userId: string, email: string): Promise<boolean> =>
   first(
     await sql`
       select from users where id = ${userId} and lower(email) = lower(${email}) and email_verified_at is not null`,
   ) !== undefined
 
-/** A provider vouches for this address: if it is the account's own, that is verified from now on. */
-export const verifyEmailIfOwn = async (sql: Sql, userId: string, vouched: string): Promise<void> => {
+/** Marks the account's address as verified if it is the given one, which was proved or verified by a provider. */
+export const verifyOwnEmail = async (sql: Sql, userId: string, email: string): Promise<void> => {
   await sql`
     update users set email_verified_at = now()
-    where id = ${userId} and lower(email) = lower(${vouched}) and email_verified_at is null`
+    where id = ${userId} and lower(email) = lower(${email}) and email_verified_at is null`
 }
 
-/** The account is entered by other means than a password from now on. */
-export const dropPassword = async (sql: Sql, userId: string): Promise<void> => {
+export const removePassword = async (sql: Sql, userId: string): Promise<void> => {
   await sql`update users set password_hash = null where id = ${userId}`
 }
 
-/** The account's stream token as it is stored. Throws for an unknown account. */
-export async function storedStreamToken(sql: Sql, userId: string): Promise<StoredStreamToken> {
+/** Throws if the account does not exist. */
+export async function getStoredStreamToken(sql: Sql, userId: string): Promise<StoredStreamToken> {
   const row = first(
     await sql<StoredStreamToken[]>`select stream_token, stream_token_sealed from users where id = ${userId}`,
   )
-  if (!row) throw new Error('the account is gone')
+  if (!row) throw new Error('the account does not exist')
   return row
 }
 
 /**
- * Holds the account for whoever is about to change what it may do: until the transaction ends nobody else changes it, signs
- * in to it or starts a relay on it. Answers whether it exists.
+ * Locks the account's row until the transaction ends: no other transaction changes the account, signs in to it or starts a
+ * relay on it.
+ * @returns whether the account exists.
  */
 export const lockUser = async (sql: Sql, userId: string): Promise<boolean> =>
   (await sql`select from users where id = ${userId} for no key update`).length === 1
 
-/** The same for the account with this address, without regard to its case. Answers its id. */
+/** Locks the account with this address, as {@link lockUser} does. Addresses are compared without regard to case. */
 export const lockUserByEmail = async (sql: Sql, email: string): Promise<string | undefined> =>
   first(await sql<{ id: string }[]>`select id from users where lower(email) = lower(${email}) for no key update`)?.id
 
@@ -118,12 +119,12 @@ export const setPassword = async (sql: Sql, userId: string, passwordHash: string
   await sql`update users set password_hash = ${passwordHash} where id = ${userId}`
 }
 
-/** Disables the account, or lets it in again. One that is disabled keeps the time when it was first. */
-export const setDisabled = async (sql: Sql, userId: string, disabled: boolean): Promise<void> => {
-  await sql`update users set disabled_at = case when ${disabled} then coalesce(disabled_at, now()) end where id = ${userId}`
+/** Disables or enables the account. Disabling it again keeps the time of the first. */
+export const setDisabled = async (sql: Sql, userId: string, isDisabled: boolean): Promise<void> => {
+  await sql`update users set disabled_at = case when ${isDisabled} then coalesce(disabled_at, now()) end where id = ${userId}`
 }
 
-/** An operator's word on whether the account may use relays, whatever its plan. */
-export const setRelayAccess = async (sql: Sql, userId: string, enabled: boolean): Promise<void> => {
-  await sql`update users set relay_access_enabled = ${enabled} where id = ${userId}`
+/** Set by operators; when false the account may not start relays, whatever its plan. */
+export const setRelayAccess = async (sql: Sql, userId: string, isEnabled: boolean): Promise<void> => {
+  await sql`update users set relay_access_enabled = ${isEnabled} where id = ${userId}`
 }

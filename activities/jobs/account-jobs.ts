@@ -1,6 +1,6 @@
 /** The job that deletes expired data of accounts and requests. */
 import type { Database } from '../../db/connection.ts'
-import { forgetEndedWindows } from '../../db/rate-limits.ts'
+import { deleteEndedWindows } from '../../db/rate-limits.ts'
 import { deleteExpiredKeys } from '../../db/relay-starts.ts'
 import { deleteBillingBodies, deleteExpired, retentionRules } from '../../db/retention.ts'
 import { deleteEndedWorkers } from '../../db/workers.ts'
@@ -17,7 +17,7 @@ export const accountJobs = (sql: Database): readonly Job[] => [
 
 /** @param rowsMax that one statement deletes. */
 export async function deleteExpiredData(sql: Database, rowsMax: number): Promise<void> {
-  await forgetEndedWindows(sql)
+  await deleteEndedWindows(sql)
   await deleteExpiredKeys(sql)
   await deleteEndedWorkers(sql)
   for (const rule of retentionRules) await repeatWhileFull(rowsMax, () => deleteExpired(sql, rule, rowsMax))

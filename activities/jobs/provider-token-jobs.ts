@@ -4,13 +4,13 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
-import { audit } from '../../db/audit.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
 import type { Database, Sql } from '../../db/connection.ts'
 import {
   type ChatTokens,
   type DueChat,
   disconnectChat,
-  dueChats,
+  listDueChats,
   lockDueChat,
   type RenewedTokens,
   replaceTokens,
@@ -68,7 +68,7 @@ async function refreshDueChats(deps: Deps, signal?: AbortSignal): Promise<void> 
       log.warn({ err: error, provider, oauth_account_id: id }, 'the tokens of a chat could not be refreshed')
     }
   }
-  const due = await dueChats(sql, [...providers.keys()], chatsMax)
+  const due = await listDueChats(sql, [...providers.keys()], chatsMax)
   await Promise.all(due.map((chat) => limit(() => refresh(chat))))
 }
 
@@ -123,7 +123,7 @@ const refreshOrDenied = (provider: OAuthProvider, refreshToken: string): Promise
 
 async function endChat(sql: Sql, log: Logger, { id, userId, provider }: ChatTokens): Promise<void> {
   await disconnectChat(sql, id)
-  await audit(sql, { actor: 'system', action: 'chat_disconnected', userId, detail: { provider } })
+  await recordAuditEntry(sql, { initiator: 'system', action: 'chat_disconnected', userId, detail: { provider } })
   log.info({ user_id: userId, provider }, 'a chat was disconnected because its grant was withdrawn')
 }
 

@@ -4,7 +4,7 @@ import type { Database } from '../../db/connection.ts'
 import {
   abandonRevocations,
   deleteRevocation,
-  dueRevocations,
+  listDueRevocations,
   postponeRevocation,
   type Revocation,
 } from '../../db/provider-token-revocations.ts'
@@ -37,7 +37,7 @@ export const providerTokenRevocationJobs = (deps: Deps): readonly Job[] => [
 async function revokeProviderTokens(deps: Deps, signal?: AbortSignal): Promise<void> {
   const { sql, log, providers } = deps
   const limit = pLimit(callsMax)
-  const due = await dueRevocations(sql, [...providers.keys()], revocationsMax)
+  const due = await listDueRevocations(sql, [...providers.keys()], revocationsMax)
   await Promise.all(
     due.map((revocation) =>
       limit(async () => {

@@ -5,6 +5,10 @@
 import type { Database } from '../../db/connection.ts'
 import type { Revocation } from '../../db/provider-token-revocations.ts'
 import {
+  listStaleProviderTokens,
+  listStaleRevocations,
+  listStaleSessionTokens,
+  listStaleStreamTokens,
   type Page,
   replaceRevocation,
   replaceSealedProviderTokens,
@@ -12,10 +16,6 @@ import {
   replaceStreamToken,
   type StaleProviderTokens,
   type StaleStreamToken,
-  staleProviderTokens,
-  staleRevocations,
-  staleSessionTokens,
-  staleStreamTokens,
 } from '../../db/resealing.ts'
 import {
   openSessionToken,
@@ -56,10 +56,10 @@ export const secretJobs = (deps: Deps): readonly Job[] => [
 async function resealSecrets(deps: Deps, signal?: AbortSignal): Promise<void> {
   const run = { until: Date.now() + runMillisMax, signal }
   const failed =
-    (await resealAll(deps, run, 'users', staleStreamTokens, resealStreamToken)) +
-    (await resealAll(deps, run, 'relay_sessions', staleSessionTokens, resealSessionTokens)) +
-    (await resealAll(deps, run, 'user_oauth_accounts', staleProviderTokens, resealProviderTokens)) +
-    (await resealAll(deps, run, 'provider_token_revocations', staleRevocations, resealRevocation))
+    (await resealAll(deps, run, 'users', listStaleStreamTokens, resealStreamToken)) +
+    (await resealAll(deps, run, 'relay_sessions', listStaleSessionTokens, resealSessionTokens)) +
+    (await resealAll(deps, run, 'user_oauth_accounts', listStaleProviderTokens, resealProviderTokens)) +
+    (await resealAll(deps, run, 'provider_token_revocations', listStaleRevocations, resealRevocation))
   if (failed > 0) throw new Error(`${failed} rows could not be sealed with the current key: the log names them`)
 }
 

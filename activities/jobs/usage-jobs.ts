@@ -1,5 +1,5 @@
 /** The job that records when an account has used 80, 95 and 100 percent of the relay time of its cycle. */
-import { audit } from '../../db/audit.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
 import type { Database } from '../../db/connection.ts'
 import { type Entitlement, findEntitlements, includedSeconds } from '../../db/entitlements.ts'
 import { findUsages, type Usage } from '../../db/usage.ts'
@@ -51,7 +51,7 @@ async function recordNotices(due: readonly UsageNotice[], sql: Database, log: Lo
   const inserted = await sql.begin(async (tx) => {
     const notices = await recordUsageNotices(tx, due)
     for (const { userId, percent } of notices)
-      await audit(tx, { actor: 'system', action: 'usage_notice', userId, detail: { percent } })
+      await recordAuditEntry(tx, { initiator: 'system', action: 'usage_notice', userId, detail: { percent } })
     return notices
   })
   for (const { userId, percent } of inserted)

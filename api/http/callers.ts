@@ -1,6 +1,6 @@
 /** Who is asking: checks the credential that a route's kind of caller brings. */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { aliveAuthSessions } from '../../db/auth-sessions.ts'
+import { areAuthSessionsAlive } from '../../db/auth-sessions.ts'
 import { batch } from '../../platform/batch.ts'
 import type { User } from '../identity/access-tokens.ts'
 import { verifyOperator } from '../identity/operator-credentials.ts'
@@ -15,7 +15,7 @@ type Needs = Pick<Services, 'config' | 'sql' | 'accessTokens' | 'rateLimits' | '
 export function createIdentify(services: Needs): Identify {
   const { config, sql, accessTokens } = services
   const relaySecrets = config.relayAuthSecrets.map(digestOf)
-  const isAlive = batch((users: User[]) => aliveAuthSessions(sql, users))
+  const isAlive = batch((users: User[]) => areAuthSessionsAlive(sql, users))
 
   const identify: { [Kind in CallerKind]: (credentials: Credentials) => Promise<Callers[Kind]> | Callers[Kind] } = {
     none: () => undefined,

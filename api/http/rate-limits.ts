@@ -27,8 +27,8 @@ export interface RateLimits {
 export const rateLimitKey = (name: RateLimitName, subject: string): string => `${name}:${subject}`
 
 export function createRateLimits(sql: Database, limits: Config['rateLimits']): RateLimits {
-  const countOne = batch((keys: string[]) => countRequests(sql, keys, 'soon'))
-  const charge = batch((charges: Charge[]) => chargeWindows(sql, charges, 'soon'), { sizeMax: 200, roundsMax: 1 })
+  const countOne = batch((keys: string[]) => countRequests(sql, keys, 'deferred'))
+  const charge = batch((charges: Charge[]) => chargeWindows(sql, charges, 'deferred'), { sizeMax: 200, roundsMax: 1 })
 
   const judge: RateLimits['judge'] = (name, { requests, resetSeconds }) => {
     const limit = limits[name]

@@ -1,6 +1,6 @@
 /** Attempts of strangers in the audit trail: counted by network, within the bounds of `db/audit-attempts.ts`. */
 import type { AuditEntry } from '../../db/audit.ts'
-import { type AuditAttempt, recordAttempts } from '../../db/audit-attempts.ts'
+import { type AuditAttempt, recordAuditAttempts } from '../../db/audit-attempts.ts'
 import type { Database } from '../../db/connection.ts'
 import { batch } from '../../platform/batch.ts'
 import { addressSubject } from '../http/networks.ts'
@@ -19,7 +19,7 @@ export const attemptOf = (attempt: Attempt): AuditAttempt => ({
 /** Attempts at once share a write: a thousand of them do not wait for each other's row. */
 export function createAuditAttempts(sql: Database): AuditAttempts {
   const record = async (attempts: AuditAttempt[]) => {
-    await recordAttempts(sql, attempts)
+    await recordAuditAttempts(sql, attempts)
     return attempts.map(() => undefined)
   }
   const recordOne = batch(record, { sizeMax: 200, roundsMax: 1 })

@@ -6,7 +6,7 @@
  * strangers who use theirs up don't keep the owner out, and the block ends with the minute in any case.
  * Budgets go by the address as typed, whether it has an account or not, so that the brake tells nothing either.
  */
-import { forgiveOne, whatIsTried } from '../../db/login-failures.ts'
+import { findAttemptTarget, refundAttempt } from '../../db/login-failures.ts'
 import { addressSubject } from '../http/networks.ts'
 import { rateLimitKey } from '../http/rate-limits.ts'
 import type { Services } from '../services.ts'
@@ -19,8 +19,8 @@ export interface CountedTry {
 
 /** Counts the try; refuses with `rate_limited` when the budget is used up, the right password too. */
 export async function countTry({ sql, rateLimits }: Services, email: string, ip: string): Promise<CountedTry> {
-  const { account, familiar } = await whatIsTried(sql, email, ip)
-  const subject = familiar ? `${account}@${addressSubject(ip)}` : account
+  const { emailHash, isFamiliarNetwork } = await findAttemptTarget(sql, email, ip)
+  const subject = isFamiliarNetwork ? `${emailHash}@${addressSubject(ip)}` : emailHash
   await rateLimits.count('login_failures', subject)
-  return { forgive: () => forgiveOne(sql, rateLimitKey('login_failures', subject)) }
+  return { forgive: () => refundAttempt(sql, rateLimitKey('login_failures', subject)) }
 }

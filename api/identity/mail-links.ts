@@ -1,7 +1,7 @@
 /** Links that are mailed to an account's address, to prove that it is somebody's who reads it. */
 
 import type { Sql } from '../../db/connection.ts'
-import { consumeMailToken, insertMailToken, type MailPurpose, ownerOfMailToken } from '../../db/mail-tokens.ts'
+import { consumeMailToken, findMailTokenOwner, insertMailToken, type MailPurpose } from '../../db/mail-tokens.ts'
 import { lockUser } from '../../db/users.ts'
 import { Refusal } from '../http/refusals.ts'
 import { hashOfToken, newSecretToken } from '../routes/auth-sessions.ts'
@@ -28,7 +28,7 @@ export async function mailLink(
 
 /** Whose link it is that was presented. Cheap, and changes nothing. Refuses with `token_invalid`. */
 export async function ownerOfLink(sql: Sql, purpose: MailPurpose, token: string): Promise<string> {
-  const userId = await ownerOfMailToken(sql, { tokenHash: hashOfToken(token), purpose })
+  const userId = await findMailTokenOwner(sql, { tokenHash: hashOfToken(token), purpose })
   if (userId === undefined) throw new Refusal('token_invalid')
   return userId
 }

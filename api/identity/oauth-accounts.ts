@@ -4,30 +4,30 @@
  * account that somebody else has proved to be theirs.
  */
 import { secureAccount } from '../../db/account-proof.ts'
-import { audit } from '../../db/audit.ts'
-import { aliveAuthSessions } from '../../db/auth-sessions.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
+import { areAuthSessionsAlive } from '../../db/auth-sessions.ts'
 import type { Sql } from '../../db/connection.ts'
-import { withdrawProofs } from '../../db/merge-requests.ts'
+import { clearMergeProofs } from '../../db/merge-requests.ts'
 import {
   connectChat,
   deleteOAuthAccount,
+  findIdentityOwner,
   type Identity,
   insertOAuthAccount,
+  listSignInMethods,
   lockIdentity,
-  ownerOf,
   type Provider,
-  recordVouchedAddress,
-  signInMethodsOf,
+  recordVerifiedAddress,
 } from '../../db/oauth-accounts.ts'
 import { cancelRevocations } from '../../db/provider-token-revocations.ts'
 import type { RelaySessionRow } from '../../db/relay-sessions.ts'
 import {
-  credentialsByEmail,
-  dropPassword,
-  insertUserOfProvider,
+  findCredentialsByEmail,
+  insertUserFromProvider,
   lockUser,
   lockUserByEmail,
-  verifyEmailIfOwn,
+  removePassword,
+  verifyOwnEmail,
 } from '../../db/users.ts'
 import type { OAuthTokens } from '../../providers/oauth/provider.ts'
 import { hasChatScopes, tokenPlace } from '../../providers/oauth/tokens.ts'
@@ -81,16 +81,16 @@ export async function signIn(services: Services, arrival: Arrival): Promise<Open
 
 async function trySignIn(sql: Sql, services: Services, arrival: Arrival): Promise<SignInOutcome> {
   await lockIdentity(sql, arrival.identity)
-  const ownerId = await ownerOf(sql, arrival.identity)
+  const ownerId = await findIdentityOwner(sql, arrival.identity)
   if (ownerId) return { answer: await signInAsOwner(sql, ownerId, arrival) }
   const { verifiedEmail } = arrival
   // Without one there is nothing to compare, and nothing that could tell of other accounts.
   if (!verifiedEmail) return { answer: await signInAsNew(sql, services, arrival) }
   const holderId = await lockUserByEmail(sql, verifiedEmail)
   if (!holderId) return { answer: await signInAsNew(sql, services, arrival) }
-  const holder = await credentialsByEmail(sql, verifiedEmail)
+  const holder = await findCredentialsByEmail(sql, verifiedEmail)
   if (holder?.userId !== holderId) throw new Overtaken()
-  return holder.emailVerified
+  return holder.isEmailVerified
     ? { answer: await requestMerge(sql, { ...arrival, verifiedEmail, userId: holderId }) }
     : reclaim(sql, services, holderId, arrival, verifiedEmail)
 }
@@ -98,19 +98,19 @@ async function trySignIn(sql: Sql, services: Services, arrival: Arrival): Promis
 async function signInAsOwner(sql: Sql, userId: string, arrival: Arrival) {
   await lockUser(sql, userId)
   // It may have been unlinked while we waited.
-  if ((await ownerOf(sql, arrival.identity)) !== userId) throw new Overtaken()
+  if ((await findIdentityOwner(sql, arrival.identity)) !== userId) throw new Overtaken()
   await recordVouching(sql, userId, arrival)
   return open(sql, userId, arrival)
 }
 
 async function signInAsNew(sql: Sql, { sealing }: Services, arrival: Arrival) {
-  const userId = await insertUserOfProvider(sql, sealing, {
+  const userId = await insertUserFromProvider(sql, sealing, {
     email: arrival.verifiedEmail,
     streamToken: newStreamToken(),
   })
   if (!userId) throw new Overtaken()
-  await audit(sql, {
-    actor: 'user',
+  await recordAuditEntry(sql, {
+    initiator: 'user',
     action: 'signed_up',
     userId,
     ip: arrival.ip,
@@ -138,10 +138,10 @@ async function reclaim(
     newStreamToken: newToken,
     reason: 'merged',
   })
-  await dropPassword(sql, userId)
+  await removePassword(sql, userId)
   const { provider } = arrival.identity
-  await audit(sql, {
-    actor: 'user',
+  await recordAuditEntry(sql, {
+    initiator: 'user',
     action: 'account_reclaimed',
     userId,
     ip: arrival.ip,
@@ -170,9 +170,9 @@ export const link = (
     const { identity, tokens, ip } = arrival
     await lockIdentity(sql, identity)
     await lockUser(sql, userId)
-    const [alive] = await aliveAuthSessions(sql, [{ userId, authSessionId }])
+    const [alive] = await areAuthSessionsAlive(sql, [{ userId, authSessionId }])
     if (!alive) throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
-    const ownerId = await ownerOf(sql, identity)
+    const ownerId = await findIdentityOwner(sql, identity)
     if (ownerId === userId) await recordVouching(sql, userId, arrival)
     else if (ownerId || !(await insertLink(sql, userId, arrival))) throw new Refusal('provider_already_linked')
     const { provider } = identity
@@ -191,11 +191,11 @@ export const unlink = ({ sql: database }: Services, userId: string, provider: Pr
   database.begin(async (sql) => {
     // Of two at once the later one sees what the first has left.
     await lockUser(sql, userId)
-    const methods = await signInMethodsOf(sql, userId)
+    const methods = await listSignInMethods(sql, userId)
     if (!methods.includes(provider)) return
     if (methods.length === 1) throw new Refusal('last_sign_in_method')
     await deleteOAuthAccount(sql, userId, provider)
-    await withdrawProofs(sql, userId, provider)
+    await clearMergeProofs(sql, userId, provider)
     await auditLink(sql, userId, provider, 'oauth_unlinked', ip)
   })
 
@@ -205,7 +205,7 @@ const auditLink = (
   provider: Provider,
   action: 'oauth_linked' | 'oauth_unlinked',
   ip: string,
-) => audit(sql, { actor: 'user', action, userId, ip, client: siteClient, detail: { provider } })
+) => recordAuditEntry(sql, { initiator: 'user', action, userId, ip, client: siteClient, detail: { provider } })
 
 /** False when the identity is linked already, or the account has another one of that provider. */
 async function insertLink(sql: Sql, userId: string, arrival: Arrival): Promise<boolean> {
@@ -220,8 +220,8 @@ async function insertLink(sql: Sql, userId: string, arrival: Arrival): Promise<b
  */
 async function recordVouching(sql: Sql, userId: string, { identity, verifiedEmail }: Arrival): Promise<void> {
   if (!verifiedEmail) return
-  await verifyEmailIfOwn(sql, userId, verifiedEmail)
-  await recordVouchedAddress(sql, userId, identity.provider, verifiedEmail)
+  await verifyOwnEmail(sql, userId, verifiedEmail)
+  await recordVerifiedAddress(sql, userId, identity.provider, verifiedEmail)
 }
 
 const sealedFor = (sealing: Services['sealing'], userId: string, provider: Provider, tokens: OAuthTokens) =>

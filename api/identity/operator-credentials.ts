@@ -30,7 +30,7 @@ export async function verifyOperator(
   const known = await findOperatorNetwork(sql, network)
   if (!known) await rateLimits.countGuess('operator_failures', 'all', isRight)
   if (!isRight) {
-    await auditAttempt({ actor: 'operator', action: 'operator_sign_in_failed', ip })
+    await auditAttempt({ initiator: 'operator', action: 'operator_sign_in_failed', ip })
     throw invalidOperator()
   }
   if (!known || known.isStale) await touchOperatorNetwork(sql, network)

@@ -1,9 +1,9 @@
 /** Accounts by email and password: opening one, and signing in to it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { audit } from '../../db/audit.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
 import type { Sql } from '../../db/connection.ts'
-import { type Credentials, credentialsByEmail, insertUser } from '../../db/users.ts'
+import { type Credentials, findCredentialsByEmail, insertUser } from '../../db/users.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { parseEmailAddress } from '../../platform/email-address.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -46,7 +46,7 @@ export const signup = route({
       const account = await insertAccount(tx, services, body.email, passwordHash)
       if (!account.isNew) return { account }
       const { userId } = account
-      await audit(tx, { actor: 'user', action: 'signed_up', userId, ip, client: siteClient })
+      await recordAuditEntry(tx, { initiator: 'user', action: 'signed_up', userId, ip, client: siteClient })
       await mailLink(tx, services, 'verify_email', userId)
       if (config.requireEmailVerification) return { account }
       return { account, opened: await openAuthSession(tx, { userId, client: siteClient, ip, userAgent }) }
@@ -77,7 +77,7 @@ export const login = route({
   },
 })
 
-const attemptParts = { actor: 'user', client: siteClient } as const
+const attemptParts = { initiator: 'user', client: siteClient } as const
 
 /** Longer than the work takes that only some addresses cost: a row more, or a link to be mailed. */
 const answerMillis = 50
@@ -90,7 +90,7 @@ const equalAnswerTime = ({ requireEmailVerification }: Config): Promise<unknown>
 async function proveAccount(services: Services, typed: { email: string; password: string }, ip: string) {
   const { config, sql, passwords } = services
   const counted = await countTry(services, typed.email, ip)
-  const credentials = await credentialsByEmail(sql, typed.email)
+  const credentials = await findCredentialsByEmail(sql, typed.email)
   const isRight = await passwords
     .matches(typed.password, credentials?.passwordHash, ip)
     .catch(async (error: unknown) => {
@@ -100,10 +100,10 @@ async function proveAccount(services: Services, typed: { email: string; password
   if (!credentials?.passwordHash || !isRight) return refuseSignIn(services, credentials, 'sign_in_failed', ip)
   // Refused, counted and answered like a wrong password: any difference would show a stranger who has just signed up with
   // an address that it was free.
-  if (config.requireEmailVerification && !credentials.emailVerified)
+  if (config.requireEmailVerification && !credentials.isEmailVerified)
     return refuseSignIn(services, credentials, 'sign_in_unverified', ip)
   await counted.forgive()
-  if (credentials.disabled) throw new Refusal('account_disabled')
+  if (credentials.isDisabled) throw new Refusal('account_disabled')
   return { userId: credentials.userId, provenPasswordHash: credentials.passwordHash }
 }
 
@@ -140,7 +140,7 @@ async function insertAccount(sql: Sql, { sealing }: Services, email: string, pas
   for (let tries = 0; tries < streamTokenTries; tries += 1) {
     const userId = await insertUser(sql, sealing, { email, passwordHash, streamToken: newStreamToken() })
     if (userId) return { userId, isNew: true }
-    const holder = await credentialsByEmail(sql, email)
+    const holder = await findCredentialsByEmail(sql, email)
     if (holder) return { userId: holder.userId, isNew: false }
   }
   throw new Error(`none of ${streamTokenTries} random stream tokens was free`)

@@ -1,6 +1,6 @@
 /** The billing inbox as operators see it: what came, what became of it, and once more from the beginning. */
 import { z } from 'zod'
-import { audit } from '../../db/audit.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
 import { type BillingEventRow, listEvents, type ReceivedBillingEvent } from '../../db/billing-events.ts'
 import { findStoredEvent, type ReplacedEvent, replaceEvent, type StoredEvent } from '../../db/billing-replays.ts'
 import { dismissEvent } from '../../db/dismissed-events.ts'
@@ -80,8 +80,8 @@ export const dismissBillingEvent = route({
           message: `The event is ${was}: only one that is parked or dead can be dismissed.`,
         })
       if (was !== 'dismissed')
-        await audit(tx, {
-          actor: 'operator',
+        await recordAuditEntry(tx, {
+          initiator: 'operator',
           action: 'billing_event_dismissed',
           userId: row.userId ?? undefined,
           ip,
@@ -117,8 +117,8 @@ async function replay(eventId: string, ip: string, { sql, billing }: Services): 
   return sql.begin(async (tx): Promise<ReplacedEvent> => {
     const replaced = await replaceEvent(tx, eventId, again)
     if (!replaced) throw new Refusal('not_found')
-    await audit(tx, {
-      actor: 'operator',
+    await recordAuditEntry(tx, {
+      initiator: 'operator',
       action: 'billing_event_replayed',
       userId: replaced.row.userId ?? undefined,
       ip,

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { audit } from '../../db/audit.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
 import type { Database, Sql } from '../../db/connection.ts'
 import { isOperatorRequestDone, recordOperatorRequest, withdrawOperatorRequest } from '../../db/operator-requests.ts'
 import { recordCommand } from '../../db/relay-commands.ts'
@@ -139,8 +139,8 @@ export const disconnect = route({
     const commanded = await sql.begin(async (tx) => {
       const session = await findRelaySession(tx, params.id)
       if (!session) throw new Refusal('not_found')
-      await audit(tx, {
-        actor: 'operator',
+      await recordAuditEntry(tx, {
+        initiator: 'operator',
         action: 'session_disconnected',
         userId: session.userId,
         ip,
@@ -193,8 +193,8 @@ const recordTransitionRequest = (sql: Database, request: OperatorTransition): Pr
   }) as Promise<RelaySessionRow>
 
 const auditTransition = (sql: Sql, { userId }: RelaySessionRow, request: OperatorTransition, action: string) =>
-  audit(sql, {
-    actor: 'operator',
+  recordAuditEntry(sql, {
+    initiator: 'operator',
     action,
     userId,
     ip: request.ip,

@@ -1,12 +1,12 @@
 /** Accounts as operators see and change them. Every act of theirs is an audit entry. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { endAllAccess } from '../../db/account-proof.ts'
-import { type AuditEntry, audit } from '../../db/audit.ts'
+import { revokeAllAccess } from '../../db/account-proof.ts'
+import { type AuditEntry, recordAuditEntry } from '../../db/audit.ts'
 import { findEventStatus, recordGrant } from '../../db/billing-events.ts'
 import type { Sql } from '../../db/connection.ts'
 import { findEntitlement } from '../../db/entitlements.ts'
-import { profileByEmail, profileOf } from '../../db/profiles.ts'
+import { findProfile, findProfileByEmail } from '../../db/profiles.ts'
 import { disconnectAll } from '../../db/relay-commands.ts'
 import { listLiveSessions, type RelaySessionRow } from '../../db/relay-sessions.ts'
 import { lockUser, setDisabled, setRelayAccess } from '../../db/users.ts'
@@ -31,7 +31,7 @@ export const findUser = route({
   refuses: [],
   handle: async ({ query }, { sql, config }) => {
     const parsed = parseEmailAddress(query.email)
-    const profile = 'address' in parsed ? await profileByEmail(sql, parsed.address) : undefined
+    const profile = 'address' in parsed ? await findProfileByEmail(sql, parsed.address) : undefined
     const entitlement = profile && (await findEntitlement(sql, profile.id, config.timeBank))
     return ok({ users: profile && entitlement ? [presentUser(profile, entitlement)] : [], next_cursor: null })
   },
@@ -126,7 +126,7 @@ export const disable = route({
       endsRelays: disabled,
       make: async (tx, userId) => {
         await setDisabled(tx, userId, disabled)
-        if (disabled) await endAllAccess(tx, userId, 'account_disabled')
+        if (disabled) await revokeAllAccess(tx, userId, 'account_disabled')
       },
     })
     const { user } = await shown(request.params.id, services)
@@ -154,7 +154,7 @@ async function change<Made>(
     // Held as a start holds it, so that no relay is reserved on what is being taken away.
     if (!(await lockUser(tx, params.id))) throw new Refusal('not_found')
     const made = await make(tx, params.id)
-    await audit(tx, { actor: 'operator', action, userId: params.id, ip, detail })
+    await recordAuditEntry(tx, { initiator: 'operator', action, userId: params.id, ip, detail })
     return { made, disconnected: endsRelays ? await disconnectAll(tx, params.id, 'operator') : [] }
   })) as { made: Made; disconnected: RelaySessionRow[] }
   for (const session of disconnected) deliveries.send(session)
@@ -164,7 +164,7 @@ async function change<Made>(
 /** The account as it is. Refuses with `not_found`. */
 async function shown(userId: string, { sql, config }: Services) {
   const [profile, entitlement] = await Promise.all([
-    profileOf(sql, userId),
+    findProfile(sql, userId),
     findEntitlement(sql, userId, config.timeBank),
   ])
   if (!profile || !entitlement) throw new Refusal('not_found')

@@ -1,6 +1,6 @@
 /** The audit trail: what happened to an account and who did it, for its owner and for operators. */
 import { z } from 'zod'
-import { type AuditRow, auditEntries } from '../../db/audit.ts'
+import { type AuditRow, listAuditEntries } from '../../db/audit.ts'
 import { ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'
 
@@ -24,7 +24,7 @@ const OperatorEntryView = EntryView.extend({ user_id: id.nullable() })
 const present = (row: AuditRow): z.infer<typeof EntryView> => ({
   id: row.id,
   at: row.at.toISOString(),
-  actor: row.actor,
+  actor: row.initiator,
   action: row.action,
   ip: row.ip,
   client: row.client,
@@ -40,7 +40,7 @@ const attemptsOf = ({ attempts, lastAt, hasSeveralSources: several }: AuditRow):
 
 /** An account's owner learns what an operator did to it, not from where, nor what operators noted for each other. */
 function presentToOwner(row: AuditRow): z.infer<typeof EntryView> {
-  if (row.actor !== 'operator') return present(row)
+  if (row.initiator !== 'operator') return present(row)
   const { reason, ...detail } = row.detail
   return { ...present(row), ip: null, detail }
 }
@@ -60,7 +60,7 @@ export const own = route({
   answers: { 200: z.object({ entries: z.array(EntryView), next_cursor: EntryId.nullable() }) },
   refuses: [],
   handle: async ({ caller, query }, { sql }) => {
-    const rows = await auditEntries(sql, { userId: caller.userId, before: query.cursor }, pageSize + 1)
+    const rows = await listAuditEntries(sql, { userId: caller.userId, before: query.cursor }, pageSize + 1)
     return ok(page(rows, presentToOwner))
   },
 })
@@ -74,7 +74,7 @@ export const list = route({
   answers: { 200: z.object({ entries: z.array(OperatorEntryView), next_cursor: EntryId.nullable() }) },
   refuses: [],
   handle: async ({ query }, { sql }) => {
-    const rows = await auditEntries(sql, { userId: query.user_id, before: query.cursor }, pageSize + 1)
+    const rows = await listAuditEntries(sql, { userId: query.user_id, before: query.cursor }, pageSize + 1)
     return ok(page(rows, (row) => ({ ...present(row), user_id: row.userId })))
   },
 })

@@ -1,19 +1,19 @@
 /** Sign-ins: the tokens that each is used by, and how it ends. */
 import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { audit } from '../../db/audit.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
 import {
   type AuthSession,
-  endAuthSession,
   insertAuthSession,
   listAuthSessions,
   type NewAuthSession,
+  revokeAuthSession,
   touchAuthSession,
 } from '../../db/auth-sessions.ts'
 import type { Client } from '../../db/clients.ts'
 import type { Sql } from '../../db/connection.ts'
 import type { SignInMethod } from '../../db/oauth-accounts.ts'
-import { type Exchange, exchangeRefreshToken, insertRefreshToken } from '../../db/refresh-tokens.ts'
+import { exchangeRefreshToken, insertRefreshToken, type RefreshTokenExchange } from '../../db/refresh-tokens.ts'
 import { lockCredentials } from '../../db/users.ts'
 import { Refusal } from '../http/refusals.ts'
 import { noContent, ok, route } from '../http/route.ts'
@@ -55,14 +55,14 @@ export async function openAuthSession(
 ): Promise<OpenedAuthSession> {
   const { userId, client, ip } = session
   const credentials = await lockCredentials(sql, userId)
-  if (!credentials || credentials.disabled) throw new Refusal('account_disabled')
+  if (!credentials || credentials.isDisabled) throw new Refusal('account_disabled')
   if (provenPasswordHash !== undefined && provenPasswordHash !== credentials.passwordHash)
     throw new Refusal('invalid_credentials')
   const authSessionId = await insertAuthSession(sql, session)
   const refreshToken = newSecretToken()
   await insertRefreshToken(sql, hashOfToken(refreshToken), authSessionId)
-  await audit(sql, {
-    actor: 'user',
+  await recordAuditEntry(sql, {
+    initiator: 'user',
     action: 'signed_in',
     userId,
     ip,
@@ -105,7 +105,7 @@ export const refresh = route({
   },
 })
 
-async function followUp(sql: Sql, exchange: Exchange, ip: string): Promise<void> {
+async function followUp(sql: Sql, exchange: RefreshTokenExchange, ip: string): Promise<void> {
   if (exchange.outcome === 'exchanged') await touchAuthSession(sql, exchange.authSessionId)
   if (exchange.outcome === 'reused') await end(sql, exchange, 'token_reuse', ip)
 }
@@ -170,17 +170,28 @@ export const revoke = route({
   refuses: ['not_found'],
   handle: async ({ caller, params, ip }, { sql }) => {
     const outcome = await sql.begin((tx) => end(tx, { ...caller, authSessionId: params.id }, 'revoked', ip))
-    if (outcome === 'unknown') throw new Refusal('not_found')
+    if (outcome === 'not_found') throw new Refusal('not_found')
     return noContent()
   },
 })
 
 /** Ends a sign-in and keeps that it ended, and why. */
-async function end(sql: Sql, { userId, authSessionId }: User, why: Parameters<typeof endAuthSession>[2], ip: string) {
-  const outcome = await endAuthSession(sql, { userId, authSessionId }, why)
-  if (outcome === 'ended') {
-    const actor = why === 'token_reuse' ? 'system' : 'user'
-    await audit(sql, { actor, action: 'signed_out', userId, ip, detail: { auth_session_id: authSessionId, why } })
+async function end(
+  sql: Sql,
+  { userId, authSessionId }: User,
+  why: Parameters<typeof revokeAuthSession>[2],
+  ip: string,
+) {
+  const outcome = await revokeAuthSession(sql, { userId, authSessionId }, why)
+  if (outcome === 'revoked') {
+    const initiator = why === 'token_reuse' ? 'system' : 'user'
+    await recordAuditEntry(sql, {
+      initiator,
+      action: 'signed_out',
+      userId,
+      ip,
+      detail: { auth_session_id: authSessionId, why },
+    })
   }
   return outcome
 }

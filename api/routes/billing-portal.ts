@@ -1,7 +1,7 @@
 /** Leads people to where they manage payments: a page of the provider's for this one customer, where it has one. */
 import { z } from 'zod'
 import { findCustomerId } from '../../db/billing-customers.ts'
-import { profileOf } from '../../db/profiles.ts'
+import { findProfile } from '../../db/profiles.ts'
 import { findPlan } from '../../db/subscriptions.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -20,11 +20,11 @@ export const open = route({
   handle: async ({ caller }, services) => {
     const [plan, profile] = await Promise.all([
       findPlan(services.sql, caller.userId),
-      profileOf(services.sql, caller.userId),
+      findProfile(services.sql, caller.userId),
     ])
     if (!plan || !profile) throw new Refusal('unauthorized')
     if (!plan.hasSubscriptions) throw new Refusal('not_found')
-    const verifiedEmail = profile.emailVerified ? (profile.email ?? undefined) : undefined
+    const verifiedEmail = profile.isEmailVerified ? (profile.email ?? undefined) : undefined
     const url = (await openPersonalPortal(caller.userId, verifiedEmail, services)) ?? services.config.billing.portalUrl
     if (url === undefined) throw new Refusal('billing_provider_error')
     return ok({ portal_url: url })

@@ -1,7 +1,7 @@
 /** The subscriptions that an account pays for at the billing provider: which are billed for nothing, and how each is cancelled. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { audit } from '../../db/audit.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
 import {
   type AccountSubscription,
   isBilledAddon,
@@ -72,7 +72,7 @@ export const cancel = route({
     await cancelAtProvider(own, subscriptionId, services)
     if (own.some(isCancellable)) {
       const detail = { subscription_id: subscriptionId, kind: first.kind }
-      await audit(services.sql, { actor: 'user', action: 'subscription_cancelled', userId, ip, detail })
+      await recordAuditEntry(services.sql, { initiator: 'user', action: 'subscription_cancelled', userId, ip, detail })
     }
     await waitForWebhook(userId, subscriptionId, services)
     return ok({ subscription: await readSubscription(userId, subscriptionId, services) })

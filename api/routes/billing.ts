@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { listSubscriptions } from '../../db/billed-subscriptions.ts'
 import { findCustomerId } from '../../db/billing-customers.ts'
-import { profileOf } from '../../db/profiles.ts'
+import { findProfile } from '../../db/profiles.ts'
 import { findPlan, type PlanRow } from '../../db/subscriptions.ts'
 import type { CheckoutRequest } from '../../providers/billing/provider.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
@@ -29,7 +29,7 @@ export const checkout = route({
     const { sql, config, billing, log } = services
     const [plan, profile, customerId] = await Promise.all([
       findPlan(sql, caller.userId),
-      profileOf(sql, caller.userId),
+      findProfile(sql, caller.userId),
       findCustomerId(sql, billing.provider.name, caller.userId),
     ])
     if (!plan || !profile) throw new Refusal('unauthorized')

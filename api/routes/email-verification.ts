@@ -1,7 +1,7 @@
 /** Verifying that an account's address is its owner's. */
 import { z } from 'zod'
-import { audit } from '../../db/audit.ts'
-import { lockUser, verifyEmailIfOwn } from '../../db/users.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
+import { lockUser, verifyOwnEmail } from '../../db/users.ts'
 import { accepted, noContent, route } from '../http/route.ts'
 import { Nothing } from '../http/schemas.ts'
 import { mailLink, ownerOfLink, useLink } from '../identity/mail-links.ts'
@@ -19,8 +19,8 @@ export const verify = route({
     const userId = await ownerOfLink(sql, 'verify_email', body.token)
     await sql.begin(async (tx) => {
       const email = await useLink(tx, 'verify_email', body.token, userId)
-      await verifyEmailIfOwn(tx, userId, email)
-      await audit(tx, { actor: 'user', action: 'email_verified', userId, ip })
+      await verifyOwnEmail(tx, userId, email)
+      await recordAuditEntry(tx, { initiator: 'user', action: 'email_verified', userId, ip })
     })
     return noContent()
   },

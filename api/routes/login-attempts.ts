@@ -4,22 +4,22 @@
  */
 import { randomInt } from 'node:crypto'
 import { z } from 'zod'
-import { audit } from '../../db/audit.ts'
-import { aliveAuthSessions } from '../../db/auth-sessions.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
+import { areAuthSessionsAlive } from '../../db/auth-sessions.ts'
 import type { Client } from '../../db/clients.ts'
 import type { Sql } from '../../db/connection.ts'
 import {
   consumeLoginAttempt,
   decideLoginAttempt,
   findLoginAttempt,
-  holdApprover,
   insertLoginAttempt,
   type LoginAttempt,
-  lifetimeSeconds,
+  lockApprover,
   lockLoginAttempt,
-  lockPolledAttempt,
-  notePoll,
+  lockLoginAttemptByPollToken,
+  loginAttemptSeconds,
   pollSecondsMin,
+  recordPoll,
 } from '../../db/login-attempts.ts'
 import { lockCredentials } from '../../db/users.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -74,7 +74,7 @@ export const start = route({
       authorize_url: `${config.siteUrl}/login?attempt=${attemptId}`,
       poll_token: pollToken,
       user_code: userCode,
-      expires_in: lifetimeSeconds,
+      expires_in: loginAttemptSeconds,
       interval: pollSeconds,
     })
   },
@@ -100,10 +100,10 @@ export const poll = route({
     if (!attemptId.success) throw new Refusal('not_found')
     const opened = await services.sql.begin(async (tx) => {
       const pollTokenHash = hashOfToken(body.poll_token)
-      const approverId = await holdApprover(tx, attemptId.data, pollTokenHash)
-      const approval = approvalOf(await lockPolledAttempt(tx, attemptId.data, pollTokenHash))
+      const approverId = await lockApprover(tx, attemptId.data, pollTokenHash)
+      const approval = approvalOf(await lockLoginAttemptByPollToken(tx, attemptId.data, pollTokenHash))
       // One that was approved this very moment, by an account that is not held, is there for the next poll.
-      if (approval === 'pending' || approval.userId !== approverId) return notePoll(tx, attemptId.data)
+      if (approval === 'pending' || approval.userId !== approverId) return recordPoll(tx, attemptId.data)
       await consumeLoginAttempt(tx, attemptId.data)
       return openAuthSession(tx, { ...approval, ip, userAgent })
     })
@@ -115,12 +115,12 @@ export const poll = route({
 /** Whom the attempt signs in as what, or that nobody decided it yet; refuses everything else. */
 function approvalOf(attempt: LoginAttempt | undefined): 'pending' | { userId: string; client: Client } {
   if (!attempt) throw new Refusal('not_found')
-  if (attempt.expired) throw new Refusal('attempt_expired')
+  if (attempt.isExpired) throw new Refusal('attempt_expired')
   if (attempt.status === 'consumed') throw new Refusal('attempt_consumed')
   if (attempt.status === 'denied') throw new Refusal('attempt_denied')
   if (attempt.status === 'approved' && attempt.userId) return { userId: attempt.userId, client: pluginOf(attempt) }
   // Only a poll that would go on waiting can come too soon: one that ends the waiting is never put off.
-  if (attempt.polledJustNow) throw tooSoon()
+  if (attempt.wasJustPolled) throw tooSoon()
   return 'pending'
 }
 
@@ -161,7 +161,7 @@ export const read = route({
 
 const present = (attempt: LoginAttempt) => ({
   login_attempt_id: attempt.id,
-  status: attempt.expired ? ('expired' as const) : attempt.status,
+  status: attempt.isExpired ? ('expired' as const) : attempt.status,
   user_code: attempt.userCode,
   client_name: attempt.clientName,
   ip: attempt.ip,
@@ -217,11 +217,11 @@ async function decide(
   await sql.begin(async (tx) => {
     await holdSignIn(tx, caller)
     const attempt = visible(await lockLoginAttempt(tx, params.id), caller.userId)
-    if (attempt.expired) throw new Refusal('attempt_expired')
+    if (attempt.isExpired) throw new Refusal('attempt_expired')
     if (!isNews(attempt)) return
     await decideLoginAttempt(tx, attempt.id, { status, userId: caller.userId })
-    await audit(tx, {
-      actor: 'user',
+    await recordAuditEntry(tx, {
+      initiator: 'user',
       action: `plugin_login_${status}`,
       userId: caller.userId,
       ip,
@@ -235,7 +235,7 @@ async function decide(
 /** A sign-in that ended since the request came decides nothing: what it approves now would outlive the end of all access. */
 async function holdSignIn(sql: Sql, caller: User): Promise<void> {
   await lockCredentials(sql, caller.userId)
-  const [alive] = await aliveAuthSessions(sql, [caller])
+  const [alive] = await areAuthSessionsAlive(sql, [caller])
   if (!alive) throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
 }
 

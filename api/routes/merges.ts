@@ -4,31 +4,31 @@
  * the merge began in.
  */
 import { z } from 'zod'
-import { audit } from '../../db/audit.ts'
-import { recordAttempts } from '../../db/audit-attempts.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
+import { recordAuditAttempts } from '../../db/audit-attempts.ts'
 import type { Sql } from '../../db/connection.ts'
 import {
   confirmMergeRequest,
-  countMergeTry,
+  countMergeAttempt,
   findMergeRequest,
-  forgiveMergeTry,
   insertMergeRequest,
-  lifetimeSeconds,
   lockMergeRequest,
   type MergeRequest,
-  proveMergeRequest,
+  mergeRequestSeconds,
+  recordMergeProof,
+  refundMergeAttempt,
 } from '../../db/merge-requests.ts'
 import {
+  findIdentityOwner,
   type Identity,
   insertOAuthAccount,
+  listSignInMethods,
   lockIdentity,
-  ownerOf,
   type Provider,
-  recordVouchedAddress,
+  recordVerifiedAddress,
   type SignInMethod,
-  signInMethodsOf,
 } from '../../db/oauth-accounts.ts'
-import { credentialsByEmail, hasVerifiedEmail, lockUser } from '../../db/users.ts'
+import { findCredentialsByEmail, hasVerifiedEmail, lockUser } from '../../db/users.ts'
 import { addressSubject } from '../http/networks.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
@@ -70,14 +70,14 @@ export async function requestMerge(
     email: verifiedEmail,
     mergeTokenHash: hashOfToken(mergeToken),
   })
-  await recordAttempts(sql, [mergeAttempt('merge_requested', { userId, provider: identity.provider }, ip)])
-  return { mergeRequestId, mergeToken, methods: await signInMethodsOf(sql, userId), secondsLeft: lifetimeSeconds }
+  await recordAuditAttempts(sql, [mergeAttempt('merge_requested', { userId, provider: identity.provider }, ip)])
+  return { mergeRequestId, mergeToken, methods: await listSignInMethods(sql, userId), secondsLeft: mergeRequestSeconds }
 }
 
 /** The merge request as long as it waits for a proof. Refuses with `not_found` and `merge_expired`. */
 export function provable(merge: MergeRequest | undefined): MergeRequest {
   if (!merge) throw new Refusal('not_found')
-  if (merge.confirmed || merge.expired || merge.exhausted) throw new Refusal('merge_expired')
+  if (merge.isConfirmed || merge.isExpired || merge.isExhausted) throw new Refusal('merge_expired')
   return merge
 }
 
@@ -91,13 +91,13 @@ export async function prove(services: Services, mergeRequestId: string, identity
     // The account before the request, as all do who hold both.
     await lockUser(sql, userId)
     const merge = provable(await lockMergeRequest(sql, mergeRequestId))
-    if ((await ownerOf(sql, identity)) !== userId) {
-      await countMergeTry(sql, mergeRequestId)
-      await recordAttempts(sql, [mergeAttempt('merge_refused', merge, ip, identity.provider)])
+    if ((await findIdentityOwner(sql, identity)) !== userId) {
+      await countMergeAttempt(sql, mergeRequestId)
+      await recordAuditAttempts(sql, [mergeAttempt('merge_refused', merge, ip, identity.provider)])
       return undefined
     }
-    await proveMergeRequest(sql, mergeRequestId, identity.provider)
-    return { mergeRequestId, methods: await signInMethodsOf(sql, userId), secondsLeft: merge.secondsLeft }
+    await recordMergeProof(sql, mergeRequestId, identity.provider)
+    return { mergeRequestId, methods: await listSignInMethods(sql, userId), secondsLeft: merge.secondsLeft }
   })
   // Refused only after the commit: the try has to count.
   if (!proved)
@@ -141,8 +141,8 @@ export const confirm = route({
 
 function confirmable(merge: MergeRequest | undefined, mergeTokenHash: Buffer): MergeRequest {
   if (!merge) throw new Refusal('not_found')
-  if (!merge.mergeTokenHash.equals(mergeTokenHash) || merge.confirmed) throw new Refusal('token_invalid')
-  if (merge.expired) throw new Refusal('merge_expired')
+  if (!merge.mergeTokenHash.equals(mergeTokenHash) || merge.isConfirmed) throw new Refusal('token_invalid')
+  if (merge.isExpired) throw new Refusal('merge_expired')
   return merge
 }
 
@@ -150,21 +150,21 @@ function confirmable(merge: MergeRequest | undefined, mergeTokenHash: Buffer): M
 async function provePassword(services: Services, merge: MergeRequest, password: string, ip: string): Promise<string> {
   const { sql, passwords } = services
   const counted = await countTry(services, merge.email, ip)
-  if (!(await countMergeTry(sql, merge.id))) {
+  if (!(await countMergeAttempt(sql, merge.id))) {
     await counted.forgive()
     throw new Refusal('merge_expired')
   }
   const forgive = async () => {
     await counted.forgive()
-    await forgiveMergeTry(sql, merge.id)
+    await refundMergeAttempt(sql, merge.id)
   }
-  const credentials = await credentialsByEmail(sql, merge.email)
+  const credentials = await findCredentialsByEmail(sql, merge.email)
   const right = await passwords.matches(password, credentials?.passwordHash, ip).catch(async (error: unknown) => {
     await forgive()
     throw error
   })
   if (!credentials?.passwordHash || credentials.userId !== merge.userId || !right) {
-    await recordAttempts(sql, [mergeAttempt('merge_refused', merge, ip, 'password')])
+    await recordAuditAttempts(sql, [mergeAttempt('merge_refused', merge, ip, 'password')])
     throw new Refusal('invalid_credentials', { message: 'The password is not right.' })
   }
   await forgive()
@@ -189,14 +189,14 @@ async function complete(sql: Sql, seen: MergeRequest, proof: Proof) {
   const opened = await openAuthSession(sql, { userId, client: siteClient, ip, userAgent, provenPasswordHash, method })
   if (!(await insertOAuthAccount(sql, userId, merge))) throw new Refusal('provider_already_linked')
   // The merge began with the provider vouching for this address.
-  await recordVouchedAddress(sql, userId, provider, merge.email)
+  await recordVerifiedAddress(sql, userId, provider, merge.email)
   await confirmMergeRequest(sql, merge.id)
-  await audit(sql, mergeEntry('merge_confirmed', merge, ip, method))
+  await recordAuditEntry(sql, mergeEntry('merge_confirmed', merge, ip, method))
   return opened
 }
 
-function provenMethod({ provedBy, exhausted }: MergeRequest): Provider {
-  if (exhausted) throw new Refusal('merge_expired')
+function provenMethod({ provedBy, isExhausted }: MergeRequest): Provider {
+  if (isExhausted) throw new Refusal('merge_expired')
   if (!provedBy)
     throw new Refusal('invalid_credentials', {
       message: 'Prove first that the account is yours: with its password, or with a sign-in that it had before.',
@@ -213,7 +213,7 @@ const mergeEntry = (
   ip: string,
   method?: SignInMethod,
 ) => ({
-  actor: 'user' as const,
+  initiator: 'user' as const,
   action,
   userId,
   ip,

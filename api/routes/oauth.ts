@@ -1,8 +1,13 @@
 /** Signing in through providers: the browser is sent there with secrets of its own, and comes back with them. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import {
+  type AuthorizationPurpose,
+  authorizationRequestSeconds,
+  consumeAuthorizationRequest,
+  insertAuthorizationRequest,
+} from '../../db/authorization-requests.ts'
 import { findMergeRequest } from '../../db/merge-requests.ts'
-import { endRoundTrip, insertRoundTrip, lifetimeSeconds, type Purpose } from '../../db/oauth-states.ts'
 import {
   type OAuthAuthorizationRequest,
   OAuthDeniedError,
@@ -74,9 +79,9 @@ export const start = route({
     const url = await provider.authorizationUrl(round).catch(inOurWords(services, provider.name))
     const secrets = { stateHash: hashOfToken(state), bindingHash: hashOfToken(binding), provider: provider.name }
     // While the provider was asked, the account may have ended the merge.
-    const begun = await insertRoundTrip(services.sql, secrets, { ...purpose, scopes: body.scopes })
+    const begun = await insertAuthorizationRequest(services.sql, secrets, { ...purpose, scopes: body.scopes })
     if (!begun) throw new Refusal('not_found')
-    return created({ authorization_url: url.href, binding, expires_in: lifetimeSeconds })
+    return created({ authorization_url: url.href, binding, expires_in: authorizationRequestSeconds })
   },
 })
 
@@ -92,7 +97,7 @@ async function purposeOf(
   { sql }: Services,
   { intent, merge_request_id: mergeRequestId, scopes }: z.output<typeof StartBody>,
   caller: User | undefined,
-): Promise<Purpose> {
+): Promise<AuthorizationPurpose> {
   if (scopes === 'chat' && intent !== 'link')
     throw new Refusal('invalid_request', { message: 'body field scopes: `chat` goes with intent `link` only' })
   if (intent === 'sign_in') return { intent }
@@ -179,7 +184,7 @@ export const callback = route({
       bindingHash: hashOfToken(body.binding),
       provider: provider.name,
     }
-    const trip = await endRoundTrip(services.sql, secrets)
+    const trip = await consumeAuthorizationRequest(services.sql, secrets)
     if (!trip)
       throw new Refusal('token_invalid', { message: 'This sign-in is not under way any more: start it again.' })
     const round = roundOf(services, provider.name, { ...body, scopes: trip.scopes })

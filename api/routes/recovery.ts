@@ -1,8 +1,8 @@
 /** A forgotten password: whoever reads the account's mail chooses another, and everybody else is out. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { isOwnerProved, linkedIdentities, secureAccount } from '../../db/account-proof.ts'
-import { audit } from '../../db/audit.ts'
+import { isOwnershipProved, listLinkedIdentities, secureAccount } from '../../db/account-proof.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
 import { lockUserByEmail, setPassword } from '../../db/users.ts'
 import { oauthProviderNames } from '../../providers/oauth/provider.ts'
 import { accepted, noContent, ok, route } from '../http/route.ts'
@@ -32,7 +32,7 @@ export const forgot = route({
       await mailLink(tx, services, 'reset_password', account)
       return account
     })) as string | undefined
-    await services.auditAttempt({ actor: 'user', action: 'password_reset_requested', userId, ip })
+    await services.auditAttempt({ initiator: 'user', action: 'password_reset_requested', userId, ip })
     await answerTime
     return accepted()
   },
@@ -61,7 +61,7 @@ export const preview = route({
   refuses: ['token_invalid'],
   handle: async ({ body }, { sql }) => {
     const userId = await ownerOfLink(sql, 'reset_password', body.token)
-    const [linked, isProved] = await Promise.all([linkedIdentities(sql, userId), isOwnerProved(sql, userId)])
+    const [linked, isProved] = await Promise.all([listLinkedIdentities(sql, userId), isOwnershipProved(sql, userId)])
     return ok({ linked_accounts: linked, replaces_stream_token: !isProved })
   },
 })
@@ -86,8 +86,8 @@ export const reset = route({
         reason: 'password_reset',
       })
       await setPassword(tx, userId, passwordHash)
-      const detail = { sign_ins_ended: secured.signInsEnded, unlinked: secured.unlinked.join(' ') }
-      await audit(tx, { actor: 'user', action: 'password_reset', userId, ip, detail })
+      const detail = { sign_ins_ended: secured.authSessionsRevoked, unlinked: secured.unlinked.join(' ') }
+      await recordAuditEntry(tx, { initiator: 'user', action: 'password_reset', userId, ip, detail })
       return secured
     })
     for (const session of disconnected) deliveries.send(session)

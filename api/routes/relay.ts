@@ -5,7 +5,7 @@ import { recordCommand } from '../../db/relay-commands.ts'
 import { findOwnedSession, findRelaySession, type RelaySessionRow } from '../../db/relay-sessions.ts'
 import { type StartOutcome, startRelay } from '../../db/relay-starts.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
-import { storedStreamToken } from '../../db/users.ts'
+import { getStoredStreamToken } from '../../db/users.ts'
 import { rateLimitKey } from '../http/rate-limits.ts'
 import { Refusal } from '../http/refusals.ts'
 import { created, ok, type Reply, route } from '../http/route.ts'
@@ -113,7 +113,7 @@ async function resume(
 /** Presents one session. Only its owner sees its secrets; the dock view has none. */
 async function presentFor({ sql, sealing }: Services, session: RelaySessionRow, audience: Audience) {
   if (audience === 'dock') return presentSession(session)
-  const stored = await storedStreamToken(sql, session.userId)
+  const stored = await getStoredStreamToken(sql, session.userId)
   return presentSession(session, { sealing, streamToken: openStreamToken(sealing, session.userId, stored) })
 }
 

@@ -45,7 +45,7 @@ export const UserView = z.object({
 export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<typeof UserView> => ({
   id: row.id,
   email: row.email,
-  email_verified: row.emailVerified,
+  email_verified: row.isEmailVerified,
   plan_tier: row.planTier,
   relay_access_status: entitlement.relayAccessStatus,
   linked_accounts: oauthProviderNames.map((provider) => ({

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { accountEntriesMax, recordAttempts, strangerEntriesMax } from '../../db/audit-attempts.ts'
+import { accountEntriesMax, anonymousEntriesMax, recordAuditAttempts } from '../../db/audit-attempts.ts'
 import { connectPostgres } from '../../db/connection.ts'
 import { startApi } from '../support/api.ts'
 
@@ -10,14 +10,14 @@ const api = await startApi()
 const { sql } = api
 const replica = connectPostgres(api.services.config.database.url, 4)
 
-interface Tried {
+interface AttemptTarget {
   readonly action: string
   readonly userId: string | undefined
   readonly network: string
 }
 
-const attempt = ({ action, userId, network }: Tried) => ({
-  ...{ actor: 'user' as const, action, userId, ip: network, source: network },
+const attempt = ({ action, userId, network }: AttemptTarget) => ({
+  ...{ initiator: 'user' as const, action, userId, ip: network, source: network },
 })
 
 interface Kept {
@@ -54,7 +54,9 @@ test('attempts of any number, from any networks, are all counted in a bounded nu
       for (const { tries, isAtOnce } of named) {
         const half = Math.ceil(tries.length / 2)
         const parts = isAtOnce ? [tries.slice(0, half), tries.slice(half)] : [tries]
-        await Promise.all(parts.map((part, index) => recordAttempts(index === 0 ? sql : replica, part.map(attempt))))
+        await Promise.all(
+          parts.map((part, index) => recordAuditAttempts(index === 0 ? sql : replica, part.map(attempt))),
+        )
       }
       const all = named.flatMap(({ tries }) => tries)
       const kept = await keptOf([`${run}-a`, `${run}-b`])
@@ -62,7 +64,7 @@ test('attempts of any number, from any networks, are all counted in a bounded nu
         for (const userId of [undefined, ...userIds]) {
           const tries = all.filter((one) => one.action === action && one.userId === userId)
           const entries = kept.filter((one) => one.action === action && one.user_id === (userId ?? null))
-          expect(entries.length).toBeLessThanOrEqual(userId ? accountEntriesMax : strangerEntriesMax)
+          expect(entries.length).toBeLessThanOrEqual(userId ? accountEntriesMax : anonymousEntriesMax)
           expect(entries.reduce((sum, one) => sum + one.attempts, 0)).toBe(tries.length)
           const named = entries.filter((one) => one.ip !== null)
           expect(new Set(named.map((one) => one.ip)).size).toBe(named.length)

@@ -57,8 +57,12 @@ test('identities whose linking verified the address, and those of merges, count 
 
   await migrate(sql)
 
-  const vouched = await sql`select vouched_email from user_oauth_accounts where vouched_email is not null order by 1`
-  expect(vouched.map((row) => row.vouchedEmail)).toEqual(['merged@example.com', 'verified-by-the-link@example.com'])
+  const vouched =
+    await sql`select provider_verified_email from user_oauth_accounts where provider_verified_email is not null order by 1`
+  expect(vouched.map((row) => row.providerVerifiedEmail)).toEqual([
+    'merged@example.com',
+    'verified-by-the-link@example.com',
+  ])
 })
 
 test('accounts that were opened with a verified address are their owner’s, those that were verified later not yet', async () => {

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { newStreamToken } from '../../api/routes/stream-tokens.ts'
 import { sealSessionToken, sealStreamToken } from '../../db/sealed-tokens.ts'
-import { insertUser, insertUserOfProvider } from '../../db/users.ts'
+import { insertUser, insertUserFromProvider } from '../../db/users.ts'
 import { createSealing } from '../../platform/sealing.ts'
 import { streamTokenOf } from '../support/api.ts'
 import { startService } from '../support/relays.ts'
@@ -75,7 +75,7 @@ test('no two accounts get one stream token, also while a key is replaced and whe
   expect([
     await add(),
     await add(rotated),
-    await insertUserOfProvider(sql, rotated, { email: null, streamToken }),
+    await insertUserFromProvider(sql, rotated, { email: null, streamToken }),
   ]).toEqual([undefined, undefined, undefined])
   await sql`
     update users set stream_token = ${streamToken}, stream_token_sealed = null, stream_token_hash = null
@@ -88,7 +88,7 @@ test('no two accounts get one stream token, also while a key is replaced and whe
 test('of many accounts that are added at once with one stream token one gets it', async () => {
   const streamToken = newStreamToken()
   const added = await Promise.all(
-    Array.from({ length: 8 }, () => insertUserOfProvider(sql, sealing, { email: null, streamToken })),
+    Array.from({ length: 8 }, () => insertUserFromProvider(sql, sealing, { email: null, streamToken })),
   )
   expect(added.filter((id) => id !== undefined)).toHaveLength(1)
 })

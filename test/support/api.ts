@@ -7,7 +7,7 @@ import { startApi as startListening } from '../../api/start-api.ts'
 import type { Client as SignedInClient } from '../../db/clients.ts'
 import { connectPostgres, type Database, requestLimits } from '../../db/connection.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
-import { insertUser, storedStreamToken } from '../../db/users.ts'
+import { getStoredStreamToken, insertUser } from '../../db/users.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { rateLimitDefaults } from '../../platform/config/values.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
@@ -161,7 +161,7 @@ async function makeDatabase(template: string): Promise<TestDatabase> {
 
 /** An account's stream token, read from its row with the key. */
 export const streamTokenOf = async ({ services }: TestApi, userId: string): Promise<string> =>
-  openStreamToken(services.sealing, userId, await storedStreamToken(services.sql, userId))
+  openStreamToken(services.sealing, userId, await getStoredStreamToken(services.sql, userId))
 
 /** The plan as its actor would write it, without the actor; one that judges this account later knows nothing of it. */
 export const givePlan = async (sql: Database, userId: string, addons = 0): Promise<void> => {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { migrate } from '../../db/migrations.ts'
-import { insertUserOfProvider } from '../../db/users.ts'
+import { insertUserFromProvider } from '../../db/users.ts'
 import { createSealing } from '../../platform/sealing.ts'
 import { createDatabase } from './api.ts'
 import { atEnd } from './at-end.ts'
@@ -22,7 +22,7 @@ export async function startBillingDatabase(): Promise<Database> {
 
 /** Creates an account on the free tier. Returns its id. */
 export async function newAccount(sql: Database): Promise<string> {
-  const id = await insertUserOfProvider(sql, sealing, { email: null, streamToken: randomBytes(4).toString('hex') })
+  const id = await insertUserFromProvider(sql, sealing, { email: null, streamToken: randomBytes(4).toString('hex') })
   if (!id) throw new Error('the stream token was taken')
   return id
 }

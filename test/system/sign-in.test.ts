@@ -218,7 +218,7 @@ const pages: Readonly<Record<string, (person: Visitor) => Promise<unknown>>> = {
   reset: async ({ page }) => {
     const { userId, email } = await api.given.user()
     await api.sql`
-      insert into user_oauth_accounts (user_id, provider, provider_user_id, vouched_email)
+      insert into user_oauth_accounts (user_id, provider, provider_user_id, provider_verified_email)
       values (${userId}, 'google', ${userId}, ${email}), (${userId}, 'twitch', ${userId}, null)`
     await api.post('/auth/password/forgot', { email })
     await page.goto(mailsTo(api, email).at(-1)?.link ?? '')

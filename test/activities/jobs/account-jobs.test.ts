@@ -19,10 +19,10 @@ async function createExpiredRows(at: TestApi, secondsAgo: number): Promise<{ use
     insert into merge_requests (user_id, email, provider, provider_user_id, merge_token_hash, expires_at)
     values (${userId}, 'a@example.com', 'google', 'g', ${hash}, ${then})`
   await sql`
-    insert into oauth_states (state_hash, binding_hash, provider, intent, scopes, user_id, auth_session_id, expires_at)
+    insert into oauth_authorization_requests (state_hash, binding_hash, provider, intent, scopes, user_id, auth_session_id, expires_at)
     values (${hash}, ${hash}, 'twitch', 'link', 'identity', ${userId}, ${authSessionId}, ${then})`
   await sql`
-    insert into oauth_states (state_hash, binding_hash, provider, intent, scopes, merge_request_id, expires_at)
+    insert into oauth_authorization_requests (state_hash, binding_hash, provider, intent, scopes, merge_request_id, expires_at)
     select ${hash}, ${hash}, 'twitch', 'merge', 'identity', id, ${then} from merge_requests where user_id = ${userId}`
   await sql`
     insert into login_attempts (poll_token_hash, user_code, client_name, ip, status, user_id, expires_at)
@@ -47,7 +47,7 @@ async function countRows(at: TestApi, { userId, authSessionId }: { userId: strin
   const [row] = await at.sql`
     select
       (select count(*)::int from mail_tokens where user_id = ${userId}) as mail_tokens,
-      (select count(*)::int from oauth_states where user_id = ${userId}) as oauth_states,
+      (select count(*)::int from oauth_authorization_requests where user_id = ${userId}) as authorization_requests,
       (select count(*)::int from merge_requests where user_id = ${userId}) as merge_requests,
       (select count(*)::int from login_attempts where user_id = ${userId}) as login_attempts,
       (select count(*)::int from sandbox_subscriptions where user_id = ${userId} and status = 'open') as checkouts,
@@ -62,7 +62,7 @@ async function countRows(at: TestApi, { userId, authSessionId }: { userId: strin
 }
 const lasting = {
   mailTokens: 0,
-  oauthStates: 0,
+  authorizationRequests: 0,
   mergeRequests: 0,
   loginAttempts: 0,
   checkouts: 0,
@@ -72,7 +72,7 @@ const lasting = {
 }
 const all = {
   mailTokens: 1,
-  oauthStates: 1,
+  authorizationRequests: 1,
   mergeRequests: 1,
   loginAttempts: 1,
   checkouts: 1,
@@ -176,7 +176,7 @@ test('a sign-in in use is kept, however long ago it began', async () => {
 test('many expired rows are deleted in several statements of limited size', async () => {
   const { userId } = await api.given.user()
   await api.sql`
-    insert into audit_entries (actor, action, user_id, at)
+    insert into audit_entries (initiator, action, user_id, at)
     select 'user', 'did_something', ${userId}, now() - interval '500 days' from generate_series(1, 25)`
   const audit = retentionRules.find((rule) => rule.table === 'audit_entries')
   if (!audit) throw new Error('there is no retention rule for the audit')

@@ -74,7 +74,7 @@ const opened = ({ userId, provider }: Chat, field: TokenField, row: Row, by = se
   )
 
 const auditOf = ({ userId }: Chat) => api.sql`
-  select actor, action, detail from audit_entries where user_id = ${userId} and action like 'chat_%' order by id`
+  select initiator, action, detail from audit_entries where user_id = ${userId} and action like 'chat_%' order by id`
 
 test.each(oauthProviderNames)('the tokens of a chat at %s are renewed when an hour has passed', async (provider) => {
   const chat = await connectedChat(provider)
@@ -131,7 +131,9 @@ test.each(oauthProviderNames)('a grant that was withdrawn at %s ends the chat, a
     refreshTokenSealed: null,
     tokenExpiresAt: null,
   })
-  expect(await auditOf(chat)).toMatchObject([{ actor: 'system', action: 'chat_disconnected', detail: { provider } }])
+  expect(await auditOf(chat)).toMatchObject([
+    { initiator: 'system', action: 'chat_disconnected', detail: { provider } },
+  ])
   await round()
   expect(await auditOf(chat)).toHaveLength(1)
 })

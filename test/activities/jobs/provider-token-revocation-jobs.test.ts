@@ -51,7 +51,7 @@ const isTaken = (name: OAuthProviderName, { refreshToken }: Chat): Promise<boole
     },
   )
 const pass = (seconds: number) => api.sql`
-  update provider_token_revocations set next_try_at = next_try_at - make_interval(secs => ${seconds}),
+  update provider_token_revocations set next_attempt_at = next_attempt_at - make_interval(secs => ${seconds}),
     created_at = created_at - make_interval(secs => ${seconds})`
 
 test.each(oauthProviderNames)('unlinking a chat of %s revokes its tokens at the provider', async (name) => {

@@ -32,9 +32,9 @@ async function use({ userId }: GivenUser, seconds: number, endedAgo?: number): P
 /** What the audit says that the account was told, in that order. */
 const toldTo = async ({ userId }: GivenUser) =>
   (
-    await sql<{ actor: string; detail: { percent: number } }[]>`
-      select actor, detail from audit_entries where user_id = ${userId} and action = 'usage_notice' order by id`
-  ).map(({ actor, detail }) => `${detail.percent} by ${actor}`)
+    await sql<{ initiator: string; detail: { percent: number } }[]>`
+      select initiator, detail from audit_entries where user_id = ${userId} and action = 'usage_notice' order by id`
+  ).map(({ initiator, detail }) => `${detail.percent} by ${initiator}`)
 const keptFor = async ({ userId }: GivenUser) =>
   (await sql<{ percent: number }[]>`select percent from usage_notices where user_id = ${userId} order by percent`).map(
     (row) => row.percent,

@@ -47,7 +47,7 @@ const basic = (name: string, password: string) => ({
 })
 const entriesOf = async (userId: string, action: string) =>
   service.api
-    .sql`select actor, ip, detail from audit_entries where user_id = ${userId} and action = ${action} order by id`
+    .sql`select initiator, ip, detail from audit_entries where user_id = ${userId} and action = ${action} order by id`
 
 interface Sessions {
   readonly sessions: readonly (SessionView & { readonly user_id: string })[]
@@ -195,8 +195,8 @@ describe('a session', () => {
     const again = await post<OneSession>(path, { reason: 'once more' })
     expect([again.status, again.body]).toEqual([200, body])
     expect(await entriesOf(user.userId, 'session_disconnected')).toMatchObject([
-      { actor: 'operator', detail: { session_id: session.session_id, reason: 'abuse, reported twice' } },
-      { actor: 'operator', detail: { reason: 'once more' } },
+      { initiator: 'operator', detail: { session_id: session.session_id, reason: 'abuse, reported twice' } },
+      { initiator: 'operator', detail: { reason: 'once more' } },
     ])
     expect(outcome(await post(`/sessions/${randomUUID()}/disconnect`, { reason: 'x' }))).toEqual([404, 'not_found'])
   })
@@ -272,7 +272,7 @@ describe('a session', () => {
     const { session, transitions } = await service.history(session_id)
     expect([session.state, transitions]).toEqual(['provisioning', []])
     const entries = await service.api
-      .sql`select action from audit_entries where user_id = ${user.userId} and actor = 'operator' order by id`
+      .sql`select action from audit_entries where user_id = ${user.userId} and initiator = 'operator' order by id`
     expect(entries.map((entry) => entry.action)).toEqual([
       'session_transition_requested',
       'session_transition_withdrawn',

@@ -31,7 +31,7 @@ const post = <Body = Partial<ErrorBody>>(path: string, body: object) =>
 const transition = (id: string, to: string) => post<OneSession>(`/sessions/${id}/transition`, { to })
 const entriesOf = async (userId: string, action: string) =>
   service.api
-    .sql`select actor, ip, detail from audit_entries where user_id = ${userId} and action = ${action} order by id`
+    .sql`select initiator, ip, detail from audit_entries where user_id = ${userId} and action = ${action} order by id`
 
 interface Users {
   readonly users: readonly { readonly id: string; readonly email: string }[]
@@ -128,7 +128,7 @@ describe('a grant', () => {
       },
     ])
     expect(await entriesOf(userId, 'plan_granted')).toMatchObject([
-      { actor: 'operator', detail: { plan_tier: 'paid', addons, until: null } },
+      { initiator: 'operator', detail: { plan_tier: 'paid', addons, until: null } },
     ])
   })
 
@@ -200,7 +200,7 @@ describe('an account that is disabled', () => {
     const { email, password } = user
     expect(outcome(await service.api.post('/auth/login', { email, password }))).toEqual([403, 'account_disabled'])
     await expectEnded(ids, 'operator')
-    expect(await entriesOf(user.userId, 'account_disabled')).toMatchObject([{ actor: 'operator' }])
+    expect(await entriesOf(user.userId, 'account_disabled')).toMatchObject([{ initiator: 'operator' }])
     expect((await get<UserDetail>(`/users/${user.userId}`)).body.entitlement).toMatchObject({
       relay_access_status: 'disabled',
       reason_code: 'operator_disabled',
@@ -279,7 +279,7 @@ describe('access to relays', () => {
     expect((await allow(user.userId, true)).body.entitlement).toMatchObject({ relay_access_status: 'enabled' })
     expect((await user.start()).status).toBe(201)
     for (const action of ['relay_access_disabled', 'relay_access_enabled'])
-      expect(await entriesOf(user.userId, action)).toMatchObject([{ actor: 'operator' }])
+      expect(await entriesOf(user.userId, action)).toMatchObject([{ initiator: 'operator' }])
   })
 
   test('is said to be one thing or the other, of an account that exists', async () => {

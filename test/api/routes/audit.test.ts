@@ -23,7 +23,7 @@ interface Page {
 const own = ({ bearer }: Pick<GivenUser, 'bearer'>, query = '') => api.get<Page>(`/auth/audit${query}`, { bearer })
 const all = (query = '') => api.get<Page>(`/admin/audit${query}`, { headers: operator })
 const addEntries = (userId: string, count: number) => api.sql`
-  insert into audit_entries (actor, action, user_id, detail)
+  insert into audit_entries (initiator, action, user_id, detail)
   select 'user', 'did_something', ${userId}, jsonb_build_object('n', n) from generate_series(1, ${count}::int) n`
 
 describe('the audit trail of an account', () => {
@@ -61,7 +61,7 @@ describe('the audit trail of an account', () => {
     const user = await api.given.user()
     await api.post(`/admin/users/${user.userId}/relay-access`, { enabled: true }, { headers: operator })
     await api.sql`
-      insert into audit_entries (actor, action, user_id, ip, detail)
+      insert into audit_entries (initiator, action, user_id, ip, detail)
       values ('operator', 'session_disconnected', ${user.userId}, '203.0.113.5', '{"session_id":"s","reason":"a suspect"}')`
     expect((await own(user)).body.entries.slice(0, 2)).toMatchObject([
       { actor: 'operator', action: 'session_disconnected', ip: null, detail: { session_id: 's' } },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { endAllAccess } from '../../../db/account-proof.ts'
+import { revokeAllAccess } from '../../../db/account-proof.ts'
 import { type ErrorBody, outcome, startApi, type TokenSet } from '../../support/api.ts'
 
 const api = await startApi({ SVC_SITE_URL: 'https://site.example' })
@@ -169,7 +169,7 @@ test('a person who is signed out meanwhile approves nothing', async () => {
       decide(attempt, 'approve', user.bearer),
       api.sql.begin(async (tx) => {
         await tx`select from users where id = ${user.userId} for no key update`
-        await endAllAccess(tx, user.userId, 'password_reset')
+        await revokeAllAccess(tx, user.userId, 'password_reset')
       }),
     ])
     expect([204, 401]).toContain(approved.status)
@@ -183,7 +183,7 @@ test('a person whose sign-in ends while they approve is told to sign in again', 
   const approved = await api.sql
     .begin(async (tx) => {
       await tx`select from users where id = ${user.userId} for no key update`
-      await endAllAccess(tx, user.userId, 'password_reset')
+      await revokeAllAccess(tx, user.userId, 'password_reset')
       const answer = decide(attempt, 'approve', user.bearer)
       const waiting = () => api.sql`
         select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`

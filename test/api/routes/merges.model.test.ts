@@ -183,7 +183,7 @@ function createWorld() {
     accounts: async () => {
       const rows = await api.sql`
         select u.id, u.email, u.email_verified_at is not null as verified, u.password_hash as password, array(
-          select provider || '/' || provider_user_id || case when vouched_email is null then '' else ' vouched for' end
+          select provider || '/' || provider_user_id || case when provider_verified_email is null then '' else ' vouched for' end
           from user_oauth_accounts a where a.user_id = u.id order by 1) as identities
         from users u`
       return rows

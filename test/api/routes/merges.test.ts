@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { endAllAccess } from '../../../db/account-proof.ts'
+import { revokeAllAccess } from '../../../db/account-proof.ts'
 import { highLimits, startApi } from '../../support/api.ts'
 import { beginMerge, userWithProvedAddress } from '../../support/merges.ts'
 import {
@@ -140,7 +140,7 @@ describe('no merge is done', () => {
     const { user, merge } = await beginMerge(oauth)
     const started = await api.sql
       .begin(async (tx) => {
-        await endAllAccess(tx, user.userId, 'password_reset')
+        await revokeAllAccess(tx, user.userId, 'password_reset')
         const answer = start('twitch', { intent: 'merge', merge_request_id: merge.merge_request_id })
         const waiting = () => api.sql`
           select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`

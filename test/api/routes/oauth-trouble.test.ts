@@ -56,7 +56,7 @@ describe('a provider that does not answer as it should', () => {
     const refused = await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })
     providers[name].recover()
     expect([refused.status, refused.body.error?.code]).toEqual([503, 'temporarily_unavailable'])
-    expect(await fresh.sql`select from oauth_states`).toHaveLength(0)
+    expect(await fresh.sql`select from oauth_authorization_requests`).toHaveLength(0)
     expect((await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })).status).toBe(201)
   })
 

@@ -205,7 +205,7 @@ describe('a round trip', () => {
 
   test('takes no longer than ten minutes', async () => {
     const back = await visitProvider('discord', newProviderAccount())
-    await api.sql`update oauth_states set expires_at = expires_at - interval '600 seconds' where consumed_at is null`
+    await api.sql`update oauth_authorization_requests set expires_at = expires_at - interval '600 seconds' where consumed_at is null`
     expect(codeOf(await sendCallback('discord', back))).toEqual([400, 'token_invalid'])
   })
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
-import { endAllAccess } from '../../../db/account-proof.ts'
+import { revokeAllAccess } from '../../../db/account-proof.ts'
 import { lockUser } from '../../../db/users.ts'
 import { givePlan, outcome, type TokenSet } from '../../support/api.ts'
 import { mailsTo } from '../../support/mails.ts'
@@ -141,7 +141,7 @@ test('a start whose sign-in ends before it gets to the account starts no relay',
     await lockUser(tx, user.userId)
     const starting = user.start()
     await expect.poll(async () => (await waiting()).length).toBe(1)
-    await endAllAccess(tx, user.userId, 'password_reset')
+    await revokeAllAccess(tx, user.userId, 'password_reset')
     return { starting }
   })
   expect(outcome(await starting)).toEqual([401, 'unauthorized'])

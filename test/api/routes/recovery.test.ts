@@ -244,7 +244,7 @@ describe('whoever got a foothold in the account before', () => {
       where id = ${user.userId}`
     await linkTwitch(user.userId)
     await api.sql`
-      insert into user_oauth_accounts (user_id, provider, provider_user_id, vouched_email)
+      insert into user_oauth_accounts (user_id, provider, provider_user_id, provider_verified_email)
       values (${user.userId}, 'google', ${user.userId}, ${user.email}), (${user.userId}, 'discord', ${user.userId}, 'x@example.com')`
     await reset(await linkFor(user))
     expect(await providersOf(user.userId)).toEqual(['google'])
@@ -254,7 +254,7 @@ describe('whoever got a foothold in the account before', () => {
   test('loses round trips to providers and merges that are under way', async () => {
     const user = await api.given.user()
     await api.sql`
-      insert into oauth_states (state_hash, binding_hash, provider, intent, scopes, user_id, auth_session_id, expires_at)
+      insert into oauth_authorization_requests (state_hash, binding_hash, provider, intent, scopes, user_id, auth_session_id, expires_at)
       values (sha256(${user.userId}::bytea), sha256('x'), 'twitch', 'link', 'identity', ${user.userId}, ${user.authSessionId},
         now() + interval '10 minutes')`
     await api.sql`
@@ -262,7 +262,7 @@ describe('whoever got a foothold in the account before', () => {
       values (${user.userId}, ${user.email}, 'google', 'g', sha256('x'), now() + interval '10 minutes')`
     await reset(await linkFor(user))
     const left = await api.sql`
-      select user_id from oauth_states where user_id = ${user.userId}
+      select user_id from oauth_authorization_requests where user_id = ${user.userId}
       union all select user_id from merge_requests where user_id = ${user.userId}`
     expect(left).toEqual([])
   })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { audit } from '../../../db/audit.ts'
+import { recordAuditEntry } from '../../../db/audit.ts'
 import { outcome, startApi, type TestApi } from '../../support/api.ts'
 import { startApiDouble } from '../../support/api-double.ts'
 import { customerAt, startBillingSite } from '../../support/billing-site.ts'
@@ -141,8 +141,13 @@ describe('the account page', () => {
     await customer.buy({ addons: 1 })
     await customer.play(plan, 'fail')
     const { userId } = customer
-    await audit(api.sql, { actor: 'system', action: 'usage_notice', userId, detail: { percent: 80 } })
-    await audit(api.sql, { actor: 'operator', action: 'billing_event_replayed', userId, detail: { event_id: 'e' } })
+    await recordAuditEntry(api.sql, { initiator: 'system', action: 'usage_notice', userId, detail: { percent: 80 } })
+    await recordAuditEntry(api.sql, {
+      initiator: 'operator',
+      action: 'billing_event_replayed',
+      userId,
+      detail: { event_id: 'e' },
+    })
     expect((await browser.open('/account')).text).toMatch(
       /A message about your payments was read again .* 80 % of the relay time of the cycle used .* Plan changed: paid plan, payment failed, 1 add-on .* Plan changed: paid plan, 1 add-on .* Plan changed: paid plan /,
     )

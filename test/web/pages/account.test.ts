@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { audit } from '../../../db/audit.ts'
+import { recordAuditEntry } from '../../../db/audit.ts'
 import { type GivenUser, givePlan, highLimits } from '../../support/api.ts'
 import { startApiDouble } from '../../support/api-double.ts'
 import { mailsTo } from '../../support/mails.ts'
@@ -156,7 +156,7 @@ test('what happened is told in words, newest first, and what a plugin calls itse
   const user = await api.given.user()
   await api.given.signIn(user, '<img src=x onerror=alert(1)>')
   await api.post('/auth/login', { email: user.email, password: 'wrong, all of it' })
-  await audit(api.sql, { actor: 'operator', action: 'plan_granted', userId: user.userId })
+  await recordAuditEntry(api.sql, { initiator: 'operator', action: 'plan_granted', userId: user.userId })
   const page = await browserOf(user).open('/account')
   expect(page.text).toMatch(
     /Recent activity .* Plan given just now · by support Sign-in refused: wrong password .* Signed in .*Signed in/,
