@@ -1,4 +1,4 @@
-/** The interface as a page to read: every route with its parameters and answers, from the same document. */
+/** The OpenAPI document as an HTML page. */
 import type { OpenapiDocument, Operation } from './openapi.ts'
 
 const escaped = (text: string): string =>

@@ -1,12 +1,12 @@
-/** Which addresses count as one, for limits and for fairness. */
+/** Groups client addresses for rate limits and fair queueing. */
 import { isIPv6 } from 'node:net'
 
-/** What an address is counted by: an IPv6 caller owns its whole /64, so that is one subject. */
+/** The key of an address in rate limits: the IPv4 address or the IPv6 /64, since one client owns a whole /64. */
 export const addressSubject = (ip: string): string => (isIPv6(ip) ? `${firstGroups(ip, 4)}::/64` : ip)
 
 /**
- * The smallest block of addresses that is routed by itself, which is what one holder commonly has: IPv4 /24, IPv6 /48. Of
- * single addresses, or /64s, a holder has hundreds or thousands at no cost.
+ * The smallest separately routed network of an address, commonly owned by one party: IPv4 /24 or IPv6 /48. One party can have
+ * thousands of single addresses or /64s.
  */
 export const routedBlock = (ip: string): string =>
   isIPv6(ip) ? `${firstGroups(ip, 3)}::/48` : (/^\d+\.\d+\.\d+(?=\.\d+$)/.exec(ip)?.[0] ?? ip)

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 description, made from the routes themselves so that it can't say anything else. */
+/** Generates the OpenAPI 3.1 document from the routes. */
 import { z } from 'zod'
 import { basePath } from './app.ts'
 import { type RefusalCode, refusals } from './refusals.ts'
@@ -28,7 +28,7 @@ export interface Operation {
   readonly responses: Readonly<Record<string, { readonly description: string }>>
 }
 
-/** @param apiUrl where the described service is reached. */
+/** @param apiUrl the URL of the service. */
 export function openapiDocument(routes: readonly Route[], apiUrl: string): OpenapiDocument {
   const paths: Record<string, Record<string, Operation>> = {}
   for (const route of routes) {
@@ -79,7 +79,7 @@ function operation(route: Route): Operation {
     ...(route.body
       ? {
           requestBody: {
-            // An operator's POST must say that it is JSON, so clients are to send a body in any case.
+            // An operator's POST must have a JSON content type, so the document requires a body.
             required: route.caller === 'operator' || !route.body.safeParse({}).success,
             content: { 'application/json': { schema: jsonSchema(route.body, 'input') } },
           },

@@ -1,4 +1,4 @@
-/** What stands outside the base path: health, metrics and the description of the interface. */
+/** Routes outside the base path: health, metrics and the API documentation. */
 import { Router } from '@koa/router'
 import type { Registry } from 'prom-client'
 import { countAliveWorkers } from '../../db/workers.ts'
@@ -15,9 +15,9 @@ interface Needs {
   readonly services: Services
   readonly registry: Registry
   readonly routes: readonly Route[]
-  /** Whether requests are answered: the database may be there before its tables are. */
+  /** Whether the database schema is up to date. */
   readonly isReady: () => boolean
-  /** Whether the process was asked to end, and still answers so that load balancers notice. */
+  /** Whether the process is shutting down, and still serves until load balancers have noticed. */
   readonly isDraining: () => boolean
 }
 
@@ -30,7 +30,7 @@ export function createPages({ services, registry, routes, isReady, isDraining }:
     ctx.body = { status: 'ok' }
   })
 
-  // For load balancers. Independent of Temporal and of Postgres after the start: no replica would serve better.
+  // For load balancers. After the start independent of Temporal and Postgres, since other replicas depend on them too.
   pages.get('/readyz', (ctx) => {
     const status = isDraining() ? 'draining' : isReady() ? 'ready' : 'starting'
     ctx.status = status === 'ready' ? 200 : 503
@@ -40,10 +40,10 @@ export function createPages({ services, registry, routes, isReady, isDraining }:
 
   pages.get('/health', async (ctx) => {
     const checks = await checkHealth(services, isReady)
-    const isWell = Object.values(checks).every((check) => check === 'ok')
-    ctx.status = isWell ? 200 : 503
+    const isHealthy = Object.values(checks).every((check) => check === 'ok')
+    ctx.status = isHealthy ? 200 : 503
     ctx.set('Cache-Control', 'no-store')
-    ctx.body = { status: isWell ? 'ok' : 'failing', checks }
+    ctx.body = { status: isHealthy ? 'ok' : 'failing', checks }
   })
 
   pages.get('/metrics', async (ctx) => {
@@ -76,15 +76,15 @@ async function checkHealth(
   isReady: () => boolean,
 ): Promise<Record<'postgres' | 'temporal' | 'worker', Check>> {
   const [postgres, server, worker] = await Promise.all([
-    inTime(sql`select 1`.then(isReady)),
+    withinTimeLimit(sql`select 1`.then(isReady)),
     isTemporalThere(temporal, checkMillisMax),
-    inTime(countAliveWorkers(sql).then((alive) => alive > 0)),
+    withinTimeLimit(countAliveWorkers(sql).then((alive) => alive > 0)),
   ])
-  const said = (isWell: boolean): Check => (isWell ? 'ok' : 'failing')
-  return { postgres: said(postgres), temporal: said(server), worker: said(worker) }
+  const toCheck = (isHealthy: boolean): Check => (isHealthy ? 'ok' : 'failing')
+  return { postgres: toCheck(postgres), temporal: toCheck(server), worker: toCheck(worker) }
 }
 
-async function inTime(check: Promise<boolean>): Promise<boolean> {
+async function withinTimeLimit(check: Promise<boolean>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), checkMillisMax)

@@ -1,4 +1,4 @@
-/** Request bodies: as JSON in UTF-8 for most routes, as raw bytes for signed ones. Both within a limit. */
+/** Reads request bodies with a size limit: as UTF-8 JSON for most routes, as raw bytes for signed ones. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { RouterContext } from '@koa/router'
@@ -8,7 +8,7 @@ import { Refusal } from './refusals.ts'
 
 export const bodyBytesMax = 64 * 1024
 
-/** An empty encoding leaves the body as bytes: any decoder would replace invalid ones without an error. */
+/** An empty encoding keeps the body as bytes. A decoder would replace invalid bytes without an error. */
 const unpackBytes = koaBody({
   json: false,
   urlencoded: false,
@@ -40,8 +40,8 @@ export async function readJson(ctx: RouterContext): Promise<unknown> {
 }
 
 /**
- * Refuses with `unsupported_media_type` what does not say that it is JSON, an empty body too: a form of another site's page
- * can send everything else without asking first (CORS).
+ * Refuses with `unsupported_media_type` unless the content type is JSON, even for an empty body: a form on another site's page
+ * can send other types without a CORS preflight.
  */
 export function requireJson(ctx: RouterContext): void {
   if (ctx.request.type.toLowerCase() !== 'application/json') throw new Refusal('unsupported_media_type')
@@ -55,7 +55,7 @@ async function readUnpacked(ctx: RouterContext): Promise<Buffer> {
     if (status === 413) throw new Refusal('payload_too_large', { headers: { Connection: 'close' } })
     if (status === 415) throw new Refusal('unsupported_media_type')
     throw new Refusal('invalid_request', {
-      message: 'The request body could not be read: it broke off, or was not packed as it says.',
+      message: 'The request body is incomplete, or does not match its Content-Encoding.',
     })
   }
   return (ctx.request.body as unknown as Buffer | undefined) ?? Buffer.alloc(0)
@@ -68,7 +68,7 @@ export async function readBytes(req: IncomingMessage, bytesMax: number): Promise
   } catch (error) {
     if ((error as { status?: number }).status === 413)
       throw new Refusal('payload_too_large', { headers: { Connection: 'close' } })
-    throw new Refusal('invalid_request', { message: 'The request body broke off.' })
+    throw new Refusal('invalid_request', { message: 'The request body is incomplete.' })
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Which pages may make a browser send an operator's writes. A browser remembers a Basic password and adds it to whatever
- * any site's form sends here, so the password alone does not show that an operator meant the request.
+ * Checks the origin of operators' writes. A browser saves a Basic password and adds it to requests from any site's form, so
+ * the password alone does not prove that an operator intended the request.
  */
 import type { Config } from '../../platform/config/config.ts'
 import { Refusal } from './refusals.ts'
@@ -8,8 +8,8 @@ import { Refusal } from './refusals.ts'
 type ReadHeader = (name: string) => string | undefined
 
 /**
- * @returns a function that refuses with `forbidden` what a page of another origin sent. Browsers send `Origin` with every
- * POST, and Fetch Metadata besides; no page can forge either. A request with neither comes from no browser.
+ * @returns a function that refuses requests from pages of other origins with `forbidden`. Browsers send `Origin` with every
+ * POST, and also Fetch Metadata; pages cannot forge either. A request with neither does not come from a browser.
  */
 export function createOriginCheck({
   apiUrl,
@@ -19,12 +19,13 @@ export function createOriginCheck({
 
   const isOurs = (header: ReadHeader): boolean => {
     const [origin, fetchSite = 'same-origin'] = [header('origin'), header('sec-fetch-site')]
-    // A page of the site is another origin than the api, on the same site or not.
+    // The site's origin differs from the api's, on the same registrable domain or not.
     if (origin === siteOrigin) return true
     return (origin === undefined || origin === apiOrigin) && fetchSite === 'same-origin'
   }
 
   return (header) => {
-    if (!isOurs(header)) throw new Refusal('forbidden', { message: 'This was sent from a page of another site.' })
+    if (!isOurs(header))
+      throw new Refusal('forbidden', { message: 'The request was sent from a page of another origin.' })
   }
 }

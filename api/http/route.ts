@@ -1,4 +1,4 @@
-/** What a route is: data that the router, the OpenAPI document, the limits and the docs page are all made from. */
+/** A route as data: the source of the router, the OpenAPI document, the rate limits and the documentation page. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { z } from 'zod'
 import type { RateLimitName } from '../../platform/config/values.ts'
@@ -9,7 +9,7 @@ import type { RefusalCode } from './refusals.ts'
 export interface Callers {
   none: undefined
   user: User
-  /** Signed in or not; whoever brings a token that is none is refused all the same. */
+  /** Signed in or not. An invalid token is refused. */
   maybe_user: User | undefined
   operator: 'operator'
   relay: 'relay'
@@ -17,13 +17,13 @@ export interface Callers {
 
 export type CallerKind = keyof Callers
 
-/** What a request brings to prove who its caller is. */
+/** The parts of a request that authenticate its caller. */
 export interface Credentials {
   readonly ip: string
   readonly header: (name: string) => string | undefined
 }
 
-/** A schema of named parts: path parameters, query or body. */
+/** A schema of an object: path parameters, query or body. */
 type Shape = z.ZodType<Record<string, unknown>>
 
 export interface Request<Kind extends CallerKind, Params, Query, Body> {
@@ -31,10 +31,10 @@ export interface Request<Kind extends CallerKind, Params, Query, Body> {
   readonly params: Params
   readonly query: Query
   readonly body: Body
-  /** The body as it came, where the route asks for that; else empty. */
+  /** The raw body if the route sets `bytesMax`, else empty. */
   readonly bytes: Buffer
   readonly headers: IncomingHttpHeaders
-  /** The client's address, as far as the trusted proxies tell. */
+  /** The client's address according to the trusted proxies. */
   readonly ip: string
   readonly userAgent: string
   /** One request header, or undefined. */
@@ -58,22 +58,22 @@ export interface Route<
   readonly path: string
   readonly summary: string
   readonly caller: Kind
-  /** Counted per user when the caller is one, else per address. */
+  /** The rate limit, per user for authenticated users, else per address. */
   readonly limit?: RateLimitName
-  /** The handler counts it itself, since not every request counts. */
+  /** The handler counts requests itself, because not every request counts. */
   readonly countsItself?: true
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
-  /** Instead of a body to be parsed: its bytes, of any content type, and no more than this many. */
+  /** Passes the raw body of any content type, up to this many bytes, instead of a parsed one. */
   readonly bytesMax?: number
-  /** Request headers that matter, with what they are for. */
+  /** Request headers with their descriptions. */
   readonly requestHeaders?: Readonly<Record<string, string>>
-  /** Success statuses with their bodies; null for none. */
+  /** Success statuses with the schemas of their bodies; null for no body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>
-  /** The codes that it may refuse with, besides those that every route has. */
+  /** Error codes, besides those of every route. */
   readonly refuses: readonly RefusalCode[]
-  /** The reply carries a secret and is kept by no cache. */
+  /** The response has a secret and must not be cached. */
   readonly secret?: true
   handle(
     request: Request<Kind, z.output<Params>, z.output<Query>, z.output<Body>>,
@@ -81,7 +81,7 @@ export interface Route<
   ): Promise<Reply> | Reply
 }
 
-/** Declares a route; only here so that its handler's types follow from its schemas. */
+/** Declares a route. Infers the types of its handler from its schemas. */
 export const route = <
   const Kind extends CallerKind,
   Params extends Shape = z.ZodType<Record<string, never>>,

@@ -1,12 +1,12 @@
-/** Parts that many routes' schemas are made of. */
+/** Schemas that several routes share. */
 import { z } from 'zod'
 
-/** In lower case, as Postgres writes it: ids are compared as text, and actors are named by them. */
+/** A UUID in lower case, as Postgres returns it: ids are compared as text and are part of workflow ids. */
 export const id = z.uuid().toLowerCase()
 export const timestamp = z.iso.datetime()
 export const Nothing = z.object({})
 
-/** Text that a row can hold as it is: not empty, no NUL, no half of a character, no longer than `lengthMax` characters. */
+/** Text that Postgres can store: 1 to `lengthMax` characters, without NUL and lone surrogates. */
 export const storable = (lengthMax: number) =>
   z
     .string()

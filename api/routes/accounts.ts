@@ -109,7 +109,7 @@ async function proveAccount(services: Services, typed: { email: string; password
 
 /** The same text for every refusal where verification is required; it shows the way on to a person who has just signed up. */
 const verifyFirst =
-  'The email address or the password is not right. If you have just signed up, confirm your address first: check your email.'
+  'The email address or password is incorrect. If you have just signed up, confirm your address first: check your email.'
 
 /** An account that only has to be verified gets its link again: the first may be lost, and asking for another takes a sign-in. */
 async function refuseSignIn(

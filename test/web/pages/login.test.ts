@@ -20,7 +20,7 @@ test('a wrong password is said in a sentence, and the address need not be typed 
   const browser = site.browser()
   const page = await browser.post('/login', { email: user.email, password: 'not the right one', next: '/account' })
   expect(page.status).toBe(401)
-  expect(page.problem).toBe('The email address or the password is not right.')
+  expect(page.problem).toBe('The email address or password is incorrect.')
   expect(page.form('/login').fields).toMatchObject({ email: user.email, password: '', next: '/account' })
   expect(browser.cookies.get('svc_session')).toBeUndefined()
 })

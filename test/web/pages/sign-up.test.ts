@@ -35,7 +35,7 @@ test('who has an account with that address is shown the ways into it', async () 
   const user = await api.given.user()
   const page = await site.browser().post('/sign-up', { email: user.email, password })
   expect(page.status).toBe(409)
-  expect(page.problem).toBe('There is an account with this email address already.')
+  expect(page.problem).toBe('An account with this email address already exists.')
   expect(page.html).toContain('href="/forgot-password"')
 })
 
