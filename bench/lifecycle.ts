@@ -1,24 +1,24 @@
-/** How much history an actor writes: in a steady hour, in a plain life, and in an eventful one. */
+/** The history events of a relay session workflow: per steady health report, and for a short and an eventful session. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { recordCommand } from '../db/relay-commands.ts'
 import { recordReports } from '../db/relay-health.ts'
 import { findRelaySession } from '../db/relay-sessions.ts'
 import * as messages from '../workflows/messages.ts'
 import { createRelaySessionWorkflows, type RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
-import { type Actors, report, reserve } from './actors.ts'
 import { type Machine, say, until } from './machine.ts'
 import { absolute, type Row } from './pairs.ts'
 import { type BenchUser, paperInstance } from './rows.ts'
+import { report, reserve, type WorkflowBench } from './workflows.ts'
 
 const steadyReports = 1000
 const eventsMax = 40
 const shortSeconds = 1
 
-export async function measureLifecycle({ machine, api, rows }: Actors): Promise<Row[]> {
+export async function measureLifecycle({ machine, api, rows }: WorkflowBench): Promise<Row[]> {
   const settings = { ...api.config.relay, healthTimeoutSeconds: shortSeconds, stopGraceSeconds: shortSeconds }
   const { taskQueue } = api.config.temporal
-  const actors = createRelaySessionWorkflows(machine.temporal, { taskQueue, settings, callMillisMax: 10_000 })
-  const lifeOf = async (connectionId: string) => Life.begin(machine, actors, rows.users[0], connectionId)
+  const workflows = createRelaySessionWorkflows(machine.temporal, { taskQueue, settings, callMillisMax: 10_000 })
+  const lifeOf = async (connectionId: string) => Life.begin(machine, workflows, rows.users[0], connectionId)
 
   say('one life: started, active, a thousand reports, stopped')
   const plain = await lifeOf('plain-life')
@@ -53,41 +53,41 @@ export async function measureLifecycle({ machine, api, rows }: Actors): Promise<
 class Life {
   private constructor(
     private readonly machine: Machine,
-    private readonly actors: RelaySessionWorkflows,
+    private readonly workflows: RelaySessionWorkflows,
     readonly sessionId: string,
   ) {}
 
   static async begin(
     machine: Machine,
-    actors: RelaySessionWorkflows,
+    workflows: RelaySessionWorkflows,
     user: BenchUser | undefined,
     connectionId: string,
   ) {
     if (!user) throw new Error('there is no user')
     const session = await reserve(machine, user, connectionId)
-    await actors.deliver({ ...session, commandDeliveredSeq: 0 })
-    return new Life(machine, actors, session.id)
+    await workflows.deliver({ ...session, commandDeliveredSeq: 0 })
+    return new Life(machine, workflows, session.id)
   }
 
   async becomeActive(): Promise<void> {
     await this.#untilRow((row) => row.instanceId !== null)
     await this.#report()
-    await this.actors.ready(this.sessionId)
+    await this.workflows.ready(this.sessionId)
     await this.#untilRow((row) => row.state === 'active')
   }
 
   async fallSilentAndReturn(): Promise<void> {
     await sleep(shortSeconds * 1200)
-    await this.actors.healthLost(this.sessionId)
+    await this.workflows.healthLost(this.sessionId)
     await this.#untilRow((row) => row.state === 'grace')
     await this.#report()
-    await this.actors.healthRestored(this.sessionId)
+    await this.workflows.healthRestored(this.sessionId)
     await this.#untilRow((row) => row.state === 'active')
   }
 
   async order(command: 'run' | 'stop'): Promise<void> {
     const session = await recordCommand(this.machine.sql, this.sessionId, command, 'user')
-    if (session) await this.actors.deliver(session)
+    if (session) await this.workflows.deliver(session)
   }
 
   /** Resolves once the workflow is over: the session is stopped and the provider has nothing left. */
@@ -116,7 +116,7 @@ class Life {
   }
 
   #untilRow(isSo: (row: NonNullable<Awaited<ReturnType<typeof findRelaySession>>>) => boolean): Promise<void> {
-    return until('the row is as the actor left it', async () => {
+    return until('the workflow has written the row', async () => {
       const row = await findRelaySession(this.machine.sql, this.sessionId)
       return row !== undefined && isSo(row)
     })

@@ -18,7 +18,7 @@ export async function measureMemory(machine: Machine, worker: RunningProgram, ro
   const { taskQueue } = worker.config.temporal
   await sleep(5000)
   const empty = await megabytesOf(worker.pid)
-  const actors = createRelaySessionWorkflows(machine.temporal, {
+  const workflows = createRelaySessionWorkflows(machine.temporal, {
     ...{ taskQueue, settings: worker.config.relay, callMillisMax: 60_000 },
   })
   const live = await liveRows(machine, rows)
@@ -26,7 +26,7 @@ export async function measureMemory(machine: Machine, worker: RunningProgram, ro
   const startedAt = performance.now()
   let begun = 0
   const begin = async (session: RelaySessionRow) => {
-    await actors.restart(session)
+    await workflows.restart(session)
     begun += 1
     if (begun % 1000 === 0) say(`memory: ${begun} live sessions, worker ${await megabytesOf(worker.pid)} MB`)
   }

@@ -22,7 +22,7 @@ export interface BenchUser {
 
 export interface Rows {
   readonly users: readonly BenchUser[]
-  /** Sessions that are active, without an actor; the first users have one each. */
+  /** Active sessions without a workflow; the first users have one each. */
   readonly activeSessionIds: readonly string[]
 }
 

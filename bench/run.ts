@@ -3,7 +3,6 @@
  * runs some of the measurements only. A missed target is shown in the table; the exit code is 0.
  */
 import { availableParallelism, cpus, loadavg } from 'node:os'
-import { type Actors, measureFirstTask, measureReadyAndStop } from './actors.ts'
 import { measureLifecycle } from './lifecycle.ts'
 import { type Machine, say, startMachine, untilAnswering } from './machine.ts'
 import { measureMemory } from './memory.ts'
@@ -14,6 +13,7 @@ import { fill, type Rows } from './rows.ts'
 import { measureSignIn } from './sign-in.ts'
 import { measureStart } from './starts.ts'
 import { formatTable } from './table.ts'
+import { measureFirstTask, measureReadyAndStop, type WorkflowBench } from './workflows.ts'
 
 /** Measurements without a worker, with a worker, and with a worker that has not run anything yet. */
 const withoutWorker = ['active', 'health', 'session', 'start', 'sign-in'] as const
@@ -59,12 +59,12 @@ async function runWithWorker(machine: Machine, rows: Rows): Promise<Row[]> {
   const api = await machine.start('api/server.ts', variables)
   const worker = await machine.start('bench/paper-worker.ts', variables)
   await untilAnswering(api, '/health')
-  const actors: Actors = { machine, api, rows }
+  const bench: WorkflowBench = { machine, api, rows }
   const measure = {
     metrics: () => measureMetricsPage(api),
-    stop: () => measureReadyAndStop(actors),
-    'first-task': () => measureFirstTask(actors),
-    lifecycle: () => measureLifecycle(actors),
+    stop: () => measureReadyAndStop(bench),
+    'first-task': () => measureFirstTask(bench),
+    lifecycle: () => measureLifecycle(bench),
   }
   const results: Row[] = []
   for (const name of selected) results.push(...(await measure[name]()))

@@ -1,4 +1,4 @@
-/** What one caller waits for when an actor is in the way: the first task, the report that makes a relay active, a stop. */
+/** Waits of one caller for a relay session workflow: for its first task, for the report that makes it active, for a stop. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRelaySessionTokens } from '../api/relay-session-tokens.ts'
@@ -14,7 +14,7 @@ import { compare, inTurns, median, type Reading, type Row } from './pairs.ts'
 import { reportOf } from './requests.ts'
 import type { BenchUser, Rows } from './rows.ts'
 
-export interface Actors {
+export interface WorkflowBench {
   readonly machine: Machine
   readonly api: RunningProgram
   readonly rows: Rows
@@ -23,7 +23,7 @@ export interface Actors {
 const rounds = 6
 const callsARound = 15
 
-/** The same call over and over by one caller, with a pause in which the work behind its answer ends. */
+/** The same call repeatedly by one caller, with a pause in which the background work of the call ends. */
 async function oneAfterAnother<Item>(items: readonly Item[], wait: (item: Item) => Promise<number>): Promise<Reading> {
   const waits: number[] = []
   for (const item of items) {
@@ -35,10 +35,10 @@ async function oneAfterAnother<Item>(items: readonly Item[], wait: (item: Item) 
 
 const take = <Item>(items: Item[]): Item[] => items.splice(0, callsARound)
 
-/** Enough of what is used up, for all rounds and the warm-up of both sides. */
+/** Enough users for all rounds and the warm-up of both sides. */
 const supply = (rounds + 1) * 2 * callsARound
 
-/** Reserves a session as the api does. Its command counts as delivered: whoever asked tells the actor. */
+/** Reserves a session as the api does. Its command counts as delivered, so that only the caller delivers it. */
 export async function reserve(
   { sql, config }: Machine,
   { userId, authSessionId }: BenchUser,
@@ -63,9 +63,9 @@ const post = (api: RunningProgram, path: string, headers: Readonly<Record<string
 export const report = (api: RunningProgram, sessionId: string): Promise<string> =>
   post(api, '/relay/health', { 'x-relay-auth': api.config.relayAuthSecrets[0] ?? '' }, reportOf(sessionId))
 
-export async function measureFirstTask({ machine, api, rows }: Actors): Promise<Row[]> {
+export async function measureFirstTask({ machine, api, rows }: WorkflowBench): Promise<Row[]> {
   const { taskQueue } = api.config.temporal
-  const actors = createRelaySessionWorkflows(machine.temporal, {
+  const workflows = createRelaySessionWorkflows(machine.temporal, {
     ...{ taskQueue, settings: api.config.relay, callMillisMax: 10_000 },
   })
   const users = rows.users.slice(-supply)
@@ -76,9 +76,9 @@ export async function measureFirstTask({ machine, api, rows }: Actors): Promise<
     floor: async () => {
       const sessions = await Promise.all(take(users).map((user) => reserve(machine, user, connectionId)))
       return oneAfterAnother(sessions, async (session) => {
-        const askedAt = Date.now()
-        await actors.deliver({ ...session, commandDeliveredSeq: 0 })
-        return (await firstTaskDoneAt(machine, session.id)) - askedAt
+        const startedAt = Date.now()
+        await workflows.deliver({ ...session, commandDeliveredSeq: 0 })
+        return (await firstTaskDoneAt(machine, session.id)) - startedAt
       })
     },
     ours: () =>
@@ -94,7 +94,7 @@ export async function measureFirstTask({ machine, api, rows }: Actors): Promise<
   return [compare(what, pairs, { figure: 'p50 ms', unit: 'ms', atMost: 1.3 })]
 }
 
-/** By the server's own clock, which is this machine's, so that asking for it costs nothing that is measured. */
+/** When the first workflow task was done, by the clock of the Temporal server, which runs on this machine. */
 async function firstTaskDoneAt({ temporal }: Machine, sessionId: string): Promise<number> {
   let doneAt = 0
   const handle = temporal.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
@@ -107,8 +107,8 @@ async function firstTaskDoneAt({ temporal }: Machine, sessionId: string): Promis
   return doneAt
 }
 
-/** Sessions whose actor runs and whose instance is bound; nobody has reported yet. */
-async function provisioned({ machine, api, rows }: Actors, connectionId: string): Promise<OwnedSession[]> {
+/** Starts sessions. Resolves when their workflows run and their instances are bound; no instance has reported yet. */
+async function provisionSessions({ machine, api, rows }: WorkflowBench, connectionId: string): Promise<OwnedSession[]> {
   const owned: OwnedSession[] = []
   for (const user of rows.users.slice(-supply)) {
     const headers = { authorization: user.bearer, 'idempotency-key': randomUUID() }
@@ -134,20 +134,20 @@ const untilState = async ({ sql }: Machine, sessionId: string, state: string): P
 }
 
 /** The first report of a relay until its session is read as active, and the stop of the active sessions after it. */
-export async function measureReadyAndStop(actors: Actors): Promise<Row[]> {
-  const { machine, api } = actors
+export async function measureReadyAndStop(bench: WorkflowBench): Promise<Row[]> {
+  const { machine, api } = bench
   const { workflow } = machine.temporal
   const handleOf = (sessionId: string) => workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
-  const sessions = await provisioned(actors, 'stopped-later')
+  const sessions = await provisionSessions(bench, 'stopped-later')
   const waiting = [...sessions]
   const timed = async (work: () => Promise<unknown>) => {
     const startedAt = performance.now()
     await work()
     return performance.now() - startedAt
   }
-  const untilActive = (tell: (sessionId: string) => Promise<unknown>) => () =>
+  const untilActive = (signal: (sessionId: string) => Promise<unknown>) => () =>
     oneAfterAnother(take(waiting), ({ sessionId }) =>
-      timed(() => Promise.all([tell(sessionId), untilState(machine, sessionId, 'active')])),
+      timed(() => Promise.all([signal(sessionId), untilState(machine, sessionId, 'active')])),
     )
   const ready = await inTurns({
     ...{ what: 'first report', rounds },
