@@ -107,7 +107,7 @@ type LiveSessionRow = RelaySessionRow & LiveSession
 /** Locks the user's live sessions in the order of their ids and returns them by age, oldest first. */
 const lockLiveSessions = async (tx: Sql, userId: string): Promise<LiveSessionRow[]> => {
   const locked = await tx<LiveSessionRow[]>`
-    select ${relaySessionColumns(tx)}, ${countsAgainstLimit(tx)} as is_counted from relay_sessions s
+    select ${relaySessionColumns(tx)}, ${countsAgainstLimit(tx)} as counts_against_limit from relay_sessions s
     where user_id = ${userId} and state <> 'stopped' order by id for no key update`
   return locked.toSorted((one, other) => +one.createdAt - +other.createdAt)
 }

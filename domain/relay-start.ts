@@ -4,11 +4,11 @@ import type { RelayCommand } from './relay-session.ts'
 export interface LiveSession {
   readonly command: RelayCommand
   /** Whether the session counts against the limit of concurrent relays. */
-  readonly isCounted: boolean
+  readonly countsAgainstLimit: boolean
 }
 
 /** A session that is stopping can be resumed by a start, which needs the same entitlement as a new session. */
-export const isStopping = ({ isCounted, command }: LiveSession): boolean => !isCounted && command !== 'disconnect'
+export const isStopping = ({ countsAgainstLimit, command }: LiveSession): boolean => !countsAgainstLimit && command !== 'disconnect'
 
 /**
  * The sessions that a new one displaces. Sessions in their stop grace do not count against the limit, but they run on an
