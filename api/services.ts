@@ -24,8 +24,8 @@ import type { Passwords } from './identity/passwords.ts'
 
 export interface Glance {
   readonly profile: ProfileRow | undefined
-  readonly entitlement: Entitlement | undefined
-  readonly usage: Usage | undefined
+  readonly entitlement?: Entitlement
+  readonly usage?: Usage
   readonly live: LiveRelays
 }
 

@@ -4,14 +4,13 @@ import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
-import { findEntitlements } from '../db/entitlements.ts'
+import { findEntitlementsWithUsage } from '../db/entitlements.ts'
 import { migrateWhenReachable } from '../db/migrations.ts'
 import { startPresence } from '../db/presence.ts'
 import { findProfiles } from '../db/profiles.ts'
 import { recordReports } from '../db/relay-health.ts'
 import { findLiveRelays, noLiveRelays } from '../db/relay-sessions.ts'
 import { createBillingDeps } from '../db/subscriptions.ts'
-import { findUsages } from '../db/usage.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
@@ -125,17 +124,14 @@ async function createServices({ config, log, sql, life }: Needs, billingMetrics:
 
 async function glancesOf(sql: Database, { timeBank }: Config, userIds: string[]): Promise<Glance[]> {
   const asked = [...new Set(userIds)]
-  const counting = findUsages(sql, asked)
-  const [profiles, entitlements, usages, live] = await Promise.all([
+  const [profiles, accounts, live] = await Promise.all([
     findProfiles(sql, asked),
-    findEntitlements(sql, asked, timeBank, () => counting),
-    counting,
+    findEntitlementsWithUsage(sql, asked, timeBank),
     findLiveRelays(sql, userIds),
   ])
   return userIds.map((userId, index) => ({
     profile: profiles.get(userId),
-    entitlement: entitlements.get(userId),
-    usage: usages.get(userId),
+    ...accounts.get(userId),
     live: live[index] ?? noLiveRelays,
   }))
 }

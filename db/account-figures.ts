@@ -1,6 +1,7 @@
 /** How many accounts have which plan, and what is billed for nothing, for operators. Each figure is read from an index of its own. */
+
+import type { PlanStatus, PlanTier } from '../domain/plans.ts'
 import { first, type Sql } from './connection.ts'
-import type { PlanStatus, PlanTier } from './entitlements.ts'
 
 interface PlanFigure {
   readonly planTier: PlanTier

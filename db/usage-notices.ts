@@ -1,13 +1,11 @@
 /** Notices that an account has used a share of its cycle's relay time; one for each share and cycle. */
+import type { UsageNoticePercent } from '../domain/usage-cycle.ts'
 import type { Sql } from './connection.ts'
-
-/** Percent of the relay time that the plan includes. */
-export const noticePercents = [80, 95, 100] as const
 
 export interface UsageNotice {
   readonly userId: string
   readonly cycleStart: Date
-  readonly percent: (typeof noticePercents)[number]
+  readonly percent: UsageNoticePercent
 }
 
 /**

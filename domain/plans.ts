@@ -19,3 +19,25 @@ export const addonsMax = 3
 /** How many relays an account may run at the same time: the paid plan includes one, and each add-on one more. */
 export const relayLimit = ({ planTier, addons }: { readonly planTier: PlanTier; readonly addons: number }): number =>
   planTier === 'paid' ? 1 + Math.min(addonsMax, addons) : 0
+
+/** Why an account may or may not start relays. */
+export const accessReasons = ['ok', 'plan_required', 'operator_disabled', 'usage_exhausted'] as const
+export type AccessReason = (typeof accessReasons)[number]
+
+export const accessStatuses = ['enabled', 'disabled'] as const
+export type AccessStatus = (typeof accessStatuses)[number]
+
+interface AccessRequest {
+  readonly planTier: PlanTier
+  /** False after an operator disabled the account or its relays. */
+  readonly isEnabledByOperator: boolean
+  /** Whether the included relay time is used up, where that is enforced. */
+  readonly isUsageExhausted: boolean
+}
+
+/** The first of several reasons is stated. */
+export function accessReason({ planTier, isEnabledByOperator, isUsageExhausted }: AccessRequest): AccessReason {
+  if (!isEnabledByOperator) return 'operator_disabled'
+  if (planTier === 'free') return 'plan_required'
+  return isUsageExhausted ? 'usage_exhausted' : 'ok'
+}

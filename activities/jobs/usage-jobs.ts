@@ -1,9 +1,9 @@
 /** The job that records when an account has used 80, 95 and 100 percent of the relay time of its cycle. */
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Database } from '../../db/connection.ts'
-import { type Entitlement, findEntitlements, includedSeconds } from '../../db/entitlements.ts'
-import { findUsages, type Usage } from '../../db/usage.ts'
-import { listAccountsInUse, noticePercents, recordUsageNotices, type UsageNotice } from '../../db/usage-notices.ts'
+import { findEntitlementsWithUsage } from '../../db/entitlements.ts'
+import { listAccountsInUse, recordUsageNotices, type UsageNotice } from '../../db/usage-notices.ts'
+import { dueUsageNotices } from '../../domain/usage-cycle.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Job } from './jobs.ts'
@@ -26,25 +26,16 @@ export async function watchUsage({ config: { timeBank }, sql, log }: Deps): Prom
   const accounts = await listAccountsInUse(sql)
   for (let start = 0; start < accounts.length; start += batchAccountsMax) {
     const userIds = accounts.slice(start, start + batchAccountsMax)
-    const usages = await findUsages(sql, userIds)
-    const entitlements = await findEntitlements(sql, userIds, timeBank, async () => usages)
-    const due = userIds.flatMap((userId) => noticesDue(userId, usages.get(userId), entitlements.get(userId), timeBank))
+    const measured = await findEntitlementsWithUsage(sql, userIds, timeBank)
+    const due = [...measured].flatMap(([userId, { usage, entitlement }]) =>
+      dueUsageNotices(usage.consumedSeconds, entitlement.includedSeconds).map((percent) => ({
+        userId,
+        cycleStart: usage.cycleStart,
+        percent,
+      })),
+    )
     if (due.length > 0) await recordNotices(due, sql, log)
   }
-}
-
-/** A notice for each share that the usage has reached, whether or not it is recorded already. */
-function noticesDue(
-  userId: string,
-  usage: Usage | undefined,
-  entitlement: Entitlement | undefined,
-  timeBank: Config['timeBank'],
-): UsageNotice[] {
-  const included = entitlement ? includedSeconds(entitlement, timeBank) : 0
-  if (!usage || included === 0) return []
-  return noticePercents
-    .filter((percent) => usage.consumedSeconds * 100 >= included * percent)
-    .map((percent) => ({ userId, cycleStart: usage.cycleStart, percent }))
 }
 
 async function recordNotices(due: readonly UsageNotice[], sql: Database, log: Logger): Promise<void> {

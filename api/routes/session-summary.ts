@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Entitlement } from '../../db/entitlements.ts'
 import type { ProfileRow } from '../../db/profiles.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
+import { accessReasons, accessStatuses, planStatuses, planTiers } from '../../domain/plans.ts'
 import { oauthProviderNames } from '../../providers/oauth/provider.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
@@ -11,10 +12,10 @@ import { audienceOf, presentSession, SessionView, View } from '../relay-session-
 import { presentUsage, UsageView } from './usage.ts'
 
 export const EntitlementView = z.object({
-  relay_access_status: z.enum(['enabled', 'disabled']),
-  reason_code: z.enum(['ok', 'plan_required', 'operator_disabled', 'usage_exhausted']),
-  plan_tier: z.enum(['free', 'paid']),
-  plan_status: z.enum(['none', 'active', 'past_due', 'cancelled']),
+  relay_access_status: z.enum(accessStatuses),
+  reason_code: z.enum(accessReasons),
+  plan_tier: z.enum(planTiers),
+  plan_status: z.enum(planStatuses),
   active_managed_conns: z.int(),
   max_concurrent_conns: z.int(),
   grace_ends_at: timestamp.nullable(),
@@ -34,8 +35,8 @@ export const UserView = z.object({
   id,
   email: z.string().nullable(),
   email_verified: z.boolean(),
-  plan_tier: z.enum(['free', 'paid']),
-  relay_access_status: z.enum(['enabled', 'disabled']),
+  plan_tier: z.enum(planTiers),
+  relay_access_status: z.enum(accessStatuses),
   /** Absent where an operator looks: it lets streams in. */
   stream_token: z.string().optional(),
   linked_accounts: z.array(z.object({ provider: z.enum(oauthProviderNames), linked: z.boolean() })),
@@ -85,7 +86,7 @@ export const summary = route({
         ...(secrets ? { stream_token: secrets.streamToken } : {}),
       },
       entitlement: presentEntitlement(entitlement),
-      usage: presentUsage(usage, entitlement, config.timeBank),
+      usage: presentUsage({ usage, entitlement }, config.timeBank),
       active_relay: oldest ? presentSession(oldest, secrets) : null,
     })
   },

@@ -1,7 +1,7 @@
 /** The Time Bank as its owner sees it. */
 import { z } from 'zod'
-import { type Entitlement, findEntitlement, includedSeconds } from '../../db/entitlements.ts'
-import { findUsage, type Usage } from '../../db/usage.ts'
+import { type EntitlementWithUsage, findEntitlementsWithUsage } from '../../db/entitlements.ts'
+import { usageEnforcements } from '../../domain/usage-cycle.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
@@ -16,16 +16,14 @@ export const UsageView = z.object({
   remaining_seconds: z.int(),
   overage_seconds: z.int(),
   active_sessions: z.int(),
-  enforcement: z.enum(['report', 'enforce']),
+  enforcement: z.enum(usageEnforcements),
   as_of: timestamp,
 })
 
 export function presentUsage(
-  usage: Usage,
-  entitlement: Entitlement,
-  timeBank: Config['timeBank'],
+  { usage, entitlement: { includedSeconds: included } }: EntitlementWithUsage,
+  { enforcement }: Config['timeBank'],
 ): z.infer<typeof UsageView> {
-  const included = includedSeconds(entitlement, timeBank)
   return {
     cycle_start: usage.cycleStart.toISOString(),
     cycle_end: usage.cycleEnd.toISOString(),
@@ -34,7 +32,7 @@ export function presentUsage(
     remaining_seconds: Math.max(0, included - usage.consumedSeconds),
     overage_seconds: Math.max(0, usage.consumedSeconds - included),
     active_sessions: usage.activeSessions,
-    enforcement: timeBank.enforcement,
+    enforcement,
     as_of: usage.asOf.toISOString(),
   }
 }
@@ -48,11 +46,8 @@ export const current = route({
   answers: { 200: UsageView },
   refuses: [],
   handle: async ({ caller }, { sql, config }) => {
-    const [usage, entitlement] = await Promise.all([
-      findUsage(sql, caller.userId),
-      findEntitlement(sql, caller.userId, config.timeBank),
-    ])
-    if (!entitlement) throw new Refusal('unauthorized')
-    return ok(presentUsage(usage, entitlement, config.timeBank))
+    const account = (await findEntitlementsWithUsage(sql, [caller.userId], config.timeBank)).get(caller.userId)
+    if (!account) throw new Refusal('unauthorized')
+    return ok(presentUsage(account, config.timeBank))
   },
 })
