@@ -1,256 +1,237 @@
 /**
- * The subscription actor's rules, pure: what an account has paid for, as a function of everything that was told and of the
- * time. Neither order nor repetition of what is told matters. Time is an argument and nothing here knows of Temporal.
+ * One subscription as a state machine. Its billing events are sorted by the provider's time and then applied one by one, so neither
+ * the order of their arrival nor a repetition matters.
  */
 import type { BillingEvent, BillingEventAction } from './billing-event.ts'
-import { accessAt, lastsUntil, type Terms, termsOf, type UnresolvedPayment } from './subscription-access.ts'
-import {
-  compare,
-  later,
-  type Millis,
-  nothingOf,
-  placed,
-  type SubscriptionFacts,
-  sameOr,
-  withFact,
-} from './subscription-facts.ts'
 
-export type { UnresolvedPayment } from './subscription-access.ts'
-export type { Millis } from './subscription-facts.ts'
+/** Milliseconds since 1970. */
+export type Millis = number
 
-/** All that was ever told of one account's money, in a form that no order and no repetition changes. Plain JSON. */
-export interface SubscriptionState {
-  /** By provider, id and kind. */
-  readonly subscriptions: readonly SubscriptionFacts[]
-  /** An operator's last word; null before the first. */
-  readonly grant: Grant | null
-}
-
-interface Grant {
-  readonly at: Millis
-  readonly key: string
-  readonly isOn: boolean
-  readonly addons: number
-  /** Null for ever. */
-  readonly until: Millis | null
-}
-
-export interface AccountEntitlement {
-  readonly planTier: 'free' | 'paid'
-  readonly planStatus: 'none' | 'active' | 'past_due' | 'cancelled'
-  /** 0 to 3, recorded whatever the plan. */
-  readonly addons: number
-  /** The billing period of the plan, which is the Time Bank's cycle; null without one, for a grant, or when free. */
-  readonly periodStart: Millis | null
-  readonly periodEnd: Millis | null
-  /** When the plan ends for good: the end of a cancelled period, or of a grant; null when nobody said that it ends. */
-  readonly endsAt: Millis | null
-  /** Past due: when access ends unless it is paid, by the grace or by the end of a cancelled period. */
-  readonly graceEndsAt: Millis | null
-  /** When the standing changes by time alone; null when never. */
-  readonly changesAt: Millis | null
-  /** One for each provider, subscription and kind, in that order; no grants. */
-  readonly subscriptions: readonly SubscriptionEntitlement[]
-  /** Free, and nothing known that time alone would change. */
-  readonly isPlainlyFree: boolean
-}
-
-export interface SubscriptionEntitlement {
+/** The fields are replaced while events are applied, and never afterwards. */
+export interface Subscription {
   readonly provider: BillingEvent['provider']
   readonly subscriptionId: string
-  readonly kind: 'plan' | 'addon'
-  readonly status: 'active' | 'past_due' | 'cancelled' | 'ended'
-  /** 0 to 3; 1 for a plan. */
-  readonly quantity: number
-  readonly periodStart: Millis | null
+  readonly kind: BillingEvent['kind']
+  /** The provider's last status, whether or not payments fail or are refunded; null before the first one. */
+  status: { readonly value: 'active' | 'cancelled' | 'ended'; readonly at: Millis } | null
+  /** Of add-ons. */
+  quantity: { readonly value: number; readonly at: Millis } | null
+  /** The present billing period. */
+  period: { readonly start: Millis | null; readonly end: Millis; readonly at: Millis } | null
+  /** When the period of the last activation began. */
+  activatedFrom: Millis | null
+  /** Per unpaid invoice the time of the first failure, the earliest first. The key null is for failures without an invoice. */
+  readonly failures: Map<string | null, Millis>
+  readonly paidInvoices: Set<string>
+  /** The invoices that any event but a refund names. */
+  readonly knownInvoices: Set<string>
+  /** The newest period that an activation or a payment is for. */
+  paidPeriod: PaidPeriod | null
+  /** When each paid period began, by its invoice, or by its end if no invoice is named. */
+  readonly paidPeriodStarts: Map<string | Millis, Millis>
+  /** Full refunds. */
+  refunds: Refund[]
+}
+
+interface PaidPeriod {
+  readonly invoiceId: string | null
+  readonly start: Millis
+  readonly end: Millis | null
+  readonly refundedAt: Millis | null
+}
+
+interface Refund {
+  readonly invoiceId: string | null
+  readonly at: Millis
+  /** The end of the refunded period, if the event states it. */
   readonly periodEnd: Millis | null
 }
 
-export const initialState: SubscriptionState = { subscriptions: [], grant: null }
-
-/** The state with the fact in it; the very same value when it adds nothing. */
-export function applyEvent(state: SubscriptionState, fact: BillingEvent): SubscriptionState {
-  const told = legible(fact)
-  if (told === null) return state
-  if (told.action === 'grant' || told.action === 'withdraw') {
-    const grant = later(state.grant, grantTold(told), ({ at, key, isOn, addons, until }) => [
-      at,
-      key,
-      +isOn,
-      addons,
-      until,
-    ])
-    return sameOr(state, { ...state, grant })
-  }
-  const before = state.subscriptions.find((one) => compare(nameOf(one), nameOf(told)) === 0) ?? nothingOf(told)
-  const after = withFact(before, told)
-  return after === before ? state : { ...state, subscriptions: placed(state.subscriptions, after, nameOf) }
+/**
+ * Events of the same moment are applied in this order: a payment after the failure that it settles, and what takes the most away
+ * last.
+ */
+const severity: Readonly<Record<BillingEventAction, number>> = {
+  activate: 0,
+  update_addon: 0,
+  grant: 0,
+  payment_failed: 1,
+  payment_recovery: 2,
+  cancelled: 3,
+  downgrade: 4,
+  withdraw: 4,
+  refund: 5,
 }
 
-const nameOf = ({ provider, subscriptionId, kind }: SubscriptionFacts | BillingEvent) => [
-  provider,
-  subscriptionId,
-  kind,
-]
+/** The order in which events are applied: by time, severity and content, which holds the key. Only equal events are equal in it. */
+export const compareEvents = (one: BillingEvent, other: BillingEvent): number =>
+  one.at - other.at ||
+  severity[one.action] - severity[other.action] ||
+  compareTexts(JSON.stringify(one), JSON.stringify(other))
 
-const grantTold = ({ action, at, key, quantity, periodEnd }: BillingEvent): Grant => ({
-  at,
-  key,
-  isOn: action === 'grant',
-  addons: quantity ?? 0,
-  until: periodEnd,
-})
+const compareTexts = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1)
 
-const actions: readonly BillingEventAction[] = [
-  'activate',
-  'update_addon',
-  'payment_recovery',
-  'payment_failed',
-  'cancelled',
-  'downgrade',
-  'refund',
-  'grant',
-  'withdraw',
-]
+/** @param events of one subscription and kind, at least one, sorted by {@link compareEvents}. */
+export function subscriptionFrom(events: readonly BillingEvent[]): Subscription {
+  const [first] = events
+  if (!first) throw new Error('a subscription has at least one event')
+  const subscription: Subscription = {
+    provider: first.provider,
+    subscriptionId: first.subscriptionId,
+    kind: first.kind,
+    status: null,
+    quantity: null,
+    period: null,
+    activatedFrom: null,
+    failures: new Map(),
+    paidInvoices: new Set(),
+    knownInvoices: new Set(),
+    paidPeriod: null,
+    paidPeriodStarts: new Map(),
+    refunds: [],
+  }
+  for (const event of withInvoiceReasons(events)) applyEvent(subscription, event)
+  return subscription
+}
 
-/** The fact with every number in its range; nothing when it means nothing here, or has no place in time. Inboxes outlive releases. */
-function legible(fact: BillingEvent): BillingEvent | null {
-  const at = finite(fact.at)
-  if (at === null || !actions.includes(fact.action) || (fact.kind !== 'plan' && fact.kind !== 'addon')) return null
-  const quantity = finite(fact.quantity)
-  return {
-    ...fact,
-    at,
-    quantity: quantity === null ? null : Math.trunc(Math.min(mostAddons, Math.max(0, quantity))),
-    invoiceId: fact.invoiceId ?? null,
-    invoiceReason: fact.invoiceReason ?? null,
-    periodStart: finite(fact.periodStart),
-    periodEnd: finite(fact.periodEnd),
+/** One event that states what an invoice is for is enough for all events of the invoice. */
+function withInvoiceReasons(events: readonly BillingEvent[]): BillingEvent[] {
+  const others = new Set(events.filter((one) => one.invoiceReason === 'other').map((one) => one.invoiceId))
+  others.delete(null)
+  return events.map((event) => (others.has(event.invoiceId) ? { ...event, invoiceReason: 'other' } : event))
+}
+
+export function applyEvent(subscription: Subscription, event: BillingEvent): void {
+  const { action, at, invoiceId, periodStart } = event
+  const { failures, knownInvoices, paidInvoices } = subscription
+  if (action === 'refund') {
+    applyRefund(subscription, event)
+    return
+  }
+  if (invoiceId !== null) knownInvoices.add(invoiceId)
+  setQuantity(subscription, event)
+  setPeriod(subscription, event)
+  switch (action) {
+    case 'activate':
+      subscription.status = { value: 'active', at }
+      subscription.activatedFrom = periodStart ?? at
+      failures.clear()
+      addPaidPeriod(subscription, event)
+      break
+    case 'update_addon':
+      subscription.status = { value: 'active', at }
+      // Bought after the refund. Where payments are known, their periods decide.
+      if (subscription.paidPeriod === null) subscription.refunds = []
+      break
+    case 'payment_recovery':
+      applyPayment(subscription, event)
+      break
+    case 'payment_failed':
+      if (invoiceId !== null && paidInvoices.has(invoiceId)) break
+      if (!failures.has(invoiceId)) failures.set(invoiceId, at)
+      break
+    case 'cancelled':
+      subscription.status = { value: 'cancelled', at }
+      break
+    case 'downgrade':
+      subscription.status = { value: 'ended', at }
+      break
   }
 }
 
-const mostAddons = 3
+/** Of two numbers that are stated for the same moment the greater one counts. */
+function setQuantity(subscription: Subscription, { kind, at, quantity: value }: BillingEvent): void {
+  const { quantity: known } = subscription
+  if (kind !== 'addon' || value === null || (known?.at === at && known.value > value)) return
+  subscription.quantity = { value, at }
+}
 
-/** JSON has no negative zero. */
-const finite = (value: number | null): number | null => (Number.isFinite(value) ? Number(value) + 0 : null)
+/** Of two periods that are stated for the same moment the later one counts. */
+function setPeriod(subscription: Subscription, event: BillingEvent): void {
+  const { action, at, periodStart: start, periodEnd: end } = event
+  const { period: known } = subscription
+  if (end === null || (known?.at === at && known.end > end)) return
+  // An invoice may be for something else than a period, or for a period that is over.
+  const isOfInvoice = action === 'payment_recovery' || action === 'payment_failed'
+  if (isOfInvoice && (event.invoiceReason === 'other' || end <= at)) return
+  // A period that would begin after its end has no known beginning.
+  subscription.period = { start: start !== null && start < end ? start : null, end, at }
+}
+
+/** A payment settles all failures of its invoice, before it or after it. A payment that names no invoice settles what failed before. */
+function applyPayment(subscription: Subscription, event: BillingEvent): void {
+  const { invoiceId, invoiceReason } = event
+  const { failures, paidInvoices } = subscription
+  if (invoiceId !== null) {
+    paidInvoices.add(invoiceId)
+    failures.delete(invoiceId)
+  }
+  if (invoiceReason === 'other') return
+  if (invoiceId === null) failures.clear()
+  // Any payment for a period settles failures that name no invoice.
+  failures.delete(null)
+  addPaidPeriod(subscription, event)
+}
+
+function addPaidPeriod(subscription: Subscription, event: BillingEvent): void {
+  const { paidPeriod: current, refunds } = subscription
+  const isPayment = event.action === 'payment_recovery'
+  const next = paidPeriodOf(subscription, event)
+  const isBoughtAnew = !isPayment && current !== null && current.refundedAt !== null && next.start > current.refundedAt
+  if (current !== null && isSamePeriod(current, next) && !isBoughtAnew)
+    subscription.paidPeriod = {
+      invoiceId: next.invoiceId ?? current.invoiceId,
+      start: Math.min(current.start, next.start),
+      end: current.end ?? next.end,
+      // Paid after its refund: paid again, or a dispute that was won.
+      refundedAt: isPayment ? null : current.refundedAt,
+    }
+  else if (current === null || next.start >= current.start) {
+    const refund = isPayment ? undefined : refunds.find((one) => isRefundOf(subscription, one, next))
+    subscription.paidPeriod = { ...next, refundedAt: refund?.at ?? null }
+  }
+}
+
+type Period = Pick<PaidPeriod, 'invoiceId' | 'start' | 'end'>
+
+/** The period that an activation or a payment is for. It begins when it was stated to begin first. */
+function paidPeriodOf({ paidPeriodStarts: starts }: Subscription, event: BillingEvent): Period {
+  // An activation names the latest invoice, which may be for something else than the period.
+  const invoiceId = event.invoiceReason === 'other' ? null : event.invoiceId
+  const [start, end] = [event.periodStart ?? event.at, event.periodEnd]
+  const name = invoiceId ?? end
+  if (name === null) return { invoiceId, start, end }
+  starts.set(name, Math.min(start, starts.get(name) ?? start))
+  return { invoiceId, start: starts.get(name) ?? start, end }
+}
+
+/** Two periods are the same if they have the same invoice. If one of them names none: if they end together, or overlap without a known end. */
+function isSamePeriod(one: Period, other: Period): boolean {
+  if (one.invoiceId !== null && other.invoiceId !== null) return one.invoiceId === other.invoiceId
+  if (one.end !== null && other.end !== null) return one.end === other.end
+  return one.start < (other.end ?? Number.POSITIVE_INFINITY) && other.start < (one.end ?? Number.POSITIVE_INFINITY)
+}
+
+/** Only full refunds have an effect, and none of an invoice that is not for a period. */
+function applyRefund(subscription: Subscription, event: BillingEvent): void {
+  const { at, invoiceId, periodEnd } = event
+  if (event.amount !== 'full' || event.invoiceReason === 'other') return
+  const refund = { invoiceId, at, periodEnd }
+  subscription.refunds.push(refund)
+  const { paidPeriod: current } = subscription
+  if (current && isRefundOf(subscription, refund, current)) subscription.paidPeriod = { ...current, refundedAt: at }
+}
 
 /**
- * What the account is entitled to at a time.
- * @param graceSeconds how long access outlasts a failed payment.
- * @param unresolved payments whose provider has still to be asked: they hold back the end of a grace.
+ * A refund of a known invoice is of that invoice's period. A refund that names no invoice is of any period that had begun by then;
+ * a refund of an unknown invoice too, unless the period has an invoice.
  */
-export function entitlementAt(
-  state: SubscriptionState,
-  now: Millis,
-  graceSeconds: number,
-  unresolved: readonly UnresolvedPayment[] = [],
-): AccountEntitlement {
-  const claims = state.subscriptions.map((facts) => ({
-    facts,
-    terms: isReplaced(facts, state) ? notPaidFor : termsOf(facts, graceSeconds, unresolved),
-  }))
-  const seen = viewAt(state, claims, now)
-  const changesAt = deadlinesOf(state, claims)
-    .filter((at) => at > now)
-    .sort((one, other) => one - other)
-    .find((at) => JSON.stringify(viewAt(state, claims, at)) !== JSON.stringify(seen))
-  const isPlainlyFree = seen.planTier === 'free' && seen.addons === 0 && changesAt === undefined
-  return { ...seen, changesAt: changesAt ?? null, isPlainlyFree }
+function isRefundOf({ knownInvoices }: Subscription, refund: Refund, period: Period): boolean {
+  if (refund.invoiceId !== null && knownInvoices.has(refund.invoiceId)) return refund.invoiceId === period.invoiceId
+  const hadBegun = period.start <= refund.at && (refund.periodEnd === null || period.start < refund.periodEnd)
+  return hadBegun && (refund.invoiceId === null || period.invoiceId === null)
 }
 
-const notPaidFor: Terms = { isPaidFor: false, graceEndsAt: null, endsAt: null }
-
-/**
- * Whether the subscription is of the other kind now: at a vendor it is for one product at a time, the one of its latest snapshot,
- * and of two in the same moment for the lesser one. In the sandbox plan and add-ons may have the same id.
- */
-const isReplaced = (facts: SubscriptionFacts, { subscriptions }: SubscriptionState): boolean =>
-  facts.provider !== 'sandbox' &&
-  subscriptions.some(
-    (other) =>
-      other.provider === facts.provider &&
-      other.subscriptionId === facts.subscriptionId &&
-      compare(kindRankOf(other), kindRankOf(facts)) > 0,
-  )
-
-const kindRankOf = ({ status, kind }: SubscriptionFacts) => [status?.at ?? null, kind === 'addon' ? 1 : 0]
-
-interface Claim {
-  readonly facts: SubscriptionFacts
-  readonly terms: Terms
-}
-
-const deadlinesOf = ({ grant }: SubscriptionState, claims: readonly Claim[]): Millis[] =>
-  [...claims.flatMap(({ terms }) => [terms.graceEndsAt, terms.endsAt]), grant?.until ?? null].filter(
-    (at) => at !== null,
-  )
-
-type View = Omit<AccountEntitlement, 'changesAt' | 'isPlainlyFree'>
-
-function viewAt({ grant }: SubscriptionState, claims: readonly Claim[], now: Millis): View {
-  const judged = claims.map((claim) => ({ ...claim, access: accessAt(claim.terms, now) }))
-  const given = grant?.isOn && (grant.until === null || now < grant.until) ? grant : null
-  const plans = judged.flatMap(({ facts, terms, access }) =>
-    facts.kind === 'plan' && access.isOpen ? [planBought(facts, terms, access.status)] : [],
-  )
-  const addons = judged
-    .filter(({ facts, access }) => facts.kind === 'addon' && access.isOpen)
-    .reduce((sum, { facts }) => sum + quantityOf(facts), given?.addons ?? 0)
-  return {
-    ...(best(given ? [...plans, planGiven(given)] : plans) ?? free),
-    addons: Math.min(mostAddons, addons),
-    subscriptions: judged.map(({ facts, access }) => subscriptionStanding(facts, access.status)),
-  }
-}
-
-type Plan = Pick<View, 'planTier' | 'planStatus' | 'periodStart' | 'periodEnd' | 'endsAt' | 'graceEndsAt'>
-
-const free: Plan = {
-  planTier: 'free',
-  planStatus: 'none',
-  periodStart: null,
-  periodEnd: null,
-  endsAt: null,
-  graceEndsAt: null,
-}
-
-const planGiven = ({ until }: Grant): Plan => ({ ...free, planTier: 'paid', planStatus: 'active', endsAt: until })
-
-const planBought = (facts: SubscriptionFacts, terms: Terms, planStatus: Plan['planStatus']): Plan => ({
-  planTier: 'paid',
-  planStatus,
-  ...periodOf(facts),
-  endsAt: terms.endsAt,
-  graceEndsAt: planStatus === 'past_due' ? lastsUntil(terms) : null,
-})
-
-const statusRank = { none: 0, cancelled: 1, past_due: 2, active: 3 } as const
-
-/** The best status, of those what lasts longest, of those what has the later period: a subscription rather than a grant. */
-const best = (plans: readonly Plan[]): Plan | null =>
-  plans.reduce<Plan | null>(
-    (known, plan) =>
-      later(known, plan, ({ planStatus, endsAt, graceEndsAt, periodEnd }) => [
-        statusRank[planStatus],
-        graceEndsAt ?? endsAt ?? Number.POSITIVE_INFINITY,
-        periodEnd,
-      ]),
-    null,
-  )
-
-function subscriptionStanding(
-  facts: SubscriptionFacts,
-  status: SubscriptionEntitlement['status'],
-): SubscriptionEntitlement {
-  const { provider, subscriptionId, kind } = facts
-  return { provider, subscriptionId, kind, status, quantity: quantityOf(facts), ...periodOf(facts) }
-}
-
-const quantityOf = ({ quantity }: SubscriptionFacts): number => quantity?.quantity ?? 1
-
-/** A period that would begin after its end has no known beginning. */
-function periodOf({ period }: SubscriptionFacts): Pick<AccountEntitlement, 'periodStart' | 'periodEnd'> {
-  if (period === null) return { periodStart: null, periodEnd: null }
-  const { start, end } = period
-  return { periodStart: start !== null && start < end ? start : null, periodEnd: end }
-}
+/** Whether the newest paid period is refunded, or everything if no payment is known. */
+export const isRefunded = ({ paidPeriod, refunds }: Subscription): boolean =>
+  paidPeriod === null ? refunds.length > 0 : paidPeriod.refundedAt !== null

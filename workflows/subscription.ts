@@ -18,15 +18,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { SubscriptionActivities } from '../activities/subscriptions.ts'
-import {
-  type AccountEntitlement,
-  applyEvent,
-  entitlementAt,
-  initialState,
-  type Millis,
-  type SubscriptionState,
-  type UnresolvedPayment,
-} from '../domain/subscription.ts'
+import type { BillingEvent } from '../domain/billing-event.ts'
+import { type AccountEntitlement, entitlementAt, type Millis, type UnresolvedPayment } from '../domain/entitlement.ts'
 import * as messages from './messages.ts'
 
 const PlanTier = defineSearchAttributeKey('PlanTier', 'KEYWORD')
@@ -86,9 +79,9 @@ async function updateEntitlement(
   for (let attempts = 1; ; attempts += 1) {
     const inbox = await readWholeInbox(userId)
     if (inbox === 'account_deleted') return 'account_deleted'
-    const { version, unappliedEventIds: eventIds } = inbox
+    const { version, events, unappliedEventIds: eventIds, paymentGraceSeconds, unresolved } = inbox
     const at = Date.now()
-    const entitlement = entitlementAt(inbox.state, at, inbox.paymentGraceSeconds, inbox.unresolved)
+    const entitlement = entitlementAt(events, at, paymentGraceSeconds, unresolved)
     const outcome = await writeEntitlement.executeWithOptions({ summary: describeEntitlement(entitlement) }, [
       { userId, version, eventIds, entitlement, at },
     ])
@@ -105,7 +98,7 @@ async function updateEntitlement(
 }
 
 interface WholeInbox {
-  readonly state: SubscriptionState
+  readonly events: readonly BillingEvent[]
   readonly unappliedEventIds: readonly string[]
   readonly unresolved: readonly UnresolvedPayment[]
   /** The account's version before the first page was read. A change after that makes the write outdated. */
@@ -120,7 +113,7 @@ async function readWholeInbox(userId: string): Promise<WholeInbox | 'account_del
     if (page === null) return 'account_deleted'
     const { version, paymentGraceSeconds } = whole ?? page
     whole = {
-      state: page.events.reduce(applyEvent, whole?.state ?? initialState),
+      events: [...(whole?.events ?? []), ...page.events],
       unappliedEventIds: [...(whole?.unappliedEventIds ?? []), ...page.unappliedEventIds],
       unresolved: [...(whole?.unresolved ?? []), ...page.unresolved],
       version,
@@ -133,9 +126,9 @@ async function readWholeInbox(userId: string): Promise<WholeInbox | 'account_del
   }
 }
 
-/** Whether only a new event could change anything: the account is free, has no add-ons and no deadline. */
-const isFinished = ({ entitlement, surplusEndsAt }: WrittenEntitlement): boolean =>
-  entitlement.isPlainlyFree && surplusEndsAt === null
+/** Whether only a new event can change anything, and there is nothing to show: the workflow ends until then. */
+const isFinished = (written: WrittenEntitlement): boolean =>
+  written.entitlement.planTier === 'free' && written.entitlement.addons === 0 && nextDeadline(written) === null
 
 const shouldContinueAsNew = ({ historyEventsMax }: messages.SubscriptionInput): boolean =>
   workflowInfo().continueAsNewSuggested || workflowInfo().historyLength > (historyEventsMax ?? Number.POSITIVE_INFINITY)

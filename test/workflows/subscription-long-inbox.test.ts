@@ -33,7 +33,7 @@ test('an account of which more was told than one message of Temporal holds is ju
   }
   const { sql } = service.api
   await sql`
-    insert into billing_events (provider, event_key, type, action, user_ref, subscription_id, user_id, fact, body, status)
+    insert into billing_events (provider, event_key, type, action, user_ref, subscription_id, user_id, event, body, status)
     select 'sandbox', key, 'payment.failed', 'payment_failed', ${userId}, ${event.subscriptionId}, ${userId},
       ${sql.json(event)} || jsonb_build_object('key', key, 'at', ${failedAt}::bigint - n, 'invoiceId', ${long('inv_')} || n), '', 'pending'
     from generate_series(1, 4200) n, lateral (select n || repeat('k', 200) as key) named`

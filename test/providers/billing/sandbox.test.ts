@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { createSandboxStore } from '../../../db/sandbox-subscriptions.ts'
 import type { BillingEvent } from '../../../domain/billing-event.ts'
-import { applyEvent, entitlementAt, initialState } from '../../../domain/subscription.ts'
+import { entitlementAt } from '../../../domain/entitlement.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { createSandboxBilling, SandboxRefusedError } from '../../../providers/billing/sandbox.ts'
 import { applyOutcome, type SandboxOutcome } from '../../../providers/billing/sandbox-outcomes.ts'
@@ -267,7 +267,7 @@ test.each([
 ] as const)('after %j the sandbox and the subscription workflow agree on %s', async (outcomes, status) => {
   const { id } = await play(outcomes)
   const events = received.flatMap(({ event }) => (event?.subscriptionId === id ? event : []))
-  const { subscriptions } = entitlementAt(events.reduce(applyEvent, initialState), Date.now() + 1000, 172_800)
+  const { subscriptions } = entitlementAt(events, Date.now() + 1000, 172_800)
   const stored = await store.find(id)
   expect([stored?.status, subscriptions[0]?.status]).toEqual([status, status])
   if (status !== 'ended') expect(subscriptions[0]?.periodEnd).toBe(stored?.periodEnd?.getTime())
