@@ -30,7 +30,7 @@ const config = readConfig()
 const log = createLog('worker', config.logLevel)
 const life = new Lifecycle(log)
 installRuntime(log)
-const asked = life.untilAsked()
+const stopRequest = life.waitForStopRequest()
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
 life.hold('database', sql, (it) => it.end({ timeout: 5 }))
 const provider = paperProvider()
@@ -40,6 +40,6 @@ const onFailure = (error: unknown) => {
   process.exit(1)
 }
 await startWorker({ config, log, sql, life, providers, onFailure })
-await asked
+await stopRequest
 await life.stop()
 process.exit(0)

@@ -1,80 +1,80 @@
 /**
- * Folds questions that arrive while one is being answered into the next one, so that a thousand callers cost a few round
- * trips. Each caller still gets its own, exact answer after it was really written or read.
+ * Combines calls that arrive while others are running into one query, so that a thousand callers cost a few round trips. Each
+ * caller gets its own result, after its item was really written or read.
  */
-interface Waiting<Question, Answer> {
-  question: Question
-  /** When it was asked, in milliseconds of the process's clock. */
+interface Waiting<Item, Result> {
+  item: Item
+  /** In milliseconds of `performance.now()`. */
   since: number
-  resolve: (answer: Answer) => void
+  resolve: (result: Result) => void
   reject: (error: unknown) => void
 }
 
 export interface BatchLimits {
-  /** Questions in one round at most. */
+  /** The most items in one batch. */
   readonly sizeMax: number
-  /** Rounds under way at once at most. */
-  readonly roundsMax: number
+  /** The most batches that run at the same time. */
+  readonly concurrencyMax: number
   /**
-   * A question that has waited longer than this behind a round that failed is rejected instead of asked: while nothing is
-   * answered, a caller waits this long and for one round at most.
+   * When a batch fails, items that have waited longer than this are rejected instead of started. So a caller waits this long and
+   * for one more batch at most while every batch fails.
    */
   readonly waitMillisMax?: number
 }
 
-const usualWaitMillisMax = 1000
+const defaultWaitMillisMax = 1000
 
-/** The round before it failed, after a long wait. The code is that of a query which is not answered in time. */
+/** The item waited too long, and the batch before it failed. The code is that of a query that timed out. */
 export class BatchTimeoutError extends Error {
   override name = 'BatchTimeoutError'
   readonly code = 'QUERY_TIMEOUT'
 }
 
 /**
- * @param ask answers all questions of one round, in their order.
- * @returns a function that asks one question.
+ * @param run processes the items of one batch and returns their results in the same order.
+ * @returns a function that processes one item.
  */
-export function batch<Question, Answer>(
-  ask: (questions: Question[]) => Promise<Answer[]>,
-  limits: BatchLimits = { sizeMax: 200, roundsMax: 2 },
-): (question: Question) => Promise<Answer> {
-  const waiting: Waiting<Question, Answer>[] = []
-  let rounds = 0
-  let scheduled = false
+export function batch<Item, Result>(
+  run: (items: Item[]) => Promise<Result[]>,
+  limits: BatchLimits = { sizeMax: 200, concurrencyMax: 2 },
+): (item: Item) => Promise<Result> {
+  const waiting: Waiting<Item, Result>[] = []
+  let running = 0
+  let isScheduled = false
 
-  const startRounds = () => {
-    scheduled = false
-    while (waiting.length > 0 && rounds < limits.roundsMax) void runRound(waiting.splice(0, limits.sizeMax))
+  const startBatches = () => {
+    isScheduled = false
+    while (waiting.length > 0 && running < limits.concurrencyMax) void runBatch(waiting.splice(0, limits.sizeMax))
   }
 
-  const rejectLate = (cause: unknown) => {
-    const waitMillisMax = limits.waitMillisMax ?? usualWaitMillisMax
-    const inTime = waiting.findIndex(({ since }) => performance.now() - since <= waitMillisMax)
-    for (const one of waiting.splice(0, inTime < 0 ? waiting.length : inTime))
-      one.reject(new BatchTimeoutError(`not asked within ${waitMillisMax} ms`, { cause }))
+  const rejectExpired = (cause: unknown) => {
+    const waitMillisMax = limits.waitMillisMax ?? defaultWaitMillisMax
+    const firstInTime = waiting.findIndex(({ since }) => performance.now() - since <= waitMillisMax)
+    for (const one of waiting.splice(0, firstInTime < 0 ? waiting.length : firstInTime))
+      one.reject(new BatchTimeoutError(`not started within ${waitMillisMax} ms`, { cause }))
   }
 
-  const runRound = async (round: Waiting<Question, Answer>[]) => {
-    rounds += 1
+  const runBatch = async (items: Waiting<Item, Result>[]) => {
+    running += 1
     try {
-      const answers = await ask(round.map((one) => one.question))
-      round.forEach((one, index) => {
-        one.resolve(answers[index] as Answer)
+      const results = await run(items.map((one) => one.item))
+      items.forEach((one, index) => {
+        one.resolve(results[index] as Result)
       })
     } catch (error) {
-      for (const one of round) one.reject(error)
-      rejectLate(error)
+      for (const one of items) one.reject(error)
+      rejectExpired(error)
     } finally {
-      rounds -= 1
-      startRounds()
+      running -= 1
+      startBatches()
     }
   }
 
-  return (question) =>
+  return (item) =>
     new Promise((resolve, reject) => {
-      waiting.push({ question, since: performance.now(), resolve, reject })
-      if (scheduled) return
-      scheduled = true
-      setImmediate(startRounds)
+      waiting.push({ item, since: performance.now(), resolve, reject })
+      if (isScheduled) return
+      isScheduled = true
+      setImmediate(startBatches)
     })
 }

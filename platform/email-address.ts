@@ -1,18 +1,18 @@
 /**
- * Email addresses, as people type them and as providers vouch for them. One rule for both: accounts are found by comparing
- * addresses, so two texts that are compared as equal have to be the same mailbox.
+ * Parses email addresses of users and of OAuth providers by the same rule. Accounts are found by comparing addresses, so two
+ * addresses that compare as equal must belong to the same mailbox.
  */
 
 const charactersMax = 254
 
 export type ParsedEmailAddress = { readonly address: string } | { readonly problem: string }
 
-/** The address in the form that is stored and compared (trimmed, NFC), or why the text is not accepted as one. */
+/** The address in the form that is stored and compared (trimmed, NFC), or the problem with the text. */
 export function parseEmailAddress(text: string): ParsedEmailAddress {
   const trimmed = text.trim()
   const address = trimmed.normalize('NFC')
   if (address.length > charactersMax) return { problem: `is longer than ${charactersMax} characters` }
-  // Before normalisation too, which replaces some of these characters, and after it, since it composes others.
+  // Checked before the normalisation, which replaces some of these characters, and after it, which composes others.
   if ([...trimmed, ...address].some(isComparedAsAscii)) return { problem: 'is not an email address' }
   return /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(address)
     ? { address }
@@ -20,8 +20,8 @@ export function parseEmailAddress(text: string): ParsedEmailAddress {
 }
 
 /**
- * Whether normalisation or comparison without case turns the character into an ASCII one. Mail for such an address goes
- * elsewhere: the Kelvin sign becomes a k and İ an i, but another mailbox than the one with the plain letter may have it.
+ * Whether normalisation or a case-insensitive comparison turns the character into an ASCII character. For example the Kelvin sign
+ * becomes `k`, although the two addresses may belong to different mailboxes.
  */
 const isComparedAsAscii = (character: string): boolean =>
   !isAscii(character) && (hasAscii(character.normalize('NFC')) || hasAscii(character.toLowerCase()))

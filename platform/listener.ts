@@ -1,12 +1,12 @@
-/** A process's HTTP listener: from its first connection to its last reply. */
+/** Starts and stops the HTTP listener of a process. */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Lifecycle } from './lifecycle.ts'
 
-/** How long requests under way may take to end when the process stops. */
+/** How long requests in flight may take when the process stops. */
 const drainMillisMax = 10_000
 
-/** Resolves with the port once the server listens. It stops with `life`. Rejects when the port is taken. */
+/** Resolves with the port once the server listens. `life` stops it. Rejects when the port is taken. */
 export async function listen(server: Server, port: number, life: Lifecycle): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -19,12 +19,12 @@ export async function listen(server: Server, port: number, life: Lifecycle): Pro
   return (server.address() as AddressInfo).port
 }
 
-/** Takes no new connection, lets requests under way end, and then closes what is still open. */
+/** Accepts no more connections, waits for requests in flight, and closes the connections that are left after the limit. */
 async function drain(server: Server): Promise<void> {
-  const late = setTimeout(() => server.closeAllConnections(), drainMillisMax)
-  // A connection whose request was under way is kept for the next one, which is not to come.
-  const tidying = setInterval(() => server.closeIdleConnections(), 50)
+  const timeout = setTimeout(() => server.closeAllConnections(), drainMillisMax)
+  // A keep-alive connection becomes idle when its request ends.
+  const closing = setInterval(() => server.closeIdleConnections(), 50)
   await new Promise((resolve) => server.close(resolve))
-  clearInterval(tidying)
-  clearTimeout(late)
+  clearInterval(closing)
+  clearTimeout(timeout)
 }

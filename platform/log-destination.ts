@@ -1,20 +1,20 @@
 /**
- * Where the lines of a process's log go. Writing never blocks and never ends the process: lines wait in memory while they
- * can't be written, as on a full disk or into a pipe that is not read. Beyond a limit they are dropped and counted, and a
- * line says how many once there is room again.
+ * Writes the log lines of a process. Writing never blocks and never ends the process: lines wait in memory while they cannot be
+ * written, as on a full disk or to a pipe without a reader. Beyond a limit they are dropped, and a line reports how many once
+ * writing is possible again.
  */
 import { write, writeSync } from 'node:fs'
 
-const waitingCharactersMax = 1024 * 1024
+const bufferedCharactersMax = 1024 * 1024
 const retryMillis = 250
-/** A write that takes longer has met a reader that does not read: the process ends without what waits behind it. */
+/** The reader of a pipe is considered stuck after that time, and the process ends without the lines that are left. */
 const stuckMillis = 1000
 
 export class LogDestination {
-  #waiting: string[] = []
-  #waitingCharacters = 0
+  #lines: string[] = []
+  #bufferedCharacters = 0
   #dropped = 0
-  /** What is being written, or was written in part. */
+  /** The bytes that are being written, or the rest after a partial write. */
   #current: Buffer | undefined
   #writingSince: number | undefined
   #retry: NodeJS.Timeout | undefined
@@ -22,8 +22,8 @@ export class LogDestination {
 
   constructor(
     private readonly fd: number,
-    /** The line that says how many lines were dropped. */
-    private readonly dropNote: (lines: number) => string,
+    /** Formats the line that reports the number of dropped lines. */
+    private readonly formatDropped: (lines: number) => string,
   ) {
     if (destinations.size === 0)
       process.once('exit', () => {
@@ -32,17 +32,17 @@ export class LogDestination {
     destinations.add(this)
   }
 
-  /** @param line with its line break. */
+  /** @param line including its line break. */
   write(line: string): void {
-    if (this.#waitingCharacters + line.length > waitingCharactersMax) {
+    if (this.#bufferedCharacters + line.length > bufferedCharactersMax) {
       this.#dropped += 1
       return
     }
-    this.#noteDropped()
+    this.#reportDropped()
     this.#push(line)
     if (this.#isScheduled) return
     this.#isScheduled = true
-    // Together with what is logged meanwhile; and a process that logs and ends at once has nothing half written.
+    // Combines the lines of one turn of the event loop. A process that logs and exits at once has no write in progress then.
     setImmediate(() => {
       this.#isScheduled = false
       this.#writeNext()
@@ -50,13 +50,13 @@ export class LogDestination {
   }
 
   #push(line: string): void {
-    this.#waiting.push(line)
-    this.#waitingCharacters += line.length
+    this.#lines.push(line)
+    this.#bufferedCharacters += line.length
   }
 
-  #noteDropped(): void {
+  #reportDropped(): void {
     if (this.#dropped === 0) return
-    this.#push(this.dropNote(this.#dropped))
+    this.#push(this.formatDropped(this.#dropped))
     this.#dropped = 0
   }
 
@@ -69,16 +69,16 @@ export class LogDestination {
       this.#writingSince = undefined
       if (error) return this.#writeLater()
       this.#current = bytes.subarray(written)
-      if (this.#current.length === 0 && this.#waiting.length === 0) this.#noteDropped()
+      if (this.#current.length === 0 && this.#lines.length === 0) this.#reportDropped()
       this.#writeNext()
     })
   }
 
   #take(): Buffer {
     if (!this.#current?.length) {
-      this.#current = Buffer.from(this.#waiting.join(''))
-      this.#waiting = []
-      this.#waitingCharacters = 0
+      this.#current = Buffer.from(this.#lines.join(''))
+      this.#lines = []
+      this.#bufferedCharacters = 0
     }
     return this.#current
   }
@@ -90,18 +90,18 @@ export class LogDestination {
     }, retryMillis).unref()
   }
 
-  /** At the end of the process, as far as that goes at once. */
+  /** Writes as much as possible synchronously when the process exits. */
   #flush(): void {
     if (this.#writingSince !== undefined) {
       if (performance.now() - this.#writingSince > stuckMillis) return
       this.#current = undefined
     }
-    this.#noteDropped()
+    this.#reportDropped()
     try {
       for (let bytes = this.#take(); bytes.length > 0; bytes = this.#take())
         this.#current = bytes.subarray(writeSync(this.fd, bytes))
     } catch {
-      // Still no room: these lines are lost.
+      // Writing is still not possible: these lines are lost.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Structured logs, one JSON object a line. Secrets are cut out by name, down to the third level of what is logged. */
+/** Structured logs, one JSON object per line. Values with the name of a secret are redacted, down to the third level. */
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
 import { LogDestination } from './log-destination.ts'
 
@@ -34,12 +34,12 @@ const redact = {
 const standardOutput = (name: string): DestinationStream =>
   new LogDestination(1, (lines) => {
     const time = new Date().toISOString()
-    return `${JSON.stringify({ level: 'warn', time, name, pid: process.pid, lines, msg: dropped })}\n`
+    return `${JSON.stringify({ level: 'warn', time, name, pid: process.pid, lines, msg: droppedMessage })}\n`
   })
 
-const dropped = 'log lines were dropped because they could not be written'
+const droppedMessage = 'log lines were dropped because they could not be written'
 
-/** @param name which process speaks: `api`, `worker`, `migrate`. Standard output unless another destination is given. */
+/** @param name the program: `api`, `worker`, `migrate`. @param destination standard output by default. */
 export const createLog = (name: string, level: string, destination?: DestinationStream): Logger =>
   pino(
     {

@@ -1,4 +1,4 @@
-/** The life of a program of the service: configured, started, and ended in good order when it is asked to. */
+/** Runs a program of the service: reads its configuration, starts it, and stops it in good order on request. */
 import { ConfigError } from './config/environment.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { createLog, type Logger } from './log.ts'
@@ -6,14 +6,14 @@ import { createLog, type Logger } from './log.ts'
 export interface ProgramDeps<Config> {
   readonly config: Config
   readonly log: Logger
-  /** What is held by it is let go of when the program ends. */
+  /** Stops everything that is registered with it when the program ends. */
   readonly life: Lifecycle
 }
 
 /**
- * Runs until the process is asked to end, and ends the process. What is wrong with the configuration, or keeps the program
- * from starting, is said on standard error, and the exit code is 1.
- * @param name how the program is named in its log.
+ * Runs until the process is asked to stop, and then ends the process. When the configuration is invalid or the start fails, it
+ * prints the error to standard error and exits with code 1.
+ * @param name the name of the program in its log.
  */
 export async function runProgram<Config extends { readonly logLevel: string }>(
   name: string,
@@ -24,10 +24,10 @@ export async function runProgram<Config extends { readonly logLevel: string }>(
     const config = readConfig()
     const log = createLog(name, config.logLevel)
     const life = new Lifecycle(log)
-    // Listens before anything starts: whoever asks meanwhile is heard.
-    const asked = life.untilAsked()
+    // Before the start, so that a request during the start is not missed.
+    const stopRequest = life.waitForStopRequest()
     await start({ config, log, life })
-    log.info({ reason: await asked }, 'stopping')
+    log.info({ reason: await stopRequest }, 'stopping')
     await life.stop()
     process.exit(0)
   } catch (error) {

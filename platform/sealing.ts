@@ -1,7 +1,7 @@
 /**
- * Text that only we can read, AES-256-GCM. What is sealed is bound to its place (whose it is, which field): moved into
- * another row it does not open. The key's id stands in front, so that several keys open while one is being replaced.
- * A keyed hash beside it finds a row by the text without opening any: without a key no guess can be tested against it.
+ * Encrypts text for storage with AES-256-GCM. A sealed text is bound to its place (owner and field), so it cannot be opened after
+ * it was copied to another row. It starts with the id of its key, so that several keys can open texts during a rotation.
+ * A keyed hash finds a row by its text without opening it. Guesses cannot be tested against the hash without the key.
  */
 import {
   createCipheriv,
@@ -20,34 +20,34 @@ const tagBytes = 16
 
 export interface Opened {
   readonly text: string
-  /** Sealed with a key that seals no more: seal it anew when it is written next. */
+  /** Whether it was sealed with an earlier key. Seal it again at the next write. */
   readonly isStale: boolean
 }
 
 export interface Sealing {
-  /** Of the key that seals. It stands behind the first dot of what that key sealed. */
+  /** The id of the key that seals. It follows the first dot of a sealed text. */
   readonly keyId: string
-  /** @param place whose text and which field this is: user, provider, field. */
+  /** @param place the owner and the field of the text: user, provider, field. */
   seal(text: string, place: readonly string[]): string
-  /** Throws when it was not sealed by one of our keys, for this very place. */
+  /** Throws unless it was sealed with one of the keys for the same place. */
   open(sealed: string, place: readonly string[]): Opened
-  /** The hash to store beside the sealed text, by the key that seals. @param field keeps equal texts of different fields apart. */
+  /** The hash to store with the sealed text, by the key that seals. @param field makes equal texts of different fields differ. */
   hash(text: string, field: string): Buffer
-  /** The hashes that a row may have which was stored by any of our keys: the one of `hash` first. */
+  /** The hashes of a text by all keys, that of `hash` first. Rows that were stored with an earlier key have one of the others. */
   hashes(text: string, field: string): readonly Buffer[]
 }
 
-/** Both parsed once, not for each token: they are used several times in a request. */
+/** Parsed once, since they are used several times per request. */
 interface Keys {
   readonly sealing: KeyObject
   readonly hashing: KeyObject
 }
 
-/** @param keys at least one; the first seals, all of them open. */
+/** @param keys at least one. The first one seals, and all of them open. */
 export function createSealing(keys: readonly EncryptionKey[]): Sealing {
   const [current] = keys
-  if (!current) throw new Error('there is no key to seal with')
-  const keysById = new Map(keys.map(({ id, key }) => [id, keysFrom(Buffer.from(key, 'base64'))] as const))
+  if (!current) throw new Error('no encryption key')
+  const keysById = new Map(keys.map(({ id, key }) => [id, deriveKeys(Buffer.from(key, 'base64'))] as const))
   const currentKeys = keysById.get(current.id) as Keys
 
   return {
@@ -55,7 +55,7 @@ export function createSealing(keys: readonly EncryptionKey[]): Sealing {
     seal: (text, place) => {
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv(algorithm, currentKeys.sealing, nonce)
-      cipher.setAAD(boundTo(current.id, place))
+      cipher.setAAD(associatedData(current.id, place))
       const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
       return ['v1', current.id, ...[nonce, sealed, cipher.getAuthTag()].map((part) => part.toString('base64url'))].join(
         '.',
@@ -64,11 +64,12 @@ export function createSealing(keys: readonly EncryptionKey[]): Sealing {
     open: (sealed, place) => {
       const [version, id = '', ...parts] = sealed.split('.')
       const [nonce, text, tag] = parts.map((part) => Buffer.from(part, 'base64url'))
-      const opening = keysById.get(id)
-      if (version !== 'v1' || !nonce || !text || tag?.length !== tagBytes) throw new Error('this is not sealed text')
-      if (!opening) throw new Error(`sealed with the key ${id}, which OAUTH_ENCRYPTION_KEY does not have`)
-      const decipher = createDecipheriv(algorithm, opening.sealing, nonce, { authTagLength: tagBytes })
-      decipher.setAAD(boundTo(id, place))
+      const openingKeys = keysById.get(id)
+      if (version !== 'v1' || !nonce || !text || tag?.length !== tagBytes) throw new Error('the text is not sealed')
+      if (!openingKeys)
+        throw new Error(`the text is sealed with the key ${id}, which is missing from OAUTH_ENCRYPTION_KEY`)
+      const decipher = createDecipheriv(algorithm, openingKeys.sealing, nonce, { authTagLength: tagBytes })
+      decipher.setAAD(associatedData(id, place))
       decipher.setAuthTag(tag)
       return {
         text: Buffer.concat([decipher.update(text), decipher.final()]).toString('utf8'),
@@ -80,8 +81,8 @@ export function createSealing(keys: readonly EncryptionKey[]): Sealing {
   }
 }
 
-/** Two uses of one key are two keys (RFC 5869): what is learnt of one says nothing of the other. */
-const keysFrom = (bytes: Buffer): Keys => ({
+/** Derives a second key for hashing (RFC 5869), so that neither use reveals anything about the other. */
+const deriveKeys = (bytes: Buffer): Keys => ({
   sealing: createSecretKey(bytes),
   hashing: createSecretKey(Buffer.from(hkdfSync('sha256', bytes, '', 'relay-control-plane lookup hash v1', 32))),
 })
@@ -91,5 +92,6 @@ const keyedHash = (key: KeyObject, text: string, field: string): Buffer =>
     .update(JSON.stringify([field, text]))
     .digest()
 
-/** Unambiguous whatever the parts hold. */
-const boundTo = (keyId: string, place: readonly string[]): Buffer => Buffer.from(JSON.stringify([keyId, ...place]))
+/** JSON, since it is unambiguous for any content of the parts. */
+const associatedData = (keyId: string, place: readonly string[]): Buffer =>
+  Buffer.from(JSON.stringify([keyId, ...place]))

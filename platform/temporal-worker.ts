@@ -1,13 +1,13 @@
 /**
- * A worker's connection to the Temporal server. Apart from the client's: the native library that comes with it is large, and
- * the api does without.
+ * The connection of a worker to the Temporal server. In a file of its own, so that the api does not load the worker's large native
+ * library.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { NativeConnection } from '@temporalio/worker'
 import type { Logger } from './log.ts'
 import { connectionOptions, searchAttributes, type TemporalConfig } from './temporal.ts'
 
-/** A worker's own connection. Waits for the server for as long as it takes, and says so. */
+/** Connects, and repeats it until the server is reachable. Logs a warning while it waits. */
 export async function connectTemporalWorker(
   config: TemporalConfig,
   log: Logger,
@@ -19,15 +19,15 @@ export async function connectTemporalWorker(
     } catch (error) {
       signal?.throwIfAborted()
       if (attempt % 10 === 0)
-        log.warn({ err: error, address: config.address }, 'Temporal is not there yet, trying again')
+        log.warn({ err: error, address: config.address }, 'Temporal is not reachable, trying again')
       await sleep(Math.min(250 * 2 ** attempt, 2000), undefined, signal ? { signal } : {})
     }
   }
 }
 
 /**
- * Tells the server of the attributes that operators search by. Those that exist already are fine; a server that lets nobody
- * add any must have been given them before, by whoever runs it.
+ * Adds the missing search attributes to the namespace. Logs a warning when the server does not permit it: then its administrator
+ * has to add them.
  */
 export async function registerSearchAttributes(
   connection: NativeConnection,
@@ -36,17 +36,14 @@ export async function registerSearchAttributes(
 ): Promise<void> {
   const keyword = 2
   try {
-    const known = await connection.operatorService.listSearchAttributes({ namespace })
-    const missing = searchAttributes.filter((name) => !(name in (known.customAttributes ?? {})))
+    const existing = await connection.operatorService.listSearchAttributes({ namespace })
+    const missing = searchAttributes.filter((name) => !(name in (existing.customAttributes ?? {})))
     if (missing.length === 0) return
     await connection.operatorService.addSearchAttributes({
       namespace,
       searchAttributes: Object.fromEntries(missing.map((name) => [name, keyword])),
     })
   } catch (error) {
-    log.warn(
-      { err: error },
-      `search attributes could not be added: make sure that there are ${searchAttributes.join(', ')}, all keywords`,
-    )
+    log.warn({ err: error }, `search attributes could not be added: add ${searchAttributes.join(', ')} as keywords`)
   }
 }

@@ -1,4 +1,4 @@
-/** Connections to the Temporal server, which may be away when a process starts and come and go while it runs. */
+/** Connections to the Temporal server, which may be unreachable when a process starts and at any time later. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   Client,
@@ -12,7 +12,7 @@ import type { Config } from './config/config.ts'
 
 export type TemporalConfig = Config['temporal']
 
-/** What both kinds of connection are made with. */
+/** The options of the client's and the worker's connection. */
 export const connectionOptions = ({ address, apiKey, tls, tlsCa, tlsCert, tlsKey }: TemporalConfig) => ({
   address,
   ...(apiKey ? { apiKey } : {}),
@@ -26,7 +26,7 @@ export const connectionOptions = ({ address, apiKey, tls, tlsCa, tlsCert, tlsKey
     : {}),
 })
 
-/** A client that connects when it is first used, and again after each loss. */
+/** A client that connects at its first use, and again whenever the connection is lost. */
 export function connectTemporal(config: TemporalConfig): { client: Client; close(): Promise<void> } {
   const retries = createRetries()
   const options: ConnectionOptions = { ...connectionOptions(config), interceptors: [retries.interceptor] }
@@ -39,33 +39,33 @@ export function connectTemporal(config: TemporalConfig): { client: Client; close
 }
 
 /**
- * The library's own retries, which can be ended: a retry whose time comes when the connection is closed throws in a timer,
- * where nothing catches it, and ends the process.
+ * The default retries of the SDK, with a way to end them. A retry after the connection was closed would throw in a timer, where
+ * nothing can catch it, and end the process.
  */
 function createRetries() {
-  const usual = defaultGrpcRetryOptions({ maxIntervalMs: () => 2000 })
+  const defaults = defaultGrpcRetryOptions({ maxIntervalMs: () => 2000 })
   let isEnding = false
   let lastRetryAt = 0
   const interceptor = makeGrpcRetryInterceptor({
-    retryableDecider: (attempt, status) => !isEnding && usual.retryableDecider(attempt, status),
+    retryableDecider: (attempt, status) => !isEnding && defaults.retryableDecider(attempt, status),
     delayFunction: (attempt, status) => {
-      const millis = usual.delayFunction(attempt, status)
+      const millis = defaults.delayFunction(attempt, status)
       lastRetryAt = Math.max(lastRetryAt, performance.now() + millis)
       return millis
     },
   })
-  /** Resolves within three seconds, once no retry is due any more. */
+  /** Resolves within three seconds, when no retry is scheduled any more. */
   const end = async () => {
     isEnding = true
     const millis = lastRetryAt - performance.now()
-    // Timers may fire a millisecond apart from their time.
+    // Timers may fire a millisecond early.
     if (millis > 0) await sleep(millis + 5)
   }
   return { interceptor, end }
 }
 
 /** Whether the server answers within `millis`. */
-export async function isTemporalThere(client: Client, millis = 1000): Promise<boolean> {
+export async function isTemporalReachable(client: Client, millis = 1000): Promise<boolean> {
   try {
     await client.withDeadline(Date.now() + millis, () => client.workflowService.getSystemInfo({}))
     return true
@@ -74,11 +74,11 @@ export async function isTemporalThere(client: Client, millis = 1000): Promise<bo
   }
 }
 
-/** Whether a call failed because the server was away, or took too long: the same call may succeed later. */
+/** Whether a call failed because the server was unreachable or too slow. The same call may succeed later. */
 export const isTemporalOutage = (error: unknown): boolean =>
   isGrpcServiceError(error)
     ? [1, 4, 8, 14].includes(error.code)
     : error instanceof Error && error.name === 'ServiceError'
 
-/** What operators can search workflows by; all are keywords. Stored unencrypted: never a secret. */
+/** Keyword attributes by which operators can search workflows. They are stored unencrypted and must not contain secrets. */
 export const searchAttributes = ['RelayState', 'Region', 'PlanTier', 'UserId'] as const

@@ -1,8 +1,7 @@
 /**
- * Tells the control plane again and again that the relay is there, and hears from it whether it should still be. Only a clear
- * answer of the control plane itself ends a relay: whatever looks like its absence is waited out, since a stream runs here.
- * That it does not know the session, or knows it on another instance, is what an api on a wrong database says to all relays
- * at once: it has to be repeated for a minute. That the session is stopped, only the right database can say.
+ * Reports the health of the relay to the control plane, whose answer says whether to keep running. Outages never end a relay, since
+ * it has a stream. The answer that the session is unknown, or has another instance, ends it only when it is repeated for a minute,
+ * since an API on a wrong database gives it to all relays. The answer that the session is stopped ends it at once.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from './log.ts'
@@ -13,25 +12,25 @@ export interface HealthOptions {
   readonly authSecret: string
   readonly sessionId: string
   readonly instanceId: string
-  /** Between reports, when the control plane hasn't said. */
+  /** The interval of reports until the control plane sets another one. */
   readonly intervalSeconds: number
   readonly showStats: () => StatsReply
   readonly log: Log
-  /** For how long the control plane has to deny the session before the relay ends; a minute unless given. */
+  /** How long the control plane must deny the session before the relay ends. A minute by default. */
   readonly denialMillisMin?: number
-  /** Aborted when the relay ends for another reason. */
+  /** Aborted when the relay ends for any other reason. */
   readonly signal: AbortSignal
 }
 
 type Outcome =
-  | { readonly is: 'accepted'; readonly nextSeconds: number }
-  | { readonly is: 'ended'; readonly why: string }
-  /** The control plane has no such session, or has it on another instance. */
-  | { readonly is: 'denied'; readonly why: string }
-  | { readonly is: 'failed'; readonly why: string }
+  | { readonly type: 'accepted'; readonly nextSeconds: number }
+  | { readonly type: 'ended'; readonly reason: string }
+  /** The control plane does not have the session, or has it with another instance. */
+  | { readonly type: 'denied'; readonly reason: string }
+  | { readonly type: 'failed'; readonly reason: string }
 
 const requestMillisMax = 5_000
-const usualDenialMillisMin = 60_000
+const defaultDenialMillisMin = 60_000
 const denialsMin = 5
 
 /** The denials since the last accepted report. */
@@ -43,63 +42,65 @@ export interface Denials {
 
 export const noDenials: Denials = { count: 0, firstAt: 0, lastAt: 0 }
 
-/** A report that failed says nothing about the session, so it neither counts nor starts the count again. */
-export function withOutcome(denials: Denials, outcome: Outcome['is'], now: number): Denials {
+/** A failed report neither counts as a denial nor resets the count. */
+export function countDenial(denials: Denials, outcome: Outcome['type'], now: number): Denials {
   if (outcome === 'accepted') return noDenials
   if (outcome !== 'denied') return denials
   return { count: denials.count + 1, firstAt: denials.count === 0 ? now : denials.firstAt, lastAt: now }
 }
 
-export const isConvincing = ({ count, firstAt, lastAt }: Denials, millisMin: number): boolean =>
+/** Whether the control plane has denied the session often and long enough to end the relay. */
+export const isDenied = ({ count, firstAt, lastAt }: Denials, millisMin: number): boolean =>
   count >= denialsMin && lastAt - firstAt >= millisMin
 
 /** Resolves with the reason when the control plane wants the relay to end, or once the signal is aborted. Never rejects. */
 export async function reportUntilEnded(options: HealthOptions): Promise<string> {
-  const { log, signal, denialMillisMin = usualDenialMillisMin } = options
-  let accepted = false
+  const { log, signal, denialMillisMin = defaultDenialMillisMin } = options
+  let isAccepted = false
   let denials = noDenials
   let failures = 0
   let intervalSeconds = options.intervalSeconds
-  let before = ''
+  let lastLogged = ''
   while (!signal.aborted) {
     const outcome = await report(options)
     if (signal.aborted) break
-    if (outcome.is === 'ended') return outcome.why
-    denials = withOutcome(denials, outcome.is, performance.now())
-    if (outcome.is === 'denied' && isConvincing(denials, denialMillisMin))
-      return `${outcome.why} in ${denials.count} answers over ${Math.round((denials.lastAt - denials.firstAt) / 1000)} s`
-    const now = outcome.is === 'accepted' ? outcome.is : outcome.why
-    // Only changes are logged: a control plane that is away for a day must not fill the disk.
-    if (now !== before)
-      log(outcome.is === 'accepted' ? 'info' : 'warn', `health report ${outcome.is}`, { outcome: now })
-    before = now
-    if (outcome.is === 'accepted') {
-      accepted = true
+    if (outcome.type === 'ended') return outcome.reason
+    denials = countDenial(denials, outcome.type, performance.now())
+    if (outcome.type === 'denied' && isDenied(denials, denialMillisMin))
+      return `${outcome.reason} in ${denials.count} answers over ${Math.round((denials.lastAt - denials.firstAt) / 1000)} s`
+    const result = outcome.type === 'accepted' ? outcome.type : outcome.reason
+    // Only changes are logged, so that a long outage does not fill the disk.
+    if (result !== lastLogged)
+      log(outcome.type === 'accepted' ? 'info' : 'warn', `health report ${outcome.type}`, { outcome: result })
+    lastLogged = result
+    if (outcome.type === 'accepted') {
+      isAccepted = true
       failures = 0
       intervalSeconds = outcome.nextSeconds
     } else failures += 1
-    await sleep(pauseMillis({ accepted, failures, intervalSeconds, chance: Math.random() }), undefined, {
+    await sleep(pauseMillis({ isAccepted, failures, intervalSeconds, random: Math.random() }), undefined, {
       signal,
     }).catch(() => {})
   }
-  return 'asked to end'
+  return 'stopped by a signal'
 }
 
-/**
- * How long to wait before the next report.
- * @param chance from 0 to 1; spreads relays that started together.
- */
-export function pauseMillis(situation: {
-  accepted: boolean
-  failures: number
-  intervalSeconds: number
-  chance: number
-}): number {
-  const { accepted, failures, intervalSeconds, chance } = situation
-  // Somebody waits for a relay to become active, and it does so by its first accepted report.
-  if (!accepted) return 500 + chance * 500
+/** The time until the next report. */
+export function pauseMillis({ isAccepted, failures, intervalSeconds, random }: PauseOptions): number {
+  // The first accepted report makes a relay active, and its user waits for that.
+  if (!isAccepted) return 500 + random * 500
   const seconds = failures === 0 ? intervalSeconds : Math.min(intervalSeconds, 2 ** Math.min(failures - 1, 16))
-  return seconds * 1000 * (0.9 + chance * 0.1)
+  return seconds * 1000 * (0.9 + random * 0.1)
+}
+
+interface PauseOptions {
+  /** Whether a report has ever been accepted. */
+  readonly isAccepted: boolean
+  /** Failed or denied reports in a row. */
+  readonly failures: number
+  readonly intervalSeconds: number
+  /** From 0 to 1. Spreads the reports of relays that started together. */
+  readonly random: number
 }
 
 async function report(options: HealthOptions): Promise<Outcome> {
@@ -114,34 +115,34 @@ async function report(options: HealthOptions): Promise<Outcome> {
         observed_at: new Date().toISOString(),
         stats: showStats(),
       }),
-      // Followed, a redirect would carry the secret to another host.
+      // A redirect would send the secret to another host.
       redirect: 'error',
       signal: AbortSignal.any([signal, AbortSignal.timeout(requestMillisMax)]),
     })
-    return judge(reply.status, parse(await reply.text()), intervalSeconds)
+    return interpretReply(reply.status, parse(await reply.text()), intervalSeconds)
   } catch (error) {
     const { message, cause } = error as Error
-    return { is: 'failed', why: cause instanceof Error ? `${message}: ${cause.message}` : message }
+    return { type: 'failed', reason: cause instanceof Error ? `${message}: ${cause.message}` : message }
   }
 }
 
-/** What a reply means. A 404 or 409 counts only with an error code: without one it is a proxy that speaks, not the API. */
-export function judge(status: number, body: unknown, intervalSeconds: number): Outcome {
+/** A 404 or 409 without an error code comes from a proxy, not from the API, and is a failed report. */
+export function interpretReply(status: number, body: unknown, intervalSeconds: number): Outcome {
   const { desired, report_in_seconds, error } = (body ?? {}) as {
     desired?: unknown
     report_in_seconds?: unknown
     error?: { code?: unknown }
   }
-  if (status === 200 && desired === 'stop') return { is: 'ended', why: 'the control plane wants it stopped' }
+  if (status === 200 && desired === 'stop') return { type: 'ended', reason: 'stopped by the control plane' }
   if (status === 200 && desired === 'run') {
-    const asked = typeof report_in_seconds === 'number' ? report_in_seconds : intervalSeconds
-    return { is: 'accepted', nextSeconds: Math.min(Math.max(asked, 0.1), 300) }
+    const requestedSeconds = typeof report_in_seconds === 'number' ? report_in_seconds : intervalSeconds
+    return { type: 'accepted', nextSeconds: Math.min(Math.max(requestedSeconds, 0.1), 300) }
   }
   const code = typeof error?.code === 'string' ? error.code : undefined
-  const why = `${status} ${code}`
-  if (status === 409 && code === 'invalid_transition') return { is: 'ended', why }
-  if ((status === 404 || status === 409) && code !== undefined) return { is: 'denied', why }
-  return { is: 'failed', why: `status ${status}${code === undefined ? '' : ` ${code}`}` }
+  const reason = `${status} ${code}`
+  if (status === 409 && code === 'invalid_transition') return { type: 'ended', reason }
+  if ((status === 404 || status === 409) && code !== undefined) return { type: 'denied', reason }
+  return { type: 'failed', reason: `status ${status}${code === undefined ? '' : ` ${code}`}` }
 }
 
 function parse(text: string): unknown {

@@ -1,4 +1,4 @@
-/** The program that runs on a relay: receives streams, serves statistics, and reports its health until it is asked to end. */
+/** The program that runs on a relay: receives streams, serves statistics, and reports its health until it is stopped. */
 import { rmSync } from 'node:fs'
 import { lockFile } from '../platform/file-lock.ts'
 import { reportUntilEnded } from './health.ts'

@@ -1,6 +1,6 @@
 /**
- * Counts what arrives, per remote address, and shows it in srtla's shape. Knows no sockets and no clock: each call is told
- * the time, in milliseconds, from a clock that never goes back.
+ * Counts received datagrams per remote address, and returns them in the format of srtla's statistics. The caller passes the time,
+ * in milliseconds of a clock that never goes back.
  */
 
 /** One network path of an encoder. */
@@ -8,7 +8,7 @@ export interface LinkStats {
   readonly addr: string
   readonly bytes: number
   readonly pkts: number
-  /** Of the group's bytes that its present links brought, with one decimal. */
+  /** The share of the bytes of all present links, in percent with one decimal. */
   readonly share_pct: number
   readonly last_ms_ago: number
   readonly uptime_s: number
@@ -17,7 +17,7 @@ export interface LinkStats {
 export interface GroupStats {
   readonly id: string
   readonly conn_count: number
-  /** Since the group's first link came, gone links included, so that it never falls while a stream runs. */
+  /** Including links that are gone, so that it never decreases while a stream runs. */
   readonly total_bytes: number
   readonly connections: readonly LinkStats[]
 }
@@ -41,9 +41,9 @@ interface Group {
 }
 
 export interface StatsLimits {
-  /** A link that was silent for longer is forgotten. */
+  /** A link without data for longer is removed. */
   readonly idleMillisMax: number
-  /** Anybody can send from any number of forged addresses; beyond this many in a group the longest silent gives way. */
+  /** Sender addresses can be forged. Above this number of links in a group, the one without data for the longest time is removed. */
   readonly linksMax: number
 }
 
@@ -55,26 +55,26 @@ export class Stats {
     this.#limits = limits
   }
 
-  /** @param group the links that belong together: those that reach the same port. */
+  /** @param group the port that received the datagram. */
   count(group: string, addr: string, bytes: number, now: number): void {
-    let known = this.#groups.get(group)
-    if (!known) {
-      known = { totalBytes: 0, links: new Map() }
-      this.#groups.set(group, known)
+    let counted = this.#groups.get(group)
+    if (!counted) {
+      counted = { totalBytes: 0, links: new Map() }
+      this.#groups.set(group, counted)
     }
-    let link = known.links.get(addr)
+    let link = counted.links.get(addr)
     if (!link) {
-      if (known.links.size >= this.#limits.linksMax) known.links.delete(longestSilent(known.links))
+      if (counted.links.size >= this.#limits.linksMax) counted.links.delete(findLongestIdle(counted.links))
       link = { bytes: 0, pkts: 0, firstAt: now, lastAt: now }
-      known.links.set(addr, link)
+      counted.links.set(addr, link)
     }
     link.bytes += bytes
     link.pkts += 1
     link.lastAt = now
-    known.totalBytes += bytes
+    counted.totalBytes += bytes
   }
 
-  /** What is present now; forgets what has been idle for too long. */
+  /** The present groups and links. Removes links that have been idle for too long. */
   show(now: number): StatsReply {
     const groups: GroupStats[] = []
     for (const [id, group] of this.#groups) {
@@ -106,7 +106,7 @@ function showGroup(id: string, group: Group, now: number): GroupStats {
   }
 }
 
-function longestSilent(links: ReadonlyMap<string, Link>): string {
+function findLongestIdle(links: ReadonlyMap<string, Link>): string {
   let found = ''
   let lastAt = Number.POSITIVE_INFINITY
   for (const [addr, link] of links) {

@@ -11,7 +11,7 @@ import type { Lifecycle } from '../../platform/lifecycle.ts'
 import type { Logger } from '../../platform/log.ts'
 import { type PeriodicTask, startPeriodicTask } from '../../platform/periodic-task.ts'
 import { createSealing, type Sealing } from '../../platform/sealing.ts'
-import { connectTemporal, isTemporalThere } from '../../platform/temporal.ts'
+import { connectTemporal, isTemporalReachable } from '../../platform/temporal.ts'
 import { connectTemporalWorker, registerSearchAttributes } from '../../platform/temporal-worker.ts'
 import { type Billing, createBilling } from '../../providers/billing/billing.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
@@ -103,7 +103,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
   life.hold('jobs', jobs, (it) => it.stop())
   life.hold('heartbeat', startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }), (it) => it.stop())
   // Without Temporal a worker can do nothing for a relay.
-  const isAvailable = async () => worker.getState() === 'RUNNING' && (await isTemporalThere(client))
+  const isAvailable = async () => worker.getState() === 'RUNNING' && (await isTemporalReachable(client))
   const limitSeconds = config.relay.provisionTimeoutSeconds
   life.hold('presence', startPresence({ sql, log, role: 'worker', limitSeconds, isAvailable }), (it) => it.stop())
 }

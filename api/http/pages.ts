@@ -2,7 +2,7 @@
 import { Router } from '@koa/router'
 import type { Registry } from 'prom-client'
 import { countAliveWorkers } from '../../db/workers.ts'
-import { isTemporalThere } from '../../platform/temporal.ts'
+import { isTemporalReachable } from '../../platform/temporal.ts'
 import type { Services } from '../services.ts'
 import { docsPage, docsStyle } from './docs-page.ts'
 import { renderMetrics } from './metrics-page.ts'
@@ -77,7 +77,7 @@ async function checkHealth(
 ): Promise<Record<'postgres' | 'temporal' | 'worker', Check>> {
   const [postgres, server, worker] = await Promise.all([
     withinTimeLimit(sql`select 1`.then(isReady)),
-    isTemporalThere(temporal, checkMillisMax),
+    isTemporalReachable(temporal, checkMillisMax),
     withinTimeLimit(countAliveWorkers(sql).then((alive) => alive > 0)),
   ])
   const toCheck = (isHealthy: boolean): Check => (isHealthy ? 'ok' : 'failing')

@@ -22,6 +22,6 @@ export function createAuditAttempts(sql: Database): AuditAttempts {
     await recordAuditAttempts(sql, attempts)
     return attempts.map(() => undefined)
   }
-  const recordOne = batch(record, { sizeMax: 200, roundsMax: 1 })
+  const recordOne = batch(record, { sizeMax: 200, concurrencyMax: 1 })
   return (attempt) => recordOne(attemptOf(attempt))
 }

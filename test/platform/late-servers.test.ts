@@ -12,7 +12,7 @@ import { startProgram, untilWell } from '../support/programs.ts'
 import { eventually, freePort } from '../support/relays.ts'
 import { randomSecrets } from '../support/secrets.ts'
 
-test('the api and the worker wait for a Postgres and a Temporal that come later, and then serve', async () => {
+test('the api and the worker start before Postgres and Temporal, and work once both are reachable', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'relay-late-'))
   const log = createLog('test', 'fatal')
   const { embedded, searchPath, cacheDir } = readStackConfig()
@@ -25,7 +25,7 @@ test('the api and the worker wait for a Postgres and a Temporal that come later,
   })
   const [port, temporalPort, databasePort] = await Promise.all([freePort(), freePort(), freePort()])
   const startPostgres = () => startEmbeddedPostgres({ dir: join(dir, 'postgres'), port: async () => databasePort, log })
-  // Only to have a cluster whose address is known; it is away when the programs start.
+  // Creates the cluster, so that its URL is known. The server is stopped when the programs start.
   const first = await startPostgres()
   await first.stop()
   const env = {

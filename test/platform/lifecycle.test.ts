@@ -4,19 +4,19 @@ import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 
 function begin(stopMillisMax?: number) {
-  const logged: { what?: string; msg: string }[] = []
+  const logged: { resource?: string; msg: string }[] = []
   const log = createLog('test', 'info', { write: (line) => void logged.push(JSON.parse(line)) })
   const life = new Lifecycle(log, stopMillisMax)
   const stopped: string[] = []
-  const hold = (what: string, stop: () => unknown = () => {}) =>
-    life.hold(what, what, async (value) => {
+  const hold = (name: string, stop: () => unknown = () => {}) =>
+    life.hold(name, name, async (value) => {
       await stop()
       stopped.push(value)
     })
   return { life, hold, stopped, logged }
 }
 
-test('what is held is stopped in reverse, one after the other', async () => {
+test('resources are stopped one after the other in reverse order', async () => {
   const { life, hold, stopped } = begin()
   expect(hold('database')).toBe('database')
   hold('worker', () => sleep(20))
@@ -25,7 +25,7 @@ test('what is held is stopped in reverse, one after the other', async () => {
   expect(stopped).toEqual(['listener', 'worker', 'database'])
 })
 
-test('what fails to stop is logged, and the others are stopped all the same', async () => {
+test('a resource that fails to stop is logged, and the others are stopped', async () => {
   const { life, hold, stopped, logged } = begin()
   hold('first')
   hold('second', () => {
@@ -34,10 +34,10 @@ test('what fails to stop is logged, and the others are stopped all the same', as
   hold('third')
   await life.stop()
   expect(stopped).toEqual(['third', 'first'])
-  expect(logged).toMatchObject([{ what: 'second', msg: 'did not stop cleanly' }])
+  expect(logged).toMatchObject([{ resource: 'second', msg: 'did not stop cleanly' }])
 })
 
-test('what takes too long to stop is not waited for', async () => {
+test('a resource that takes too long to stop is skipped', async () => {
   const { life, hold, stopped, logged } = begin(30)
   hold('first')
   hold('endless', () => new Promise(() => {}))
@@ -45,10 +45,10 @@ test('what takes too long to stop is not waited for', async () => {
   await life.stop()
   expect(Date.now() - startedAt).toBeLessThan(1000)
   expect(stopped).toEqual(['first'])
-  expect(logged).toMatchObject([{ what: 'endless' }])
+  expect(logged).toMatchObject([{ resource: 'endless' }])
 })
 
-test('stopping twice is stopping once, and both wait for the end', async () => {
+test('a second stop waits for the first and stops nothing twice', async () => {
   const { life, hold, stopped } = begin()
   hold('only', () => sleep(20))
   const both = [life.stop(), life.stop()]
@@ -58,7 +58,7 @@ test('stopping twice is stopping once, and both wait for the end', async () => {
   expect(stopped).toEqual(['only'])
 })
 
-test('what drains is stopping at once, and works until its time is over', async () => {
+test('resources work until the drain time is over, while the process is already stopping', async () => {
   const { life, hold, stopped } = begin()
   hold('listener')
   life.drainFor(200)

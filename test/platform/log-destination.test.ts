@@ -10,7 +10,7 @@ import { eventually } from '../support/relays.ts'
 /** In units of 512 bytes, as `sh` counts them. */
 const limitBlocks = 128
 
-/** Logs as many lines of about a kilobyte as it is sent a number, then says so; ends by itself for 0. */
+/** Logs the number of lines that it receives, each of about a kilobyte, and reports it. Exits when it receives 0. */
 const program = `
   import { createLog } from './platform/log.ts'
   const log = createLog('test', 'info')
@@ -25,11 +25,11 @@ const program = `
 interface Logging {
   readonly child: ChildProcess
   readonly file: string
-  /** Resolves once the program has logged that many lines and goes on. */
+  /** Resolves once the program has logged the lines. */
   log(lines: number): Promise<void>
 }
 
-/** A program whose output file can't grow beyond a limit, as on a full disk; truncating the file makes room. */
+/** A program whose output file cannot grow beyond a limit, as on a full disk. Truncating the file makes space. */
 async function startLogging(): Promise<Logging> {
   const file = join(await temporaryFolder(), 'log')
   const output = openSync(file, 'a')
@@ -53,7 +53,7 @@ async function startLogging(): Promise<Logging> {
 const sizeOf = (file: string) => statSync(file).size
 const limit = limitBlocks * 512
 
-test('a process whose log can not be written goes on, and says how many lines it dropped once there is room', async () => {
+test('a process whose log cannot be written keeps running, and reports the number of dropped lines later', async () => {
   const { file, log } = await startLogging()
   await log(3000)
   await eventually(
@@ -72,10 +72,12 @@ test('a process whose log can not be written goes on, and says how many lines it
     truncateSync(file)
   }
   const [, dropped, next] = noteAndNext.exec(text) ?? []
-  const waited = [...text.slice(0, text.indexOf('"lines":')).matchAll(/"line":(\d+),/g)].map(([, line]) => Number(line))
-  // Those that waited are there in their order, and every other one is counted.
-  expect(waited).toEqual(Array.from(waited, (_, index) => index + 1))
-  expect(waited.length + Number(dropped) + 1).toBe(Number(next))
+  const buffered = [...text.slice(0, text.indexOf('"lines":')).matchAll(/"line":(\d+),/g)].map(([, line]) =>
+    Number(line),
+  )
+  // Buffered lines are written in their order, and all other lines are counted.
+  expect(buffered).toEqual(Array.from(buffered, (_, index) => index + 1))
+  expect(buffered.length + Number(dropped) + 1).toBe(Number(next))
   await log(1)
   await eventually(
     () => readFileSync(file, 'utf8'),
@@ -83,7 +85,7 @@ test('a process whose log can not be written goes on, and says how many lines it
   )
 })
 
-test('a process ends at once although its log can not be written', async () => {
+test('a process exits at once when its log cannot be written', async () => {
   const { child, file, log } = await startLogging()
   await log(200)
   await eventually(
@@ -95,7 +97,7 @@ test('a process ends at once although its log can not be written', async () => {
   expect(await ended).toEqual([0, null])
 })
 
-test('a process that logs and ends has written all of it', async () => {
+test('a process that logs and exits has written all lines', async () => {
   const file = join(await temporaryFolder(), 'log')
   const output = openSync(file, 'a')
   const source = `

@@ -6,7 +6,7 @@ function logTo(level = 'debug') {
   return { lines, log: createLog('test', level, { write: (line) => void lines.push(line) }) }
 }
 
-test('a line is one JSON object with a time, a level by its name, and who speaks', () => {
+test('a line is one JSON object with a time, the name of its level and the name of the program', () => {
   const { lines, log } = logTo()
   log.child({ request_id: 'r' }).info({ port: 8080 }, 'listens\nhere')
   expect(lines).toHaveLength(1)
@@ -22,10 +22,10 @@ test('a line is one JSON object with a time, a level by its name, and who speaks
   })
 })
 
-test('what is below the level is not there', () => {
+test('entries below the level are not logged', () => {
   const { lines, log } = logTo('warn')
-  log.info('small talk')
-  log.warn('listen')
+  log.info('not important')
+  log.warn('important')
   expect(lines).toHaveLength(1)
 })
 
@@ -51,7 +51,7 @@ describe('a secret', () => {
     'x-pair-token',
   ]
 
-  test.each(names)('called %s is cut out, at each depth that we log', (name) => {
+  test.each(names)('named %s is redacted at every depth that is logged', (name) => {
     const { lines, log } = logTo()
     log.info({ [name]: 'hidden', safe: 1 })
     log.info({ body: { [name]: 'hidden', safe: 1 } })
@@ -62,7 +62,7 @@ describe('a secret', () => {
     expect(lines.every((line) => line.includes('[redacted]') && line.includes('"safe":1'))).toBe(true)
   })
 
-  test('in an error that failed with it is cut out too', () => {
+  test('in the fields of an error is redacted too', () => {
     const { lines, log } = logTo()
     log.error({ err: Object.assign(new Error('no'), { password: 'hidden', config: { authorization: 'hidden' } }) })
     expect(lines.join()).not.toContain('hidden')

@@ -23,7 +23,7 @@ const flipBit = (bit: number) => (part: string) => {
   return bytes.toString('base64url')
 }
 
-test('any text opens again at any place of its own, and nothing of it can be read before', () => {
+test('any text can be opened at its own place, and is unreadable before', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.array(fc.string()), (text, where) => {
       const sealed = sealing.seal(text, where)
@@ -38,7 +38,7 @@ test('the same text is sealed differently each time', () => {
   expect(new Set(sealed).size).toBe(100)
 })
 
-test('while a key is replaced the old one still opens, says that it is stale, and seals nothing', () => {
+test('during a rotation the old key opens texts, which are reported as stale, and seals none', () => {
   const before = createSealing([old]).seal('token', place)
   const rotating = createSealing([current, old])
   expect(rotating.open(before, place)).toEqual({ text: 'token', isStale: true })
@@ -47,14 +47,14 @@ test('while a key is replaced the old one still opens, says that it is stale, an
   expect(() => createSealing([old]).open(after, place)).toThrow('2026')
 })
 
-test('what was sealed with a key that is gone names it, and tells neither the text nor a key', () => {
+test('the error for a missing key has the id of the key, and neither the text nor a key', () => {
   const sealed = createSealing([old]).seal('a token', place)
   expect(() => sealing.open(sealed, place)).toThrow(
-    'sealed with the key 2025, which OAUTH_ENCRYPTION_KEY does not have',
+    'the text is sealed with the key 2025, which is missing from OAUTH_ENCRYPTION_KEY',
   )
 })
 
-test('another key by the same name does not open it', () => {
+test('another key with the same id does not open a text', () => {
   const sealed = sealing.seal('token', place)
   expect(() => createSealing([keyNamed('2026')]).open(sealed, place)).toThrow()
 })
@@ -65,13 +65,13 @@ test.each([
   ['another field', ['0198c1f0-user', 'twitch', 'refresh_token']],
   ['the same words cut elsewhere', ['0198c1f0-usertwitch', '', 'access_token']],
   ['the same words joined', ['0198c1f0-user","twitch', 'access_token']],
-  ['nobody', []],
-])('moved to %s it does not open', (_, elsewhere) => {
+  ['no place', []],
+])('a text that was copied to %s does not open', (_, elsewhere) => {
   const sealed = sealing.seal('token', place)
   expect(() => sealing.open(sealed, elsewhere)).toThrow()
 })
 
-test('with any one bit changed, in nonce, text or tag, it does not open', () => {
+test('a text with any changed bit in nonce, text or tag does not open', () => {
   const sealed = sealing.seal('a token of some length', place)
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 4 }), fc.nat(), (part, bit) => {
@@ -82,7 +82,7 @@ test('with any one bit changed, in nonce, text or tag, it does not open', () => 
   )
 })
 
-test('a key id that was changed to another key of ours does not open', () => {
+test('a text with the id of another key does not open', () => {
   const both = createSealing([current, old])
   const sealed = both.seal('token', place)
   expect(() =>
@@ -93,26 +93,26 @@ test('a key id that was changed to another key of ours does not open', () => {
   ).toThrow()
 })
 
-test.each([15, 12, 4, 0])('a tag cut to %d bytes is no tag', (bytes) => {
+test.each([15, 12, 4, 0])('a text with a tag of %d bytes does not open', (bytes) => {
   const sealed = withPart(sealing.seal('token', place), 4, (tag) =>
     Buffer.from(tag, 'base64url').subarray(0, bytes).toString('base64url'),
   )
-  expect(() => sealing.open(sealed, place)).toThrow('this is not sealed text')
+  expect(() => sealing.open(sealed, place)).toThrow('the text is not sealed')
 })
 
 test.each(['', 'token', 'v1', 'v1.2026', 'v1.2026...', 'v2.2026.AAAA.AAAA.AAAAAAAAAAAAAAAAAAAAAA', '....'])(
-  'what was never sealed, such as "%s", does not open',
+  'a text that was never sealed does not open: "%s"',
   (text) => {
-    expect(() => sealing.open(text, place)).toThrow('this is not sealed text')
+    expect(() => sealing.open(text, place)).toThrow('the text is not sealed')
   },
 )
 
-test('without a key there is nothing to seal with', () => {
-  expect(() => createSealing([])).toThrow('no key')
+test('at least one key is required', () => {
+  expect(() => createSealing([])).toThrow('no encryption key')
 })
 
 describe('the keyed hash of a text', () => {
-  test('is the same each time, and another one for another text, another field and another key', () => {
+  test('is always the same, and differs for another text, another field and another key', () => {
     const one = sealing.hash('token', 'pair_token')
     expect(one).toHaveLength(32)
     expect(sealing.hash('token', 'pair_token')).toEqual(one)
@@ -136,7 +136,7 @@ describe('the keyed hash of a text', () => {
     )
   })
 
-  test('is found while a key is replaced, whichever of the two keys stored it', () => {
+  test('by the earlier key is among the hashes during a rotation', () => {
     const [before, after] = [createSealing([old]), createSealing([current, old])]
     expect(after.hashes('token', 'f')).toEqual([after.hash('token', 'f'), before.hash('token', 'f')])
     expect(after.hash('token', 'f')).toEqual(sealing.hash('token', 'f'))

@@ -5,8 +5,8 @@ import { findFreePort } from '../../platform/embedded/ports.ts'
 import { connectTemporal, isTemporalOutage } from '../../platform/temporal.ts'
 import { randomSecrets } from '../support/secrets.ts'
 
-/** Nothing listens there. */
-const away = async () => {
+/** A client of an address where no server listens. */
+const connectNowhere = async () => {
   const { temporal } = readConfig({
     DATABASE_URL: 'postgres://127.0.0.1/none',
     TEMPORAL_ADDRESS: `127.0.0.1:${await findFreePort()}`,
@@ -16,8 +16,8 @@ const away = async () => {
 }
 
 // A retry after the close would be an uncaught exception, which fails the run.
-test('a call that is still being retried when the connection is closed fails as an outage', async () => {
-  const { client, close } = await away()
+test('a call that is being retried when the connection is closed fails as an outage', async () => {
+  const { client, close } = await connectNowhere()
   const call = client.withDeadline(Date.now() + 60_000, () => client.workflowService.getSystemInfo({}))
   const failure = call.catch((error: unknown) => error)
   await sleep(500)
@@ -28,7 +28,7 @@ test('a call that is still being retried when the connection is closed fails as 
 })
 
 test('a connection that was never used is closed at once', async () => {
-  const { close } = await away()
+  const { close } = await connectNowhere()
   const startedAt = performance.now()
   await close()
   expect(performance.now() - startedAt).toBeLessThan(500)

@@ -1,4 +1,4 @@
-/** A real HTTP server that stands for the control plane: it keeps what relays report and answers as a test wants. */
+/** A fake control plane on a real HTTP server: records the reports of relays, and answers as a test configures. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -31,7 +31,7 @@ export const refusal = (status: number, code: string): Answer => ({
 
 export type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>
 
-/** @param port of one that was there before, to stand for its return; 0 for a free one. */
+/** @param port that of a closed one, to bring it back; 0 for any free port. */
 export async function startControlPlane(port = 0) {
   const reports: Report[] = []
   let answer = run()

@@ -1,11 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { isConvincing, judge, noDenials, pauseMillis, reportUntilEnded, withOutcome } from '../../relay-node/health.ts'
+import {
+  countDenial,
+  interpretReply,
+  isDenied,
+  noDenials,
+  pauseMillis,
+  reportUntilEnded,
+} from '../../relay-node/health.ts'
 import { refusal, run, stop } from './control-plane.ts'
 import { endOf, eventually, givenControlPlane, secret, startRelay } from './running.ts'
 
-test('a relay reports at once, with its secret, its session and its instance, and goes on at the pace it is told', async () => {
+test('a relay reports at once with its secret, session and instance, and then at the interval of the answer', async () => {
   const plane = await givenControlPlane()
   plane.answers(run(0.3))
   const relay = startRelay({ apiUrl: plane.url, intervalSeconds: 60 })
@@ -29,7 +36,7 @@ test('a relay reports at once, with its secret, its session and its instance, an
   }
 })
 
-test('a relay that the control plane wants stopped ends cleanly', async () => {
+test('a relay ends with code 0 when the control plane stops it', async () => {
   const plane = await givenControlPlane()
   const relay = startRelay({ apiUrl: plane.url })
   await eventually(
@@ -48,14 +55,14 @@ test('a relay ends at once when the control plane has stopped its session', asyn
   expect(await endOf(startRelay({ apiUrl: plane.url }).child)).toBe(0)
 })
 
-/** What an API on a wrong database answers to every relay. */
+/** Answers of an API on a wrong database to every relay. */
 const denials = [
   ['does not know its session', refusal(404, 'not_found')],
-  ['has bound another instance', refusal(409, 'instance_mismatch')],
+  ['has another instance for the session', refusal(409, 'instance_mismatch')],
 ] as const
 
 describe.each(denials)('a relay whose control plane %s', (_, denial) => {
-  /** Reports in this process, so that the minute is short. */
+  /** Reports in this process, where the minute can be shortened. */
   const startReports = (apiUrl: string, denialMillisMin: number) => {
     const ending = new AbortController()
     onTestFinished(() => ending.abort())
@@ -65,7 +72,7 @@ describe.each(denials)('a relay whose control plane %s', (_, denial) => {
     })
   }
 
-  test('goes on for many reports', async () => {
+  test('keeps running for many reports', async () => {
     const plane = await givenControlPlane()
     const relay = startRelay({ apiUrl: plane.url })
     await eventually(
@@ -81,7 +88,7 @@ describe.each(denials)('a relay whose control plane %s', (_, denial) => {
     expect(relay.isRunning()).toBe(true)
   })
 
-  test('ends when it answers so for the whole time', async () => {
+  test('ends when the answer is repeated for the whole time', async () => {
     const plane = await givenControlPlane()
     plane.answers(denial)
     const startedAt = performance.now()
@@ -90,7 +97,7 @@ describe.each(denials)('a relay whose control plane %s', (_, denial) => {
     expect(plane.reports.length).toBeGreaterThanOrEqual(5)
   })
 
-  test('goes on for the whole time again after a report that was accepted', async () => {
+  test('keeps running for the whole time again after an accepted report', async () => {
     const plane = await givenControlPlane()
     plane.answers(denial)
     const ended = startReports(plane.url, 2500)
@@ -111,7 +118,7 @@ describe.each(denials)('a relay whose control plane %s', (_, denial) => {
   })
 })
 
-test('denials count only when there were several of them over the whole time, whatever failed in between', () => {
+test('a session is denied only after several denials over the whole time, with any failures in between', () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ kind: fc.constantFrom('accepted', 'denied', 'failed'), after: fc.nat(30_000) }), {
@@ -120,14 +127,14 @@ test('denials count only when there were several of them over the whole time, wh
       (reports) => {
         let now = 0
         let denials = noDenials
-        let unbroken: number[] = []
+        let deniedAt: number[] = []
         for (const { kind, after } of reports) {
           now += after
-          denials = withOutcome(denials, kind as 'accepted' | 'denied' | 'failed', now)
-          if (kind === 'accepted') unbroken = []
-          if (kind === 'denied') unbroken.push(now)
-          const [first = now] = unbroken
-          expect(isConvincing(denials, 60_000)).toBe(unbroken.length >= 5 && (unbroken.at(-1) ?? now) - first >= 60_000)
+          denials = countDenial(denials, kind as 'accepted' | 'denied' | 'failed', now)
+          if (kind === 'accepted') deniedAt = []
+          if (kind === 'denied') deniedAt.push(now)
+          const [first = now] = deniedAt
+          expect(isDenied(denials, 60_000)).toBe(deniedAt.length >= 5 && (deniedAt.at(-1) ?? now) - first >= 60_000)
         }
       },
     ),
@@ -135,13 +142,13 @@ test('denials count only when there were several of them over the whole time, wh
 })
 
 describe('a relay keeps running and reports again when the control plane', () => {
-  for (const [what, answer] of [
+  for (const [name, answer] of [
     ['is not ready', refusal(503, 'temporarily_unavailable')],
-    ['refuses its secret', refusal(401, 'unauthorized')],
-    ['is hidden by a proxy that knows no such page', { status: 404, body: '<h1>Not Found</h1>' }],
-    ['answers what can not be understood', { status: 200, body: 'welcome' }],
+    ['rejects its secret', refusal(401, 'unauthorized')],
+    ['is replaced by a proxy that answers 404', { status: 404, body: '<h1>Not Found</h1>' }],
+    ['sends an invalid answer', { status: 200, body: 'welcome' }],
   ] as const) {
-    test(what, async () => {
+    test(name, async () => {
       const plane = await givenControlPlane()
       const relay = startRelay({ apiUrl: plane.url })
       await eventually(
@@ -159,7 +166,7 @@ describe('a relay keeps running and reports again when the control plane', () =>
   }
 })
 
-test('a relay outlives a control plane that goes away, and reports to it when it is back', async () => {
+test('a relay keeps running during an outage of the control plane, and reports again after it', async () => {
   const plane = await givenControlPlane()
   const relay = startRelay({ apiUrl: plane.url, intervalSeconds: 0.2 })
   await eventually(
@@ -178,27 +185,27 @@ test('a relay outlives a control plane that goes away, and reports to it when it
   expect(relay.isRunning()).toBe(true)
 })
 
-test('a relay that was never heard tries twice a second, so that it becomes active soon', () => {
-  const silence = { accepted: false, failures: 50, intervalSeconds: 10 }
-  expect(pauseMillis({ ...silence, chance: 0 })).toBe(500)
-  expect(pauseMillis({ ...silence, chance: 1 })).toBe(1_000)
+test('a relay without an accepted report repeats it once or twice a second, so that it becomes active soon', () => {
+  const neverAccepted = { isAccepted: false, failures: 50, intervalSeconds: 10 }
+  expect(pauseMillis({ ...neverAccepted, random: 0 })).toBe(500)
+  expect(pauseMillis({ ...neverAccepted, random: 1 })).toBe(1_000)
 })
 
-test('after a failed report the next tries come quickly at first, then at the normal pace', () => {
+test('failed reports are repeated with growing pauses up to the normal interval', () => {
   const pauses = [1, 2, 3, 4, 5, 6, 5_000].map((failures) =>
-    pauseMillis({ accepted: true, failures, intervalSeconds: 10, chance: 1 }),
+    pauseMillis({ isAccepted: true, failures, intervalSeconds: 10, random: 1 }),
   )
   expect(pauses).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000, 10_000])
 })
 
-test('relays that started together do not report together', () => {
-  const steady = { accepted: true, failures: 0, intervalSeconds: 10 }
-  expect([0, 1].map((chance) => pauseMillis({ ...steady, chance }))).toEqual([9_000, 10_000])
+test('reports of relays that started together are spread', () => {
+  const steady = { isAccepted: true, failures: 0, intervalSeconds: 10 }
+  expect([0, 1].map((random) => pauseMillis({ ...steady, random }))).toEqual([9_000, 10_000])
 })
 
-test('a pace that makes no sense is kept within bounds', () => {
-  const paced = (report_in_seconds: unknown) => judge(200, { desired: 'run', report_in_seconds }, 10)
-  expect(paced(0)).toEqual({ is: 'accepted', nextSeconds: 0.1 })
-  expect(paced(1e9)).toEqual({ is: 'accepted', nextSeconds: 300 })
-  expect(paced('soon')).toEqual({ is: 'accepted', nextSeconds: 10 })
+test('an interval out of range is limited', () => {
+  const interpret = (report_in_seconds: unknown) => interpretReply(200, { desired: 'run', report_in_seconds }, 10)
+  expect(interpret(0)).toEqual({ type: 'accepted', nextSeconds: 0.1 })
+  expect(interpret(1e9)).toEqual({ type: 'accepted', nextSeconds: 300 })
+  expect(interpret('soon')).toEqual({ type: 'accepted', nextSeconds: 10 })
 })

@@ -1,4 +1,4 @@
-/** Relays as real processes, started as their provider starts them, and ended with the test that started them. */
+/** Starts relays as real processes, as their provider does, and ends them after the test. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -49,11 +49,11 @@ interface Start {
   readonly folder?: string
   readonly sessionId?: string
   readonly intervalSeconds?: number
-  /** Where its log goes instead of `output()`. */
+  /** Receives its log instead of `output()`. */
   readonly logFile?: string
 }
 
-/** A process whose start may be awaited with `up`. */
+/** Starts a relay. `up` waits until it is ready. */
 export function startRelay({ apiUrl, folder = givenFolder(), logFile, ...start }: Start) {
   const { sessionId = randomUUID(), intervalSeconds = 0.2 } = start
   const instanceId = 'relay-1'

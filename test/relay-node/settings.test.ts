@@ -12,9 +12,9 @@ const env = {
   SVC_RELAY_CAP_MBPS: '48',
 }
 
-const problemsOf = (given: () => unknown): string => {
+const problemsOf = (read: () => unknown): string => {
   try {
-    given()
+    read()
   } catch (error) {
     if (error instanceof SettingsError) return error.message
     throw error
@@ -22,7 +22,7 @@ const problemsOf = (given: () => unknown): string => {
   return ''
 }
 
-test('a relay knows who it is from its arguments and its secrets from the environment', () => {
+test('ids are read from arguments, and secrets from the environment', () => {
   expect(readSettings(args, env)).toEqual({
     instanceId: 'relay-1',
     sessionId: '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10',

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { Stats } from '../../relay-node/stats.ts'
 
-test('a relay that nobody sends to shows no groups', () => {
+test('a relay that receives nothing has no groups', () => {
   expect(new Stats().show(5_000)).toEqual({ ts: 5_000, groups: [] })
 })
 
-test('links that reach the same port share a group, and their shares are of what it received', () => {
+test('links to the same port share a group, and their shares refer to its bytes', () => {
   const stats = new Stats()
   stats.count('srtla', '10.0.0.1:1000', 1_000, 0)
   stats.count('srtla', '10.0.0.1:1000', 500, 1_500)
@@ -31,7 +31,7 @@ test('links that reach the same port share a group, and their shares are of what
   ])
 })
 
-test('a link that was silent for too long is forgotten, while the total of its group does not fall', () => {
+test('a link that is idle for too long is removed, and the total of its group does not decrease', () => {
   const stats = new Stats({ idleMillisMax: 60_000, linksMax: 64 })
   stats.count('srtla', 'a:1', 100, 0)
   stats.count('srtla', 'b:1', 10, 50_000)
@@ -41,7 +41,7 @@ test('a link that was silent for too long is forgotten, while the total of its g
   expect(group).toMatchObject({ conn_count: 1, total_bytes: 110, connections: [{ addr: 'b:1', share_pct: 100 }] })
 })
 
-test('a group whose links are all gone disappears and starts again at nought', () => {
+test('a group without links is removed, and starts again at 0', () => {
   const stats = new Stats({ idleMillisMax: 1_000, linksMax: 64 })
   stats.count('srtla', 'a:1', 100, 0)
   expect(stats.show(1_001).groups).toEqual([])
@@ -51,7 +51,7 @@ test('a group whose links are all gone disappears and starts again at nought', (
   expect(stats.show(2_000).groups).toMatchObject([{ total_bytes: 5, connections: [{ uptime_s: 0 }] }])
 })
 
-test('a flood of forged addresses neither grows without bound nor pushes out a link that sends', () => {
+test('forged addresses neither grow the number of links without limit nor remove a link that sends', () => {
   const stats = new Stats({ idleMillisMax: 60_000, linksMax: 8 })
   for (let n = 0; n < 10_000; n += 1) {
     stats.count('srtla', 'phone:1', 1_316, n)
@@ -64,7 +64,7 @@ test('a flood of forged addresses neither grows without bound nor pushes out a l
   expect(group?.connections.find((link) => link.addr === 'phone:1')).toMatchObject({ pkts: 10_000 })
 })
 
-test('datagrams without a byte do not make a share of nothing', () => {
+test('empty datagrams have a share of 0 percent', () => {
   const stats = new Stats()
   stats.count('srtla', 'a:1', 0, 0)
   expect(stats.show(0).groups[0]?.connections[0]?.share_pct).toBe(0)

@@ -48,7 +48,7 @@ async function givenStuckRelay(dataDir: string, relay: Parameters<typeof relayAr
   return child
 }
 
-test('a created relay is listed and described, serves its stats and reports by itself', async () => {
+test('a created relay is listed and described, serves its statistics and reports its health', async () => {
   const { plane, relays } = await givenProvider()
   const spec = specOf(plane)
 
@@ -71,7 +71,7 @@ test('a created relay is listed and described, serves its stats and reports by i
   })
 })
 
-test('creating twice for one session adopts what exists', async () => {
+test('a second create for a session adopts the existing relay', async () => {
   const { plane, relays, dataDir } = await givenProvider()
   const spec = specOf(plane)
   const first = await relays.create(spec, never())
@@ -80,7 +80,7 @@ test('creating twice for one session adopts what exists', async () => {
   expect(await processesIn(dataDir)).toHaveLength(1)
 })
 
-test('callers that create for one session at once get the same single process', async () => {
+test('concurrent creates for a session return the same process', async () => {
   const { plane, relays, dataDir } = await givenProvider()
   const other = createLocalRelayProvider({ dataDir, log })
   const spec = specOf(plane)
@@ -92,7 +92,7 @@ test('callers that create for one session at once get the same single process', 
   expect(await processesIn(dataDir)).toHaveLength(1)
 })
 
-test('a relay outlives the process that created it, and another one finds, adopts and ends it', async () => {
+test('a relay survives the process that created it, and another process adopts and destroys it', async () => {
   const { plane, relays, dataDir } = await givenProvider()
   const spec = specOf(plane)
   const module = (path: string) => JSON.stringify(pathToFileURL(resolve(path)).href)
@@ -123,7 +123,7 @@ test('a relay outlives the process that created it, and another one finds, adopt
   expect(await processesIn(dataDir)).toEqual([])
 })
 
-test('a destroyed relay is gone, with all its files but the log, and destroying it again is no error', async () => {
+test('destroy ends the process and removes all files except the log, and can be repeated', async () => {
   const { plane, relays, dataDir } = await givenProvider()
   const { instanceId, endpoint } = await relays.create(specOf(plane), never())
 
@@ -137,7 +137,7 @@ test('a destroyed relay is gone, with all its files but the log, and destroying 
   await relays.destroy(instanceId)
 })
 
-test('what was never created is gone', async () => {
+test('an unknown instance counts as destroyed', async () => {
   const { relays } = await givenProvider()
   await relays.destroy('local-0123456789abcdef')
   await relays.destroy('../../elsewhere')
@@ -145,7 +145,7 @@ test('what was never created is gone', async () => {
   expect(await relays.list()).toEqual([])
 })
 
-test('a relay that was killed is not there any more, and can be created anew', async () => {
+test('a killed relay is not listed, and can be created again', async () => {
   const { plane, relays, dataDir } = await givenProvider()
   const spec = specOf(plane)
   const { instanceId } = await relays.create(spec, never())
@@ -163,7 +163,7 @@ test('a relay that was killed is not there any more, and can be created anew', a
   expect(await processesIn(dataDir)).toHaveLength(1)
 })
 
-test('a relay that ended by itself is not there any more', async () => {
+test('a relay that ended by itself is not described', async () => {
   const { plane, relays } = await givenProvider()
   const { instanceId } = await relays.create(specOf(plane), never())
   plane.answers(refusal(409, 'invalid_transition'))
@@ -173,7 +173,7 @@ test('a relay that ended by itself is not there any more', async () => {
   )
 })
 
-test('a create that is aborted leaves no process, at whatever moment it is', async () => {
+test('a create that is aborted at any time leaves no process', async () => {
   const { plane, relays, dataDir } = await givenProvider()
   for (const millis of [0, 5, 60, 140]) {
     const reason = new Error('the activity was cancelled')
@@ -186,7 +186,7 @@ test('a create that is aborted leaves no process, at whatever moment it is', asy
   expect(readdirSync(join(dataDir, 'relay-nodes')).filter((name) => !name.endsWith('.log'))).toEqual([])
 })
 
-test('a caller whose relay is taken away by the abort of another starts its own', async () => {
+test('a create succeeds when another create for the same session is aborted', async () => {
   const { plane, relays, dataDir } = await givenProvider()
   const spec = specOf(plane)
   const aborting = new AbortController()
@@ -195,16 +195,16 @@ test('a caller whose relay is taken away by the abort of another starts its own'
     () => processesIn(dataDir),
     (all) => all.length === 1,
   )
-  const kept = relays.create(spec, never())
+  const created = relays.create(spec, never())
   setTimeout(() => aborting.abort(), 30)
 
   await expect(aborted).rejects.toThrow()
-  const { instanceId } = await kept
+  const { instanceId } = await created
 
   expect(await processesIn(dataDir)).toMatchObject([{ instanceId }])
 })
 
-test('a relay that dies at once is reported with its last words and without its secrets', async () => {
+test('a relay that ends at once is reported with the last lines of its log and without secrets', async () => {
   const { plane, relays } = await givenProvider()
   const failure = await relays.create(specOf(plane, { capMbps: -1 }), never()).catch((error: unknown) => error)
 
@@ -214,7 +214,7 @@ test('a relay that dies at once is reported with its last words and without its 
   expect((failure as Error).message).not.toContain(secret)
 })
 
-test('the relays of another data folder are not seen', async () => {
+test('relays of another data folder are not listed', async () => {
   const [ours, theirs] = [await givenProvider(), await givenProvider()]
   const { instanceId } = await theirs.relays.create(specOf(theirs.plane), never())
 
@@ -225,7 +225,7 @@ test('the relays of another data folder are not seen', async () => {
   expect(await theirs.relays.list()).toHaveLength(1)
 })
 
-test('neither the command line nor any file of a relay holds a secret', async () => {
+test('neither the command line nor a file of a relay contains a secret', async () => {
   const { plane, relays, dataDir } = await givenProvider()
   await relays.create(specOf(plane), never())
   const [relay] = await processesIn(dataDir)
@@ -242,7 +242,7 @@ test('neither the command line nor any file of a relay holds a secret', async ()
   }
 })
 
-test('a relay that never came up is listed without ports, and destroyed even if it does not listen', async () => {
+test('a relay that never becomes ready is listed without ports, and can be destroyed', async () => {
   const { relays, dataDir } = await givenProvider()
   const sessionId = randomUUID()
   const instanceId = 'local-0123456789abcdef'
@@ -259,15 +259,24 @@ test('a relay that never came up is listed without ports, and destroyed even if 
   expect(await relays.list()).toEqual([])
 })
 
-const tornTexts = ['', '{"instanceId":"local-', 'not JSON', 'null', '7', '[]', '{"pid":"1"}', '{"pid":1,"host":null}']
+const invalidTexts = [
+  '',
+  '{"instanceId":"local-',
+  'not JSON',
+  'null',
+  '7',
+  '[]',
+  '{"pid":"1"}',
+  '{"pid":1,"host":null}',
+]
 
-test.each(tornTexts)('a state file that holds %j stands in the way of nothing', async (text) => {
+test.each(invalidTexts)('a state file with the text %j is replaced', async (text) => {
   const { plane, relays, dataDir } = await givenProvider()
   const spec = specOf(plane)
   const { instanceId } = await relays.create(spec, never())
   await relays.destroy(instanceId)
   const stateFile = join(dataDir, 'relay-nodes', `${instanceId}.json`)
-  // With a lock of the same kind beside it, as a machine that lost its power may leave them.
+  // With invalid locks, as a power failure may leave them.
   for (const file of [stateFile, `${stateFile}.lock.1`, `${stateFile}.lock.x`]) writeFileSync(file, text)
   expect(await relays.list()).toEqual([])
   expect(await relays.describe(instanceId)).toBeNull()
@@ -283,7 +292,7 @@ test.each(tornTexts)('a state file that holds %j stands in the way of nothing', 
   expect(readdirSync(join(dataDir, 'relay-nodes'))).toEqual([`${instanceId}.log`])
 })
 
-test('a relay whose state file was torn while it ran is replaced by a create', { timeout: 60_000 }, async () => {
+test('a running relay whose state file is invalid is replaced by a create', { timeout: 60_000 }, async () => {
   const { plane, relays, dataDir } = await givenProvider()
   const spec = specOf(plane)
   const { instanceId } = await relays.create(spec, never())
@@ -298,7 +307,7 @@ test('a relay whose state file was torn while it ran is replaced by a create', {
   expect(after?.pid).not.toBe(before?.pid)
 })
 
-test('all relays of a data folder can be ended at once', async () => {
+test('all relays of a data folder can be ended together', async () => {
   const { plane, relays, dataDir } = await givenProvider()
   await Promise.all([1, 2, 3].map(() => relays.create(specOf(plane), never())))
 
