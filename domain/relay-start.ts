@@ -8,7 +8,8 @@ export interface LiveSession {
 }
 
 /** A session that is stopping can be resumed by a start, which needs the same entitlement as a new session. */
-export const isStopping = ({ countsAgainstLimit, command }: LiveSession): boolean => !countsAgainstLimit && command !== 'disconnect'
+export const isStopping = ({ countsAgainstLimit, command }: LiveSession): boolean =>
+  !countsAgainstLimit && command !== 'disconnect'
 
 /**
  * The sessions that a new one displaces. Sessions in their stop grace do not count against the limit, but they run on an

@@ -28,7 +28,10 @@ export const rateLimitKey = (name: RateLimitName, subject: string): string => `$
 
 export function createRateLimits(sql: Database, limits: Config['rateLimits']): RateLimits {
   const countOne = batch((keys: string[]) => countRequests(sql, keys, 'deferred'))
-  const charge = batch((charges: Charge[]) => chargeWindows(sql, charges, 'deferred'), { sizeMax: 200, concurrencyMax: 1 })
+  const charge = batch((charges: Charge[]) => chargeWindows(sql, charges, 'deferred'), {
+    sizeMax: 200,
+    concurrencyMax: 1,
+  })
 
   const judge: RateLimits['judge'] = (name, { requests, resetSeconds }) => {
     const limit = limits[name]
