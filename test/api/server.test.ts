@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, inject, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Client, createDatabase, type TokenSet } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
+import { testEnvironment } from '../support/environment.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { eventually, freePort } from '../support/relays.ts'
-import { randomSecrets } from '../support/secrets.ts'
 
 interface RunningApi {
   readonly api: Client
@@ -15,13 +15,7 @@ async function startApiProgram(variables: Readonly<Record<string, string>> = {})
   const database = await createDatabase()
   atEnd(() => database.drop())
   const port = await freePort()
-  const program = startProgram('api', {
-    PORT: String(port),
-    DATABASE_URL: database.url,
-    TEMPORAL_ADDRESS: inject('temporalAddress'),
-    ...randomSecrets(),
-    ...variables,
-  })
+  const program = startProgram('api', testEnvironment({ PORT: String(port), DATABASE_URL: database.url, ...variables }))
   const api = new Client(`http://127.0.0.1:${port}`)
   await eventually(
     () => api.get('/capacity/status').catch(() => undefined),

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { nodeArguments } from '../../cli/service-programs.ts'
 import { connectPostgres } from '../../db/connection.ts'
 import { countAliveWorkers } from '../../db/workers.ts'
 import { ServerProcess } from '../../platform/embedded/server-process.ts'
 import { createDatabase } from '../support/api.ts'
+import { testEnvironment } from '../support/environment.ts'
 import { temporaryFolder } from '../support/folders.ts'
 import { eventually, freePort } from '../support/relays.ts'
-import { randomSecrets } from '../support/secrets.ts'
 
 /** Runs a program of the service as `npm start` does, with its log on a device that has no room for any line. */
 async function startOnFullDisk(file: string, variables: Readonly<Record<string, string>> = {}) {
@@ -21,10 +21,7 @@ async function startOnFullDisk(file: string, variables: Readonly<Record<string, 
     env: {
       ...{ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', LOG_LEVEL: 'trace' },
       ...{ PORT: port, SVC_SITE_PORT: port, SVC_DATA_DIR: await temporaryFolder() },
-      DATABASE_URL: database.url,
-      TEMPORAL_ADDRESS: inject('temporalAddress'),
-      ...randomSecrets(),
-      ...variables,
+      ...testEnvironment({ DATABASE_URL: database.url, ...variables }),
     },
   })
   onTestFinished(() => program.end([['SIGKILL', 2000]]))

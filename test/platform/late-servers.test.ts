@@ -8,9 +8,9 @@ import { startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../platform/log.ts'
 import { atEnd } from '../support/at-end.ts'
+import { testEnvironment } from '../support/environment.ts'
 import { startProgram, untilWell } from '../support/programs.ts'
 import { eventually, freePort } from '../support/relays.ts'
-import { randomSecrets } from '../support/secrets.ts'
 
 test('the api and the worker start before Postgres and Temporal, and work once both are reachable', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'relay-late-'))
@@ -28,13 +28,12 @@ test('the api and the worker start before Postgres and Temporal, and work once b
   // Creates the cluster, so that its URL is known. The server is stopped when the programs start.
   const first = await startPostgres()
   await first.stop()
-  const env = {
+  const env = testEnvironment({
     PORT: String(port),
     DATABASE_URL: first.url,
     TEMPORAL_ADDRESS: `127.0.0.1:${temporalPort}`,
     SVC_DATA_DIR: dir,
-    ...randomSecrets(),
-  }
+  })
   startProgram('api', env)
   startProgram('worker', env)
   const url = `http://127.0.0.1:${port}`

@@ -3,15 +3,11 @@ import { expect, test } from 'vitest'
 import { readConfig } from '../../platform/config/config.ts'
 import { findFreePort } from '../../platform/embedded/ports.ts'
 import { connectTemporal, isTemporalOutage } from '../../platform/temporal.ts'
-import { randomSecrets } from '../support/secrets.ts'
+import { testEnvironment } from '../support/environment.ts'
 
 /** A client of an address where no server listens. */
 const connectNowhere = async () => {
-  const { temporal } = readConfig({
-    DATABASE_URL: 'postgres://127.0.0.1/none',
-    TEMPORAL_ADDRESS: `127.0.0.1:${await findFreePort()}`,
-    ...randomSecrets(),
-  })
+  const { temporal } = readConfig(testEnvironment({ TEMPORAL_ADDRESS: `127.0.0.1:${await findFreePort()}` }))
   return connectTemporal(temporal)
 }
 

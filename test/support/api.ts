@@ -9,11 +9,10 @@ import { connectPostgres, type Database, requestLimits } from '../../db/connecti
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import { getStoredStreamToken, insertUser } from '../../db/users.ts'
 import { readConfig } from '../../platform/config/config.ts'
-import { rateLimitDefaults } from '../../platform/config/values.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { atEnd } from './at-end.ts'
-import { randomSecrets } from './secrets.ts'
+import { testEnvironment } from './environment.ts'
 
 export interface Answer<Body> {
   readonly status: number
@@ -101,20 +100,14 @@ export interface TestApi extends Client {
 }
 
 /**
- * Starts it and stops it after the tests of this file.
- * @param variables of the environment; limits are out of the way and one proxy is believed unless they say otherwise.
+ * Starts the API, and stops it after the tests of the file.
+ * @param variables of the environment. By default one proxy is trusted.
  */
 export async function startApi(variables: Readonly<Record<string, string>> = {}): Promise<TestApi> {
   const database = await createDatabase()
-  const config = readConfig({
-    DATABASE_URL: database.url,
-    TEMPORAL_ADDRESS: inject('temporalAddress'),
-    ...randomSecrets(),
-    PORT: '0',
-    SVC_TRUSTED_PROXY_HOPS: '1',
-    SVC_RATE_LIMITS: highLimits(),
-    ...variables,
-  })
+  const config = readConfig(
+    testEnvironment({ DATABASE_URL: database.url, PORT: '0', SVC_TRUSTED_PROXY_HOPS: '1', ...variables }),
+  )
   const sql = connectPostgres(config.database.url, config.database.connectionsMax, requestLimits)
   const logged: string[] = []
   const log = createLog('api', 'debug', { write: (line) => void logged.push(line) })
@@ -126,12 +119,6 @@ export async function startApi(variables: Readonly<Record<string, string>> = {})
   atEnd(() => life.stop())
   return Object.assign(new Client(`http://127.0.0.1:${port}`), { services, sql, logged, given: createGiven(services) })
 }
-
-/** For `SVC_RATE_LIMITS`: no limit in the way, save those that the test names. */
-export const highLimits = (limits: Readonly<Record<string, number>> = {}): string =>
-  Object.keys(rateLimitDefaults)
-    .map((name) => `${name}=${limits[name] ?? 1_000_000}`)
-    .join(',')
 
 export interface TestDatabase {
   readonly url: string

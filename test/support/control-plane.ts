@@ -8,8 +8,9 @@ import { type EmbeddedTemporal, startEmbeddedTemporal } from '../../platform/emb
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { endLocalRelays } from '../../platform/local-relays.ts'
 import { createLog } from '../../platform/log.ts'
-import { type Answer, Client, createDatabase, highLimits, signUp } from './api.ts'
+import { type Answer, Client, createDatabase, signUp } from './api.ts'
 import { atEnd } from './at-end.ts'
+import { testEnvironment } from './environment.ts'
 import { type Program, startProgram, untilWell } from './programs.ts'
 import {
   eventually,
@@ -22,7 +23,6 @@ import {
   relayProcesses,
   shortTimes,
 } from './relays.ts'
-import { randomSecrets } from './secrets.ts'
 
 export interface ControlPlane {
   readonly client: Client
@@ -50,18 +50,16 @@ export async function startControlPlane(): Promise<ControlPlane> {
     rmSync(dataDir, { recursive: true, force: true })
   })
   const port = await freePort()
-  const env = {
+  const env = testEnvironment({
     ...shortTimes,
     SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '10',
     PORT: String(port),
     DATABASE_URL: postgres.url,
     TEMPORAL_ADDRESS: temporal.address,
     SVC_DATA_DIR: dataDir,
-    ...randomSecrets(),
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
-    SVC_RATE_LIMITS: highLimits(),
-  }
+  })
   const [api, worker] = [startProgram('api', env), startProgram('worker', env)]
   const client = new Client(`http://127.0.0.1:${port}`)
   await untilWell(client.url)

@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto'
 import { readConfig } from '../../platform/config/config.ts'
 import type { OAuthAuthorizationRequest, OAuthProvider, OAuthProviderName } from '../../providers/oauth/provider.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
+import { testEnvironment } from './environment.ts'
 import type { CallbackParameters } from './oauth-browser.ts'
 import { startDiscord } from './oauth-discord.ts'
 import type { OAuthDouble } from './oauth-double.ts'
 import { startGoogle } from './oauth-google.ts'
 import { startTwitch } from './oauth-twitch.ts'
-import { randomSecrets } from './secrets.ts'
 
 export const startDouble: Readonly<Record<OAuthProviderName, () => Promise<OAuthDouble>>> = {
   twitch: startTwitch,
@@ -16,16 +16,9 @@ export const startDouble: Readonly<Record<OAuthProviderName, () => Promise<OAuth
   discord: startDiscord,
 }
 
-/** The other variables that `readConfig` requires. */
-const requiredVariables = {
-  DATABASE_URL: 'postgres://svc@127.0.0.1/svc',
-  TEMPORAL_ADDRESS: '127.0.0.1:7233',
-  ...randomSecrets(),
-}
-
 /** New provider clients, which have not loaded any discovery document. */
 export const createProviders = (variables: Readonly<Record<string, string>>) =>
-  createOAuthProviders(readConfig({ ...requiredVariables, ...variables }).oauth)
+  createOAuthProviders(readConfig(testEnvironment(variables)).oauth)
 
 /** A new client of the provider that the variables configure. */
 export function createProvider({ variables }: Pick<OAuthDouble, 'variables'>): OAuthProvider {

@@ -3,11 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { endLocalRelays } from '../../platform/local-relays.ts'
-import { Client, createDatabase, type GivenUser, highLimits, signUp } from '../support/api.ts'
+import { Client, createDatabase, type GivenUser, signUp } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
+import { testEnvironment } from '../support/environment.ts'
 import { type Program, type ProgramName, startProgram, untilWell } from '../support/programs.ts'
 import {
   eventually,
@@ -18,7 +19,6 @@ import {
   relayProcesses,
   shortTimes,
 } from '../support/relays.ts'
-import { randomSecrets } from '../support/secrets.ts'
 
 /** Sessions that are under way when the process dies, each a few milliseconds further on than the next. */
 const sessionsUnderWay = 8
@@ -34,19 +34,16 @@ beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'relay-crash-'))
   const database = await createDatabase()
   const port = await freePort()
-  const env = {
+  const env = testEnvironment({
     ...shortTimes,
     SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '60',
     SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '30',
     PORT: String(port),
     DATABASE_URL: database.url,
-    TEMPORAL_ADDRESS: inject('temporalAddress'),
     SVC_DATA_DIR: dataDir,
-    ...randomSecrets(),
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
-    SVC_RATE_LIMITS: highLimits(),
-  }
+  })
   sql = connectPostgres(database.url, 3)
   atEnd(async () => {
     await endLocalRelays(dataDir)

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Registry } from 'prom-client'
@@ -19,6 +19,7 @@ import {
   type ListedSubscription,
 } from '../../../providers/billing/provider.ts'
 import { newAccount, startBillingDatabase } from '../../support/billing-database.ts'
+import { testEnvironment } from '../../support/environment.ts'
 
 const sql = await startBillingDatabase()
 const logged: string[] = []
@@ -374,15 +375,11 @@ test('the program says the same to whoever runs it, and changes nothing in a dry
     insert into sandbox_subscriptions (id, user_id, kind, quantity, status, period_start, period_end)
     values ('sub_lost', ${userId}, 'plan', 1, 'active', ${new Date(start)}, ${new Date(end)})`
   const { host, port, database } = own.options
-  const secret = () => randomBytes(48).toString('base64')
   const env = {
     ...process.env,
-    DATABASE_URL: `postgres://${own.options.user}:${own.options.pass}@${host[0]}:${port[0]}/${database}`,
-    TEMPORAL_ADDRESS: 'localhost:7233',
-    SVC_JWT_SECRET: secret(),
-    SVC_RELAY_AUTH_SECRET: secret(),
-    OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+    ...testEnvironment({
+      DATABASE_URL: `postgres://${own.options.user}:${own.options.pass}@${host[0]}:${port[0]}/${database}`,
+    }),
   }
   const cwd = fileURLToPath(new URL('../../..', import.meta.url))
   const run = (...more: string[]) =>

@@ -1,11 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { startApi as startListening } from '../../../api/start-api.ts'
 import { connectPostgres } from '../../../db/connection.ts'
 import { readConfig } from '../../../platform/config/config.ts'
 import { Lifecycle } from '../../../platform/lifecycle.ts'
 import { createLog } from '../../../platform/log.ts'
 import { type Client, outcome, startApi, type TestApi } from '../../support/api.ts'
+import { testEnvironment } from '../../support/environment.ts'
 import {
   eventually,
   freePort,
@@ -15,7 +16,6 @@ import {
   startService,
   type TestService,
 } from '../../support/relays.ts'
-import { randomSecrets } from '../../support/secrets.ts'
 
 const relaySecret = randomBytes(48).toString('base64')
 const page = (at: Client, path: string, request?: RequestInit) => fetch(`${at.url}${path}`, request)
@@ -152,13 +152,7 @@ describe('while Postgres is unavailable', () => {
     const database = await startApi()
     const passage = await passageTo(database.services.config.database.url)
     await passage.block()
-    const config = readConfig({
-      DATABASE_URL: passage.url,
-      TEMPORAL_ADDRESS: inject('temporalAddress'),
-      ...randomSecrets(),
-      SVC_RELAY_AUTH_SECRET: relaySecret,
-      PORT: '0',
-    })
+    const config = readConfig(testEnvironment({ DATABASE_URL: passage.url, PORT: '0' }))
     const log = createLog('api', 'silent')
     const life = new Lifecycle(log)
     const sql = life.hold('connections', connectPostgres(config.database.url, 2), (it) => it.end({ timeout: 1 }))

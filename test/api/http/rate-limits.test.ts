@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { highLimits, startApi, type TestApi } from '../../support/api.ts'
+import { startApi, type TestApi } from '../../support/api.ts'
+import { highLimits } from '../../support/environment.ts'
 
 describe('requests are counted', () => {
   const limits = { SVC_RATE_LIMITS: highLimits({ capacity: 3 }) }

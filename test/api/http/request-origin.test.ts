@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { routes } from '../../../api/routes.ts'
-import { highLimits, outcome, startApi } from '../../support/api.ts'
+import { outcome, startApi } from '../../support/api.ts'
+import { highLimits } from '../../support/environment.ts'
 
 const operatorPassword = 'an operator of these tests'
 const basic = (password: string) => ({

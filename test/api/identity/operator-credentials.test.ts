@@ -2,7 +2,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createIdentify } from '../../../api/http/callers.ts'
 import type { Refusal } from '../../../api/http/refusals.ts'
-import { highLimits, startApi, type TestApi } from '../../support/api.ts'
+import { startApi, type TestApi } from '../../support/api.ts'
+import { highLimits } from '../../support/environment.ts'
 
 const operatorPassword = 'an operator of these tests'
 const basic = (password: string) => ({

@@ -1,12 +1,12 @@
 /** Five sign-ins a minute for each address, whatever way around it is tried. */
 import { randomUUID } from 'node:crypto'
 import { request } from 'node:http'
-import { describe, expect, inject, test } from 'vitest'
-import { Client, createDatabase, highLimits, signUp, startApi } from '../../support/api.ts'
+import { describe, expect, test } from 'vitest'
+import { Client, createDatabase, signUp, startApi } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
+import { highLimits, testEnvironment } from '../../support/environment.ts'
 import { startProgram } from '../../support/programs.ts'
 import { eventually, freePort } from '../../support/relays.ts'
-import { randomSecrets } from '../../support/secrets.ts'
 
 const limits = { SVC_RATE_LIMITS: highLimits({ login: 5 }) }
 
@@ -30,14 +30,10 @@ test('two processes count together, and go on counting after both were restarted
   atEnd(() => database.drop())
   const ports = [await freePort(), await freePort()]
   const programs = ports.map((port) =>
-    startProgram('api', {
-      ...limits,
-      PORT: String(port),
-      DATABASE_URL: database.url,
-      TEMPORAL_ADDRESS: inject('temporalAddress'),
-      ...randomSecrets(),
-      SVC_TRUSTED_PROXY_HOPS: '1',
-    }),
+    startProgram(
+      'api',
+      testEnvironment({ ...limits, PORT: String(port), DATABASE_URL: database.url, SVC_TRUSTED_PROXY_HOPS: '1' }),
+    ),
   )
   const apis = ports.map((port) => new Client(`http://127.0.0.1:${port}`))
   const untilUp = () =>

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createPasswords } from '../../../api/identity/passwords.ts'
-import { type Client, type ErrorBody, highLimits, startApi, type TokenSet } from '../../support/api.ts'
+import { type Client, type ErrorBody, startApi, type TokenSet } from '../../support/api.ts'
+import { highLimits } from '../../support/environment.ts'
 import { fetchUser } from '../../support/oauth-api.ts'
 
 const api = await startApi()

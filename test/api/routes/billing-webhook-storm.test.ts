@@ -8,12 +8,12 @@ import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { connectPostgres, type Database } from '../../../db/connection.ts'
 import { readConfig } from '../../../platform/config/config.ts'
 import { connectTemporal } from '../../../platform/temporal.ts'
-import { Client, createDatabase, highLimits, signUp } from '../../support/api.ts'
+import { Client, createDatabase, signUp } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { billingEvent, findEvent, type SandboxSender, sandboxSender } from '../../support/billing.ts'
+import { testEnvironment } from '../../support/environment.ts'
 import { type Program, startProgram, untilWell } from '../../support/programs.ts'
 import { eventually, freePort, operatorPassword, passageTo } from '../../support/relays.ts'
-import { randomSecrets } from '../../support/secrets.ts'
 import { untilAtRest } from '../../support/workflows.ts'
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`
@@ -38,16 +38,14 @@ beforeAll(async () => {
   })
   trap = await trapTo(database.url)
   wayToTemporal = await passageTo(`http://${inject('temporalAddress')}`)
-  const env = {
+  const env = testEnvironment({
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: new URL(wayToTemporal.url).host,
     SVC_DATA_DIR: dataDir,
-    ...randomSecrets(),
     SVC_BILLING_WEBHOOK_SECRET: secret,
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
-    SVC_RATE_LIMITS: highLimits(),
-  }
+  })
   const [one, other] = [await freePort(), await freePort()]
   first = startProgram('api', { ...env, PORT: String(one), DATABASE_URL: trap.url })
   startProgram('api', { ...env, PORT: String(other) })

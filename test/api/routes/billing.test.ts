@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { rateLimitDefaults } from '../../../platform/config/values.ts'
-import { highLimits, outcome, startApi, type TestApi } from '../../support/api.ts'
+import { outcome, startApi, type TestApi } from '../../support/api.ts'
 import { startApiDouble } from '../../support/api-double.ts'
+import { highLimits } from '../../support/environment.ts'
 import { operator, paperRelays, startService } from '../../support/relays.ts'
 import { type Customer, newCustomer } from '../../support/sandbox-customers.ts'
 

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type GivenUser, highLimits, outcome, startApi, type TokenSet } from '../../support/api.ts'
+import { type GivenUser, outcome, startApi, type TokenSet } from '../../support/api.ts'
+import { highLimits } from '../../support/environment.ts'
 import { mailsTo } from '../../support/mails.ts'
 
 const api = await startApi({ SVC_SITE_URL: 'https://site.example' })

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { revokeAllAccess } from '../../../db/account-proof.ts'
-import { highLimits, startApi } from '../../support/api.ts'
+import { startApi } from '../../support/api.ts'
+import { highLimits } from '../../support/environment.ts'
 import { beginMerge, userWithProvedAddress } from '../../support/merges.ts'
 import {
   type CallbackReply,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type GivenUser, highLimits, outcome, startApi, streamTokenOf, type TokenSet } from '../../support/api.ts'
+import { type GivenUser, outcome, startApi, streamTokenOf, type TokenSet } from '../../support/api.ts'
+import { highLimits } from '../../support/environment.ts'
 import { mailsTo } from '../../support/mails.ts'
 import { pluginLogins } from '../../support/plugin-logins.ts'
 

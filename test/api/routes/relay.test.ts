@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
-import { type Answer, highLimits, outcome } from '../../support/api.ts'
+import { type Answer, outcome } from '../../support/api.ts'
+import { highLimits } from '../../support/environment.ts'
 import { eventually, type RelayUser, startService, type TestService } from '../../support/relays.ts'
 
 const regions = JSON.stringify([

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
-import { type ErrorBody, highLimits, streamTokenOf } from '../../support/api.ts'
+import { type ErrorBody, streamTokenOf } from '../../support/api.ts'
+import { highLimits } from '../../support/environment.ts'
 import { type RelayUser, startService, type TestService } from '../../support/relays.ts'
 
 let service: TestService

@@ -8,14 +8,10 @@ import {
   lemonSqueezyInvoice,
   signLemonSqueezyBytes,
 } from '../../support/billing-lemonsqueezy.ts'
+import { testEnvironment } from '../../support/environment.ts'
 
-const variables = {
-  DATABASE_URL: 'postgres://localhost/none',
-  TEMPORAL_ADDRESS: 'localhost:7233',
-  SVC_JWT_SECRET: 'f2b1c09d4e8a7365f2b1c09d4e8a7365f2b1c09d4e8a7365',
-  SVC_RELAY_AUTH_SECRET: 'a2b1c09d4e8a7365f2b1c09d4e8a7365f2b1c09d4e8a7365',
-  OAUTH_ENCRYPTION_KEY: Buffer.from(Array.from({ length: 32 }, (_, index) => index)).toString('base64'),
-  SVC_BILLING_WEBHOOK_SECRET: lemonSqueezyConfig.secrets[0],
+const variables = testEnvironment({
+  SVC_BILLING_WEBHOOK_SECRET: lemonSqueezyConfig.secrets[0] ?? '',
   SVC_LEMONSQUEEZY_API_KEY: 'ls_key',
   SVC_LEMONSQUEEZY_STORE_ID: '42',
   SVC_LEMONSQUEEZY_PLAN_VARIANT_ID: '1001',
@@ -23,7 +19,7 @@ const variables = {
   SVC_STRIPE_API_KEY: 'sk_test_1',
   SVC_STRIPE_PLAN_PRICE_ID: 'price_plan',
   SVC_STRIPE_ADDON_PRICE_ID: 'price_addon',
-}
+})
 const standardSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 const emptyStore: SandboxStore = {

@@ -1,7 +1,7 @@
 /** Signing in and out with a password, at a browser that runs no script. */
 import { expect, test } from 'vitest'
-import { highLimits } from '../../support/api.ts'
 import { startApiDouble } from '../../support/api-double.ts'
+import { highLimits } from '../../support/environment.ts'
 import { startApiAndSite, startSite } from '../../support/site.ts'
 
 const { api, site } = await startApiAndSite()

@@ -1,6 +1,6 @@
 /** A forgotten password, at a browser that runs no script. */
 import { expect, test } from 'vitest'
-import { highLimits } from '../../support/api.ts'
+import { highLimits } from '../../support/environment.ts'
 import { mailsTo } from '../../support/mails.ts'
 import { startApiAndSite } from '../../support/site.ts'
 

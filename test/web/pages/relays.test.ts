@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type GivenUser, highLimits, startApi } from '../../support/api.ts'
+import { type GivenUser, startApi } from '../../support/api.ts'
+import { highLimits } from '../../support/environment.ts'
 import { eventually, freeze, passageTo, type RelayUser, startService } from '../../support/relays.ts'
 import { freeSiteUrl, startSite } from '../../support/site.ts'
 import type { Browser } from '../../support/site-browser.ts'

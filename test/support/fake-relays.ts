@@ -1,0 +1,71 @@
+/** The whole service with fake relays: they exist in memory only, and the test sends their health reports. */
+import { expect } from 'vitest'
+import type { SessionView } from '../../api/relay-session-view.ts'
+import type { Lifecycle } from '../../platform/lifecycle.ts'
+import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
+import type { Answer, ErrorBody } from './api.ts'
+import { eventually, type RelayUser, startService, startTestWorker, type TestService } from './relays.ts'
+
+/** The instance of a session's fake relay. */
+export const fakeInstanceId = (sessionId: string): string => `fake-${sessionId}`
+
+/** A provider that creates an instance at once and reports nothing. */
+export function createFakeRelays(): RelayProvider {
+  const instances = new Map<string, RelayInstance>()
+  const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
+  return {
+    create: async ({ sessionId, region }) => {
+      const instance = { instanceId: fakeInstanceId(sessionId), sessionId, region, endpoint, createdAt: new Date() }
+      instances.set(instance.instanceId, instance)
+      return instance
+    },
+    describe: async (instanceId) => instances.get(instanceId) ?? null,
+    destroy: async (instanceId) => void instances.delete(instanceId),
+    list: async (filter) =>
+      [...instances.values()].filter((one) => filter === undefined || one.sessionId === filter.sessionId),
+  }
+}
+
+export interface FakeRelayService extends TestService {
+  readonly relayProvider: RelayProvider
+  /** Sends a health report of the session's instance. @param fields of the report, beside its ids. */
+  sendReport(sessionId: string, fields?: object): Promise<Answer<Partial<ErrorBody>>>
+  /** Starts a relay and makes it active with one report. @param body of the request. */
+  startActiveRelay(user: RelayUser, body?: object): Promise<SessionView>
+  startWorker(): Promise<Lifecycle>
+}
+
+interface Options {
+  readonly variables?: Readonly<Record<string, string>>
+  /** Whether a worker is started at once; true by default. */
+  readonly worker?: boolean
+}
+
+export async function startFakeRelayService({
+  variables = {},
+  worker = true,
+}: Options = {}): Promise<FakeRelayService> {
+  const relayProvider = createFakeRelays()
+  const service = await startService({ variables, worker, around: () => relayProvider })
+  const { api } = service
+  const sendReport: FakeRelayService['sendReport'] = (sessionId, fields = {}) => {
+    const [secret = ''] = api.services.config.relayAuthSecrets
+    const report = { session_id: sessionId, instance_id: fakeInstanceId(sessionId), ...fields }
+    return api.post('/relay/health', report, { headers: { 'X-Relay-Auth': secret } })
+  }
+  return {
+    ...service,
+    relayProvider,
+    sendReport,
+    startActiveRelay: async (user, body = {}) => {
+      const started = await user.start(body)
+      expect(started.status).toBe(201)
+      const { session_id } = started.body.session
+      const find = async () => (await user.active()).sessions.find((one) => one.session_id === session_id)
+      await eventually(find, (session) => session?.instance_id != null)
+      await sendReport(session_id)
+      return (await eventually(find, (session) => session?.state === 'active')) as SessionView
+    },
+    startWorker: () => startTestWorker(api, () => relayProvider),
+  }
+}
