@@ -1,7 +1,7 @@
-/** The api as the site asks it: over REST, on behalf of a visitor. */
+/** The HTTP client with which the site calls the API on behalf of a visitor. */
 import { isPlainPath } from './plain-path.ts'
 
-/** Whom the site asks for. The api counts and keeps the address as if the visitor had asked it. */
+/** The client of the site. The API limits and audits requests by this address, as if the visitor had sent them directly. */
 export interface Visitor {
   readonly ip: string
   readonly userAgent: string
@@ -12,86 +12,85 @@ export interface ApiRequest {
   /** The visitor's access token. */
   readonly bearer?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON, or as they are when they are bytes. */
+  /** Sent as JSON, or unchanged when it is bytes. */
   readonly body?: object | Uint8Array | undefined
 }
 
 export interface ApiResponse<Body = unknown> {
   readonly status: number
   readonly headers: Headers
-  /** Parsed when it is JSON; an empty object when there is none. */
+  /** Parsed when the content type is JSON; an empty object otherwise. */
   readonly body: Body
   readonly bytes: Uint8Array
 }
 
 export interface Api {
   /**
-   * @param path below the api's address, from `/api/v1/` on. One that the api can't have is answered as the api would.
+   * @param path begins with `/api/v1/`. A path that the API cannot have gets a 404 without a request.
    * Rejects with {@link ApiUnavailableError}.
    */
   call<Body = unknown>(method: string, path: string, request: ApiRequest): Promise<ApiResponse<Body>>
 }
 
-/** The api can't be reached, or not in time. */
+/** The API cannot be reached, or did not reply in time, or not as documented. */
 export class ApiUnavailableError extends Error {
   override name = 'ApiUnavailableError'
 }
 
-const usualAnswerMillisMax = 20_000
+const defaultTimeoutMillis = 20_000
 
-export const createApi = (apiUrl: string, answerMillisMax = usualAnswerMillisMax): Api => ({
+export const createApi = (apiUrl: string, timeoutMillis = defaultTimeoutMillis): Api => ({
   call: async <Body>(method: string, path: string, request: ApiRequest) => {
-    // Parts of it may be what a visitor wrote: they name a thing, and are no way to another one.
-    if (!isPlainPath(path.split('?')[0] ?? '')) return nothingThere as ApiResponse<Body>
+    // A path can contain what a visitor typed, which must not lead to another resource.
+    if (!isPlainPath(path.split('?')[0] ?? '')) return notFound as ApiResponse<Body>
     try {
       const response = await fetch(apiUrl + path, {
         method,
         redirect: 'manual',
-        signal: AbortSignal.timeout(answerMillisMax),
+        signal: AbortSignal.timeout(timeoutMillis),
         ...requestInit(request),
       })
       const bytes = new Uint8Array(await response.arrayBuffer())
-      return { status: response.status, headers: response.headers, bytes, body: parsed(response, bytes) as Body }
+      return { status: response.status, headers: response.headers, bytes, body: parseBody(response, bytes) as Body }
     } catch (error) {
-      throw new ApiUnavailableError('the api did not answer', { cause: error })
+      throw new ApiUnavailableError('the API did not reply', { cause: error })
     }
   },
 })
 
-function requestInit({ visitor, bearer, headers = {}, body }: ApiRequest): {
-  headers: Record<string, string>
-  body?: BodyInit
-} {
+type RequestParts = { headers: Record<string, string>; body?: BodyInit }
+
+function requestInit({ visitor, bearer, headers = {}, body }: ApiRequest): RequestParts {
   const isJson = body !== undefined && !(body instanceof Uint8Array)
   const all = {
     accept: 'application/json',
     'user-agent': visitor.userAgent,
-    // The only entry: whatever the visitor claimed was judged where it came in.
+    // The only entry: the site has already evaluated the header that came with the request.
     'x-forwarded-for': visitor.ip,
     ...(isJson ? { 'content-type': 'application/json' } : {}),
     ...headers,
     ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
   }
   return {
-    // A visitor may send what no header of ours can hold.
+    // `fetch` throws on characters that a header cannot hold, which a visitor may have sent.
     headers: Object.fromEntries(Object.entries(all).map(([name, value]) => [name, value.replaceAll(/[^ -~]/g, '')])),
     ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : (body as Uint8Array<ArrayBuffer>) }),
   }
 }
 
-const nothingThere: ApiResponse = {
+const notFound: ApiResponse = {
   status: 404,
   headers: new Headers(),
-  body: { error: { code: 'not_found', message: 'There is no such thing here.' } },
+  body: { error: { code: 'not_found', message: 'Not found.' } },
   bytes: new Uint8Array(),
 }
 
-const parsed = (response: Response, bytes: Uint8Array): unknown =>
+const parseBody = (response: Response, bytes: Uint8Array): unknown =>
   bytes.length > 0 && response.headers.get('content-type')?.startsWith('application/json')
     ? JSON.parse(new TextDecoder().decode(bytes))
     : {}
 
-/** The sentence of the api's refusal, for a person to read. */
+/** Code and message of an error reply. */
 export const readApiError = ({ body }: ApiResponse): { code: string; message: string } => {
   const { error } = body as { error?: { code?: string; message?: string } }
   return { code: error?.code ?? 'internal_error', message: error?.message ?? 'Something went wrong on our side.' }

@@ -1,4 +1,4 @@
-/** The few files that pages refer to, read once and named by what they hold, so that browsers may keep them for ever. */
+/** Static files, read at start and served under a path with their content hash, so that browsers can cache them for ever. */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const folder = fileURLToPath(new URL('./assets/', import.meta.url))
 
-const types: Readonly<Record<string, string>> = {
+const contentTypes: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
@@ -18,9 +18,9 @@ export interface Asset {
 }
 
 export interface Assets {
-  /** The file at this path of the site, if it is one. */
+  /** The file at this path of the site, if there is one. */
   at(path: string): Asset | undefined
-  /** The path for a file by its name in `web/assets`. */
+  /** The path of a file by its name in `web/assets`. */
   pathOf(name: string): string
 }
 
@@ -29,8 +29,8 @@ export async function readAssets(): Promise<Assets> {
   const paths = new Map<string, string>()
   for (const name of await readdir(folder)) {
     const bytes = await readFile(folder + name)
-    const [type, hash] = [types[extname(name)], createHash('sha256').update(bytes).digest('hex').slice(0, 12)]
-    if (!type) throw new Error(`web/assets/${name} is of a kind that the site does not serve`)
+    const [type, hash] = [contentTypes[extname(name)], createHash('sha256').update(bytes).digest('hex').slice(0, 12)]
+    if (!type) throw new Error(`web/assets/${name}: no content type is defined for this extension`)
     const path = `/assets/${hash}/${name}`
     assets.set(path, { type, bytes })
     paths.set(name, path)
@@ -39,7 +39,7 @@ export async function readAssets(): Promise<Assets> {
     at: (path) => assets.get(path),
     pathOf: (name) => {
       const path = paths.get(name)
-      if (!path) throw new Error(`there is no web/assets/${name}`)
+      if (!path) throw new Error(`web/assets/${name} does not exist`)
       return path
     },
   }

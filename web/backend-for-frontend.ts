@@ -1,6 +1,6 @@
 /**
- * `/api/v1/*` on the site's origin, for the scripts of our pages. The access token comes from the cookie, and never reaches
- * a script: a token set in a reply becomes cookies (specification, "Web dashboard").
+ * `/api/v1/*` on the site's origin, for the scripts of its pages. Takes the access token from the cookie and turns a token
+ * set in a reply into cookies, so scripts never see a token (specification, "Web dashboard").
  */
 import type { Context } from 'koa'
 import type { Api, ApiResponse, Visitor } from './api.ts'
@@ -12,18 +12,19 @@ import {
   refreshPath,
   signInCookies,
   signOutCookies,
+  type TokenSet,
 } from './cookies.ts'
 import { isPlainPath } from './plain-path.ts'
 import { readRequestBody } from './request-body.ts'
 import type { TokenRefresher } from './token-refresh.ts'
 
-/** What a page's request may bring to the api. Its Authorization is not among them, nor anything about the connection. */
-const requestHeaders = ['content-type', 'idempotency-key', 'accept-language']
+/** The request headers that are forwarded. Neither Authorization nor anything about the connection is among them. */
+const forwardedRequestHeaders = ['content-type', 'idempotency-key', 'accept-language']
 /**
- * What the api's answer may bring to a page. Not how to authenticate: a browser would ask the person for it. Not how it is
- * encoded: it has been decoded.
+ * The reply headers that are forwarded. Not WWW-Authenticate, which makes browsers ask for a password, and not
+ * Content-Encoding, since the body is already decoded.
  */
-const replyHeaders = [
+const forwardedReplyHeaders = [
   'content-type',
   'cache-control',
   'retry-after',
@@ -33,7 +34,7 @@ const replyHeaders = [
   'x-request-id',
 ]
 
-export interface Forwarded {
+export interface ForwardedReply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
@@ -46,70 +47,65 @@ interface Deps {
 }
 
 /** Rejects with `ApiUnavailableError`, `BodyTooLargeError` and `RequestAbortedError`. */
-export async function forward(ctx: Context, visitor: Visitor, { api, tokenRefresher }: Deps): Promise<Forwarded> {
+export async function forwardToApi(ctx: Context, visitor: Visitor, deps: Deps): Promise<ForwardedReply> {
   const [path = ''] = ctx.url.split('?')
-  if (!isForPages(path)) return refused(404, 'not_found', 'There is no such thing here.')
+  if (!isForwardedPath(path)) return errorReply(404, 'not_found', 'Not found.')
   if (!methods.includes(ctx.method)) {
-    const refusal = refused(405, 'method_not_allowed', 'Nothing here is asked that way.')
-    return { ...refusal, headers: { ...refusal.headers, allow: methods.join(', ') } }
+    const reply = errorReply(405, 'method_not_allowed', `${ctx.method} is not allowed here.`)
+    return { ...reply, headers: { ...reply.headers, allow: methods.join(', ') } }
   }
-  if (path === refreshPath && ctx.method === 'POST') return refresh(ctx, visitor, tokenRefresher)
+  if (path === refreshPath && ctx.method === 'POST') return refresh(ctx, visitor, deps.tokenRefresher)
   const isRead = ctx.method === 'GET' || ctx.method === 'HEAD'
   const body = isRead ? undefined : await readRequestBody(ctx.req)
-  // The head of an answer is that of the whole answer, which our own server then leaves out.
-  const answer = await api.call(isRead ? 'GET' : ctx.method, ctx.url, {
+  // HEAD is forwarded as GET, so that its reply has the headers of the whole body; Node's server omits the body.
+  const response = await deps.api.call(isRead ? 'GET' : ctx.method, ctx.url, {
     visitor,
     bearer: readAccessToken(ctx),
-    headers: present(requestHeaders, (name) => ctx.get(name)),
+    headers: pickHeaders(forwardedRequestHeaders, (name) => ctx.get(name)),
     body: body && body.length > 0 ? body : undefined,
   })
-  if (path === '/api/v1/auth/logout' && answer.status < 300) return { ...presented(answer), cookies: signOutCookies }
-  return presented(answer)
+  const reply = toReply(response)
+  return path === '/api/v1/auth/logout' && response.status < 300 ? { ...reply, cookies: signOutCookies } : reply
 }
 
 const methods = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT']
 
-/** What operators, relays and the billing provider ask is nothing for a browser with somebody's cookies. */
-const notForPages = /^\/api\/v1\/(admin|relay\/health|billing\/webhook)(\/|$)/i
+/** Routes for operators, relays and the billing provider, which a browser must not reach with a visitor's cookies. */
+const excludedPaths = /^\/api\/v1\/(admin|relay\/health|billing\/webhook)(\/|$)/i
 
-const isForPages = (path: string): boolean =>
-  path.startsWith('/api/v1/') && isPlainPath(path) && !notForPages.test(path)
+const isForwardedPath = (path: string): boolean =>
+  path.startsWith('/api/v1/') && isPlainPath(path) && !excludedPaths.test(path)
 
-/** The refresh token comes from its cookie, which goes to this path only; what a script sends is not even read. */
-async function refresh(ctx: Context, visitor: Visitor, tokenRefresher: TokenRefresher): Promise<Forwarded> {
+/** Exchanges the refresh token of the cookie, which browsers send to this path only. The request's body is not read. */
+async function refresh(ctx: Context, visitor: Visitor, tokenRefresher: TokenRefresher): Promise<ForwardedReply> {
   const token = readRefreshToken(ctx)
   const tokens = token ? await tokenRefresher.refresh(token, visitor) : undefined
-  if (!tokens)
-    return { ...refused(401, 'invalid_refresh_token', 'You are signed out: sign in again.'), cookies: signOutCookies }
-  return withoutTokens(200, {}, tokens)
+  if (tokens) return toReplyWithoutTokens(200, {}, tokens)
+  const reply = errorReply(401, 'invalid_refresh_token', 'You are signed out. Sign in again.')
+  return { ...reply, cookies: signOutCookies }
 }
 
-const presented = (answer: ApiResponse): Forwarded => {
-  const headers = present(replyHeaders, (name) => answer.headers.get(name) ?? '')
-  if (isTokenSet(answer.body)) return withoutTokens(answer.status, headers, answer.body)
-  return { status: answer.status, headers, body: answer.bytes, cookies: [] }
+function toReply({ status, headers: received, body, bytes }: ApiResponse): ForwardedReply {
+  const headers = pickHeaders(forwardedReplyHeaders, (name) => received.get(name) ?? '')
+  return isTokenSet(body) ? toReplyWithoutTokens(status, headers, body) : { status, headers, body: bytes, cookies: [] }
 }
 
-function withoutTokens(
-  status: number,
-  headers: Record<string, string>,
-  body: Parameters<typeof signInCookies>[0],
-): Forwarded {
-  const { cp_access_jwt: _access, refresh_token: _refresh, ...rest } = body
+function toReplyWithoutTokens(status: number, headers: Record<string, string>, tokens: TokenSet): ForwardedReply {
+  const { cp_access_jwt: _access, refresh_token: _refresh, ...rest } = tokens
   return {
     status,
     headers: { ...headers, 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
     body: Buffer.from(JSON.stringify(rest)),
-    cookies: signInCookies(body),
+    cookies: signInCookies(tokens),
   }
 }
 
-const refused = (status: number, code: string, message: string): Forwarded => ({
+const errorReply = (status: number, code: string, message: string): ForwardedReply => ({
   status,
   headers: { 'content-type': 'application/json; charset=utf-8' },
   body: Buffer.from(JSON.stringify({ error: { code, message } })),
   cookies: [],
 })
 
-const present = (names: readonly string[], read: (name: string) => string): Record<string, string> =>
+const pickHeaders = (names: readonly string[], read: (name: string) => string): Record<string, string> =>
   Object.fromEntries(names.map((name) => [name, read(name)] as const).filter(([, value]) => value !== ''))

@@ -1,6 +1,6 @@
-/** What streaming software wants to know of a relay, each in its own words. Addresses in, texts out. */
+/** The settings of a relay in the formats that streaming software imports. */
 
-/** `connect` of a session, as the api tells its owner. All of it is secret: the stream id lets anybody stream. */
+/** `connect` of a session. Secret: the stream ID is enough to stream to the relay. */
 export interface Addresses {
   readonly srtla_url: string
   readonly srt_url: string
@@ -11,49 +11,49 @@ export interface Addresses {
 export interface ConnectionKit {
   /** Adds the stream to Moblin, over SRTLA. */
   readonly moblinLink: string
-  /** Adds the connection to Larix Broadcaster, over SRT: it knows no SRTLA. */
+  /** Adds the connection to Larix Broadcaster, over SRT, since it does not support SRTLA. */
   readonly larixLink: string
-  /** The same for IRL Pro, which reads links of this kind too, over SRTLA. It documents no link of its own. */
+  /** The same link format for IRL Pro, over SRTLA. IRL Pro documents no format of its own. */
   readonly irlProLink: string
   readonly belabox: { readonly address: string; readonly port: string; readonly streamId: string }
-  /** What goes into the input field of a media source of OBS. */
+  /** The value of the input field of a media source in OBS. */
   readonly obsInput: string
 }
 
-/** Long enough for mobile networks to send again what got lost, in milliseconds as phone apps count. */
+/** Leaves mobile networks time to retransmit lost packets. */
 export const latencyMillis = 2000
 
-/** @param name what the apps call the connection. */
+/** @param name the name of the connection in the apps. */
 export function connectionKit(name: string, addresses: Addresses): ConnectionKit {
-  const srtla = parts(addresses.srtla_url)
-  const srt = parts(addresses.srt_url)
+  const srtla = parseAddress(addresses.srtla_url)
+  const srt = parseAddress(addresses.srt_url)
   const stream = { name, url: addresses.srtla_url, srt: { latency: latencyMillis } }
   return {
     moblinLink: `moblin://?${encodeURIComponent(JSON.stringify({ streams: [stream] }))}`,
     larixLink: groveLink(name, `srt://${srt.host}:${srt.port}`, srt.streamId),
     irlProLink: groveLink(name, `srtla://${srtla.host}:${srtla.port}`, srtla.streamId),
     belabox: { address: srtla.host.replace(/^\[(.*)\]$/, '$1'), port: srtla.port, streamId: srtla.streamId },
-    // OBS hands it to ffmpeg, which counts in microseconds.
+    // OBS passes it to FFmpeg, which expects microseconds.
     obsInput: `${addresses.player_url}&latency=${latencyMillis * 1000}`,
   }
 }
 
-/** The stream id is taken as it stands: nothing in it was encoded. */
-function parts(url: string): { host: string; port: string; streamId: string } {
+/** Takes the stream ID verbatim, since the API does not encode it. */
+function parseAddress(url: string): { host: string; port: string; streamId: string } {
   const [, host, port, streamId] = /^\w+:\/\/(.+?):(\d+)\?streamid=(.*)$/s.exec(url) ?? []
   if (host === undefined || port === undefined || streamId === undefined)
-    throw new Error('the api named an address of another shape than it promises')
+    throw new Error('the API returned an address without host, port and streamid')
   return { host, port, streamId }
 }
 
-/** Larix' own way of handing settings on: a link that the app imports when its owner agrees. */
+/** A Larix Grove link: the app imports its settings after the user agrees. */
 const groveLink = (name: string, url: string, streamId: string): string =>
   `larix://set/v1?${[
     ['url', url],
     ['name', name],
     ['srtstreamid', streamId],
     ['srtlatency', String(latencyMillis)],
-    // Without it every import adds one more of the same name.
+    // Replaces a connection of the same name instead of adding another one.
     ['overwrite', 'on'],
   ]
     .map(([key, value = '']) => `conn[][${key}]=${encodeURIComponent(value)}`)

@@ -1,6 +1,6 @@
 /**
- * What the browser keeps for us. Nothing of it can be read by a page's script, all of it goes over TLS only, and to this
- * very host only: no cookie names a Domain (specification, "Authentication" 7).
+ * The site's cookies. All are HttpOnly and Secure, and without a Domain, so that browsers send them to this host only
+ * (specification, "Authentication" 7).
  */
 import type { Context } from 'koa'
 
@@ -12,7 +12,7 @@ export interface Cookie {
   readonly sameSite: 'Strict' | 'Lax'
 }
 
-/** A token set as the api answers it. */
+/** The tokens in a reply of the API. */
 export interface TokenSet {
   readonly cp_access_jwt: string
   readonly refresh_token: string
@@ -20,10 +20,10 @@ export interface TokenSet {
 
 export const sessionCookie = 'svc_session'
 export const refreshCookie = 'svc_refresh'
-/** The refresh token goes nowhere but where it is exchanged. */
+/** Browsers send the refresh token to this path only. */
 export const refreshPath = '/api/v1/auth/refresh'
 
-/** As long as the refresh token lives: an access token that has expired says that there may be one. */
+/** The lifetime of a refresh token. The access token's cookie lives as long: an expired one shows that a refresh may work. */
 const signInSeconds = 30 * 86_400
 
 export const signInCookies = (tokens: TokenSet): readonly Cookie[] => [
@@ -46,17 +46,17 @@ export const isTokenSet = (body: unknown): body is TokenSet =>
   typeof body === 'object' && body !== null && 'cp_access_jwt' in body && 'refresh_token' in body
 
 export const setCookies = (ctx: Context, cookies: readonly Cookie[]): void => {
-  if (cookies.length > 0) ctx.append('Set-Cookie', cookies.map(written))
+  if (cookies.length > 0) ctx.append('Set-Cookie', cookies.map(serialize))
 }
 
-function written({ name, value, path, maxAgeSeconds, sameSite }: Cookie): string {
-  if (!/^[\w.~+/=-]*$/.test(value)) throw new Error(`the value of ${name} would end before its end`)
+function serialize({ name, value, path, maxAgeSeconds, sameSite }: Cookie): string {
+  if (!/^[\w.~+/=-]*$/.test(value)) throw new Error(`the value of the cookie ${name} has characters that need encoding`)
   return `${name}=${value}; Path=${path}; Max-Age=${maxAgeSeconds}; HttpOnly; Secure; SameSite=${sameSite}`
 }
 
 /**
- * One cookie of a request. A sibling host can add cookies for ours, by the same name and with a path that puts them in front:
- * of several that differ none counts, rather than one that signs a person in as somebody else.
+ * One cookie of a Cookie header. A sibling host can set cookies of the same name for this host, and browsers may send them
+ * first. When several have different values, none is used, so that nobody is signed in to an attacker's account.
  */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   const values = (header ?? '')
@@ -67,19 +67,19 @@ export function readCookie(header: string | undefined, name: string): string | u
   return new Set(values).size === 1 ? values[0] : undefined
 }
 
-/** What goes into an Authorization header, so it is a JWT by its looks or nothing. */
+/** The access token of the request, if it has the form of a JWT: it is sent in an Authorization header. */
 export function readAccessToken(ctx: Context): string | undefined {
   const value = readCookie(ctx.get('cookie'), sessionCookie)
   return value && value.length <= 4096 && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value) ? value : undefined
 }
 
-/** There only on the way to where it is exchanged. */
+/** The refresh token of a request to {@link refreshPath} or below. */
 export function readRefreshToken(ctx: Context): string | undefined {
   const value = readCookie(ctx.get('cookie'), refreshCookie)
   return value && /^[\w-]{16,512}$/.test(value) ? value : undefined
 }
 
-/** Whether an access token is over, or about to be, by what it says of itself; the api judges whether it is true. */
+/** Whether an access token expires within 5 s, by its unverified `exp`. Only the API verifies tokens. */
 export function isExpired(accessToken: string): boolean {
   try {
     const { exp } = JSON.parse(Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString()) as { exp: number }

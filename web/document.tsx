@@ -1,42 +1,44 @@
-/** The frame around every page. */
+/** The HTML document around every page. */
 import type { ComponentChildren, VNode } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import type { Assets } from './assets.ts'
 
 interface Frame {
   readonly assets: Assets
+  /** `data-page` of the main landmark. */
+  readonly name: string
   readonly title: string
   readonly isSignedIn: boolean
-  /** Leads on to this address by itself. */
+  /** The address that the page refreshes to at once. */
   readonly continueTo?: string
-  /** Further scripts, by their names in `web/assets`. */
+  /** Scripts besides `site.js`, by their names in `web/assets`. */
   readonly scripts?: readonly string[] | undefined
 }
 
-export const html = (frame: Frame, page: VNode): string =>
-  `<!doctype html>${renderToString(<Document {...frame}>{page}</Document>)}`
+export const renderDocument = (frame: Frame, page: VNode): string =>
+  `<!doctype html>${renderToString(<Html {...frame}>{page}</Html>)}`
 
-type DocumentParts = Frame & { readonly children: ComponentChildren }
+type HtmlProps = Frame & { readonly children: ComponentChildren }
 
-const Document = ({ assets, title, isSignedIn, continueTo, scripts = [], children }: DocumentParts) => (
+const Html = ({ assets, name, title, isSignedIn, continueTo, scripts = [], children }: HtmlProps) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
       <title>{`${title} · Relay`}</title>
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
-      {/* The header says no-referrer; with that, forms of browsers without Fetch Metadata would name no Origin to be judged by. */}
+      {/* Overrides the no-referrer header, with which browsers without Fetch Metadata would send forms with `Origin: null`. */}
       <meta name="referrer" content="same-origin" />
       {continueTo ? <meta http-equiv="refresh" content={`0;url=${continueTo}`} /> : null}
       <link rel="stylesheet" href={assets.pathOf('site.css')} />
       <link rel="icon" href={assets.pathOf('icon.svg')} />
-      {['site.js', ...scripts].map((name) => (
-        <script key={name} type="module" src={assets.pathOf(name)} />
+      {['site.js', ...scripts].map((script) => (
+        <script key={script} type="module" src={assets.pathOf(script)} />
       ))}
     </head>
     <body>
       <a class="skip" href="#main">
-        Skip to the page
+        Skip to content
       </a>
       <header class="top">
         <a class="brand" href="/">
@@ -44,7 +46,9 @@ const Document = ({ assets, title, isSignedIn, continueTo, scripts = [], childre
         </a>
         {isSignedIn ? <Navigation /> : null}
       </header>
-      <main id="main">{children}</main>
+      <main id="main" data-page={name}>
+        {children}
+      </main>
     </body>
   </html>
 )

@@ -1,29 +1,31 @@
-/** What a page is: data that the site's router is made from. Pages ask the api and present; they decide nothing. */
+/** A page as data: the site's router is built from these routes. Pages call the API and render what it replies. */
 import type { VNode } from 'preact'
 import type { ApiResponse, Visitor } from './api.ts'
 import type { Cookie } from './cookies.ts'
 
+/** A request to a page. */
 export interface Visit {
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
   /** The fields of a posted form; empty for other requests. */
   readonly form: URLSearchParams
-  /** Path and query of this very page, to come back to. */
-  readonly here: string
-  /** Where browsers see this site: scheme, host and port. */
+  /** Scheme, host and port of this site in a browser. */
   readonly origin: string
   readonly visitor: Visitor
-  /** Whether the browser brought a sign-in; the api judges what it is worth. */
+  /** Whether the browser sent an access token. Only the API can verify it. */
   readonly isSignedIn: boolean
   cookie(name: string): string | undefined
-  /** Asks the api as this visitor. A sign-in that the api does not take any more is renewed, or the login page shown. */
+  /**
+   * Calls the API with the visitor's access token. When the API rejects the token, the sign-in is renewed and the page
+   * requested again, or the visitor is sent to the login page.
+   */
   callApi<Body = Record<string, unknown>>(
     method: string,
     path: string,
     body?: object,
     headers?: Readonly<Record<string, string>>,
   ): Promise<ApiResponse<Body>>
-  /** The same without the sign-in. */
+  /** Calls the API without an access token. */
   callApiAnonymously<Body = Record<string, unknown>>(
     method: string,
     path: string,
@@ -35,20 +37,26 @@ interface Cookies {
   readonly cookies?: readonly Cookie[]
 }
 
+/** A document to render. */
+export interface Document {
+  /** A stable name, rendered as `data-page`: tests identify pages by it, since titles and headings may be reworded. */
+  readonly name: string
+  readonly title: string
+  readonly page: VNode
+  /** 200 unless given. */
+  readonly status?: number
+  /** Files of `web/assets` to load besides `site.js`. */
+  readonly scripts?: readonly string[]
+}
+
 export type PageResult = Cookies &
   (
-    | {
-        readonly title: string
-        readonly page: VNode
-        readonly status?: number
-        /** Files of `web/assets` that this page loads besides those that every page has. */
-        readonly scripts?: readonly string[]
-      }
-    /** To another page of this site, by GET. */
+    | Document
+    /** Redirects to another page of this site with 303. */
     | { readonly redirectTo: string }
     /**
-     * To any address, by a page of ours that leads on. For leaving to a provider (a form may not be redirected there), and
-     * for arriving from one: the next request then comes from this site, and brings its Strict cookies.
+     * Renders a page that refreshes to any address. Needed to leave for another site after a form (`form-action` forbids
+     * a redirect), and to arrive from one: the next request is then same-site and sends the Strict cookies.
      */
     | { readonly continueTo: string; readonly message: string }
   )
@@ -56,11 +64,11 @@ export type PageResult = Cookies &
 export interface PageRoute {
   readonly method: 'GET' | 'POST'
   readonly path: string
-  /** `user` pages send others to the login page, and bring them back. */
+  /** A page for `user` redirects visitors who are not signed in to the login page, and back afterwards. */
   readonly caller: 'anyone' | 'user'
-  /** Of a form: the page where one goes on who had to sign in first. The start unless given. */
+  /** Of a form: the page to open after a visitor had to sign in. `/` unless given. */
   readonly returnTo?: string
-  /** Reached from other sites by design: it makes do without the cookies that those requests do not bring. */
+  /** Whether other sites link to it on purpose. It must work without Strict cookies. */
   readonly allowsCrossSiteEntry?: true
   handle(visit: Visit): Promise<PageResult> | PageResult
 }

@@ -3,12 +3,13 @@ import type { PageRoute } from './page.ts'
 import * as account from './pages/account.tsx'
 import * as approval from './pages/approval.tsx'
 import * as emailVerification from './pages/email-verification.tsx'
+import * as forgotPassword from './pages/forgot-password.tsx'
 import * as home from './pages/home.ts'
 import * as login from './pages/login.tsx'
 import * as merge from './pages/merge.tsx'
 import * as oauth from './pages/oauth.tsx'
-import * as recovery from './pages/recovery.tsx'
 import * as relays from './pages/relays.tsx'
+import * as resetPassword from './pages/reset-password.tsx'
 import * as sandbox from './pages/sandbox.tsx'
 import * as signOut from './pages/sign-out.ts'
 import * as signUp from './pages/sign-up.tsx'
@@ -22,17 +23,17 @@ export const pages: readonly PageRoute[] = [
   signUp.show,
   signUp.submit,
   signOut.submit,
-  recovery.showForgot,
-  recovery.submitForgot,
-  recovery.showReset,
-  recovery.submitReset,
+  forgotPassword.show,
+  forgotPassword.submit,
+  resetPassword.show,
+  resetPassword.submit,
   emailVerification.show,
   emailVerification.submit,
   oauth.start,
   oauth.callback,
   merge.show,
   merge.submit,
-  merge.leave,
+  merge.startProof,
 
   relays.show,
   relays.start,
@@ -47,5 +48,5 @@ export const pages: readonly PageRoute[] = [
 
   sandbox.checkout,
   sandbox.list,
-  sandbox.act,
+  sandbox.simulate,
 ]

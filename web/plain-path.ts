@@ -1,4 +1,5 @@
-/** Paths of the api that every server on the way reads alike. */
-
-/** No dots that lead elsewhere, no empty part, nothing encoded: all that the api's own paths are made of. */
+/**
+ * Whether a path consists of plain segments as the API's own paths do: no dot segments, empty segments or encoded
+ * characters, which a proxy and the API could interpret differently.
+ */
 export const isPlainPath = (path: string): boolean => /^(\/[\w~-][\w.~-]*)+$/.test(path)

@@ -1,6 +1,6 @@
 /**
- * Renewing a sign-in on the way to a page. The refresh token's cookie comes along to one path only, so the browser is sent
- * there, and back with the new cookies, by its own means: method and form are kept, and the person notices nothing.
+ * Renews a sign-in while a page is opened. Browsers send the refresh token's cookie to one path only, so the browser is
+ * redirected there and back with 307, which keeps method and form.
  */
 import { createHash } from 'node:crypto'
 import type { Context } from 'koa'
@@ -20,51 +20,48 @@ import { visitorOf } from './visit.ts'
 
 export const renewalPath = `${refreshPath}/return`
 
-/** Which access token came out of a renewal a moment ago; of no use to anybody who reads it. */
+/** Holds a hash of the access token that the last renewal ended with. Prevents redirect loops; worthless to an attacker. */
 const renewedCookie = 'svc_renewed'
-/** Long enough for the way back to a page, and much less than an access token lives. */
+/** Longer than the redirect takes, much shorter than an access token lives. */
 const renewedSeconds = 10
 
 export function redirectToRenewal(ctx: Context): void {
   redirect(ctx, `${renewalPath}?to=${encodeURIComponent(ctx.url)}`)
 }
 
-/** Whether the browser was there just now and came back with what it brings: going again would go on for ever. */
+/** Whether a renewal a moment ago ended with the access token of this request, so another one would change nothing. */
 export const isRecentlyRenewed = (ctx: Context): boolean =>
-  readCookie(ctx.get('cookie'), renewedCookie) === markOf(readAccessToken(ctx))
+  readCookie(ctx.get('cookie'), renewedCookie) === hashOf(readAccessToken(ctx))
 
 /**
- * Answers with the way back. Without a refresh token nothing changes: another site may have sent the browser here, which
- * then leaves its cookies at home, and that is no reason to sign anybody out. Rejects with `ApiUnavailableError`.
+ * Exchanges the refresh token and redirects to the page in `to`. Without a refresh token the cookies stay unchanged: after a
+ * cross-site navigation the browser does not send it. Rejects with `ApiUnavailableError`.
  */
-export async function renew(
+export async function renewSignIn(
   ctx: Context,
   { tokenRefresher }: { readonly tokenRefresher: TokenRefresher },
 ): Promise<void> {
   const refreshToken = readRefreshToken(ctx)
   if (refreshToken) {
     const tokens = await tokenRefresher.refresh(refreshToken, visitorOf(ctx))
-    setCookies(
-      ctx,
-      tokens ? [...signInCookies(tokens), mark(tokens.cp_access_jwt)] : [...signOutCookies, mark(undefined)],
-    )
-  } else setCookies(ctx, [mark(readAccessToken(ctx))])
+    setCookies(ctx, tokens ? signInCookies(tokens) : signOutCookies)
+    setCookies(ctx, [renewedMarker(tokens?.cp_access_jwt)])
+  } else setCookies(ctx, [renewedMarker(readAccessToken(ctx))])
   redirect(ctx, localPath(new URLSearchParams(ctx.search).get('to'), '/'))
 }
 
-/** With the method and the form that came. */
 function redirect(ctx: Context, location: string): void {
   ctx.status = 307
   ctx.set('Location', location)
   ctx.body = ''
 }
 
-const mark = (accessToken: string | undefined): Cookie => ({
+const renewedMarker = (accessToken: string | undefined): Cookie => ({
   name: renewedCookie,
-  value: markOf(accessToken),
+  value: hashOf(accessToken),
   path: '/',
   maxAgeSeconds: renewedSeconds,
   sameSite: 'Strict',
 })
 
-const markOf = (accessToken = ''): string => createHash('sha256').update(accessToken).digest('base64url').slice(0, 16)
+const hashOf = (accessToken = ''): string => createHash('sha256').update(accessToken).digest('base64url').slice(0, 16)

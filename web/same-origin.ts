@@ -1,20 +1,20 @@
-/** Which requests may change something: those that a page of ours sent. */
+/** Where requests come from: CSRF protection by Fetch Metadata and Origin. */
 import type { Context } from 'koa'
 
-const readOnly = ['GET', 'HEAD', 'OPTIONS']
+const readMethods = ['GET', 'HEAD', 'OPTIONS']
 
 /**
- * By Fetch Metadata, which no page can forge; browsers without it name at least the Origin. `null` is nobody's. A client
- * that sends neither is no browser, and has no cookies of somebody else's.
+ * Whether a page of another origin sent a request that can change something. Pages cannot forge Fetch Metadata; browsers
+ * without it send at least Origin, which is `null` for opaque origins. A client that sends neither is not a browser.
  */
 export function isCrossOriginWrite(ctx: Context, siteOrigin: string): boolean {
-  if (readOnly.includes(ctx.method)) return false
+  if (readMethods.includes(ctx.method)) return false
   const site = ctx.get('sec-fetch-site')
   if (site !== '') return site !== 'same-origin'
   const origin = ctx.get('origin')
   return origin !== '' && origin !== siteOrigin
 }
 
-/** A page of another site, or a link in a mail, opened this address: Strict cookies stayed at home. */
+/** Whether a page of another site or a link in an email opened this address: the browser then sends no Strict cookies. */
 export const isCrossSiteNavigation = (ctx: Context): boolean =>
   ctx.method === 'GET' && ctx.get('sec-fetch-site') === 'cross-site' && ctx.get('sec-fetch-mode') === 'navigate'

@@ -1,4 +1,4 @@
-/** The site's listener and what it is made of. */
+/** Wires the site's application to a listener. */
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import type { SiteConfig } from '../platform/config/site.ts'
@@ -16,7 +16,7 @@ interface Deps {
   readonly life: Lifecycle
 }
 
-/** Resolves once it listens, whether or not the api is there. */
+/** Resolves once the site listens, whether or not the API is reachable. */
 export async function startSite({ config, log, life }: Deps): Promise<{ port: number }> {
   const api = createApi(config.apiUrl)
   const assets = await readAssets()
@@ -26,18 +26,20 @@ export async function startSite({ config, log, life }: Deps): Promise<{ port: nu
     { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000 },
     app.callback(),
   )
-  server.on('clientError', refuseUnreadable)
+  server.on('clientError', refuseInvalidRequest)
   const port = await listen(server, config.port, life)
   life.drainFor(config.drainSeconds * 1000)
   return { port }
 }
 
-/** What is no HTTP request, or has too much of a head: a browser full of cookies, for one. */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+/** Replies to what Node cannot parse as HTTP, or whose headers are too large. */
+function refuseInvalidRequest(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable) return
   const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
   const status = isTooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'
-  const message = isTooLarge ? 'Too many cookies for this site: remove some.' : 'This is not a valid HTTP request.'
+  const message = isTooLarge
+    ? 'The request headers are too large. Delete the cookies of this site and try again.'
+    : 'This is not a valid HTTP request.'
   const body = JSON.stringify({ error: { code: 'invalid_request', message } })
   const head = ['Content-Type: application/json; charset=utf-8', 'Cache-Control: no-store', 'Connection: close']
   socket.end(`HTTP/1.1 ${status}\r\n${head.join('\r\n')}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)

@@ -1,4 +1,4 @@
-/** Moments and lengths of time as people say them. The server does not know their time zone: days are in UTC. */
+/** Points in time and durations as text. Dates are in UTC, since the server does not know the visitor's time zone. */
 
 const units = [
   ['day', 86_400],
@@ -30,31 +30,36 @@ export function formatHours(seconds: number): string {
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** What is left of a time that runs out: `1:45`. */
+/** `1:45`. */
 export function formatCountdown(seconds: number): string {
   const left = Math.max(0, Math.ceil(seconds))
   return `${Math.floor(left / 60)}:${String(left % 60).padStart(2, '0')}`
 }
 
-/** The same for any length: `47 h 59 min`, and within the last hour `12:34 minutes`. The script says it in the same words. */
+/** `47 h 59 min`, and within the last hour `12:34 minutes`. `site.js` formats it in the same way. */
 const formatTimeLeft = (seconds: number): string =>
   seconds < 3600
     ? `${formatCountdown(seconds)} minutes`
     : `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
 
-interface Deadline {
+interface TimeLeftProps {
   /** RFC 3339. */
   readonly until: string
-  /** What it says afterwards. */
-  readonly over: string
+  /** Shown afterwards. */
+  readonly expiredText: string
 }
 
-/** What is left until then. The script lets it run; by the time that was left, since clocks differ. */
-export function TimeLeft({ until, over }: Deadline) {
+/** A countdown. `site.js` updates it from the seconds left, not from the deadline, since clocks differ. */
+export function TimeLeft({ until, expiredText }: TimeLeftProps) {
   const seconds = (Date.parse(until) - Date.now()) / 1000
   return (
-    <time class="countdown" datetime={until} data-seconds-left={Math.max(0, Math.round(seconds))} data-until={over}>
-      {seconds > 0 ? formatTimeLeft(seconds) : over}
+    <time
+      class="countdown"
+      datetime={until}
+      data-seconds-left={Math.max(0, Math.round(seconds))}
+      data-expired-text={expiredText}
+    >
+      {seconds > 0 ? formatTimeLeft(seconds) : expiredText}
     </time>
   )
 }

@@ -1,20 +1,19 @@
-/** What a page is told of a request. */
+/** Builds the {@link Visit} that a page handles from a request. */
 import { isIP } from 'node:net'
 import type { Context } from 'koa'
 import type { SiteConfig } from '../platform/config/site.ts'
-import type { Api, Visitor } from './api.ts'
+import { type Api, readApiError, type Visitor } from './api.ts'
 import { isExpired, readAccessToken, readCookie } from './cookies.ts'
 import type { Visit } from './page.ts'
 import { parseForm, readRequestBody } from './request-body.ts'
 
-/** The api did not take the sign-in that a page was asked with. */
+/** The API rejected the access token of the request. */
 export class SignInExpiredError extends Error {
   override name = 'SignInExpiredError'
 }
 
 export const isSignedIn = (ctx: Context): boolean => readAccessToken(ctx) !== undefined
 
-/** The access token says of itself that it is over. */
 export const hasExpiredAccessToken = (ctx: Context): boolean => {
   const token = readAccessToken(ctx)
   return token !== undefined && isExpired(token)
@@ -25,12 +24,12 @@ export const visitorOf = (ctx: Context): Visitor => ({
   userAgent: ctx.get('user-agent').slice(0, 256),
 })
 
-interface Asked {
+interface Deps {
   readonly api: Api
   readonly config: SiteConfig
 }
 
-export async function createVisit(ctx: Context, { api, config }: Asked): Promise<Visit> {
+export async function createVisit(ctx: Context, { api, config }: Deps): Promise<Visit> {
   const bearer = readAccessToken(ctx)
   const visitor = visitorOf(ctx)
   const form = ctx.method === 'POST' ? parseForm(await readRequestBody(ctx.req)) : new URLSearchParams()
@@ -38,19 +37,16 @@ export async function createVisit(ctx: Context, { api, config }: Asked): Promise
     params: ctx.params as Record<string, string>,
     query: new URLSearchParams(ctx.search),
     form,
-    here: ctx.url,
     origin: new URL(config.siteUrl).origin,
     visitor,
     isSignedIn: bearer !== undefined,
     cookie: (name) => readCookie(ctx.get('cookie'), name) || undefined,
     callApi: async (method, path, body, headers = {}) => {
-      const answer = await api.call<never>(method, path, { visitor, bearer, headers, body })
-      if (answer.status === 401 && isUnauthorized(answer.body)) throw new SignInExpiredError('the sign-in is over')
-      return answer
+      const response = await api.call<never>(method, path, { visitor, bearer, headers, body })
+      if (response.status === 401 && readApiError(response).code === 'unauthorized')
+        throw new SignInExpiredError('the API rejected the access token')
+      return response
     },
     callApiAnonymously: (method, path, body) => api.call(method, path, { visitor, body }),
   }
 }
-
-const isUnauthorized = (body: unknown): boolean =>
-  (body as { error?: { code?: string } }).error?.code === 'unauthorized'

@@ -1,4 +1,4 @@
-/** The whole service with its site, and customers in front of a browser. */
+/** The whole service with its site and the billing sandbox, and customers who are signed in in a browser. */
 import type { TestApi } from './api.ts'
 import { eventually, paperRelays, startService, type TestService } from './relays.ts'
 import { type Customer, newCustomer } from './sandbox-customers.ts'
@@ -10,8 +10,8 @@ export interface SiteCustomer {
   readonly browser: Browser
 }
 
-/** Somebody new who is signed in here. */
-export async function customerAt(site: TestSite, api: TestApi): Promise<SiteCustomer> {
+/** A new account that is signed in at this site. */
+export async function newSiteCustomer(site: TestSite, api: TestApi): Promise<SiteCustomer> {
   const customer = await newCustomer(api)
   const browser = site.browser()
   browser.cookies.set('svc_session', customer.bearer)
@@ -22,8 +22,8 @@ export interface BillingSite {
   readonly service: TestService
   readonly api: TestApi
   readonly site: TestSite
-  newcomer(): Promise<SiteCustomer>
-  /** The session's relay, which is one of paper, is there and says so. */
+  newCustomer(): Promise<SiteCustomer>
+  /** Sends the first health report of the session's simulated relay, which makes it active. */
   report(sessionId: string): Promise<void>
 }
 
@@ -37,7 +37,7 @@ export async function startBillingSite(variables: Readonly<Record<string, string
     variables: {
       SVC_SITE_URL: siteUrl,
       SVC_RELAY_AUTH_SECRET: relaySecret,
-      // Relays of paper report once, and then are believed to run.
+      // Simulated relays report once.
       SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '600',
       ...variables,
     },
@@ -45,11 +45,11 @@ export async function startBillingSite(variables: Readonly<Record<string, string
   const { api } = service
   const site = await startSite(api)
   const report = async (sessionId: string) => {
-    const said = { session_id: sessionId, instance_id: paper.instanceOf(sessionId) }
+    const body = { session_id: sessionId, instance_id: paper.instanceOf(sessionId) }
     await eventually(
-      () => api.post('/relay/health', said, { headers: { 'X-Relay-Auth': relaySecret } }),
+      () => api.post('/relay/health', body, { headers: { 'X-Relay-Auth': relaySecret } }),
       ({ status }) => status === 200,
     )
   }
-  return { service, api, site, newcomer: () => customerAt(site, api), report }
+  return { service, api, site, newCustomer: () => newSiteCustomer(site, api), report }
 }

@@ -1,4 +1,4 @@
-/** The site with all three providers behind it, and people who go to them from its pages and come back. */
+/** The site with doubles of all three providers, and sign-ins with them in a browser. */
 import type { OAuthProviderName } from '../../providers/oauth/provider.ts'
 import { type OAuthApi, startOAuthApi } from './oauth-api.ts'
 import type { DoubleAccount } from './oauth-double.ts'
@@ -8,28 +8,31 @@ import type { Page } from './site-page.ts'
 
 export interface OAuthSite extends OAuthApi {
   readonly site: TestSite
-  /** The address that the provider sends the browser back to, for who left with this page; it is not opened. */
-  away(provider: OAuthProviderName, account: DoubleAccount, leaving: Page): Promise<string>
-  /** Leaves by the page's button for the provider, as this account, and comes back to where that leads. */
-  through(browser: Browser, page: Page, provider: OAuthProviderName, account: DoubleAccount): Promise<Page>
+  /**
+   * Signs in at the provider as this account.
+   * @param page forwards to the provider.
+   * @returns path and query of the callback, which is not opened.
+   */
+  callbackPath(provider: OAuthProviderName, account: DoubleAccount, page: Page): Promise<string>
+  /** Uses the page's button for the provider, signs in there as this account, and opens the callback. */
+  signInWith(browser: Browser, page: Page, provider: OAuthProviderName, account: DoubleAccount): Promise<Page>
 }
 
 export async function startOAuthSite(variables: Readonly<Record<string, string>> = {}): Promise<OAuthSite> {
   const oauth = await startOAuthApi({ SVC_SITE_URL: await freeSiteUrl(), ...variables })
   const site = await startSite(oauth.api)
 
-  const away: OAuthSite['away'] = async (provider, account, { continuesTo }) => {
-    if (!continuesTo) throw new Error('the page leads nowhere')
+  const callbackPath: OAuthSite['callbackPath'] = async (provider, account, { path, continuesTo }) => {
+    if (!continuesTo) throw new Error(`${path} does not forward to a provider`)
     oauth.providers[provider].account = account
-    const back = await oauth.providers[provider].visit(continuesTo)
-    return `/oauth/${provider}/callback?${new URLSearchParams({ ...back })}`
+    const parameters = await oauth.providers[provider].visit(continuesTo)
+    return `/oauth/${provider}/callback?${new URLSearchParams({ ...parameters })}`
   }
-  const through: OAuthSite['through'] = async (browser, page, provider, account) => {
-    const leaving = await browser.submit(page, actionFor(page, provider))
-    return browser.open(await away(provider, account, leaving), { from: 'cross-site' })
+  const signInWith: OAuthSite['signInWith'] = async (browser, page, provider, account) => {
+    const mergeAction = `/merge/oauth/${provider}`
+    const action = page.hasForm(mergeAction) ? mergeAction : `/oauth/${provider}/start`
+    const forwarding = await browser.submit(page, action)
+    return browser.open(await callbackPath(provider, account, forwarding), { from: 'cross-site' })
   }
-  return { ...oauth, site, away, through }
+  return { ...oauth, site, callbackPath, signInWith }
 }
-
-const actionFor = ({ html }: Page, provider: OAuthProviderName): string =>
-  html.includes(`/merge/oauth/${provider}`) ? `/merge/oauth/${provider}` : `/oauth/${provider}/start`

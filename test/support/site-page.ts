@@ -19,7 +19,7 @@ export interface Page {
   readonly name: string
   /** All visible text, white space collapsed. */
   readonly text: string
-  readonly heading: string
+  /** The code of the error that the page reports: `data-problem` of its alert. */
   readonly problem: string | undefined
   /** The code of the success that the page reports: `data-notice` of its status message. */
   readonly notice: string | undefined
@@ -46,7 +46,6 @@ export function readPage({ status, headers, text: html }: Reply, path: string, v
     readForm(tag, inside),
   )
   const data = (name: string) => valuesOf(html, `data-${name}`)
-  const alert = /<[^>]+role="alert"[^>]*>(.*?)<\//s.exec(html)?.[1]
   const findForm = (action: string, having: Readonly<Record<string, string>> = {}) =>
     forms.find(
       (form) => form.action === action && Object.entries(having).every(([name, value]) => form.fields[name] === value),
@@ -59,8 +58,7 @@ export function readPage({ status, headers, text: html }: Reply, path: string, v
     visited: [...visited],
     name: data('page')[0] ?? '',
     text: readText(/<main\b[^>]*>(.*)<\/main>/s.exec(html)?.[1] ?? html),
-    problem: alert === undefined ? undefined : readText(alert),
-    heading: readText(/<h1\b[^>]*>(.*?)<\/h1>/s.exec(html)?.[1] ?? ''),
+    problem: codeOf(html, 'alert', 'data-problem'),
     notice: codeOf(html, 'status', 'data-notice'),
     continuesTo: valuesOf(html, 'content', 'meta')
       .find((value) => value.startsWith('0;url='))

@@ -1,11 +1,18 @@
-/** A real Chromium: phone or desktop width, light or dark scheme, with or without scripts. */
+/** Chromium with a phone's or a desktop's viewport, light or dark, with or without scripts. */
 
 import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core'
 import { expect } from 'vitest'
 import { atEnd } from '../support/at-end.ts'
 import { findChromium } from './chromium.ts'
@@ -18,7 +25,7 @@ export const devices = {
 export type Device = keyof typeof devices
 type Scheme = 'light' | 'dark'
 
-/** Covers each width and each scheme once, since colours do not depend on the width. */
+/** Each device and each scheme once, since colours do not depend on the width. */
 const looks: readonly (readonly [Device, Scheme])[] = [
   ['phone', 'light'],
   ['desktop', 'dark'],
@@ -34,13 +41,13 @@ interface Look {
 export interface Visitor {
   readonly context: BrowserContext
   readonly page: Page
-  /** Script errors and violations of the Content-Security-Policy, which no page may cause. */
+  /** Script errors and violations of the content security policy. */
   readonly faults: readonly string[]
 }
 
 let launched: Promise<Browser> | undefined
 
-/** Starts one browser for all tests of a file and closes it after them. */
+/** One browser for all tests of a file, closed after them. */
 const browser = (): Promise<Browser> => {
   launched ??= launch()
   return launched
@@ -48,14 +55,14 @@ const browser = (): Promise<Browser> => {
 
 async function launch(): Promise<Browser> {
   const executablePath = findChromium()
-  if (!executablePath) throw new Error('there is no Chromium: test/system/requirements.ts says how to get it')
+  if (!executablePath) throw new Error('Chromium is not installed: `npm run test:system` prints how to install it')
   const args = ['--no-sandbox', '--disable-gpu', '--disable-background-networking']
   const started = await chromium.launch({ executablePath, args })
   atEnd(() => started.close())
   return started
 }
 
-/** A new visitor with separate cookies. */
+/** A page in a browser context without cookies. */
 export async function visitor({ device = 'desktop', scheme = 'light', script = true }: Look = {}): Promise<Visitor> {
   const context = await (await browser()).newContext({
     ...devices[device],
@@ -74,6 +81,25 @@ export async function visitor({ device = 'desktop', scheme = 'light', script = t
   return { context, page, faults }
 }
 
+/** Fills in and submits the login page. */
+export async function signIn(page: Page, { email, password }: { email: string; password: string }): Promise<void> {
+  await page.locator('input[name="email"]').fill(email)
+  await page.locator('input[name="password"]').fill(password)
+  await submitButton(page, '/login').click()
+}
+
+/** The submit button of the forms with this action. */
+export const submitButton = (page: Page, action: string): Locator =>
+  page.locator(`form[action="${action}"] button[type="submit"]`)
+
+/** Resolves when the page with this `data-page` is shown. */
+export const waitForPage = (page: Page, name: string): Promise<void> =>
+  page.locator(`main[data-page="${name}"]`).waitFor()
+
+/** Resolves when the page shows the message with this code. */
+export const waitForNotice = (page: Page, code: string): Promise<void> =>
+  page.locator(`[role="status"][data-notice="${code}"]`).waitFor()
+
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -83,7 +109,10 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
 }
 
-/** Checks accessibility and layout of the visitor's page, saves screenshots, and closes the visitor. */
+/**
+ * Expects the visitor's page to be accessible, large enough to touch, and to fit the smallest phones. Saves screenshots, and
+ * closes the context.
+ */
 export async function expectUsable({ page, faults, context }: Visitor, name: string): Promise<void> {
   for (const [device, colorScheme] of looks) {
     await page.setViewportSize(devices[device].viewport)
@@ -97,7 +126,7 @@ export async function expectUsable({ page, faults, context }: Visitor, name: str
   await context.close()
 }
 
-/** axe finds no accessibility problem. */
+/** Expects no violations of WCAG and best practices that axe detects. */
 async function expectAccessible(page: Page): Promise<void> {
   await page.evaluate(axe)
   const { violations } = (await page.evaluate(
@@ -109,7 +138,7 @@ async function expectAccessible(page: Page): Promise<void> {
 const describeViolation = ({ id, help, nodes }: Violation): string =>
   `${id}: ${help}\n${nodes.map((node) => `  ${node.html}\n    ${node.failureSummary ?? ''}`).join('\n')}`
 
-/** The page has no horizontal overflow, down to the width of the smallest phones. */
+/** Expects no horizontal overflow at 320 pixels. */
 async function expectFits(page: Page): Promise<void> {
   const usual = page.viewportSize()
   await page.setViewportSize({ width: 320, height: 640 })
@@ -120,7 +149,7 @@ async function expectFits(page: Page): Promise<void> {
   expect(wide, `${page.url()} does not fit into 320 pixels`).toEqual([])
 }
 
-/** Controls are at least 44 pixels high, except links within sentences. */
+/** Expects controls of at least 44 pixels height. Links within sentences are exempt. */
 async function expectTouchable(page: Page): Promise<void> {
   const small =
     (await page.evaluate(`[...document.querySelectorAll('button, select, summary, nav a, a.button, a.link, ' +
@@ -130,7 +159,7 @@ async function expectTouchable(page: Page): Promise<void> {
   expect(small, `${page.url()} has targets that are too small for thumbs`).toEqual([])
 }
 
-/** The folder of screenshots. */
+/** Screenshots for manual review. */
 const screens = join(tmpdir(), 'relay-screens')
 
 /** Saves a screenshot of the whole page. */

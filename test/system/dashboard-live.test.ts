@@ -1,110 +1,127 @@
-/** Updates of the relays page while the network, the service or the sign-in fails. */
+/** How the relays page updates itself, during failures of the network, the service and the sign-in too. */
+import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { hide, startDashboard } from './streamers.ts'
+import { waitForPage } from './browser.ts'
+import { setHidden, startButton, startDashboard } from './streamers.ts'
 
 const { api, streamer } = await startDashboard()
 
-test('a hidden page does not poll, and updates as soon as it is visible again', async () => {
+const freshness = (page: Page) => page.locator('[data-freshness]')
+
+/** Resolves when the page shows that it is outdated. */
+const waitForOutdated = (page: Page) =>
+  freshness(page)
+    .filter({ hasText: /\d\d:\d\d:\d\d/ })
+    .waitFor()
+
+/** To detect whether the page was reloaded. */
+const markDocument = (page: Page) => page.evaluate('window.isSameDocument = true')
+const isSameDocument = (page: Page) => page.evaluate('window.isSameDocument === true')
+
+const revokeSignIns = (userId: string) =>
+  api.sql`update auth_sessions set revoked_at = now(), revoked_for = 'revoked' where user_id = ${userId}`
+
+test('a hidden page does not poll, and updates when it is shown', async () => {
   const { page, user } = await streamer()
   await page.clock.install()
   await page.reload()
-  const requested: string[] = []
+  const requests: string[] = []
   page.on('request', (request) => {
-    if (request.resourceType() === 'fetch') requested.push(new URL(request.url()).pathname)
+    if (request.resourceType() === 'fetch') requests.push(new URL(request.url()).pathname)
   })
-  await hide(page, true)
+  await setHidden(page, true)
   await page.clock.runFor(120_000)
-  expect(requested).toEqual([])
+  expect(requests).toEqual([])
   await user.start()
-  await hide(page, false)
+  await setHidden(page, false)
   await page.getByRole('article', { name: 'default' }).waitFor()
-  expect(requested).toEqual(['/api/v1/relay/active', '/relays'])
+  expect(requests).toEqual(['/api/v1/relay/active', '/relays'])
 })
 
-test('after a 429 response the page waits for Retry-After, and shows since when it is out of date', async () => {
+test('the page obeys Retry-After, and shows the time of its last update', async () => {
   const { page } = await streamer()
   await page.clock.install()
   await page.reload()
-  let requested = 0
+  let requests = 0
   await page.route('**/api/v1/relay/active*', async (route) => {
-    requested += 1
+    requests += 1
     await route.fulfill({ status: 429, headers: { 'Retry-After': '40' } })
   })
   await page.clock.runFor(3500)
-  await page.getByText(/^Not up to date since \d\d:\d\d:\d\d\.$/).waitFor()
+  await waitForOutdated(page)
   await page.clock.runFor(38_000)
-  expect(requested).toBe(1)
+  expect(requests).toBe(1)
   await page.unroute('**/api/v1/relay/active*')
   await page.clock.runFor(3000)
-  await expect.poll(() => page.locator('[data-freshness]').textContent()).toBe('')
+  await expect.poll(() => freshness(page).textContent()).toBe('')
 })
 
-test('an expired access token is renewed in the background, and an ended sign-in leads to the login page', async () => {
+test('an expired access token is renewed without a reload, and a revoked sign-in leads to the login page', async () => {
   const { page, user, faults } = await streamer()
   await page.clock.install()
   await page.reload()
   const renewed = page.waitForResponse('**/api/v1/auth/refresh')
   await page.route('**/api/v1/relay/active*', (route) => route.fulfill({ status: 401 }), { times: 1 })
-  await page.evaluate('window.isStillThis = true')
+  await markDocument(page)
   await page.clock.runFor(3500)
   expect((await renewed).status()).toBe(200)
   await user.start()
   await page.clock.runFor(11_000)
   await page.getByRole('article', { name: 'default' }).waitFor()
-  expect(await page.evaluate('window.isStillThis')).toBe(true)
+  expect(await isSameDocument(page)).toBe(true)
 
-  await api.sql`update auth_sessions set revoked_at = now(), revoked_for = 'revoked' where user_id = ${user.userId}`
+  await revokeSignIns(user.userId)
   await page.clock.runFor(11_000)
-  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await waitForPage(page, 'login')
   expect(new URL(page.url()).searchParams.get('next')).toBe('/relays')
   expect(faults).toEqual([])
 })
 
-test('a renewal that fails temporarily is retried, and the page stays', async () => {
+test('a renewal that fails temporarily is tried again without a reload', async () => {
   const { page, user } = await streamer()
   await page.clock.install()
   await page.reload()
-  await page.evaluate('window.isStillThis = true')
+  await markDocument(page)
   await page.route('**/api/v1/relay/active*', (route) => route.fulfill({ status: 401 }), { times: 2 })
   await page.route('**/api/v1/auth/refresh', (route) => route.fulfill({ status: 503 }), { times: 1 })
   await page.clock.runFor(3500)
-  await page.getByText(/^Not up to date since/).waitFor()
+  await waitForOutdated(page)
   await user.start()
   const renewed = page.waitForResponse('**/api/v1/auth/refresh')
   await page.clock.runFor(3500)
   expect((await renewed).status()).toBe(200)
   await page.clock.runFor(11_000)
   await page.getByRole('article', { name: 'default' }).waitFor()
-  expect(await page.evaluate('window.isStillThis')).toBe(true)
+  expect(await isSameDocument(page)).toBe(true)
 })
 
-test('a request without a response times out and is sent again', async () => {
+test('a poll without a reply times out and is repeated', async () => {
   const { page, user } = await streamer()
   await page.clock.install()
   await page.reload()
-  // After a change of network a phone never gets the responses of the old connection.
+  // As after a phone changed its network.
   await page.route('**/api/v1/relay/active*', () => {}, { times: 1 })
   await page.clock.runFor(3500)
   await page.clock.runFor(46_000)
-  await page.getByText(/^Not up to date since/).waitFor()
+  await waitForOutdated(page)
   await user.start()
   await page.clock.runFor(4000)
   await page.getByRole('article', { name: 'default' }).waitFor()
 })
 
-test('a form that is refused because the sign-in has ended leads to the login page and is not sent again', async () => {
+test('a sign-in that ends on the page of a refused form leads to the login page without resubmitting the form', async () => {
   const { page, user } = await streamer({}, { addons: 0 })
   await user.start({ connection_id: 'plugin' })
   await page.clock.install()
-  await page.getByRole('button', { name: 'Start', exact: true }).click()
+  await startButton(page).click()
   await page.getByRole('alert').waitFor()
-  const sent: string[] = []
+  const navigations: string[] = []
   page.on('request', (request) => {
-    if (request.isNavigationRequest()) sent.push(`${request.method()} ${new URL(request.url()).pathname}`)
+    if (request.isNavigationRequest()) navigations.push(`${request.method()} ${new URL(request.url()).pathname}`)
   })
-  await api.sql`update auth_sessions set revoked_at = now(), revoked_for = 'revoked' where user_id = ${user.userId}`
+  await revokeSignIns(user.userId)
   await page.clock.runFor(11_000)
-  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
-  expect(sent.filter((one) => one.startsWith('POST'))).toEqual([])
+  await waitForPage(page, 'login')
+  expect(navigations.filter((one) => one.startsWith('POST'))).toEqual([])
   expect(new URL(page.url()).searchParams.get('next')).toBe('/relays')
 })

@@ -1,8 +1,8 @@
-/** Users of the dashboard: the service with simulated relays, the site, and a real browser. */
+/** The service with simulated relays and the site, and streamers who use it in Chromium. */
 import type { Page } from 'playwright-core'
 import { eventually, paperRelays, type RelayUser, startService, type TestService } from '../support/relays.ts'
 import { freeSiteUrl, startSite } from '../support/site.ts'
-import { type Visitor, visitor } from './browser.ts'
+import { signIn, type Visitor, visitor } from './browser.ts'
 
 export interface Streamer extends Visitor {
   readonly user: RelayUser
@@ -13,11 +13,11 @@ export type Look = Parameters<typeof visitor>[0]
 export interface Dashboard {
   readonly api: TestService['api']
   readonly url: string
-  /** A user who may have four relays, on the relays page. */
+  /** A new account on the relays page, with four relays unless the plan says otherwise. */
   streamer(look?: Look, plan?: { addons: number }): Promise<Streamer>
-  /** Makes the relay send its first health report. */
+  /** Sends the first health report of the user's relay, which makes it active. */
   report(user: RelayUser): Promise<void>
-  /** A user with an active relay, on the reloaded relays page. */
+  /** A new account on the relays page with an active relay, and the relay's stream token. */
   readyRelay(look?: Look): Promise<Streamer & { readonly token: string }>
 }
 
@@ -31,7 +31,7 @@ export async function startDashboard(): Promise<Dashboard> {
     variables: {
       SVC_SITE_URL: siteUrl,
       SVC_RELAY_AUTH_SECRET: relaySecret,
-      // Simulated relays report once and then count as healthy.
+      // Simulated relays report once.
       SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '600',
       SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300',
       SVC_RELAY_STOP_GRACE_SECONDS: '30',
@@ -43,9 +43,7 @@ export async function startDashboard(): Promise<Dashboard> {
     const [user, person] = [await newUser(plan), await visitor(look)]
     const { page } = person
     await page.goto(`${url}/login`)
-    await page.getByLabel('Email address').fill(user.email)
-    await page.getByLabel('Password', { exact: true }).fill(user.password)
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await signIn(page, user)
     await page.waitForURL(`${url}/relays`)
     return { ...person, user }
   }
@@ -74,22 +72,28 @@ export async function startDashboard(): Promise<Dashboard> {
   return { api, url, streamer, report, readyRelay }
 }
 
-export const state = (page: Page) => page.locator('[data-state]')
-export const news = (page: Page) => page.locator('[data-news]')
+export const state = (page: Page) => page.locator('[data-relay-state]').getAttribute('data-relay-state')
+export const announcement = (page: Page) => page.locator('[data-announcements]').textContent()
+export const noRelays = (page: Page) => page.locator('[data-session="none"]').waitFor()
+
+export const startButton = (page: Page) => page.locator('form.fields[action="/relays/start"] button[type="submit"]')
+export const keepRunningButton = (page: Page) => page.locator('article form[action="/relays/start"] button')
+export const stopButton = (page: Page) => page.locator('form[action$="/stop"]:not(:has([name="at_once"])) button')
+export const stopNowButton = (page: Page) => page.locator('form[action$="/stop"]:has([name="at_once"]) button')
 
 export async function start(page: Page, name = 'default'): Promise<void> {
   await page.getByLabel('Name').fill(name)
-  await page.getByRole('button', { name: 'Start', exact: true }).click()
+  await startButton(page).click()
   await page.getByRole('article', { name }).waitFor()
 }
 
 export async function openKit(page: Page, software: string): Promise<void> {
-  await page.getByText('Connect your software').click()
+  await page.locator('.kit > summary').click()
   await page.locator('.software > summary', { hasText: software }).click()
 }
 
-/** Hides the page, as switching to another tab does. */
-export const hide = (page: Page, hidden: boolean) =>
+/** Simulates a switch to another tab. */
+export const setHidden = (page: Page, hidden: boolean) =>
   page.evaluate(`
     Object.defineProperty(document, 'hidden', { configurable: true, value: ${hidden} })
     document.dispatchEvent(new Event('visibilitychange'))`)

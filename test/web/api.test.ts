@@ -1,4 +1,4 @@
-/** How the site asks the api, where no page could show it. */
+/** The API client of the site: timeouts, and what visitors can put into paths and headers. */
 import { beforeEach, expect, test } from 'vitest'
 import { ApiUnavailableError, createApi } from '../../web/api.ts'
 import { startApiDouble } from '../support/api-double.ts'
@@ -11,8 +11,8 @@ beforeEach(() => {
   double.respondWith(() => ({ body: {} }))
 })
 
-test('an api that takes too long is away', async () => {
-  // Of its own, since a request that was given up may still arrive when the next test looks.
+test('a call that times out rejects as unavailable', async () => {
+  // A separate double, since the abandoned request could arrive during the next test.
   const slow = await startApiDouble()
   slow.respondWith(() => new Promise(() => {}))
   await expect(createApi(slow.url, 100).call('GET', '/api/v1/capacity/status', { visitor })).rejects.toThrow(
@@ -26,13 +26,13 @@ test.each([
   '/api/v1/things/',
   '/api/v1/things/a b',
   '/api/v1/things/a#b',
-])('what a visitor wrote into a path names nothing else: %s', async (path) => {
+])('a path that is not plain gets 404 without a request: %s', async (path) => {
   const answer = await createApi(double.url).call('GET', path, { visitor, bearer: 'a.b.c' })
   expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
   expect(double.requests).toEqual([])
 })
 
-test('what a visitor wrote into a header ends no header', async () => {
+test('line breaks are removed from header values', async () => {
   const headers = { 'idempotency-key': 'one\r\nx-injected: two' }
   await createApi(double.url).call('POST', '/api/v1/relay/start', { visitor, headers, body: {} })
   expect(double.requests[0]?.headers).toMatchObject({ 'idempotency-key': 'onex-injected: two' })

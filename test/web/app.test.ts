@@ -1,4 +1,4 @@
-/** What the site makes of any request, whatever page it is for. */
+/** What applies to all requests to the site: addresses, headers, bodies, client addresses, outages and shutdown. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
@@ -11,7 +11,7 @@ import { startApiAndSite, startSite } from '../support/site.ts'
 
 const { api, site } = await startApiAndSite()
 const double = await startApiDouble()
-const behindNothing = await startSite(double)
+const siteOfDouble = await startSite(double)
 
 beforeEach(() => {
   double.requests.length = 0
@@ -19,7 +19,7 @@ beforeEach(() => {
 })
 
 describe('a visit', () => {
-  test('who signs in comes to the page they wanted', async () => {
+  test('signing in opens the page in `next`', async () => {
     const user = await api.given.user()
     const browser = site.browser()
     const login = await browser.open('/login?next=/account')
@@ -27,7 +27,7 @@ describe('a visit', () => {
     expect([page.path, page.status]).toEqual(['/account', 200])
   })
 
-  test('who comes from another site is still signed in, by a step that brings the cookies', async () => {
+  test('a cross-site navigation is forwarded once, so that the Strict cookies are sent', async () => {
     const user = await api.given.user()
     const browser = site.browser()
     await browser.post('/login', { email: user.email, password: user.password })
@@ -36,32 +36,32 @@ describe('a visit', () => {
     expect(page.html).toContain(user.email)
   })
 
-  test('a stranger from another site is shown the page all the same', async () => {
-    expect((await site.browser().open('/login', { from: 'cross-site' })).heading).toBe('Sign in')
+  test('a cross-site navigation without cookies shows the page', async () => {
+    expect((await site.browser().open('/login', { from: 'cross-site' })).name).toBe('login')
   })
 })
 
 describe('an address', () => {
   test.each(['/nothing', '/login/', '/Login', '/assets/none.css', '/api', '/%', '/%00', '/oauth/%E0%A4%A/callback'])(
-    '%s is nothing',
+    '%s is not found',
     async (path) => {
       const answer = await rawRequest(site.url, `GET ${path} HTTP/1.1`)
       expect([answer.status, answer.head.toLowerCase().includes('content-type: text/html')]).toEqual([404, true])
     },
   )
 
-  test('of the api that is nothing is so in its words', async () => {
+  test('below /api is not found with the error format of the API', async () => {
     const reply = await site.browser().request('GET', '/api/v2/auth/session')
     expect(reply.json()).toMatchObject({ error: { code: 'not_found' } })
   })
 
-  test('that is known says by which methods, when it is asked by another', async () => {
+  test('lists its methods in Allow when another one is used', async () => {
     const reply = await site.browser().request('DELETE', '/login')
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
   })
 
   test.each(['http://evil.example/login', '//evil.example/login', '*', 'login'])(
-    '%s is no page of ours',
+    '%s is refused without a redirect',
     async (target) => {
       const answer = await rawRequest(
         site.url,
@@ -75,16 +75,16 @@ describe('an address', () => {
     },
   )
 
-  test('HEAD of a page has its length and no body', async () => {
+  test('replies to HEAD with the length of the page', async () => {
     const reply = await site.browser().request('HEAD', '/login')
     expect([reply.status, reply.text]).toEqual([200, ''])
     expect(Number(reply.headers.get('content-length'))).toBeGreaterThan(500)
   })
 })
 
-describe('every answer', () => {
+describe('every reply', () => {
   test.each(['/login', '/nothing', '/livez', '/api/v1/capacity/status'])(
-    'forbids frames, foreign code, guesses of its type and keeping it: %s',
+    'forbids framing, foreign scripts, type sniffing and caching: %s',
     async (path) => {
       const { headers } = await site.browser().request('GET', path)
       const policy = headers.get('content-security-policy') ?? ''
@@ -99,7 +99,7 @@ describe('every answer', () => {
     },
   )
 
-  test('is for TLS alone from now on where the site has it', async () => {
+  test('has Strict-Transport-Security when the site is served over TLS', async () => {
     const secured = await startSite(double, { SVC_SITE_URL: 'https://relay.example.com', SVC_SITE_PORT: '0' })
     expect((await secured.browser().request('GET', '/livez')).headers.get('strict-transport-security')).toMatch(
       /max-age=\d{8}/,
@@ -107,7 +107,7 @@ describe('every answer', () => {
     expect((await site.browser().request('GET', '/livez')).headers.get('strict-transport-security')).toBeNull()
   })
 
-  test('files are kept for ever under a name that changes with them', async () => {
+  test('assets are immutable under a path with their hash', async () => {
     const { html } = await site.browser().open('/login')
     const path = /href="(\/assets\/[^"]+\.css)"/.exec(html)?.[1] ?? ''
     const { headers, text } = await site.browser().request('GET', path)
@@ -120,29 +120,32 @@ describe('every answer', () => {
 })
 
 describe('a body', () => {
-  const tooMuch = Buffer.alloc(64 * 1024 + 1, 'a')
+  const tooLarge = Buffer.alloc(64 * 1024 + 1, 'a')
 
-  test.each(['/login', '/api/v1/auth/login'])('that is too large for %s is refused before it is read', async (path) => {
-    const reply = await behindNothing.browser().request('POST', path, { body: tooMuch })
-    expect(reply.status).toBe(413)
-    expect(double.requests).toEqual([])
-  })
+  test.each(['/login', '/api/v1/auth/login'])(
+    'that is too large is refused before the API is called: %s',
+    async (path) => {
+      const reply = await siteOfDouble.browser().request('POST', path, { body: tooLarge })
+      expect(reply.status).toBe(413)
+      expect(double.requests).toEqual([])
+    },
+  )
 
   test.each([
     ['bytes', Buffer.from([...Buffer.from('email=a@b.example&password=caf'), 0xe9])],
-    ['percent-encoded bytes', 'email=a@b.example&password=caf%E9'],
-    ['half an encoded character', 'email=a@b.example&password=%E2%82'],
-    ['a broken encoding', 'email=a@b.example&password=100%'],
-  ])('of a form with %s that are not UTF-8 is refused before the api is asked', async (_, body) => {
+    ['percent-encoded', 'email=a@b.example&password=caf%E9'],
+    ['truncated character', 'email=a@b.example&password=%E2%82'],
+    ['incomplete encoding', 'email=a@b.example&password=100%'],
+  ])('of a form with invalid UTF-8 (%s) is refused before the API is called', async (_, body) => {
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
-    expect((await behindNothing.browser().request('POST', '/login', { body, headers })).status).toBe(400)
+    expect((await siteOfDouble.browser().request('POST', '/login', { body, headers })).status).toBe(400)
     expect(double.requests).toEqual([])
   })
 
-  test('that does not say its length is refused once it is too large, and the answer arrives', async () => {
+  test('without a length is refused when it becomes too large, and the reply arrives', async () => {
     const chunk = `10000\r\n${'a'.repeat(65_536)}\r\n`
     const answer = await sendRaw(
-      behindNothing.url,
+      siteOfDouble.url,
       'POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n',
       ...Array<string>(40).fill(chunk),
       '0\r\n\r\n',
@@ -152,9 +155,9 @@ describe('a body', () => {
     )
   })
 
-  test('in chunks is passed on as a whole', async () => {
+  test('in chunks is forwarded as a whole', async () => {
     const answer = await sendRaw(
-      behindNothing.url,
+      siteOfDouble.url,
       'POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n',
       '2\r\n{}\r\n',
       '1\r\n \r\n0\r\n\r\n',
@@ -162,24 +165,24 @@ describe('a body', () => {
     expect([answer.status, double.requests[0]?.body]).toEqual([200, '{} '])
   })
 
-  test('that is broken off is nobody’s trouble', async () => {
-    const { hostname, port } = new URL(behindNothing.url)
+  test('that is aborted logs no error', async () => {
+    const { hostname, port } = new URL(siteOfDouble.url)
     const socket = connect(Number(port), hostname)
     socket.write('POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n')
-    const [goOn] = (await once(socket, 'data')) as [Buffer]
-    expect(goOn.toString()).toMatch(/^HTTP\/1\.1 100 /)
+    const [interim] = (await once(socket, 'data')) as [Buffer]
+    expect(interim.toString()).toMatch(/^HTTP\/1\.1 100 /)
     socket.write('{"email"')
     socket.resetAndDestroy()
-    expect((await behindNothing.browser().request('GET', '/livez')).status).toBe(200)
+    expect((await siteOfDouble.browser().request('GET', '/livez')).status).toBe(200)
     expect(double.requests).toEqual([])
-    expect(behindNothing.logged.filter((line) => line.includes('"error"'))).toEqual([])
+    expect(siteOfDouble.logged.filter((line) => line.includes('"error"'))).toEqual([])
   })
 })
 
-test('who leaves before the answer is nobody’s trouble', async () => {
-  let answered = () => {}
-  double.respondWith(() => new Promise((resolve) => (answered = () => resolve({ body: {} }))))
-  const { hostname, port } = new URL(behindNothing.url)
+test('a client that disconnects before the reply logs no error', async () => {
+  let reply = () => {}
+  double.respondWith(() => new Promise((resolve) => (reply = () => resolve({ body: {} }))))
+  const { hostname, port } = new URL(siteOfDouble.url)
   const socket = connect(Number(port), hostname)
   socket.write('GET /api/v1/capacity/status HTTP/1.1\r\nHost: x\r\n\r\n')
   await eventually(
@@ -187,26 +190,26 @@ test('who leaves before the answer is nobody’s trouble', async () => {
     (count) => count === 1,
   )
   socket.resetAndDestroy()
-  answered()
+  reply()
   double.respondWith(() => ({ body: {} }))
-  expect((await behindNothing.browser().requestApi('GET', '/capacity/status')).status).toBe(200)
-  expect(behindNothing.logged.filter((line) => line.includes('"error"'))).toEqual([])
+  expect((await siteOfDouble.browser().requestApi('GET', '/capacity/status')).status).toBe(200)
+  expect(siteOfDouble.logged.filter((line) => line.includes('"error"'))).toEqual([])
 })
 
-describe('what is no request', () => {
-  test('is told so', async () => {
+describe('an invalid request', () => {
+  test('gets 400 with an error code', async () => {
     const answer = await sendRaw(site.url, 'nonsense\r\n\r\n')
     expect([answer.status, JSON.parse(answer.body)]).toMatchObject([400, { error: { code: 'invalid_request' } }])
   })
 
-  test('more cookies than fit are named as the reason', async () => {
+  test('gets 431 when its headers are too large', async () => {
     const answer = await rawRequest(site.url, 'GET /login HTTP/1.1', `Cookie: ${'x=1; '.repeat(5000)}`)
-    expect([answer.status, answer.body.includes('cookies')]).toEqual([431, true])
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([431, { error: { code: 'invalid_request' } }])
   })
 })
 
-describe('the address of a visitor', () => {
-  const seenBy = async (proxies: string, forwardedFor?: string) => {
+describe('the client address that the API receives', () => {
+  const receivedBehind = async (proxies: string, forwardedFor?: string) => {
     const behind = await startSite(double, { SVC_TRUSTED_PROXY_HOPS: proxies })
     const headers: Record<string, string> = forwardedFor ? { 'X-Forwarded-For': forwardedFor } : {}
     await behind.browser().requestApi('GET', '/capacity/status', undefined, { headers })
@@ -214,16 +217,16 @@ describe('the address of a visitor', () => {
   }
 
   test.each([
-    ['of the connection, whatever it claims, without a proxy', '0', '192.0.2.1', /^(127\.0\.0\.1|::1)$/],
-    ['what the one proxy added, and nothing that came before it', '1', '192.0.2.66, 203.0.113.5', /^203\.0\.113\.5$/],
-    ['the one before the last of two proxies', '2', '192.0.2.66, 203.0.113.5, 198.51.100.1', /^203\.0\.113\.5$/],
-    ['of the connection when the proxy added none', '1', undefined, /^(127\.0\.0\.1|::1)$/],
-    ['of the connection when it is no address', '1', 'unknown', /^(127\.0\.0\.1|::1)$/],
+    ['the peer address without a proxy, whatever X-Forwarded-For says', '0', '192.0.2.1', /^(127\.0\.0\.1|::1)$/],
+    ['the last entry behind one proxy', '1', '192.0.2.66, 203.0.113.5', /^203\.0\.113\.5$/],
+    ['the second to last entry behind two proxies', '2', '192.0.2.66, 203.0.113.5, 198.51.100.1', /^203\.0\.113\.5$/],
+    ['the peer address when the proxy added no entry', '1', undefined, /^(127\.0\.0\.1|::1)$/],
+    ['the peer address when the entry is not an address', '1', 'unknown', /^(127\.0\.0\.1|::1)$/],
   ])('is %s', async (_, proxies, forwardedFor, expected) => {
-    expect(await seenBy(proxies, forwardedFor)).toMatch(expected)
+    expect(await receivedBehind(proxies, forwardedFor)).toMatch(expected)
   })
 
-  test('counts for the limits of the api', async () => {
+  test('determines the rate limits of the API', async () => {
     const limited = await startApiAndSite({
       api: { SVC_RATE_LIMITS: 'capacity=1' },
       site: { SVC_TRUSTED_PROXY_HOPS: '1' },
@@ -237,17 +240,17 @@ describe('the address of a visitor', () => {
   })
 })
 
-describe('when the api is away', () => {
-  test('a page says so and asks to try again, and the site itself is well', async () => {
+describe('while the API is unavailable', () => {
+  test('pages get 503 with Retry-After, and the site stays live and ready', async () => {
     const alone = await startApiDouble()
-    const left = await startSite(alone)
+    const siteWithoutApi = await startSite(alone)
     await alone.close()
-    const browser = left.browser()
+    const browser = siteWithoutApi.browser()
     browser.cookies.set('svc_session', looksLikeAccessToken(600))
     const page = await browser.open('/account')
-    expect([page.status, page.headers.get('retry-after'), page.heading]).toEqual([503, '2', 'One moment, please'])
+    expect([page.status, page.headers.get('retry-after'), page.name]).toEqual([503, '2', 'error-away'])
     expect(
-      left.logged.filter((line) => line.includes('"ApiUnavailableError"') && line.includes('ECONNREFUSED')),
+      siteWithoutApi.logged.filter((line) => line.includes('"ApiUnavailableError"') && line.includes('ECONNREFUSED')),
     ).toHaveLength(1)
     expect((await browser.request('GET', '/livez')).json()).toEqual({ status: 'ok' })
     const readiness = await browser.request('GET', '/readyz')
@@ -255,7 +258,7 @@ describe('when the api is away', () => {
   })
 })
 
-test('a site that drains is not ready, and serves every page until its time is over', async () => {
+test('a draining site is not ready, and serves pages until its drain time is over', async () => {
   const site = await startSite(double, { SVC_DRAIN_SECONDS: '1' })
   const stopped = site.stop()
   const readiness = await site.browser().request('GET', '/readyz')
@@ -265,12 +268,12 @@ test('a site that drains is not ready, and serves every page until its time is o
   await expect(site.browser().request('GET', '/readyz')).rejects.toThrow()
 })
 
-test('a site that is asked to stop answers what is under way, and takes nothing new', async () => {
+test('a stopping site finishes running requests and accepts no new ones', async () => {
   const slow = await startApiDouble()
   const stopping = await startSite(slow)
-  let goOn: (answer: object) => void = () => {}
-  slow.respondWith(() => new Promise((resolve) => (goOn = resolve)))
-  const under = stopping.browser().requestApi('GET', '/capacity/status')
+  let reply: (body: object) => void = () => {}
+  slow.respondWith(() => new Promise((resolve) => (reply = resolve)))
+  const running = stopping.browser().requestApi('GET', '/capacity/status')
   await eventually(
     () => slow.requests.length,
     (count) => count === 1,
@@ -286,7 +289,7 @@ test('a site that is asked to stop answers what is under way, and takes nothing 
       ),
     (error) => error !== undefined,
   )
-  goOn({ body: { status: 'available' } })
-  expect((await under).json()).toEqual({ status: 'available' })
+  reply({ body: { status: 'available' } })
+  expect((await running).json()).toEqual({ status: 'available' })
   await stopped
 })

@@ -1,4 +1,4 @@
-/** `/api/v1/*` on the site's origin, as scripts of our pages and of others ask it. */
+/** `/api/v1/*` on the site's origin, as scripts of its pages and attackers call it. */
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -7,10 +7,10 @@ import { startApiDouble } from '../support/api-double.ts'
 import { rawRequest } from '../support/raw-http.ts'
 import { startApiAndSite, startSite } from '../support/site.ts'
 
-describe('in front of the api', async () => {
+describe('in front of the API', async () => {
   const { api, site } = await startApiAndSite()
 
-  /** Signed in by the api's own way to do it. */
+  /** Signs in through the forwarded API. */
   async function signedIn() {
     const user = await api.given.user()
     const browser = site.browser()
@@ -18,7 +18,7 @@ describe('in front of the api', async () => {
     return { user, browser, reply }
   }
 
-  test('a sign-in becomes two cookies that no script can read, and the reply holds no token', async () => {
+  test('a sign-in sets two HttpOnly cookies, and the reply contains no token', async () => {
     const { browser, reply } = await signedIn()
     expect(reply.status).toBe(200)
     expect(reply.json()).toEqual({ token_type: 'Bearer', expires_in: 720 })
@@ -28,7 +28,7 @@ describe('in front of the api', async () => {
     expect(browser.cookies.attributesOf('svc_refresh')).toBe(`Path=/api/v1/auth/refresh; ${strict}`)
   })
 
-  test('a script asks the api as the person of the cookie, whatever bearer it sends', async () => {
+  test('the access token comes from the cookie, and an Authorization header is ignored', async () => {
     const { user, browser } = await signedIn()
     const other = await api.given.user()
     const reply = await browser.requestApi('GET', '/auth/session', undefined, {
@@ -42,7 +42,7 @@ describe('in front of the api', async () => {
     expect(stranger.headers.get('www-authenticate')).toBeNull()
   })
 
-  test('what a poll hands over becomes cookies too', async () => {
+  test('the tokens of a plugin login poll become cookies too', async () => {
     const { user, browser } = await signedIn()
     const { body: attempt } = await api.post<Record<string, string>>('/auth/plugin/login/start', {})
     await api.post(`/auth/plugin/login/attempts/${attempt.login_attempt_id}/approve`, {}, { bearer: user.bearer })
@@ -53,7 +53,7 @@ describe('in front of the api', async () => {
     expect((await browser.requestApi('GET', '/auth/session')).status).toBe(200)
   })
 
-  test('the refresh token of the cookie is exchanged, and one that a script sends is not', async () => {
+  test('the refresh token comes from the cookie, and one in the body is ignored', async () => {
     const { browser } = await signedIn()
     const other = await api.given.user()
     const before = browser.cookies.get('svc_refresh')
@@ -62,18 +62,18 @@ describe('in front of the api', async () => {
     expect(browser.cookies.get('svc_refresh')).not.toBe(before)
     const stranger = await site.browser().requestApi('POST', '/auth/refresh', { refresh_token: other.refreshToken })
     expect(stranger.json()).toMatchObject({ error: { code: 'invalid_refresh_token' } })
-    // Nobody used the other one's.
+    // The token in the body was not exchanged.
     expect((await api.post('/auth/refresh', { refresh_token: other.refreshToken })).status).toBe(200)
   })
 
-  test('whoever has only the refresh cookie left is signed in again by it', async () => {
+  test('the refresh cookie alone is enough to sign in again', async () => {
     const { browser } = await signedIn()
     browser.cookies.remove('svc_session')
     expect((await browser.requestApi('POST', '/auth/refresh')).status).toBe(200)
     expect((await browser.requestApi('GET', '/auth/session')).status).toBe(200)
   })
 
-  test('signing out removes both cookies, and the sign-in is over', async () => {
+  test('signing out removes both cookies and revokes the sign-in', async () => {
     const { browser } = await signedIn()
     const token = browser.cookies.get('svc_session') ?? ''
     expect((await browser.requestApi('POST', '/auth/logout')).status).toBe(204)
@@ -89,18 +89,18 @@ describe('in front of the api', async () => {
     ['POST', '/billing/webhook'],
     ['GET', '/no/such/thing'],
     ['GET', '/auth/session/'],
-  ])('%s %s is nothing for a browser', async (method, path) => {
+  ])('%s %s is not forwarded', async (method, path) => {
     const { browser } = await signedIn()
     const reply = await browser.requestApi(method, path, method === 'POST' ? {} : undefined)
     expect([reply.status, reply.json()]).toMatchObject([404, { error: { code: 'not_found' } }])
   })
 
-  test('a known path that is asked by another method says which there are', async () => {
+  test('the Allow header of the API is forwarded', async () => {
     const reply = await site.browser().requestApi('DELETE', '/auth/login')
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST'])
   })
 
-  test('a limit that is met is told with its times', async () => {
+  test('the rate limit headers of the API are forwarded', async () => {
     const limited = await startApiAndSite({ api: { SVC_RATE_LIMITS: 'capacity=1' } })
     const browser = limited.site.browser()
     await browser.requestApi('GET', '/capacity/status')
@@ -111,12 +111,12 @@ describe('in front of the api', async () => {
   })
 })
 
-describe('in front of a double', async () => {
+describe('in front of an API double', async () => {
   const api = await startApiDouble()
   const site = await startSite(api)
   const token = looksLikeAccessToken(600)
   const withSession = { Cookie: `svc_session=${token}` }
-  const ask = (headers: Record<string, string> = {}, path = '/auth/session') =>
+  const get = (headers: Record<string, string> = {}, path = '/auth/session') =>
     site.browser().requestApi('GET', path, undefined, { headers })
 
   beforeEach(() => {
@@ -124,7 +124,7 @@ describe('in front of a double', async () => {
     api.respondWith(() => ({ body: {} }))
   })
 
-  test('the api hears what was asked, of whom, and nothing about the connection or the cookies', async () => {
+  test('method, path, body and allowed headers are forwarded, other headers are not', async () => {
     await site.browser().requestApi(
       'POST',
       '/relay/start?a=1&a=%2F',
@@ -144,36 +144,36 @@ describe('in front of a double', async () => {
         },
       },
     )
-    const [asked] = api.requests
-    expect(asked).toMatchObject({ method: 'POST', url: '/api/v1/relay/start?a=1&a=%2F', body: '{"region":"local"}' })
-    expect(asked?.headers).toMatchObject({
+    const [request] = api.requests
+    expect(request).toMatchObject({ method: 'POST', url: '/api/v1/relay/start?a=1&a=%2F', body: '{"region":"local"}' })
+    expect(request?.headers).toMatchObject({
       authorization: `Bearer ${token}`,
       'content-type': 'application/json',
       'user-agent': 'Some Browser',
       'idempotency-key': 'a key',
     })
     for (const name of ['cookie', 'te', 'via', 'forwarded', 'proxy-authorization', 'x-relay-auth', 'x-anything'])
-      expect(asked?.headers[name], name).toBeUndefined()
+      expect(request?.headers[name], name).toBeUndefined()
   })
 
   test.each([
-    ['is no JWT', 'svc_session=secret'],
+    ['is not a JWT', 'svc_session=secret'],
     ['would end the header', 'svc_session=a.b.c,Basic'],
-    ['is longer than any', `svc_session=a.b.${'c'.repeat(5000)}`],
-    ['stands there twice and differs, as a sibling host can have it', `svc_session=${token}; svc_session=a.b.c`],
+    ['is too long', `svc_session=a.b.${'c'.repeat(5000)}`],
+    ['is sent twice with different values, as a sibling host can cause', `svc_session=${token}; svc_session=a.b.c`],
     ['is empty', 'svc_session='],
-    ['is of another name', `x_svc_session=${token}; SVC_SESSION=${token}`],
-  ])('a session cookie that %s signs nobody in', async (_, cookie) => {
-    await ask({ Cookie: cookie })
+    ['has another name', `x_svc_session=${token}; SVC_SESSION=${token}`],
+  ])('a session cookie that %s is ignored', async (_, cookie) => {
+    await get({ Cookie: cookie })
     expect(api.requests[0]?.headers.authorization).toBeUndefined()
   })
 
-  test('of cookies with one name that all say the same, that is believed', async () => {
-    await ask({ Cookie: `svc_session=${token}; other=1;svc_session=${token}` })
+  test('a session cookie that is sent twice with the same value is used', async () => {
+    await get({ Cookie: `svc_session=${token}; other=1;svc_session=${token}` })
     expect(api.requests[0]?.headers.authorization).toBe(`Bearer ${token}`)
   })
 
-  test('nothing of an answer but what a page may know gets through', async () => {
+  test('only allowed headers of a reply are forwarded', async () => {
     api.respondWith(() => ({
       status: 401,
       headers: {
@@ -187,40 +187,40 @@ describe('in front of a double', async () => {
       },
       body: gzipSync('{"error":{"code":"unauthorized","message":"No."}}'),
     }))
-    const reply = await ask(withSession)
+    const reply = await get(withSession)
     expect([reply.status, reply.json()]).toMatchObject([401, { error: { code: 'unauthorized' } }])
     expect(reply.headers.get('x-request-id')).toBe('abc')
     for (const name of ['www-authenticate', 'set-cookie', 'content-encoding', 'server', 'location'])
       expect(reply.headers.get(name), name).toBeNull()
   })
 
-  test.each([204, 304])('an answer %i stays without a body and without a type', async (status) => {
+  test.each([204, 304])('a reply with status %i has no body and no content type', async (status) => {
     api.respondWith(() => ({ status }))
-    const reply = await ask(withSession)
+    const reply = await get(withSession)
     expect([reply.status, reply.text, reply.headers.get('content-type')]).toEqual([status, '', null])
   })
 
-  test('HEAD is answered with the head of the whole answer', async () => {
+  test('the reply to HEAD has the headers of the reply to GET', async () => {
     api.respondWith(() => ({ body: { some: 'thing' } }))
     const reply = await site.browser().requestApi('HEAD', '/usage/current', undefined, { headers: withSession })
     expect([reply.status, reply.text, reply.headers.get('content-length')]).toEqual([200, '', '16'])
   })
 
-  test.each(['TRACE', 'OPTIONS', 'PROPFIND'])('%s is not asked of the api', async (method) => {
+  test.each(['TRACE', 'OPTIONS', 'PROPFIND'])('%s is not forwarded', async (method) => {
     const answer = await rawRequest(site.url, `${method} /api/v1/auth/session HTTP/1.1`, 'Sec-Fetch-Site: same-origin')
     expect(answer.status).toBe(405)
     expect(answer.head).toMatch(/\r\nallow: DELETE, GET, HEAD, PATCH, POST, PUT\r\n/i)
     expect(api.requests).toEqual([])
   })
 
-  test('a body that comes with a GET is left out', async () => {
+  test('the body of a GET request is not forwarded', async () => {
     const reply = await site
       .browser()
       .request('GET', '/api/v1/usage/current', { body: '{}', headers: { 'Content-Length': '2' } })
     expect([reply.status, api.requests[0]?.body]).toEqual([200, ''])
   })
 
-  test('bytes that no header of ours can hold are left out of what is passed on', async () => {
+  test('header bytes that `fetch` would reject are removed', async () => {
     const answer = await rawRequest(
       site.url,
       'GET /api/v1/auth/session HTTP/1.1',
@@ -252,7 +252,7 @@ describe('in front of a double', async () => {
     ':',
   ]
 
-  test('whatever path is asked, the api only sees plain ones below its own, and no operator’s', async () => {
+  test('for any path, only plain paths below /api/v1 and outside /admin are forwarded', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(...segments), { maxLength: 6 }), fc.boolean(), async (parts, below) => {
         const path = `/${[...(below ? ['api', 'v1'] : []), ...parts].join('/')}`
@@ -282,31 +282,31 @@ describe('in front of a double', async () => {
     'GET /api/v1//auth/session HTTP/1.1',
     'GET /api/v1/auth/session#/x HTTP/1.1',
     'GET /API/v1/auth/session HTTP/1.1',
-  ])('%s reaches nobody', async (firstLine) => {
+  ])('%s is not forwarded', async (firstLine) => {
     const answer = await rawRequest(site.url, firstLine)
     expect([0, 400, 404, 405]).toContain(answer.status)
     expect(answer.head).not.toMatch(/\r\nlocation:/i)
     expect(api.requests).toEqual([])
   })
 
-  test('an api that answers no JSON where it says so is away', async () => {
+  test('a reply with invalid JSON counts as unavailable', async () => {
     api.respondWith(() => ({ headers: { 'Content-Type': 'application/json' }, body: '<html>' }))
-    expect((await ask(withSession)).status).toBe(503)
+    expect((await get(withSession)).status).toBe(503)
   })
 })
 
-describe('without the api', async () => {
+describe('while the API is unavailable', async () => {
   const api = await startApiDouble()
   const site = await startSite(api)
   await api.close()
 
-  test('a script is told to come back', async () => {
+  test('requests get 503 with Retry-After', async () => {
     const reply = await site.browser().requestApi('GET', '/capacity/status')
     expect(reply.json()).toMatchObject({ error: { code: 'temporarily_unavailable' } })
     expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '2'])
   })
 
-  test('a refresh changes no cookie', async () => {
+  test('a token refresh keeps the cookies', async () => {
     const browser = site.browser()
     browser.cookies.set('svc_session', looksLikeAccessToken(-1))
     browser.cookies.set('svc_refresh', 'r'.repeat(43), '/api/v1/auth/refresh')

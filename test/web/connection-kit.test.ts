@@ -9,16 +9,16 @@ const addressesAt = (host: string, token = 'a1b2c3d4'): Addresses => ({
   stats_url: `http://${host}:5080/stats`,
 })
 
-/** What Moblin makes of its link. */
-const moblinReads = (link: string) =>
+/** Decodes a link as Moblin does. */
+const parseMoblinLink = (link: string) =>
   JSON.parse(decodeURIComponent(link.replace(/^moblin:\/\/\?/, ''))) as { streams: Record<string, unknown>[] }
 
-/** What Larix makes of its link, as a browser's rules for queries have it. */
-const groveReads = (link: string) => Object.fromEntries(new URL(link).searchParams)
+/** Decodes a link as Larix does. */
+const parseGroveLink = (link: string) => Object.fromEntries(new URL(link).searchParams)
 
-test('Moblin gets the stream over SRTLA, with its latency in milliseconds', () => {
+test('the Moblin link has the SRTLA address and the latency in milliseconds', () => {
   const { moblinLink } = connectionKit('Relay default', addressesAt('relay.example.net'))
-  expect(moblinReads(moblinLink)).toEqual({
+  expect(parseMoblinLink(moblinLink)).toEqual({
     streams: [
       {
         name: 'Relay default',
@@ -29,10 +29,10 @@ test('Moblin gets the stream over SRTLA, with its latency in milliseconds', () =
   })
 })
 
-test('Larix gets address and stream id apart, over SRT, and takes the place of what it had under that name', () => {
+test('the Larix link has the SRT address and the stream ID, and overwrites a connection of the same name', () => {
   const { larixLink } = connectionKit('Relay default', addressesAt('relay.example.net'))
   expect(larixLink).toMatch(/^larix:\/\/set\/v1\?conn\[\]\[url\]=/)
-  expect(groveReads(larixLink)).toEqual({
+  expect(parseGroveLink(larixLink)).toEqual({
     'conn[][url]': 'srt://relay.example.net:4001',
     'conn[][name]': 'Relay default',
     'conn[][srtstreamid]': 'publish/live/a1b2c3d4',
@@ -41,27 +41,27 @@ test('Larix gets address and stream id apart, over SRT, and takes the place of w
   })
 })
 
-test('IRL Pro gets the same over SRTLA', () => {
+test('the IRL Pro link has the SRTLA address', () => {
   const { irlProLink } = connectionKit('Relay default', addressesAt('relay.example.net'))
-  expect(groveReads(irlProLink)).toMatchObject({
+  expect(parseGroveLink(irlProLink)).toMatchObject({
     'conn[][url]': 'srtla://relay.example.net:5000',
     'conn[][srtstreamid]': 'publish/live/a1b2c3d4',
   })
 })
 
-test('BELABOX gets three fields, an IPv6 address without its brackets', () => {
+test('the BELABOX fields have an IPv6 address without brackets', () => {
   const { belabox } = connectionKit('Relay default', addressesAt('[2001:db8::7]'))
   expect(belabox).toEqual({ address: '2001:db8::7', port: '5000', streamId: 'publish/live/a1b2c3d4' })
 })
 
-test('OBS gets the player address with its latency in microseconds', () => {
+test('the OBS input has the player address and the latency in microseconds', () => {
   const { obsInput } = connectionKit('Relay default', addressesAt('relay.example.net'))
   const input = new URL(obsInput)
   expect(`${input.protocol}//${input.host}`).toBe('srt://relay.example.net:4000')
   expect(Object.fromEntries(input.searchParams)).toEqual({ streamid: 'play/live/a1b2c3d4', latency: '2000000' })
 })
 
-test('links read back as what went in, whatever characters it has', () => {
+test('links decode to their input, for any characters', () => {
   const anyText = fc.string({ unit: 'binary', maxLength: 80 })
   const anyHost = fc.oneof(
     fc.domain(),
@@ -72,12 +72,12 @@ test('links read back as what went in, whatever characters it has', () => {
     fc.property(anyText, anyHost, anyText, (name, host, token) => {
       const addresses = addressesAt(host, token)
       const kit = connectionKit(name, addresses)
-      expect(moblinReads(kit.moblinLink).streams[0]).toMatchObject({ name, url: addresses.srtla_url })
+      expect(parseMoblinLink(kit.moblinLink).streams[0]).toMatchObject({ name, url: addresses.srtla_url })
       for (const [link, address] of [
         [kit.larixLink, `srt://${host}:4001`],
         [kit.irlProLink, `srtla://${host}:5000`],
       ] as const)
-        expect(groveReads(link)).toMatchObject({
+        expect(parseGroveLink(link)).toMatchObject({
           'conn[][url]': address,
           'conn[][name]': name,
           'conn[][srtstreamid]': `publish/live/${token}`,
@@ -88,7 +88,7 @@ test('links read back as what went in, whatever characters it has', () => {
   )
 })
 
-test('an address of another shape is nobody’s link', () => {
+test('an address without a stream ID throws', () => {
   const addresses = { ...addressesAt('relay.example.net'), srtla_url: 'srtla://relay.example.net' }
-  expect(() => connectionKit('Relay default', addresses)).toThrow('another shape')
+  expect(() => connectionKit('Relay default', addresses)).toThrow('without host, port and streamid')
 })

@@ -1,4 +1,4 @@
-/** A sign-in whose access token is over is renewed on the way to a page, and the person notices nothing. */
+/** Renewing an expired access token while a page is opened. */
 import { expect, test } from 'vitest'
 import { looksLikeAccessToken } from '../support/access-tokens.ts'
 import type { GivenUser } from '../support/api.ts'
@@ -9,7 +9,7 @@ const { api, site } = await startApiAndSite()
 const refreshPath = '/api/v1/auth/refresh'
 const returnTo = (path: string) => `${refreshPath}/return?to=${encodeURIComponent(path)}`
 
-/** A browser of that person with these two cookies; the access token is over unless it is another one. */
+/** A browser with the user's refresh token and an expired access token, unless another one is given. */
 function browserOf(
   { refreshToken }: { refreshToken: string },
   accessToken = looksLikeAccessToken(-1),
@@ -23,18 +23,18 @@ function browserOf(
 
 const isSignedIn = (user: GivenUser, html: string) => html.includes(user.email)
 
-test('a page is shown as if nothing had been over', async () => {
+test('a page with an expired access token is shown after a renewal', async () => {
   const user = await api.given.user()
   const browser = browserOf(user)
   const page = await browser.open('/account?done=linked')
   expect([page.path, isSignedIn(user, page.html)]).toEqual(['/account?done=linked', true])
   expect(page.visited).toHaveLength(3)
   expect(browser.cookies.get('svc_refresh')).not.toBe(user.refreshToken)
-  // The next page needs no detour.
+  // The next page needs no renewal.
   expect((await browser.open('/account')).visited).toEqual(['GET /account'])
 })
 
-test('a form is sent with all that was filled in', async () => {
+test('a form with an expired access token is submitted after a renewal', async () => {
   const user = await api.given.user()
   const other = await api.given.signIn(user)
   const page = await browserOf(user).post(`/account/sessions/${other.authSessionId}/sign-out`, {})
@@ -42,26 +42,26 @@ test('a form is sent with all that was filled in', async () => {
   expect((await api.get('/auth/session', { bearer: other.bearer })).status).toBe(401)
 })
 
-test('the fields of a form come along', async () => {
+test('the fields of a form are kept during a renewal', async () => {
   const user = await api.given.user()
   const page = await browserOf(user).post('/login', { email: 'nobody@example.com', password: 'wrong' })
   expect([page.status, page.form('/login').fields.email]).toEqual([401, 'nobody@example.com'])
 })
 
-test('an access token that the api takes no more, though it says otherwise, is renewed too', async () => {
+test('an access token that the API rejects before its expiry is renewed', async () => {
   const user = await api.given.user()
   const page = await browserOf(user, looksLikeAccessToken(600)).open('/account')
   expect(isSignedIn(user, page.html)).toBe(true)
 })
 
-test('whoever lost the access token’s cookie alone is still signed in', async () => {
+test('a missing access token is renewed from the refresh token', async () => {
   const user = await api.given.user()
   const browser = browserOf(user)
   browser.cookies.remove('svc_session')
   expect(isSignedIn(user, (await browser.open('/account')).html)).toBe(true)
 })
 
-test('a refresh token that the api refuses signs out, and leads to the login page and back', async () => {
+test('a rejected refresh token signs out and redirects to the login page with `next`', async () => {
   const user = await api.given.user()
   const browser = browserOf(user)
   await api.post('/auth/logout', undefined, { bearer: user.bearer })
@@ -71,22 +71,22 @@ test('a refresh token that the api refuses signs out, and leads to the login pag
 })
 
 test.each([
-  ['over', -1],
-  ['worth nothing', 600],
-])('an access token that is %s, without a refresh token, leads to the login page', async (_, secondsLeft) => {
+  ['expired', -1],
+  ['invalid', 600],
+])('an %s access token without a refresh token redirects to the login page', async (_, secondsLeft) => {
   const browser = site.browser()
   browser.cookies.set('svc_session', looksLikeAccessToken(secondsLeft))
   const page = await browser.open('/account')
   expect(page.path).toBe('/login?next=%2Faccount')
-  expect(page.heading).toBe('Sign in')
+  expect(page.name).toBe('login')
   expect(browser.cookies.get('svc_session')).toBeUndefined()
 })
 
-test('a stranger comes to the login page', async () => {
+test('a visitor without cookies is redirected to the login page', async () => {
   expect((await site.browser().open('/account')).path).toBe('/login?next=%2Faccount')
 })
 
-test('clocks that are far apart cost one detour and no more', async () => {
+test('an access token that is expired by the site’s clock is renewed once for each page', async () => {
   const double = await startApiDouble()
   double.respondWith(() => ({
     body: { cp_access_jwt: looksLikeAccessToken(-1, String(Math.random())), refresh_token: 'n'.repeat(43) },
@@ -101,7 +101,7 @@ test('clocks that are far apart cost one detour and no more', async () => {
   ])
 })
 
-test('an api that takes none of its own tokens signs out instead of going round for ever', async () => {
+test('an API that rejects its own new tokens signs out instead of causing a redirect loop', async () => {
   const double = await startApiDouble()
   double.respondWith(({ url }) =>
     url === refreshPath
@@ -114,7 +114,7 @@ test('an api that takes none of its own tokens signs out instead of going round 
   expect(browser.cookies.get('svc_refresh')).toBeUndefined()
 })
 
-test('an api that is away signs nobody out: the same address works when it is back', async () => {
+test('an unavailable API signs nobody out, and the same address works when it recovers', async () => {
   const user = await api.given.user()
   const double = await startApiDouble()
   double.respondWith(() => ({ status: 503, headers: { 'Retry-After': '1' }, body: { error: {} } }))
@@ -128,7 +128,7 @@ test('an api that is away signs nobody out: the same address works when it is ba
   expect(browser.cookies.get('svc_session')).toBe(user.bearer)
 })
 
-test('another site that sends a browser there signs nobody out', async () => {
+test('a cross-site navigation to the renewal address keeps the cookies', async () => {
   const user = await api.given.user()
   const browser = browserOf(user, user.bearer)
   await browser.open(returnTo('/login'), { from: 'cross-site' })
@@ -136,13 +136,13 @@ test('another site that sends a browser there signs nobody out', async () => {
     user.bearer,
     user.refreshToken,
   ])
-  // Nor does it keep a sign-in from being renewed.
+  // It does not prevent the next renewal either.
   browser.cookies.set('svc_session', looksLikeAccessToken(-1))
   expect(isSignedIn(user, (await browser.open('/account')).html)).toBe(true)
 })
 
 test.each(['https://evil.example/', '//evil.example', '/\\evil.example', '/api/v1/auth/logout', '', 'x'])(
-  'the way back leads to no other place: %s',
+  'a renewal redirects to pages of this site only: %s',
   async (to) => {
     const reply = await site.browser().request('GET', returnTo(to))
     expect([reply.status, reply.headers.get('location')]).toEqual([307, '/'])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { formatAge, formatCountdown, formatDateTime, formatHours } from '../../web/time-text.tsx'
 
-test('the past is told in its largest whole unit', () => {
+test('an age is formatted in its largest whole unit', () => {
   const now = new Date('2026-11-21T12:00:00Z')
   const secondsAgo = (seconds: number) => formatAge(new Date(now.getTime() - seconds * 1000), now)
   expect([-5, 59, 60, 3599, 3600, 86_399, 86_400, 12 * 86_400].map(secondsAgo)).toEqual([
@@ -16,7 +16,7 @@ test('the past is told in its largest whole unit', () => {
   ])
 })
 
-test('relay time is told in minutes, then in hours and minutes, then in hours', () => {
+test('a duration is formatted in minutes, then hours and minutes, then hours', () => {
   expect([0, 59, 60, 3599, 3600, 34_200, 35_999, 36_000, 720_000].map(formatHours)).toEqual([
     '0 min',
     '0 min',
@@ -30,10 +30,10 @@ test('relay time is told in minutes, then in hours and minutes, then in hours', 
   ])
 })
 
-test('what runs out is counted in whole seconds, and never below none', () => {
+test('a countdown is formatted in whole seconds, and not below zero', () => {
   expect([105, 9.2, 0, -3].map(formatCountdown)).toEqual(['1:45', '0:10', '0:00', '0:00'])
 })
 
-test('a moment is told in UTC', () => {
+test('a date and time is formatted in UTC', () => {
   expect(formatDateTime(new Date('2026-12-03T23:05:00Z'))).toBe('3 December 2026, 23:05 UTC')
 })

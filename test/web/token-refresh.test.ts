@@ -1,4 +1,4 @@
-/** Many tabs of one browser that find their sign-in over at the same time. */
+/** Tabs of one browser that refresh the same token at the same time. */
 import { expect, test } from 'vitest'
 import { looksLikeAccessToken } from '../support/access-tokens.ts'
 import { startApiDouble } from '../support/api-double.ts'
@@ -7,7 +7,7 @@ import { startApiAndSite, startSite, type TestSite } from '../support/site.ts'
 const { api, site } = await startApiAndSite()
 const refreshPath = '/api/v1/auth/refresh'
 
-/** Each tab sends what the browser has before any of them is answered. */
+/** Browsers with the same cookies, as tabs that send their requests before the first reply arrives. */
 const tabsOf = (at: TestSite, refreshToken: string, count: number) =>
   Array.from({ length: count }, () => {
     const browser = at.browser()
@@ -18,7 +18,7 @@ const tabsOf = (at: TestSite, refreshToken: string, count: number) =>
 
 const exchanges = (lines: readonly string[]) => lines.filter((line) => line.includes('"/api/v1/auth/refresh"')).length
 
-test('fifty tabs at once, pages and scripts, make one exchange and end with the same cookies', async () => {
+test('fifty concurrent tabs make one exchange and receive the same cookies', async () => {
   const user = await api.given.user()
   const before = exchanges(api.logged)
   const tabs = tabsOf(site, user.refreshToken, 50)
@@ -36,7 +36,7 @@ test('fifty tabs at once, pages and scripts, make one exchange and end with the 
   expect(cookies[0]).not.toContain(user.refreshToken)
 })
 
-test('a tab that comes a moment later with the old token gets the same, and everybody stays signed in', async () => {
+test('a tab that sends the replaced token a moment later receives the same new token', async () => {
   const user = await api.given.user()
   const [first, late] = tabsOf(site, user.refreshToken, 2)
   await first?.requestApi('POST', '/auth/refresh')
@@ -44,12 +44,12 @@ test('a tab that comes a moment later with the old token gets the same, and ever
   await late?.requestApi('POST', '/auth/refresh')
   expect(exchanges(api.logged)).toBe(before)
   expect(late?.cookies.get('svc_refresh')).toBe(first?.cookies.get('svc_refresh'))
-  // Used again, it is good for the next one.
+  // The new token can be exchanged too.
   expect((await late?.requestApi('POST', '/auth/refresh'))?.status).toBe(200)
   expect((await late?.requestApi('GET', '/auth/session'))?.status).toBe(200)
 })
 
-test('all tabs of a refused token are signed out, by one question', async () => {
+test('a rejected token signs out all tabs after one exchange', async () => {
   const double = await startApiDouble()
   double.respondWith(() => ({ status: 401, body: { error: { code: 'invalid_refresh_token', message: 'No.' } } }))
   const tabs = tabsOf(await startSite(double), 'r'.repeat(43), 10)
@@ -61,12 +61,12 @@ test('all tabs of a refused token are signed out, by one question', async () => 
 })
 
 test.each([
-  ['fails', { status: 500, body: { error: { code: 'internal_error', message: 'Oh.' } } }],
-  ['is not what is found at its address', { status: 404, body: 'nothing here' }],
-  ['answers something else', { status: 200, body: {} }],
-])('an api that %s signs no tab out, and is asked again by the next', async (_, answer) => {
+  ['500', { status: 500, body: { error: { code: 'internal_error', message: 'Oh.' } } }],
+  ['404', { status: 404, body: 'nothing here' }],
+  ['200 without tokens', { status: 200, body: {} }],
+])('a reply of %s to an exchange signs no tab out, and the next request tries again', async (_, reply) => {
   const double = await startApiDouble()
-  double.respondWith(() => answer)
+  double.respondWith(() => reply)
   const tabs = tabsOf(await startSite(double), 'r'.repeat(43), 10)
   const replies = await Promise.all(tabs.map((tab) => tab.requestApi('POST', '/auth/refresh')))
   expect(replies.map(({ status }) => status)).toEqual(Array(10).fill(503))
@@ -75,7 +75,7 @@ test.each([
   expect((await tabs[0]?.requestApi('POST', '/auth/refresh'))?.status).toBe(200)
 })
 
-test('tokens of different people never meet', async () => {
+test('exchanges of different users are separate', async () => {
   const users = await Promise.all(Array.from({ length: 5 }, () => api.given.user()))
   const seen = await Promise.all(
     users.map(async (user) => {

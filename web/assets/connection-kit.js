@@ -1,64 +1,64 @@
-/** Copying addresses without showing them, and hiding again what was shown: the reader's screen may be on the air. */
+/** Copies addresses without showing them, and hides revealed ones again: the visitor may be sharing the screen. */
 
-const shownMillis = 60_000
-const saidMillis = 2000
+const revealMillis = 60_000
+const feedbackMillis = 2000
 
-// What only works with this script is there from now on.
+// Shows the elements that need this script.
 document.documentElement.classList.add('has-script')
 
 document.addEventListener('click', ({ target }) => {
   const button = target instanceof Element ? target.closest('[data-copy], [data-follow]') : null
   if (!button) return
   if (button.dataset.copy) copy(button)
-  else location.assign(heldBy(button.dataset.follow))
+  else location.assign(readHidden(button.dataset.follow))
 })
 
-/** What the page holds out of sight under that id: a link, or text. */
-function heldBy(id) {
-  const holder = document.getElementById(id)
-  return holder.getAttribute('href') ?? holder.textContent
+/** The address of a hidden link, or the text of another hidden element. */
+function readHidden(id) {
+  const element = document.getElementById(id)
+  return element.getAttribute('href') ?? element.textContent
 }
 
 async function copy(button) {
-  const says = button.querySelector('[data-says]')
-  if (says.dataset.said) return
-  says.dataset.said = says.textContent
+  const label = button.querySelector('[data-label]')
+  if (label.dataset.original) return
+  label.dataset.original = label.textContent
   try {
-    await navigator.clipboard.writeText(heldBy(button.dataset.copy))
-    says.textContent = 'Copied'
+    await navigator.clipboard.writeText(readHidden(button.dataset.copy))
+    label.textContent = 'Copied'
   } catch {
-    // Browsers allow it to pages that came safely, and may still refuse it.
-    says.textContent = 'Not allowed'
+    // Browsers require a secure context, and can deny permission.
+    label.textContent = 'Couldn’t copy'
   }
-  const news = document.querySelector('[data-news]')
-  const told = button.textContent
-  if (news) news.textContent = told
+  const announcements = document.querySelector('[data-announcements]')
+  const feedback = button.textContent
+  if (announcements) announcements.textContent = feedback
   setTimeout(() => {
-    says.textContent = says.dataset.said
-    delete says.dataset.said
-    if (news?.textContent === told) news.textContent = ''
-  }, saidMillis)
+    label.textContent = label.dataset.original
+    delete label.dataset.original
+    if (announcements?.textContent === feedback) announcements.textContent = ''
+  }, feedbackMillis)
 }
 
 const timers = new WeakMap()
 
-// These events do not bubble, but they are seen on their way down.
+// Toggle events do not bubble, so they are handled in the capture phase.
 document.addEventListener(
   'toggle',
   ({ target }) => {
     if (!(target instanceof HTMLDetailsElement) || !target.matches('[data-secret]')) return
     clearTimeout(timers.get(target))
-    if (target.open) timers.set(target, setTimeout(hide, shownMillis, target))
+    if (target.open) timers.set(target, setTimeout(hide, revealMillis, target))
   },
   true,
 )
 
 document.addEventListener('visibilitychange', () => {
-  if (document.hidden) for (const shown of document.querySelectorAll('details[data-secret][open]')) hide(shown)
+  if (document.hidden) for (const details of document.querySelectorAll('details[data-secret][open]')) hide(details)
 })
 
-function hide(shown) {
-  const hadFocus = shown.contains(document.activeElement)
-  shown.open = false
-  if (hadFocus) shown.querySelector('summary').focus()
+function hide(details) {
+  const hadFocus = details.contains(document.activeElement)
+  details.open = false
+  if (hadFocus) details.querySelector('summary').focus()
 }

@@ -1,170 +1,173 @@
 /**
- * Keeps the relays page up to date. It asks how the relays are, and when something has changed it fetches the page itself and
- * takes over the parts that differ: what a relay looks like is written down once, on the server.
+ * Keeps the relays page up to date. Polls the API for the state of the relays, and on a change fetches the page and replaces
+ * the parts that differ, so that only the server renders relays.
  */
 
-const quickMillis = 3000
-const slowMillis = 10_000
-const lateMillisMax = 60_000
-/** What the page says of the plan changes without a relay that does. */
-const wholeMillisMax = 300_000
-/** Longer than the site takes for an answer: what comes no more was lost on its way. */
-const turnMillisMax = 45_000
+const fastPollMillis = 3000
+const slowPollMillis = 10_000
+const retryMillisMax = 60_000
+/** The plan's alerts can change while no relay does, so the page is fetched at least this often. */
+const pageAgeMillisMax = 300_000
+/** More than the site's own timeout, so that it only ends requests whose reply was lost. */
+const pollTimeoutMillis = 45_000
 
 const list = document.querySelector('[data-relays]')
-const news = document.querySelector('[data-news]')
+const announcements = document.querySelector('[data-announcements]')
 const freshness = document.querySelector('[data-freshness]')
 
 let timer = 0
-let isAsking = false
+let isPolling = false
 let failures = 0
 let hasRenewed = false
-let upToDateAt = new Date()
-let wholeAt = performance.now()
+let updatedAt = new Date()
+let pageFetchedAt = performance.now()
 
-/** Asks now, unless it is being asked or nobody looks, and then again when it is due. */
-async function ask() {
+/** Polls now, unless a poll is running or the page is hidden, and schedules the next poll. */
+async function poll() {
   clearTimeout(timer)
-  if (isAsking || document.hidden) return
-  isAsking = true
-  const turn = new AbortController()
-  const givingUp = setTimeout(() => turn.abort(), turnMillisMax)
-  const waitMillis = await oneTurn(turn.signal).catch(() => late())
-  clearTimeout(givingUp)
-  isAsking = false
-  timer = setTimeout(ask, waitMillis)
+  if (isPolling || document.hidden) return
+  isPolling = true
+  const timeout = new AbortController()
+  const timeoutTimer = setTimeout(() => timeout.abort(), pollTimeoutMillis)
+  const waitMillis = await pollOnce(timeout.signal).catch(() => recordFailure())
+  clearTimeout(timeoutTimer)
+  isPolling = false
+  timer = setTimeout(poll, waitMillis)
 }
 
-/** Answers how long to wait for the next one, in milliseconds. */
-async function oneTurn(signal) {
-  const answer = await fetch('/api/v1/relay/active?view=dock', { cache: 'no-store', signal })
-  if (answer.status === 401) return renewOnce(signal)
-  if (!answer.ok) return late(Number(answer.headers.get('retry-after')) * 1000)
-  const { sessions } = await answer.json()
-  if (hasChanged(sessions) || performance.now() - wholeAt > wholeMillisMax) await takeOver(signal)
+/** Resolves to the milliseconds until the next poll. */
+async function pollOnce(signal) {
+  const response = await fetch('/api/v1/relay/active?view=dock', { cache: 'no-store', signal })
+  if (response.status === 401) return renewOnce(signal)
+  if (!response.ok) return recordFailure(Number(response.headers.get('retry-after')) * 1000)
+  const { sessions } = await response.json()
+  if (hasChanged(sessions) || performance.now() - pageFetchedAt > pageAgeMillisMax) await updatePage(signal)
   hasRenewed = false
   failures = 0
-  upToDateAt = new Date()
-  say(freshness, '')
-  return sessions.some(({ state }) => state === 'provisioning' || state === 'grace') ? quickMillis : slowMillis
+  updatedAt = new Date()
+  setText(freshness, '')
+  return sessions.some(({ state }) => state === 'provisioning' || state === 'grace') ? fastPollMillis : slowPollMillis
 }
 
-/** The access token ends every few minutes. Another tab may have renewed the sign-in already, which is as good. */
+/** The access token expires every few minutes. */
 async function renewOnce(signal) {
-  const answer = hasRenewed ? undefined : await fetch('/api/v1/auth/refresh', { method: 'POST', signal })
-  if (answer && !answer.ok && answer.status !== 401) return late()
+  const response = hasRenewed ? undefined : await fetch('/api/v1/auth/refresh', { method: 'POST', signal })
+  if (response && !response.ok && response.status !== 401) return recordFailure()
   hasRenewed = true
-  if (answer?.ok) return 0
-  // Signed out: the page leads to where one signs in. Not by a reload, which would send the form that led here once more.
+  if (response?.ok) return 0
+  // Signed out: the page redirects to the login page. A reload could submit the form again that this page came from.
   location.assign('/relays')
-  return slowMillis
+  return slowPollMillis
 }
 
-function late(atLeastMillis = 0) {
+/** Resolves to the milliseconds until the next poll: at least `Retry-After`, and exponential backoff. */
+function recordFailure(retryAfterMillis = 0) {
   failures += 1
-  const clock = upToDateAt.toLocaleTimeString(undefined, { timeStyle: 'medium' })
-  say(freshness, `Not up to date since ${clock}.`)
-  return Math.max(atLeastMillis || 0, Math.min(quickMillis * 2 ** (failures - 1), lateMillisMax))
+  const clock = updatedAt.toLocaleTimeString(undefined, { timeStyle: 'medium' })
+  setText(freshness, `Last updated at ${clock}. Trying again…`)
+  return Math.max(retryAfterMillis || 0, Math.min(fastPollMillis * 2 ** (failures - 1), retryMillisMax))
 }
 
-/** Whether the relays, or one of them, are others than the page shows; see `versionOf` of the page. */
+/** Whether the page shows other relays or states than these; see `statusVersionOf` of the page. */
 function hasChanged(sessions) {
   const shown = [...list.querySelectorAll('article[data-session]')]
   if (shown.length !== sessions.length) return true
   return sessions.some(({ session_id, state, reason, grace_ends_at, relay_host_masked }) => {
     const version = [state, reason, grace_ends_at, relay_host_masked].map((part) => part ?? '').join(' ')
-    return partNamed(document, `now-${session_id}`)?.dataset.version !== version
+    return findPart(document, `status-${session_id}`)?.dataset.version !== version
   })
 }
 
-async function takeOver(signal) {
-  const answer = await fetch('/relays', { cache: 'no-store', signal })
-  if (!answer.ok || new URL(answer.url).pathname !== '/relays') throw new Error('the page is not to be had')
-  const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html')
-  const freshList = fresh.querySelector('[data-relays]')
-  for (const gone of children(list)) if (!sameIn(freshList, gone)) remove(gone)
-  for (const come of children(freshList)) if (!sameIn(list, come)) add(come)
-  for (const part of fresh.querySelectorAll('[data-part]')) exchange(part)
-  localTimes()
-  wholeAt = performance.now()
+async function updatePage(signal) {
+  const response = await fetch('/relays', { cache: 'no-store', signal })
+  if (!response.ok || new URL(response.url).pathname !== '/relays') throw new Error('the relays page is unavailable')
+  const fetched = new DOMParser().parseFromString(await response.text(), 'text/html')
+  const fetchedList = fetched.querySelector('[data-relays]')
+  for (const relay of children(list)) if (!findSame(fetchedList, relay)) removeRelay(relay)
+  for (const relay of children(fetchedList)) if (!findSame(list, relay)) addRelay(relay)
+  for (const part of fetched.querySelectorAll('[data-part]')) replacePart(part)
+  showLocalTimes()
+  pageFetchedAt = performance.now()
 }
 
 const children = (parent) => [...parent.querySelectorAll(':scope > [data-session]')]
-const sameIn = (parent, child) => children(parent).find((one) => one.dataset.session === child.dataset.session)
-const partNamed = (within, name) => within.querySelector(`[data-part="${CSS.escape(name)}"]`)
+const findSame = (parent, child) => children(parent).find((one) => one.dataset.session === child.dataset.session)
+const findPart = (root, name) => root.querySelector(`[data-part="${CSS.escape(name)}"]`)
 
-function remove(gone) {
-  const hadFocus = gone.contains(document.activeElement)
-  gone.remove()
-  if (gone.dataset.name) say(news, `“${gone.dataset.name}” has stopped.`)
+function removeRelay(relay) {
+  const hadFocus = relay.contains(document.activeElement)
+  relay.remove()
+  if (relay.dataset.name) announce(`${relay.dataset.name} stopped`)
   if (hadFocus) document.getElementById('relays').focus()
 }
 
-function add(come) {
-  list.append(document.importNode(come, true))
-  if (come.dataset.name) tellState(come)
+function addRelay(relay) {
+  list.append(document.importNode(relay, true))
+  if (relay.dataset.name) announceState(relay)
 }
 
-/** A part that is in use keeps its reader: the focus goes on where it was, and a form that is being filled in stays. */
-function exchange(fresh) {
-  const old = partNamed(document, fresh.dataset.part)
-  if (!old || old.dataset.version === fresh.dataset.version) return
+/** Keeps the focus where it was, and leaves a form alone while it is being filled in. */
+function replacePart(fetched) {
+  const old = findPart(document, fetched.dataset.part)
+  if (!old || old.dataset.version === fetched.dataset.version) return
   const focused = old.contains(document.activeElement) ? document.activeElement : undefined
   if (focused?.matches('input, select')) return
-  const replacement = document.importNode(fresh, true)
+  const replacement = document.importNode(fetched, true)
   old.replaceWith(replacement)
-  if (focused) placeAfter(focused, replacement).focus()
-  const [told, tells] = [old, replacement].map((part) => part.querySelector('[data-tells]')?.textContent)
-  if (tells && tells !== told) say(news, tells)
-  const [was, is] = [old, replacement].map((part) => part.querySelector('[data-state]')?.textContent)
-  if (was !== is) tellState(replacement.closest('article'))
+  if (focused) findFocusTarget(focused, replacement).focus()
+  const [oldText, newText] = [old, replacement].map((part) => part.querySelector('[data-announce]')?.textContent)
+  if (newText && newText !== oldText) announce(newText)
+  const [oldState, newState] = [old, replacement].map((part) => part.querySelector('[data-relay-state]')?.textContent)
+  if (oldState !== newState) announceState(replacement.closest('article'))
 }
 
-const placeAfter = (focused, replacement) =>
+const findFocusTarget = (focused, replacement) =>
   document.getElementById(focused.id) ?? replacement.querySelector('h2, summary') ?? document.getElementById('relays')
 
-const tellState = (article) =>
-  say(news, `“${article.dataset.name}”: ${article.querySelector('[data-state]').textContent}`)
+const announceState = (article) =>
+  announce(`${article.dataset.name}: ${article.querySelector('[data-relay-state]').textContent}`)
 
-/** Unchanged text is left alone, so that it is not read out again. */
-function say(place, text) {
-  if (place.textContent !== text) place.textContent = text
+const announce = (text) => setText(announcements, text)
+
+/** Screen readers announce a status again when its text is set, even to the same text. */
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text
 }
 
-/** The server does not know the reader's clock, and `a minute ago` does not stay true. */
-function localTimes() {
+/** Replaces the server's relative times, which become outdated, by times in the visitor's time zone. */
+function showLocalTimes() {
   const today = new Date().toDateString()
   for (const time of list.querySelectorAll('time[datetime]')) {
     const at = new Date(time.dateTime)
     const day = at.toDateString() === today ? {} : { dateStyle: 'medium' }
-    say(time, at.toLocaleString(undefined, { ...day, timeStyle: 'short' }))
+    setText(time, at.toLocaleString(undefined, { ...day, timeStyle: 'short' }))
   }
 }
 
-const ends = new WeakMap()
+const endTimes = new WeakMap()
 
-/** By the time that was left when the page came, since clocks differ. */
-function countDown() {
-  for (const timed of list.querySelectorAll('[data-seconds-left]')) {
-    if (!ends.has(timed)) ends.set(timed, performance.now() + Number(timed.dataset.secondsLeft) * 1000)
-    const left = Math.max(0, Math.ceil((ends.get(timed) - performance.now()) / 1000))
-    say(timed, `${Math.floor(left / 60)}:${String(left % 60).padStart(2, '0')}`)
+/** Counts from the seconds left when the page was rendered, since clocks differ. */
+function updateCountdowns() {
+  for (const element of list.querySelectorAll('[data-seconds-left]')) {
+    if (!endTimes.has(element)) endTimes.set(element, performance.now() + Number(element.dataset.secondsLeft) * 1000)
+    const seconds = Math.max(0, Math.ceil((endTimes.get(element) - performance.now()) / 1000))
+    setText(element, `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`)
   }
 }
 
-/** A second tap is not a second wish. */
+/** Ignores a second click on the button of a form that is being sent. */
 document.addEventListener('submit', (event) => {
   if (event.target.ariaBusy === 'true') event.preventDefault()
   event.target.ariaBusy = 'true'
 })
-// Coming back by the browser's own memory of the page.
+// The browser may restore the page from its back/forward cache.
 addEventListener('pageshow', () => {
   for (const form of document.forms) form.ariaBusy = null
 })
-document.addEventListener('visibilitychange', ask)
-addEventListener('online', ask)
+document.addEventListener('visibilitychange', poll)
+addEventListener('online', poll)
 
-localTimes()
-countDown()
-setInterval(countDown, 1000)
-timer = setTimeout(ask, quickMillis)
+showLocalTimes()
+updateCountdowns()
+setInterval(updateCountdowns, 1000)
+timer = setTimeout(poll, fastPollMillis)

@@ -1,75 +1,76 @@
-// What pages do beyond what they do without script.
+// Enhancements of all pages. Everything works without this script too.
 
-/** Milliseconds that a page must have been in front before a decision on it counts. */
-const lookMillis = 700
+/** Milliseconds that a page must have been in front before its decision buttons work. */
+const deliberationMillis = 700
 
-/** Milliseconds within which a form that was sent is not sent again. */
-const sendMillis = 5000
+/** Milliseconds within which a form is not submitted again. */
+const resubmitMillis = 5000
 
-/** When each countdown of the page ends, by `performance.now()`. */
-const deadlines = new WeakMap()
+/** When each countdown ends, in the time of `performance.now()`. */
+const endTimes = new WeakMap()
 
-for (const form of document.querySelectorAll('form.fields, form[data-once]')) sendOnce(form)
-for (const button of document.querySelectorAll('button[data-shows]')) showPassword(button)
-countDown()
-setInterval(countDown, 1000)
-for (const choice of document.querySelectorAll('[data-deliberate]')) decideDeliberately(choice)
+for (const form of document.querySelectorAll('form.fields, form[data-once]')) preventResubmit(form)
+for (const button of document.querySelectorAll('button[data-shows]')) enablePasswordToggle(button)
+updateCountdowns()
+setInterval(updateCountdowns, 1000)
+for (const choice of document.querySelectorAll('[data-deliberate]')) delayDecision(choice)
 
 /**
- * Two taps are no two wishes: the second answer would say that the address is taken, or the link used, and hide the first.
+ * Ignores a double click: the reply to a second request, such as that the email address is taken, would hide the first.
  * @param {HTMLFormElement} form
  */
-function sendOnce(form) {
-  let sentAt = -sendMillis
+function preventResubmit(form) {
+  let submittedAt = -resubmitMillis
   form.addEventListener('submit', (event) => {
-    if (event.timeStamp - sentAt < sendMillis) event.preventDefault()
-    else sentAt = event.timeStamp
+    if (event.timeStamp - submittedAt < resubmitMillis) event.preventDefault()
+    else submittedAt = event.timeStamp
   })
 }
 
 /** @param {HTMLButtonElement} button */
-function showPassword(button) {
+function enablePasswordToggle(button) {
   const input = document.getElementById(button.dataset.shows)
-  const show = (isShown) => {
-    input.type = isShown ? 'text' : 'password'
-    button.firstChild.textContent = isShown ? 'Hide' : 'Show'
+  const setVisible = (isVisible) => {
+    input.type = isVisible ? 'text' : 'password'
+    button.firstChild.textContent = isVisible ? 'Hide' : 'Show'
   }
   button.hidden = false
-  button.addEventListener('click', () => show(input.type === 'password'))
-  // What is sent as text is offered again by browsers that remember texts.
-  input.form.addEventListener('submit', () => show(false))
+  button.addEventListener('click', () => setVisible(input.type === 'password'))
+  // Browsers save the values of submitted text fields for autocompletion.
+  input.form.addEventListener('submit', () => setVisible(false))
 }
 
-/** By the time that was left when it came, since clocks differ. Another script may put a deadline there later. */
-function countDown() {
-  for (const time of document.querySelectorAll('time[data-until]')) {
-    if (!deadlines.has(time)) deadlines.set(time, performance.now() + Number(time.dataset.secondsLeft) * 1000)
-    const seconds = Math.ceil((deadlines.get(time) - performance.now()) / 1000)
-    const text = seconds > 0 ? inWords(seconds) : time.dataset.until
+/** Counts from the seconds left when the page was rendered, since clocks differ. `relays.js` may add countdowns later. */
+function updateCountdowns() {
+  for (const time of document.querySelectorAll('time[data-expired-text]')) {
+    if (!endTimes.has(time)) endTimes.set(time, performance.now() + Number(time.dataset.secondsLeft) * 1000)
+    const seconds = Math.ceil((endTimes.get(time) - performance.now()) / 1000)
+    const text = seconds > 0 ? formatTimeLeft(seconds) : time.dataset.expiredText
     if (time.textContent !== text) time.textContent = text
   }
 }
 
-function inWords(seconds) {
+/** As `formatTimeLeft` of `time-text.tsx`. */
+function formatTimeLeft(seconds) {
   const minutes = Math.floor(seconds / 60)
   if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
   return `${minutes}:${String(seconds % 60).padStart(2, '0')} minutes`
 }
 
 /**
- * Another site can have somebody double-click, and slip this page under the second click. So its buttons do nothing until
- * the page has been in front for a moment.
+ * Disables the buttons until the page has been in front for a moment. Prevents clickjacking by double click: another site
+ * opens this page under the pointer between the two clicks.
  * @param {HTMLElement} choice
  */
-function decideDeliberately(choice) {
+function delayDecision(choice) {
   const buttons = [...choice.querySelectorAll('button')]
-  let waiting
+  let timer
   const wait = () => {
     for (const button of buttons) button.setAttribute('aria-disabled', 'true')
-    clearTimeout(waiting)
-    waiting = setTimeout(() => {
+    clearTimeout(timer)
+    timer = setTimeout(() => {
       for (const button of buttons) button.removeAttribute('aria-disabled')
-    }, lookMillis)
+    }, deliberationMillis)
   }
   choice.addEventListener('submit', (event) => {
     if (event.submitter?.getAttribute('aria-disabled') === 'true') event.preventDefault()

@@ -1,4 +1,4 @@
-/** What happened to an account, in words: who reads it wants to know whether all of it was them. */
+/** The recent audit entries of an account, so that its owner can detect foreign access. */
 import { TimeAgo } from '../time-text.tsx'
 import { formatAddons } from './account-billing.tsx'
 import { type ClientKind, describeClient } from './account-sign-ins.tsx'
@@ -15,80 +15,80 @@ export interface Entry {
   readonly detail: Readonly<Record<string, string | number | boolean | null>>
 }
 
-const shownMax = 20
+const entriesMax = 20
 
-/** What strangers can try again and again; of those few are shown, so that they do not push out what was done. */
-const attempts = new Set(['sign_in_failed', 'sign_in_unverified', 'signup_refused', 'password_reset_requested'])
-const attemptsShownMax = 8
+/** Strangers can cause these at will, so only a few are shown: they must not displace the other entries. */
+const attemptActions = new Set(['sign_in_failed', 'sign_in_unverified', 'signup_refused', 'password_reset_requested'])
+const attemptsMax = 8
 
-function shownOf(entries: readonly Entry[]): readonly Entry[] {
-  let count = 0
-  const isShown = ({ action }: Entry) => !attempts.has(action) || ++count <= attemptsShownMax
-  return entries.filter(isShown).slice(0, shownMax)
+function selectEntries(entries: readonly Entry[]): readonly Entry[] {
+  let attempts = 0
+  const isShown = ({ action }: Entry) => !attemptActions.has(action) || ++attempts <= attemptsMax
+  return entries.filter(isShown).slice(0, entriesMax)
 }
 
-const actions: Readonly<Record<string, string>> = {
-  signed_up: 'Account opened',
+const actionTexts: Readonly<Record<string, string>> = {
+  signed_up: 'Account created',
   signed_in: 'Signed in',
   signed_out: 'Signed out',
-  sign_in_failed: 'Sign-in refused: wrong password',
-  sign_in_unverified: 'Sign-in refused: address not confirmed yet',
-  signup_refused: 'Someone tried to open an account with your address',
-  email_verified: 'Address confirmed',
-  password_reset_requested: 'Link for a new password asked for',
+  sign_in_failed: 'Sign-in failed: wrong password',
+  sign_in_unverified: 'Sign-in failed: email not verified',
+  signup_refused: 'Someone tried to create an account with your email address',
+  email_verified: 'Email verified',
+  password_reset_requested: 'Password reset requested',
   password_reset: 'Password changed',
-  oauth_linked: 'Linked',
-  oauth_unlinked: 'Unlinked',
-  account_reclaimed: 'Taken over by the owner of its address',
-  merge_requested: 'Linking asked for',
-  merge_refused: 'Linking refused: wrong proof',
-  merge_confirmed: 'Linked, after proving that the account is yours',
+  oauth_linked: 'Account linked',
+  oauth_unlinked: 'Account unlinked',
+  account_reclaimed: 'Account recovered by the owner of its email address',
+  merge_requested: 'Account linking requested',
+  merge_refused: 'Account linking failed: ownership not confirmed',
+  merge_confirmed: 'Account linked after confirming ownership',
   chat_disconnected: 'Chat disconnected',
-  plugin_login_approved: 'Streaming software let in',
-  plugin_login_denied: 'Streaming software turned away',
-  plan_granted: 'Plan given',
-  subscription_cancelled: 'Subscription cancelled at the billing provider',
-  plan_billed_twice: 'A second plan is billed beside the first',
-  billing_event_replayed: 'A message about your payments was read again',
-  billing_event_dismissed: 'A message about your payments was set aside',
-  relay_access_disabled: 'Relays switched off',
-  relay_access_enabled: 'Relays switched on',
-  account_disabled: 'Account switched off',
-  account_enabled: 'Account switched on',
-  session_disconnected: 'Relay ended',
-  session_transition_requested: 'Relay correction requested',
-  session_transition_refused: 'Relay correction refused',
-  session_transition_withdrawn: 'Relay correction withdrawn',
-  session_transitioned: 'Relay corrected',
+  plugin_login_approved: 'Streaming software approved',
+  plugin_login_denied: 'Streaming software denied',
+  plan_granted: 'Plan granted',
+  subscription_cancelled: 'Subscription cancelled with the billing provider',
+  plan_billed_twice: 'Billed for a second plan',
+  billing_event_replayed: 'Payment notification processed again',
+  billing_event_dismissed: 'Payment notification dismissed',
+  relay_access_disabled: 'Relays disabled',
+  relay_access_enabled: 'Relays enabled',
+  account_disabled: 'Account disabled',
+  account_enabled: 'Account enabled',
+  session_disconnected: 'Relay disconnected',
+  session_transition_requested: 'Relay state correction requested',
+  session_transition_refused: 'Relay state correction refused',
+  session_transition_withdrawn: 'Relay state correction withdrawn',
+  session_transitioned: 'Relay state corrected',
 }
 
-interface Shown {
+interface ActivityProps {
   readonly entries: readonly Entry[]
-  /** Without one there is no password to change. */
-  readonly hasAddress: boolean
+  /** Whether the account has an email address, and so a password to change. */
+  readonly hasEmail: boolean
 }
 
-export const Activity = ({ entries, hasAddress }: Shown) => (
+export const Activity = ({ entries, hasEmail }: ActivityProps) => (
   <section class="card" aria-labelledby="activity">
     <h2 id="activity">Recent activity</h2>
     <p class="muted">
-      Something that was not you?{' '}
-      {hasAddress ? (
+      Don’t recognize something?{' '}
+      {hasEmail ? (
         <>
-          <a href="/forgot-password">Change the password</a>: that signs out everywhere.
+          <a href="/forgot-password">Change your password</a> to sign out everywhere.
         </>
       ) : (
-        'Sign it out above, and look after the accounts that are linked.'
+        'Sign it out above, and check the security of your linked accounts.'
       )}
     </p>
     <ol class="entries">
-      {shownOf(entries).map((entry) => (
-        <li key={entry.id}>
-          <p>{inWords(entry)}</p>
+      {selectEntries(entries).map((entry) => (
+        <li key={entry.id} data-action={entry.action}>
+          <p>{describeAction(entry)}</p>
           <p class="muted">
-            <When entry={entry} />
+            <EntryTime entry={entry} />
             {entry.actor === 'operator' ? ' · by support' : null}
-            {placeInWords(entry)}
+            {describeAddress(entry)}
             {entry.client ? ` · ${describeClient(entry.client, entry.client_kind)}` : null}
           </p>
         </li>
@@ -97,36 +97,37 @@ export const Activity = ({ entries, hasAddress }: Shown) => (
   </section>
 )
 
-const When = ({ entry: { at, detail } }: { readonly entry: Entry }) =>
+const EntryTime = ({ entry: { at, detail } }: { readonly entry: Entry }) =>
   typeof detail.last_at === 'string' ? (
-    <>
+    <span data-times={detail.times}>
       {detail.times} times, first <TimeAgo at={at} />, last <TimeAgo at={detail.last_at} />
-    </>
+    </span>
   ) : (
     <TimeAgo at={at} />
   )
 
-function placeInWords({ ip, detail }: Entry): string {
-  if (detail.several_addresses) return ' · from several addresses'
+function describeAddress({ ip, detail }: Entry): string {
+  if (detail.several_addresses) return ' · from several IP addresses'
   return ip ? ` · ${ip}` : ''
 }
 
-/** What the page does not know yet it shows as the trail has it. */
-function inWords({ action, detail }: Entry): string {
-  if (action === 'plan_changed') return `Plan changed: ${planInWords(detail)}`
-  if (action === 'plan_granted' && detail.plan_tier === 'free') return 'Given plan taken back'
-  if (action === 'addons_billed_without_plan') return `Plan ended, ${formatAddons(Number(detail.addons))} still billed`
-  if (action === 'usage_notice') return `${detail.percent} % of the relay time of the cycle used`
+/** Actions without a text, from a newer API, are shown by their name. */
+function describeAction({ action, detail }: Entry): string {
+  if (action === 'plan_changed') return `Plan changed: ${describePlan(detail)}`
+  if (action === 'plan_granted' && detail.plan_tier === 'free') return 'Granted plan removed'
+  if (action === 'addons_billed_without_plan')
+    return `Plan ended, but ${formatAddons(Number(detail.addons))} still billed`
+  if (action === 'usage_notice') return `${detail.percent}% of the relay time of the cycle used`
   if (action === 'password_reset' && detail.unlinked)
     return `Password changed, unlinked: ${formatProviderNames(String(detail.unlinked))}`
-  const said = actions[action] ?? action.replaceAll('_', ' ')
+  const text = actionTexts[action] ?? action.replaceAll('_', ' ')
   const provider = parseProvider(String(detail.provider ?? detail.method))
-  return provider ? `${said}: ${displayNames[provider]}` : said
+  return provider ? `${text}: ${displayNames[provider]}` : text
 }
 
-const standings: Readonly<Record<string, string>> = { past_due: ', payment failed', cancelled: ', cancelled' }
+const planStatusTexts: Readonly<Record<string, string>> = { past_due: ', payment failed', cancelled: ', cancelled' }
 
-function planInWords({ plan_tier: tier, plan_status: status, addons }: Entry['detail']): string {
-  const extra = Number(addons) > 0 ? `, ${formatAddons(Number(addons))}` : ''
-  return `${tier === 'paid' ? 'paid plan' : 'free plan'}${standings[String(status)] ?? ''}${extra}`
+function describePlan({ plan_tier: tier, plan_status: status, addons }: Entry['detail']): string {
+  const addonsText = Number(addons) > 0 ? `, ${formatAddons(Number(addons))}` : ''
+  return `${tier === 'paid' ? 'paid plan' : 'free plan'}${planStatusTexts[String(status)] ?? ''}${addonsText}`
 }

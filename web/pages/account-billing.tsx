@@ -1,5 +1,6 @@
-/** Buying: what there is to buy, what becomes of what was bought, and where it is managed. */
-import { type ApiResponse, readApiError } from '../api.ts'
+/** Purchases: the plan's renewal, what can be bought, and the links to checkout and the billing portal. */
+import { addonsMax, relayLimit } from '../../domain/plans.ts'
+import type { ApiResponse } from '../api.ts'
 import type { PageResult, Visit } from '../page.ts'
 import { DateTime, Day } from '../time-text.tsx'
 
@@ -25,32 +26,30 @@ export interface Billing {
   readonly ends_at: string | null
   readonly grace_ends_at: string | null
   readonly manage_url: string | null
-  /** At the billing provider, those that have not ended. */
+  /** Those that have not ended at the billing provider. */
   readonly subscriptions: readonly Subscription[]
 }
 
-interface Bought {
+interface BillingProps {
   readonly billing: Billing
 }
-
-const addonsMax = 3
 
 /** `1 add-on`, `3 add-ons`. */
 export const formatAddons = (count: number): string => `${count} ${count === 1 ? 'add-on' : 'add-ons'}`
 
-/** What becomes of the plan by itself. That of a failed payment stands above everything else of the page. */
-export function Prospect({ billing }: Bought) {
+/** When the plan renews or ends. A failed payment has an alert of its own (`plan-alerts.tsx`). */
+export function Renewal({ billing }: BillingProps) {
   const { plan_status: status, renews_at: renews, ends_at: ends } = billing
   if (status === 'active' && renews !== null)
     return (
-      <p>
-        It renews on <Day at={renews} />.
+      <p data-renewal="renews">
+        Renews on <Day at={renews} />.
       </p>
     )
   if (status === 'active' && isComplimentary(billing))
     return (
-      <p>
-        It is complimentary: nobody is charged for it.{' '}
+      <p data-renewal="complimentary">
+        This plan is complimentary, so you are not charged.{' '}
         {ends === null ? null : (
           <>
             It ends on <Day at={ends} />.
@@ -60,62 +59,64 @@ export function Prospect({ billing }: Bought) {
     )
   if (ends === null) return null
   return (
-    <p>
-      It was cancelled, and is paid until <DateTime at={ends} />. Then it becomes free, and its relays end.
+    <p data-renewal="ends">
+      Your plan is cancelled and stays active until <DateTime at={ends} />. It then switches to the free plan and its
+      relays stop.
     </p>
   )
 }
 
-/** Of an active plan: one that is paid for has no end, and a provider that has it. */
+/** Of an active plan: a purchased one has no end, and a billing provider that manages it. */
 const isComplimentary = ({ ends_at: ends, manage_url: manage }: Billing): boolean => ends !== null || manage === null
 
-export const Addons = ({ billing: { plan_tier: tier, addons } }: Bought) =>
+export const Addons = ({ billing: { plan_tier: tier, addons } }: BillingProps) =>
   addons === 0 ? null : (
-    <p>
+    <p data-addons={addons}>
       {tier === 'paid'
-        ? `One relay goes with the plan, and one with ${addons === 1 ? 'your add-on' : `each of your ${addons} add-ons`}.`
-        : `${formatAddons(addons)} ${addons === 1 ? 'is' : 'are'} on record. They count once you have the plan.`}
+        ? `Includes 1 relay from your plan and ${addons} from your ${addons === 1 ? 'add-on' : 'add-ons'}.`
+        : `You have ${formatAddons(addons)}. ${addons === 1 ? 'It works' : 'They work'} with the paid plan only.`}
     </p>
   )
 
-export const Buying = ({ billing }: Bought) => (
+export const Purchases = ({ billing }: BillingProps) => (
   <>
-    <ToBuy billing={billing} />
+    <PurchaseForms billing={billing} />
     {billing.manage_url === null ? null : (
       <p class="row">
         <a class="button second" href={billing.manage_url}>
-          Manage payments
+          Manage billing
         </a>
-        {managingHelps(billing)}
+        {manageHint(billing)}
       </p>
     )}
   </>
 )
 
-function managingHelps({ plan_tier: tier, plan_status: status }: Billing): string | null {
-  if (tier === 'free') return 'Did your plan end over a failed payment? Pay that one here, and it is back.'
-  return status === 'cancelled' ? 'Changed your mind? Resume it here.' : null
+function manageHint({ plan_tier: tier, plan_status: status }: Billing): string | null {
+  if (tier === 'free') return 'Did your plan end because a payment failed? Pay the open invoice here to restore it.'
+  return status === 'cancelled' ? 'Changed your mind? Resume your plan here.' : null
 }
 
-function ToBuy({ billing }: Bought) {
+function PurchaseForms({ billing }: BillingProps) {
   const { plan_tier: tier, plan_status: status, addons, ends_at: ends } = billing
   if (tier === 'free')
     return (
       <>
         <p>
-          The paid plan has one managed relay. Each add-on is one more: 7.99 a month each, up to {addonsMax} of them.
+          The paid plan includes 1 managed relay. Each add-on adds another one for 7.99 a month, up to {addonsMax}{' '}
+          add-ons.
         </p>
-        <PlanForm says="Get the paid plan" look="" />
+        <PlanForm text="Get the paid plan" className="" />
       </>
     )
-  if (status === 'cancelled') return <PlanForm says="Buy it anew" look="second" />
+  if (status === 'cancelled') return <PlanForm text="Subscribe again" className="second" />
   if (status !== 'active') return null
   return (
     <>
       {ends === null ? null : (
         <>
-          <p>To keep the plan after that day, buy it. It begins when you buy it, and is billed from then on.</p>
-          <PlanForm says="Get the paid plan" look="second" />
+          <p>To keep the paid plan after that date, subscribe. The subscription starts, and is billed, right away.</p>
+          <PlanForm text="Get the paid plan" className="second" />
         </>
       )}
       {addons < addonsMax ? <AddonsForm addons={addons} /> : null}
@@ -123,61 +124,77 @@ function ToBuy({ billing }: Bought) {
   )
 }
 
-const PlanForm = ({ says, look }: { readonly says: string; readonly look: '' | 'second' }) => (
+const PlanForm = ({ text, className }: { readonly text: string; readonly className: '' | 'second' }) => (
   <form method="post" action="/account/checkout" data-once>
     <input type="hidden" name="plan" value="paid" />
-    <button class={look} type="submit">
-      {says}
+    <button class={className} type="submit">
+      {text}
     </button>
   </form>
 )
 
-/** The number is that of all of them, so that a form that is sent twice does not buy twice as many. */
+/** Sends the total number of add-ons, so that a form that is submitted twice does not buy twice as many. */
 const AddonsForm = ({ addons }: { readonly addons: number }) => (
   <form class="fields" method="post" action="/account/checkout">
     <div class="field">
-      <label for="addons">Add-ons in all</label>
+      <label for="addons">Total add-ons</label>
       <select id="addons" name="addons" aria-describedby="addons_hint">
-        {[1, 2, 3]
-          .filter((count) => count > addons)
-          .map((count) => (
-            <option key={count} value={count}>
-              {`${formatAddons(count)}: ${count + 1} relays at once`}
-            </option>
-          ))}
+        {Array.from({ length: addonsMax - addons }, (_, index) => addons + index + 1).map((count) => (
+          <option key={count} value={count}>
+            {`${formatAddons(count)} (${relayLimit({ planTier: 'paid', addons: count })} relays at once)`}
+          </option>
+        ))}
       </select>
       <p class="muted" id="addons_hint">
-        An add-on is one more relay: 7.99 a month each, up to {addonsMax} of them.
+        Each add-on adds another relay for 7.99 a month, up to {addonsMax} add-ons.
       </p>
     </div>
     <button class="second" type="submit">
-      Add an add-on
+      Buy add-ons
     </button>
   </form>
 )
 
 /**
- * On the way to where one pays, which may be a page of this site.
- * @param refused shows why not.
+ * Forwards to the checkout page, which may be a page of this site (the sandbox).
+ * @param renderRefusal renders the page when the API refuses the checkout.
  */
 export async function redirectToCheckout(
   visit: Visit,
-  refused: (answer: ApiResponse) => Promise<PageResult>,
+  renderRefusal: (response: ApiResponse) => Promise<PageResult>,
 ): Promise<PageResult> {
   const addons = visit.form.get('addons')
-  const wanted = addons === null ? { plan: visit.form.get('plan') } : { addons: Number(addons) }
-  const answer = await visit.callApi<{ checkout_url: string }>('POST', '/api/v1/billing/checkout', wanted)
-  if (answer.status !== 200) return refused(answer)
-  const url = new URL(answer.body.checkout_url)
+  const item = addons === null ? { plan: visit.form.get('plan') } : { addons: Number(addons) }
+  const response = await visit.callApi<{ checkout_url: string }>('POST', '/api/v1/billing/checkout', item)
+  if (response.status !== 200) return renderRefusal(response)
+  const url = new URL(response.body.checkout_url)
   if (url.origin === visit.origin) return { redirectTo: url.pathname + url.search }
-  return { continueTo: url.href, message: 'Going to where you pay …' }
+  return { continueTo: url.href, message: 'Redirecting to checkout…' }
 }
 
-const problems: Readonly<Record<string, string>> = {
-  already_subscribed: 'You have this already, so nothing was bought. What you have is shown below.',
-  billing_provider_error: 'The page where you pay could not be opened, so nothing was bought. Try again in a moment.',
-  invalid_request: 'There is no such thing to buy: choose again below.',
+/**
+ * Forwards to the billing portal, at an address that is valid for this visitor and a short time.
+ * @param renderRefusal renders the page when the API refuses it.
+ */
+export async function redirectToBillingPortal(
+  visit: Visit,
+  renderRefusal: (response: ApiResponse) => Promise<PageResult>,
+): Promise<PageResult> {
+  const response = await visit.callApi<{ portal_url: string }>('POST', '/api/v1/billing/portal', {})
+  if (response.status !== 200) return renderRefusal(response)
+  const url = new URL(response.body.portal_url)
+  if (url.origin === visit.origin) return { redirectTo: url.pathname + url.search }
+  return { continueTo: url.href, message: 'Redirecting to billing…' }
 }
 
-/** Why nothing was bought; nothing where the refusal is about something else. */
-export const checkoutProblem = (answer: ApiResponse): string | undefined => problems[readApiError(answer).code]
+export const checkoutProblems: Readonly<Record<string, string>> = {
+  already_subscribed: 'You already have this, so you were not charged. Your current plan is shown below.',
+  billing_provider_error: 'We couldn’t open the checkout, so you were not charged. Try again in a moment.',
+  invalid_request: 'This item isn’t available. Choose a plan or add-ons below.',
+}
+
+export const portalProblems: Readonly<Record<string, string>> = {
+  billing_provider_error:
+    'We couldn’t open the billing portal. Try again in a moment, or use the link in an email from our billing provider.',
+  not_found: 'You haven’t bought anything yet, so there is no billing to manage.',
+}

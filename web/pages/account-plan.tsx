@@ -1,6 +1,6 @@
-/** What the plan of an account includes, and how much of its relay time is used. */
+/** The plan of an account, what it includes, and the relay time used. */
 import { Day, formatHours } from '../time-text.tsx'
-import { Addons, type Billing, Buying, Prospect } from './account-billing.tsx'
+import { Addons, type Billing, Purchases, Renewal } from './account-billing.tsx'
 import { BillingWarnings } from './account-subscriptions.tsx'
 
 export interface Entitlement {
@@ -13,44 +13,57 @@ export interface Entitlement {
   readonly grace_ends_at: string | null
 }
 
-export const Plan = ({ entitlement, billing }: { readonly entitlement: Entitlement; readonly billing: Billing }) => (
-  <section class="card" aria-labelledby="plan">
+interface PlanProps {
+  readonly entitlement: Entitlement
+  readonly billing: Billing
+}
+
+export const Plan = ({ entitlement, billing }: PlanProps) => (
+  <section
+    class="card"
+    aria-labelledby="plan"
+    data-plan-tier={entitlement.plan_tier}
+    data-plan-status={entitlement.plan_status}
+    data-relays-in-use={`${entitlement.active_managed_conns}/${entitlement.max_concurrent_conns}`}
+  >
     <h2 id="plan">Plan</h2>
     <p class="row">
       <strong>{entitlement.plan_tier === 'paid' ? 'Paid plan' : 'Free plan'}</strong>
-      <Standing entitlement={entitlement} />
+      <StatusBadge entitlement={entitlement} />
     </p>
     <p>
-      <Included entitlement={entitlement} />
+      <IncludedRelays entitlement={entitlement} />
     </p>
     <Addons billing={billing} />
-    <Prospect billing={billing} />
+    <Renewal billing={billing} />
     <BillingWarnings billing={billing} />
-    <Buying billing={billing} />
+    <Purchases billing={billing} />
   </section>
 )
 
-const standings: Readonly<Record<Entitlement['plan_status'], readonly [badge: string, label: string] | undefined>> = {
+type Badge = readonly [className: string, label: string]
+
+const statusBadges: Readonly<Record<Entitlement['plan_status'], Badge | undefined>> = {
   none: undefined,
   active: ['good', 'Active'],
   past_due: ['bad', 'Payment failed'],
   cancelled: ['warn', 'Cancelled'],
 }
 
-const Standing = ({ entitlement }: { readonly entitlement: Entitlement }) => {
-  const [badge, label] = standings[entitlement.plan_status] ?? []
-  return label ? <span class={`badge ${badge}`}>{label}</span> : null
+const StatusBadge = ({ entitlement }: { readonly entitlement: Entitlement }) => {
+  const [className, label] = statusBadges[entitlement.plan_status] ?? []
+  return label ? <span class={`badge ${className}`}>{label}</span> : null
 }
 
-function Included({ entitlement }: { readonly entitlement: Entitlement }) {
+function IncludedRelays({ entitlement }: { readonly entitlement: Entitlement }) {
   const { reason_code: reason, active_managed_conns: used, max_concurrent_conns: limit } = entitlement
-  if (reason === 'operator_disabled') return <>Relays are switched off for this account. Ask support why.</>
-  if (reason === 'plan_required') return <>No managed relay. A relay of your own works with the plugin on every plan.</>
-  const relays = limit === 1 ? 'One managed relay' : `${limit} managed relays at once`
+  if (reason === 'operator_disabled') return <>Relays are disabled for this account. Contact support.</>
+  if (reason === 'plan_required')
+    return <>No managed relays. The plugin works with a relay of your own on every plan.</>
   return (
     <>
-      {relays}, {used} of {limit} in use.{' '}
-      {reason === 'usage_exhausted' ? 'The relay time of this cycle is used up, so no new one starts.' : null}
+      {limit === 1 ? '1 managed relay' : `${limit} managed relays`}, {used} of {limit} in use.{' '}
+      {reason === 'usage_exhausted' ? 'You’ve used all relay time of this cycle, so you can’t start new relays.' : null}
     </>
   )
 }
@@ -65,17 +78,22 @@ export interface Usage {
   readonly enforcement: 'report' | 'enforce'
 }
 
-export const TimeBank = ({ usage }: { readonly usage: Usage }) => (
-  <section class="card" aria-labelledby="time-bank">
-    <h2 id="time-bank">Relay time</h2>
-    {usage.included_seconds > 0 ? <Used usage={usage} /> : <p>{formatHours(usage.consumed_seconds)} used.</p>}
+export const RelayTime = ({ usage }: { readonly usage: Usage }) => (
+  <section
+    class="card"
+    aria-labelledby="relay-time"
+    data-included-seconds={usage.included_seconds}
+    data-consumed-seconds={usage.consumed_seconds}
+  >
+    <h2 id="relay-time">Relay time</h2>
+    {usage.included_seconds > 0 ? <UsageBar usage={usage} /> : <p>{formatHours(usage.consumed_seconds)} used.</p>}
     <p class="muted">
-      Counted since <Day at={usage.cycle_start} />, anew from <Day at={usage.cycle_end} />.
+      Since <Day at={usage.cycle_start} />. Resets on <Day at={usage.cycle_end} />.
     </p>
   </section>
 )
 
-const Used = ({ usage }: { readonly usage: Usage }) => (
+const UsageBar = ({ usage }: { readonly usage: Usage }) => (
   <>
     <p id="used">
       {formatHours(usage.consumed_seconds)} of {formatHours(usage.included_seconds)} used,{' '}
@@ -87,7 +105,9 @@ const Used = ({ usage }: { readonly usage: Usage }) => (
     <progress max={usage.included_seconds} value={usage.consumed_seconds} aria-labelledby="used" />
     {usage.overage_seconds > 0 ? (
       <p>
-        {usage.enforcement === 'enforce' ? 'New relays start again with the next cycle.' : 'Relays go on all the same.'}
+        {usage.enforcement === 'enforce'
+          ? 'You can start new relays when the next cycle begins.'
+          : 'Your relays keep working.'}
       </p>
     ) : null}
   </>

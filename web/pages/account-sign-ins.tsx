@@ -1,4 +1,4 @@
-/** The ways into an account: what is linked to it, and where it is signed in. */
+/** The ways to sign in to an account: linked accounts, and where it is signed in. */
 import { TimeAgo } from '../time-text.tsx'
 import { displayNames, type ProviderName } from './providers.tsx'
 
@@ -7,35 +7,33 @@ export interface LinkedAccount {
   readonly linked: boolean
 }
 
-/** What being connected to the chat means there. */
-const chats: Readonly<Record<ProviderName, string>> = {
-  twitch: 'Connect Twitch chat',
-  google: 'Connect YouTube chat',
-  discord: 'Connect Discord servers',
-}
-
-interface Linkable {
+interface LinkedAccountsProps {
   readonly accounts: readonly LinkedAccount[]
-  /** Providers that can be signed in with here. */
+  /** The providers that are set up. */
   readonly configured: readonly ProviderName[]
 }
 
-export function LinkedAccounts({ accounts, configured }: Linkable) {
+export function LinkedAccounts({ accounts, configured }: LinkedAccountsProps) {
   const shown = accounts.filter(({ provider, linked }) => linked || configured.includes(provider))
   return (
     <section class="card" aria-labelledby="linked">
       <h2 id="linked">Linked accounts</h2>
-      <p class="muted">Whoever can enter one of these can enter this account.</p>
-      {shown.length === 0 ? <p>None can be linked here.</p> : null}
+      <p class="muted">Anyone who can sign in to a linked account can sign in here.</p>
+      {shown.length === 0 ? <p>No accounts can be linked here.</p> : null}
       {shown.length > 0 ? (
         <ul class="entries">
           {shown.map((account) => (
-            <li class="row apart" key={account.provider}>
+            <li
+              class="row apart"
+              key={account.provider}
+              data-provider={account.provider}
+              data-linked={account.linked ? 'yes' : 'no'}
+            >
               <span class="row">
                 <strong>{displayNames[account.provider]}</strong>
                 {account.linked ? <span class="badge good">Linked</span> : null}
               </span>
-              <Choices account={account} isConfigured={configured.includes(account.provider)} />
+              <LinkActions account={account} isConfigured={configured.includes(account.provider)} />
             </li>
           ))}
         </ul>
@@ -44,11 +42,17 @@ export function LinkedAccounts({ accounts, configured }: Linkable) {
   )
 }
 
-const Choices = ({ account, isConfigured }: { readonly account: LinkedAccount; readonly isConfigured: boolean }) => {
+const LinkActions = ({
+  account,
+  isConfigured,
+}: {
+  readonly account: LinkedAccount
+  readonly isConfigured: boolean
+}) => {
   const { provider, linked } = account
   return (
     <span class="row">
-      {isConfigured ? <Start provider={provider} isForChat={linked} /> : null}
+      {isConfigured ? <LinkForm provider={provider} isForChat={linked} /> : null}
       {linked ? (
         <form method="post" action={`/account/linked/${provider}/unlink`}>
           <button class="danger" type="submit">
@@ -60,16 +64,24 @@ const Choices = ({ account, isConfigured }: { readonly account: LinkedAccount; r
   )
 }
 
-/** Identity first; the chat is asked for only when somebody wants it. */
-const Start = ({ provider, isForChat }: { readonly provider: ProviderName; readonly isForChat: boolean }) => (
+const chatTexts: Readonly<Record<ProviderName, string>> = {
+  twitch: 'Connect Twitch chat',
+  google: 'Connect YouTube chat',
+  discord: 'Connect Discord servers',
+}
+
+/** Linking requests the identity only; the chat scopes are requested when a linked account is connected to the chat. */
+const LinkForm = ({ provider, isForChat }: { readonly provider: ProviderName; readonly isForChat: boolean }) => (
   <form method="post" action={`/oauth/${provider}/start`}>
     <input type="hidden" name="intent" value="link" />
     <input type="hidden" name="scopes" value={isForChat ? 'chat' : 'identity'} />
     <button class="second" type="submit">
-      {isForChat ? chats[provider] : `Link ${displayNames[provider]}`}
+      {isForChat ? chatTexts[provider] : `Link ${displayNames[provider]}`}
     </button>
   </form>
 )
+
+export type ClientKind = 'web' | 'plugin'
 
 export interface AuthSession {
   readonly id: string
@@ -81,12 +93,18 @@ export interface AuthSession {
   readonly current: boolean
 }
 
-export const SignedIn = ({ sessions }: { readonly sessions: readonly AuthSession[] }) => (
-  <section class="card" aria-labelledby="signed-in">
-    <h2 id="signed-in">Signed in</h2>
+export const AuthSessions = ({ sessions }: { readonly sessions: readonly AuthSession[] }) => (
+  <section class="card" aria-labelledby="auth-sessions">
+    <h2 id="auth-sessions">Where you’re signed in</h2>
     <ul class="entries">
       {sessions.map((session) => (
-        <li class="row apart" key={session.id}>
+        <li
+          class="row apart"
+          key={session.id}
+          data-auth-session={session.id}
+          data-client-kind={session.kind}
+          data-current={session.current ? 'yes' : 'no'}
+        >
           <div>
             <p class="row">
               <strong>{nameOf(session)}</strong>
@@ -98,27 +116,27 @@ export const SignedIn = ({ sessions }: { readonly sessions: readonly AuthSession
               <TimeAgo at={session.last_used_at} />
             </p>
           </div>
-          {session.current ? null : (
-            <form method="post" action={`/account/sessions/${session.id}/sign-out`}>
-              <button class="second" type="submit">
-                Sign out
-                <span class="unseen">
-                  {' '}
-                  {nameOf(session)} at {session.ip}
-                  {session.kind === 'web' ? null : ', streaming software'}
-                </span>
-              </button>
-            </form>
-          )}
+          {session.current ? null : <SignOutForm session={session} />}
         </li>
       ))}
     </ul>
   </section>
 )
 
-export type ClientKind = 'web' | 'plugin'
+const SignOutForm = ({ session }: { readonly session: AuthSession }) => (
+  <form method="post" action={`/account/sessions/${session.id}/sign-out`}>
+    <button class="second" type="submit">
+      Sign out
+      <span class="unseen">
+        {' '}
+        {nameOf(session)} at {session.ip}
+        {session.kind === 'web' ? null : ', streaming software'}
+      </span>
+    </button>
+  </form>
+)
 
-/** A plugin chooses its own name, “Browser” too, so its kind always stands beside it. */
+/** A plugin chooses its own name, even “Browser”, so pages show the kind of the client beside it. */
 const nameOf = ({ kind, client }: Pick<AuthSession, 'kind' | 'client'>): string => (kind === 'web' ? 'Browser' : client)
 
 export const describeClient = (client: string, kind: ClientKind | null): string =>

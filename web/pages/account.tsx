@@ -1,11 +1,18 @@
-/** The account: whose it is, what its plan includes, how it is signed in to, and what happened to it. */
-import { type ApiResponse, ApiUnavailableError, readApiError } from '../api.ts'
+/** The account page: plan, relay time, profile, linked accounts, sign-ins and activity. */
+import { type ApiResponse, ApiUnavailableError } from '../api.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { Activity, type Entry } from './account-activity.tsx'
-import { type Billing, checkoutProblem, redirectToCheckout } from './account-billing.tsx'
-import { type Entitlement, Plan, TimeBank, type Usage } from './account-plan.tsx'
-import { type AuthSession, type LinkedAccount, LinkedAccounts, SignedIn } from './account-sign-ins.tsx'
-import { cancelProblem, redirectToBillingPortal } from './account-subscriptions.tsx'
+import {
+  type Billing,
+  checkoutProblems,
+  portalProblems,
+  redirectToBillingPortal,
+  redirectToCheckout,
+} from './account-billing.tsx'
+import { type Entitlement, Plan, RelayTime, type Usage } from './account-plan.tsx'
+import { type AuthSession, AuthSessions, type LinkedAccount, LinkedAccounts } from './account-sign-ins.tsx'
+import { cancelProblems } from './account-subscriptions.tsx'
+import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { PlanAlerts } from './plan-alerts.tsx'
 import { configuredProviders } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
@@ -23,7 +30,7 @@ export const sendVerification: PageRoute = {
   caller: 'user',
   returnTo: '/account',
   handle: async (visit) =>
-    done(visit, await visit.callApi('POST', '/api/v1/auth/email/resend', {}), 'verification_sent'),
+    finish(visit, await visit.callApi('POST', '/api/v1/auth/email/resend', {}), 'verification_sent'),
 }
 
 export const unlink: PageRoute = {
@@ -33,7 +40,7 @@ export const unlink: PageRoute = {
   returnTo: '/account',
   handle: async (visit) => {
     const provider = encodeURIComponent(visit.params.provider ?? '')
-    return done(visit, await visit.callApi('DELETE', `/api/v1/auth/oauth/${provider}`), 'unlinked')
+    return finish(visit, await visit.callApi('DELETE', `/api/v1/auth/oauth/${provider}`), 'unlinked')
   },
 }
 
@@ -44,7 +51,7 @@ export const signOut: PageRoute = {
   returnTo: '/account',
   handle: async (visit) => {
     const id = encodeURIComponent(visit.params.id ?? '')
-    return done(visit, await visit.callApi('DELETE', `/api/v1/auth/sessions/${id}`), 'signed_out')
+    return finish(visit, await visit.callApi('DELETE', `/api/v1/auth/sessions/${id}`), 'signed_out')
   },
 }
 
@@ -53,15 +60,16 @@ export const checkout: PageRoute = {
   path: '/account/checkout',
   caller: 'user',
   returnTo: '/account',
-  handle: (visit) => redirectToCheckout(visit, (refused) => accountPage(visit, refused, checkoutProblem(refused))),
+  handle: (visit) => redirectToCheckout(visit, (response) => accountPage(visit, refusal(response, checkoutProblems))),
 }
 
-/** Where `manage_url` leads: a personal page of the provider's, whose address is made on demand. */
+/** `manage_url` links here, since the portal's address is created on demand. */
 export const payments: PageRoute = {
   method: 'GET',
   path: '/account/payments',
   caller: 'user',
-  handle: (visit) => redirectToBillingPortal(visit, (refused, problem) => accountPage(visit, refused, problem)),
+  handle: (visit) =>
+    redirectToBillingPortal(visit, (response) => accountPage(visit, refusal(response, portalProblems))),
 }
 
 export const cancelSubscription: PageRoute = {
@@ -71,37 +79,47 @@ export const cancelSubscription: PageRoute = {
   returnTo: '/account',
   handle: async (visit) => {
     const id = encodeURIComponent(visit.params.subscription_id ?? '')
-    const answer = await visit.callApi('POST', `/api/v1/billing/subscriptions/${id}/cancel`)
-    return answer.status === 200
-      ? { redirectTo: '/account?done=cancelled' }
-      : accountPage(visit, answer, cancelProblem(answer))
+    const response = await visit.callApi('POST', `/api/v1/billing/subscriptions/${id}/cancel`)
+    return finish(visit, response, 'cancelled', cancelProblems)
   },
 }
 
-/** What the page says of what was just done. The address names it, which anybody can write: a map knows no other names. */
+/** By the `done` parameter. It may be forged, so other values show nothing. */
 const notices: ReadonlyMap<string, string> = new Map([
-  ['linked', 'It is linked to your account.'],
-  ['unlinked', 'Not linked any more.'],
-  ['signed_out', 'Signed out there.'],
-  ['cancelled', 'Cancelled at the billing provider. If it is still shown as billed below, look again in a minute.'],
-  ['bought', 'Thank you. If the plan below is not yet what you bought, look again in a minute.'],
-  ['verification_sent', 'A new link is on its way to your address. It works for 24 hours.'],
+  ['linked', 'Account linked.'],
+  ['unlinked', 'Account unlinked.'],
+  ['signed_out', 'Signed out.'],
+  ['cancelled', 'Subscription cancelled. If it is still shown as billed below, reload this page in a minute.'],
+  ['bought', 'Thank you for your purchase. If your plan isn’t updated below, reload this page in a minute.'],
+  ['verification_sent', 'Verification link sent. It expires in 24 hours.'],
 ])
 
-/** Back to the page with a notice, or the page with the refusal. */
-const done = (visit: Visit, answer: ApiResponse, notice: string): Promise<PageResult> | PageResult =>
-  answer.status < 300 ? { redirectTo: `/account?done=${notice}` } : accountPage(visit, answer)
-
-const problems: Readonly<Record<string, string>> = {
-  last_sign_in_method:
-    'This is the only way to sign in to your account, so it stays. Link another one first, or set a password.',
-  invalid_request: 'There is no such thing on your account.',
-  not_found: 'There is no such thing on your account any more.',
+interface Refusal {
+  readonly status: number
+  readonly problem: Problem
 }
 
-const problemIn = (refused: ApiResponse): string => problems[readApiError(refused).code] ?? problemOf(refused).text
+const refusal = (response: ApiResponse, texts: Readonly<Record<string, string>> = {}): Refusal => ({
+  status: response.status,
+  problem: problemOf(response, { ...problems, ...texts }),
+})
 
-interface Summary {
+const problems: Readonly<Record<string, string>> = {
+  last_sign_in_method: 'This is your only way to sign in. Link another account or set a password before you unlink it.',
+  invalid_request: 'This is not on your account.',
+  not_found: 'This is no longer on your account.',
+}
+
+/** Redirects to the page with a notice, or renders it with the refusal. */
+const finish = (
+  visit: Visit,
+  response: ApiResponse,
+  notice: string,
+  texts?: Readonly<Record<string, string>>,
+): Promise<PageResult> | PageResult =>
+  response.status < 300 ? { redirectTo: `/account?done=${notice}` } : accountPage(visit, refusal(response, texts))
+
+interface AccountSummary {
   readonly user: {
     readonly email: string | null
     readonly email_verified: boolean
@@ -112,79 +130,68 @@ interface Summary {
   readonly usage: Usage
 }
 
-/** @param problem of the refusal, where it is known better here. */
-async function accountPage(visit: Visit, refused?: ApiResponse, problem?: string): Promise<PageResult> {
+async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
   const [summary, billing, sessions, providers, audit] = await Promise.all([
-    visit.callApi<Summary>('GET', '/api/v1/auth/session?view=dock'),
+    visit.callApi<AccountSummary>('GET', '/api/v1/auth/session?view=dock'),
     visit.callApi<Billing>('GET', '/api/v1/billing/subscription'),
     visit.callApi<{ sessions?: readonly AuthSession[] }>('GET', '/api/v1/auth/sessions'),
     configuredProviders(visit),
     visit.callApi<{ entries?: readonly Entry[] }>('GET', '/api/v1/auth/audit'),
   ])
-  // A list that is not known is not an empty one: it would say that nobody else is signed in.
+  // A list that failed to load must not look empty, as if there were no other sign-in.
   for (const { status } of [summary, billing, sessions, audit])
-    if (status !== 200) throw new ApiUnavailableError(`the api answered ${status} for an account`)
+    if (status !== 200) throw new ApiUnavailableError(`the API replied ${status} to a request of the account page`)
   const { user, entitlement, usage } = summary.body
   return {
+    name: 'account',
     title: 'Account',
     status: refused?.status ?? 200,
     page: (
       <>
         <h1>Account</h1>
-        <Said
-          problem={problem ?? (refused && problemIn(refused))}
-          notice={notices.get(visit.query.get('done') ?? '')}
-        />
-        <PlanAlerts entitlement={entitlement} usage={usage} payAt={billing.body.manage_url} />
+        <Message problem={refused?.problem} done={visit.query.get('done') ?? ''} />
+        <PlanAlerts entitlement={entitlement} usage={usage} payUrl={billing.body.manage_url} />
         <Plan entitlement={entitlement} billing={billing.body} />
-        <TimeBank usage={usage} />
+        <RelayTime usage={usage} />
         <Profile user={user} />
         <LinkedAccounts accounts={user.linked_accounts} configured={providers} />
-        <SignedIn sessions={sessions.body.sessions ?? []} />
-        <Activity entries={audit.body.entries ?? []} hasAddress={user.email !== null} />
+        <AuthSessions sessions={sessions.body.sessions ?? []} />
+        <Activity entries={audit.body.entries ?? []} hasEmail={user.email !== null} />
       </>
     ),
   }
 }
 
-const Said = ({ problem, notice }: { readonly problem?: string | undefined; readonly notice?: string | undefined }) => {
-  if (problem)
-    return (
-      <p class="problem" role="alert">
-        {problem}
-      </p>
-    )
-  return notice ? (
-    <p class="notice" role="status">
-      {notice}
-    </p>
-  ) : null
+const Message = ({ problem, done }: { readonly problem: Problem | undefined; readonly done: string }) => {
+  if (problem) return <ProblemMessage problem={problem} />
+  const text = notices.get(done)
+  return text ? <NoticeMessage notice={{ code: done, text }} /> : null
 }
 
-const Profile = ({ user }: { readonly user: Summary['user'] }) => (
+const Profile = ({ user }: { readonly user: AccountSummary['user'] }) => (
   <section class="card" aria-labelledby="profile">
     <h2 id="profile">Profile</h2>
     {user.email === null ? (
-      <p>No email address: you sign in with an account linked below.</p>
+      <p>No email address. You sign in with a linked account below.</p>
     ) : (
       <>
-        <p class="row">
+        <p class="row" data-email-verified={user.email_verified ? 'yes' : 'no'}>
           <span class="code">{user.email}</span>
           <span class={user.email_verified ? 'badge good' : 'badge warn'}>
-            {user.email_verified ? 'Confirmed' : 'Not confirmed'}
+            {user.email_verified ? 'Verified' : 'Unverified'}
           </span>
         </p>
         {user.email_verified ? null : (
           <form class="row" method="post" action="/account/verification">
-            <p>Confirm your address: open the link that we sent to it.</p>
+            <p>Open the link we emailed you to verify your email address.</p>
             <button class="second" type="submit">
-              Send the link again
+              Resend link
             </button>
           </form>
         )}
         <p>
           <a class="link" href="/forgot-password">
-            Change the password
+            Change password
           </a>
         </p>
       </>

@@ -1,104 +1,113 @@
-/** What became of a plugin's login, and what to do next. */
+/** The pages for a plugin's sign-in that is no longer pending. */
 import type { PageResult } from '../page.ts'
-import { Decision } from './approval-question.tsx'
+import { DecisionForm } from './approval-question.tsx'
 import { type Attempt, approvalPath } from './login-attempt.ts'
+import { type Problem, ProblemMessage } from './messages.tsx'
 
-export const outcomes: Readonly<Record<Exclude<Attempt['status'], 'pending'>, (attempt: Attempt) => PageResult>> = {
+type Outcome = Exclude<Attempt['status'], 'pending'>
+
+export const outcomePages: Readonly<Record<Outcome, (attempt: Attempt) => PageResult>> = {
   approved: (attempt) => ({
+    name: 'approval-approved',
     title: 'Approved',
     page: (
       <section class="card narrow">
         <h1>Approved</h1>
-        <p class="notice" role="status">
-          Go back to your streaming software: it signs in by itself in a moment.
+        <p class="notice" role="status" data-notice="approved">
+          Return to your streaming software. It will finish signing in automatically.
         </p>
         <p>
-          <bdi>{attempt.client_name}</bdi> is being let in. Was that a mistake? Be quick:
+          Didn’t mean to approve <bdi>{attempt.client_name}</bdi>? You can still deny it until it has signed in.
         </p>
-        <Decision act="deny" says="Keep it out" attempt={attempt} />
+        <DecisionForm decision="deny" text="Deny" attempt={attempt} />
       </section>
     ),
   }),
   consumed: ({ client_name }) => ({
+    name: 'approval-consumed',
     title: 'Signed in',
     page: (
       <section class="card narrow">
         <h1>Your streaming software is signed in</h1>
-        <p class="notice" role="status">
-          Go back to it. You can close this page.
+        <p class="notice" role="status" data-notice="consumed">
+          You can close this page and return to it.
         </p>
         <p>
-          <bdi>{client_name}</bdi> now stands under <a href="/account">where you are signed in</a>. You can sign it out
-          there at any time.
+          <bdi>{client_name}</bdi> is now listed on your <a href="/account">account page</a>, where you can sign it out
+          at any time.
         </p>
       </section>
     ),
   }),
   denied: () => ({
-    title: 'Denied',
+    name: 'approval-denied',
+    title: 'Access denied',
     page: (
       <section class="card narrow">
-        <h1>Denied</h1>
-        <p role="status">Nobody was let in.</p>
-        <p>If it was you after all, start signing in again in your streaming software: it shows a new code.</p>
-        <p>
-          If somebody sent you the link or asked for the code: that was an attempt to get into your account. It has
-          failed.
+        <h1>Access denied</h1>
+        <p role="status" data-notice="denied">
+          The streaming software was not signed in.
         </p>
-        <BackToRelays />
+        <p>If it was yours, start signing in again from it. It will show a new code.</p>
+        <p>
+          If someone sent you the link or asked you for the code, they were trying to get into your account. They didn’t
+          succeed.
+        </p>
+        <RelaysLink />
       </section>
     ),
   }),
   expired: () => ({
-    title: 'Too late',
+    name: 'approval-expired',
+    title: 'This sign-in request has expired',
     status: 410,
     page: (
       <section class="card narrow">
-        <h1>This sign-in is over</h1>
-        <p>It could be answered for 5 minutes. If your streaming software is signed in already, all is well.</p>
-        <p>If not, start signing in again there: it opens a new page with a new code.</p>
-        <BackToRelays />
+        <h1>This sign-in request has expired</h1>
+        <p>Requests expire after 5 minutes. If your streaming software is signed in, there is nothing to do.</p>
+        <p>Otherwise, start signing in again from your streaming software to get a new code.</p>
+        <RelaysLink />
       </section>
     ),
   }),
 }
 
-/** Also one that another account has decided: it is nobody else's to see. */
+/** Also for a login attempt that another account has decided, which is not visible to this one. */
 export const unknownAttempt: PageResult = {
-  title: 'Unknown sign-in',
+  name: 'approval-unknown',
+  title: 'Sign-in request not found',
   status: 404,
   page: (
     <section class="card narrow">
-      <h1>We do not know this sign-in</h1>
-      <p>The link is not complete, or the sign-in was answered with another account.</p>
-      <p>Start signing in again in your streaming software: it opens a new page with a new code.</p>
-      <BackToRelays />
+      <h1>Sign-in request not found</h1>
+      <p>The link is incomplete, or the request was answered from another account.</p>
+      <p>Start signing in again from your streaming software to get a new link and code.</p>
+      <RelaysLink />
     </section>
   ),
 }
 
-/** The api could not tell, or not do it. */
-export const notDone = (status: number, says: string, attempt: string): PageResult => ({
-  title: 'Not done',
+/** The API could not read or decide the login attempt. */
+export const approvalFailedPage = (status: number, problem: Problem, attempt: string): PageResult => ({
+  name: 'approval-failed',
+  title: 'Something went wrong',
   status,
   page: (
     <section class="card narrow">
-      <h1>That did not work yet</h1>
-      <p class="problem" role="alert">
-        {says}
-      </p>
+      <h1>Something went wrong</h1>
+      <ProblemMessage problem={problem} />
       <a class="button second wide" href={approvalPath(attempt)}>
-        See how it stands
+        Back to the request
       </a>
     </section>
   ),
 })
 
-function BackToRelays() {
+function RelaysLink() {
   return (
     <p>
       <a class="link" href="/relays">
-        To your relays
+        Go to your relays
       </a>
     </p>
   )

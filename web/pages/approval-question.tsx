@@ -1,93 +1,94 @@
-/** What a person must see before deciding a plugin's login, and the two ways to decide. */
+/** The question whether to approve a plugin's sign-in, with what a person needs to detect phishing. */
 import type { ComponentChildren } from 'preact'
 import { formatAge, TimeLeft } from '../time-text.tsx'
 import { type Account, type Attempt, approvalPath } from './login-attempt.ts'
 import type { NetworkMatch } from './network-match.ts'
 import { displayNames } from './providers.tsx'
 
-interface QuestionParts {
+interface QuestionProps {
   readonly attempt: Attempt
   readonly account: Account
   readonly network: NetworkMatch
 }
 
-export const Question = ({ attempt, account, network }: QuestionParts) => (
+export const Question = ({ attempt, account, network }: QuestionProps) => (
   <section class="card narrow">
-    <h1>Let this program in?</h1>
-    <p>Your streaming software has to show this code:</p>
+    <h1>Approve this sign-in?</h1>
+    <p>Check that your streaming software shows this code:</p>
     <p class="matching-code">{attempt.user_code}</p>
     <p>
       <strong>
-        Approve only if you yourself just pressed “sign in” in your streaming software, and it shows this very code.
+        Only approve if you just started signing in from your streaming software, and it shows exactly this code.
       </strong>{' '}
-      Nobody of ours will ever send you this link or ask you for the code. Whoever is let in can use your relays.
+      We will never send you this link or ask for the code. Software that you approve can use your relays.
     </p>
     <dl class="facts">
-      <dt>Calls itself</dt>
+      <dt>Software</dt>
       <dd>
         <bdi>{attempt.client_name}</bdi>
       </dd>
-      <dt>Asked</dt>
-      <dd>
-        <time datetime={attempt.created_at}>{ago(attempt.created_at)}</time>, {fromWhere[network](attempt.ip)}
+      <dt>Requested</dt>
+      <dd data-network={network}>
+        <time datetime={attempt.created_at}>{formatRequestAge(attempt.created_at)}</time>,{' '}
+        {networkTexts[network](attempt.ip)}
       </dd>
-      <dt>Let in to</dt>
-      <dd>{accountName(account)}</dd>
-      <dt>Time left</dt>
+      <dt>Account</dt>
+      <dd data-account={account.id}>{accountName(account)}</dd>
+      <dt>Expires in</dt>
       <dd>
-        <TimeLeft until={attempt.expires_at} over="over: start it again in your streaming software" />
+        <TimeLeft until={attempt.expires_at} expiredText="expired, start again from your streaming software" />
       </dd>
     </dl>
     <div class="choice" data-deliberate>
-      <Decision act="deny" says="Deny" attempt={attempt} />
-      <Decision act="approve" says="Approve" attempt={attempt} account={account} />
+      <DecisionForm decision="deny" text="Deny" attempt={attempt} />
+      <DecisionForm decision="approve" text="Approve" attempt={attempt} account={account} />
     </div>
     <form method="post" action="/sign-out">
       <input type="hidden" name="next" value={approvalPath(attempt.login_attempt_id)} />
       <button class="quiet" type="submit">
-        Not you? Use another account
+        Use another account
       </button>
     </form>
   </section>
 )
 
-interface DecisionParts {
-  readonly act: 'approve' | 'deny'
-  readonly says: string
+interface DecisionProps {
+  readonly decision: 'approve' | 'deny'
+  readonly text: string
   readonly attempt: Attempt
-  /** The one that the page names: an approval is for no other. */
+  /** The account that the page shows. An approval is valid for this one only. */
   readonly account?: Account
 }
 
-export const Decision = ({ act, says, attempt, account }: DecisionParts) => (
-  <form method="post" action={`/login/${act}`}>
+export const DecisionForm = ({ decision, text, attempt, account }: DecisionProps) => (
+  <form method="post" action={`/login/${decision}`}>
     <input type="hidden" name="attempt" value={attempt.login_attempt_id} />
     {account ? <input type="hidden" name="account" value={account.id} /> : null}
     <button class="second wide" type="submit">
-      {says}
+      {text}
     </button>
   </form>
 )
 
-const fromWhere: Readonly<Record<NetworkMatch, (ip: string) => ComponentChildren>> = {
+const networkTexts: Readonly<Record<NetworkMatch, (ip: string) => ComponentChildren>> = {
   same: (ip) => `from this network (${ip})`,
   other: (ip) => (
     <>
-      <strong>from another network</strong> ({ip}). If you stream on mobile data or through a VPN, that is normal. If
-      not, deny.
+      <strong>from another network</strong> ({ip}). This is normal if you stream on mobile data or through a VPN.
+      Otherwise, deny.
     </>
   ),
-  unknown: (ip) => `from ${ip}, a private address that tells nothing about who asked`,
+  unknown: (ip) => `from ${ip}, a private address that doesn’t identify the network`,
 }
 
-/** To the second, as long as that tells one's own login from somebody else's. */
-function ago(timestamp: string): string {
+/** In seconds below a minute, so that visitors can recognize their own request. */
+function formatRequestAge(timestamp: string): string {
   const [at, now] = [new Date(timestamp), new Date()]
   const seconds = Math.round((now.getTime() - at.getTime()) / 1000)
   return seconds >= 5 && seconds < 60 ? `${seconds} seconds ago` : formatAge(at, now)
 }
 
-/** Some accounts have no address: their provider vouches for none. */
+/** Accounts whose provider did not verify an email address have none. */
 function accountName({ email, linked_accounts }: Account): string {
   if (email) return email
   const names = linked_accounts.filter((one) => one.linked).map((one) => displayNames[one.provider])

@@ -1,30 +1,29 @@
-/** QR codes as pictures of our own, so that nothing but the page itself has to be loaded or trusted. */
+/** QR codes as inline SVG, so that no third party sees their contents. */
 import { encode } from 'uqr'
 
-/** Without four modules of quiet around it many cameras see no code. */
-const quietModules = 4
+/** The quiet zone that ISO/IEC 18004 requires. */
+const borderModules = 4
 
-interface Shown {
-  /** What the code holds. */
-  readonly of: string
-  /** What it is for: read out, and shown by browsers as a tooltip. Never what it holds. */
+interface QrCodeProps {
+  readonly content: string
+  /** The accessible name, which browsers also show as a tooltip. It must not contain the content. */
   readonly title: string
 }
 
-/** Black on white whatever the page's colours are: scanners do not read inverted codes well. */
-export function QrCode({ of, title }: Shown) {
-  const { size, data } = encode(of, { ecc: 'M', border: quietModules })
+/** Black on white in dark mode too, since many scanners cannot read inverted codes. */
+export function QrCode({ content, title }: QrCodeProps) {
+  const { size, data } = encode(content, { ecc: 'M', border: borderModules })
   return (
     <svg class="qr" role="img" viewBox={`0 0 ${size} ${size}`} shape-rendering="crispEdges">
       <title>{title}</title>
       <rect width={size} height={size} fill="#fff" />
-      <path d={data.map(runs).join('')} fill="#000" />
+      <path d={data.map(pathOfRow).join('')} fill="#000" />
     </svg>
   )
 }
 
-/** The dark modules of a row, neighbours as one rectangle. */
-function runs(row: readonly boolean[], y: number): string {
+/** One rectangle for each run of dark modules. */
+function pathOfRow(row: readonly boolean[], y: number): string {
   const starts = row.flatMap((dark, x) => (dark && !row[x - 1] ? [x] : []))
   return starts
     .map((x) => {

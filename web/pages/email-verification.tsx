@@ -1,17 +1,20 @@
-/** Confirming that an account's address is one's own. Mail programs open links by themselves, so only a button does it. */
+/** Verifying an email address. Mail programs open links by themselves, so only the form's button verifies. */
 import { readApiError } from '../api.ts'
 import type { PageResult, PageRoute } from '../page.ts'
-import { ProblemNote } from './fields.tsx'
-import { type Problem, problemOf } from './refusal-text.ts'
+import { type Problem, ProblemMessage } from './messages.tsx'
+import { problemOf } from './refusal-text.ts'
 
 export const show: PageRoute = {
   method: 'GET',
   path: '/verify-email',
   caller: 'anyone',
-  // From a mail: it needs no sign-in, and looking at it uses nothing up.
+  // Opened from an email. It needs no sign-in and does not use up the token.
   allowsCrossSiteEntry: true,
-  handle: ({ query }) =>
-    query.get('done') === 'verified' ? verified : confirmPage({ token: query.get('token') ?? '' }),
+  handle: ({ query }) => {
+    if (query.get('done') === 'verified') return verifiedPage
+    const token = query.get('token') ?? ''
+    return token === '' ? invalidLinkPage : verifyPage({ token })
+  },
 }
 
 export const submit: PageRoute = {
@@ -21,67 +24,70 @@ export const submit: PageRoute = {
   allowsCrossSiteEntry: true,
   handle: async ({ form, callApiAnonymously }) => {
     const token = form.get('token') ?? ''
-    const answer = await callApiAnonymously('POST', '/api/v1/auth/email/verify', { token })
-    if (answer.status === 204) return { redirectTo: '/verify-email?done=verified' }
-    if (readApiError(answer).code === 'token_invalid') return confirmPage({ token: '' })
-    return confirmPage({ token, problem: problemOf(answer), status: answer.status })
+    const response = await callApiAnonymously('POST', '/api/v1/auth/email/verify', { token })
+    if (response.status === 204) return { redirectTo: '/verify-email?done=verified' }
+    if (token === '' || readApiError(response).code === 'token_invalid') return invalidLinkPage
+    return verifyPage({ token, problem: problemOf(response), status: response.status })
   },
 }
 
-interface Shown {
-  /** Empty when there is none that works. */
+interface VerifyForm {
   readonly token: string
   readonly problem?: Problem
   readonly status?: number
 }
 
-const confirmPage = ({ token, problem, status = 200 }: Shown): PageResult =>
-  token === ''
-    ? linkOver
-    : {
-        title: 'Confirm your address',
-        status,
-        page: (
-          <section class="card narrow">
-            <h1>Confirm your address</h1>
-            <p>
-              Somebody opened an account here with the address that this link was sent to.{' '}
-              <strong>Confirm only if that was you.</strong> If it was not, close this page, and nothing happens.
-            </p>
-            <ProblemNote problem={problem} />
-            <form class="fields" method="post" action="/verify-email">
-              <input type="hidden" name="token" value={token} />
-              <button class="wide" type="submit">
-                Confirm
-              </button>
-            </form>
-          </section>
-        ),
-      }
-
-const verified: PageResult = {
-  title: 'Address confirmed',
+const verifyPage = ({ token, problem, status = 200 }: VerifyForm): PageResult => ({
+  name: 'verify-email',
+  title: 'Verify your email',
+  status,
   page: (
     <section class="card narrow">
-      <h1>Your address is confirmed</h1>
-      <p role="status">From now on it can be used to get back into your account.</p>
+      <h1>Verify your email</h1>
+      <p>
+        An account was created with the email address that received this link.{' '}
+        <strong>Only continue if you created it.</strong> Otherwise, close this page and nothing will change.
+      </p>
+      <ProblemMessage problem={problem} />
+      <form class="fields" method="post" action="/verify-email">
+        <input type="hidden" name="token" value={token} />
+        <button class="wide" type="submit">
+          Verify email
+        </button>
+      </form>
+    </section>
+  ),
+})
+
+const verifiedPage: PageResult = {
+  name: 'email-verified',
+  title: 'Email verified',
+  page: (
+    <section class="card narrow">
+      <h1>Email verified</h1>
+      <p role="status" data-notice="email_verified">
+        You can now use this email address to recover your account.
+      </p>
       <a class="button wide" href="/">
-        Go on
+        Continue
       </a>
     </section>
   ),
 }
 
-const linkOver: PageResult = {
-  title: 'This link does not work',
+const invalidLinkPage: PageResult = {
+  name: 'verify-email-link-invalid',
+  title: 'This link is invalid or has expired',
   status: 400,
   page: (
     <section class="card narrow">
-      <h1>This link does not work any more</h1>
-      <p role="alert">It works once, within 24 hours. Perhaps the address is confirmed already.</p>
-      <p>Sign in to find out. If it is not, you get another link by email, or can have one sent under “Account”.</p>
+      <h1>This link is invalid or has expired</h1>
+      <p role="alert" data-problem="token_invalid">
+        Verification links expire after 24 hours and can be used once. Your email may already be verified.
+      </p>
+      <p>Sign in to check. If it isn’t verified, you can send a new link from your account page.</p>
       <a class="button second wide" href="/account">
-        To your account
+        Go to your account
       </a>
     </section>
   ),

@@ -1,28 +1,21 @@
-/** What the forms of signing in are made of. */
-import type { Problem } from './refusal-text.ts'
+/** The fields of the sign-in forms. */
+import type { Problem } from './messages.tsx'
 
-interface Problematic {
+interface FieldProps {
   readonly problem?: Problem | undefined
 }
 
-/** What went wrong with the form that was just sent. Read out by itself, and once more at the field that it is about. */
-export const ProblemNote = ({ problem }: Problematic) =>
-  problem ? (
-    <p class="problem" role="alert" id="problem">
-      {problem.text}
-    </p>
-  ) : null
-
-/** Ids of what describes a field. */
-const describedBy = (name: string, problem: Problem | undefined, ...others: string[]) => {
-  const ids = [...(problem?.field === name ? ['problem'] : []), ...others]
-  return ids.length > 0 ? { 'aria-describedby': ids.join(' ') } : {}
+/** Marks the field that the problem is about, and refers to the texts that describe it. */
+function describe(name: string, problem: Problem | undefined, ...descriptionIds: string[]) {
+  const isInvalid = problem?.field === name
+  const ids = [...(isInvalid ? ['problem'] : []), ...descriptionIds]
+  return {
+    ...(isInvalid ? { 'aria-invalid': true, autofocus: true } : {}),
+    ...(ids.length > 0 ? { 'aria-describedby': ids.join(' ') } : {}),
+  }
 }
 
-const wrong = (name: string, problem: Problem | undefined) =>
-  problem?.field === name ? { 'aria-invalid': true, autofocus: true } : {}
-
-export const EmailField = ({ value, problem }: Problematic & { readonly value: string }) => (
+export const EmailField = ({ value, problem }: FieldProps & { readonly value: string }) => (
   <div class="field">
     <label for="email">Email address</label>
     <input
@@ -36,14 +29,12 @@ export const EmailField = ({ value, problem }: Problematic & { readonly value: s
       maxlength={254}
       required
       value={value}
-      {...wrong('email', problem)}
-      {...describedBy('email', problem)}
+      {...describe('email', problem)}
     />
   </div>
 )
 
-/** One that is known already. */
-export const PasswordField = ({ problem }: Problematic) => (
+export const PasswordField = ({ problem }: FieldProps) => (
   <div class="field">
     <PasswordLabel>Password</PasswordLabel>
     <input
@@ -52,18 +43,16 @@ export const PasswordField = ({ problem }: Problematic) => (
       type="password"
       autocomplete="current-password"
       required
-      {...wrong('password', problem)}
-      {...describedBy('password', problem)}
+      {...describe('password', problem)}
     />
   </div>
 )
 
-/** One that is being chosen: what it has to be stands there before anything is typed. */
-export const NewPasswordField = ({ problem }: Problematic) => (
+export const NewPasswordField = ({ problem }: FieldProps) => (
   <div class="field">
     <PasswordLabel>New password</PasswordLabel>
     <p class="muted" id="password-rules">
-      At least 10 characters, and none of the passwords that everybody uses. A few words in a row are good.
+      Use at least 10 characters. Common passwords are not accepted; a few unrelated words work well.
     </p>
     <input
       id="password"
@@ -72,13 +61,12 @@ export const NewPasswordField = ({ problem }: Problematic) => (
       autocomplete="new-password"
       minlength={10}
       required
-      {...wrong('password', problem)}
-      {...describedBy('password', problem, 'password-rules')}
+      {...describe('password', problem, 'password-rules')}
     />
   </div>
 )
 
-/** The button is for those with script; a password that is shown is typed right on a phone. */
+/** `site.js` shows the button and toggles the field between hidden and visible text. */
 const PasswordLabel = ({ children }: { readonly children: string }) => (
   <div class="row apart">
     <label for="password">{children}</label>

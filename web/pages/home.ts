@@ -1,4 +1,4 @@
-/** The site's front door. */
+/** `/` redirects to the relays, or to the login page. */
 import type { PageRoute } from '../page.ts'
 
 export const show: PageRoute = {

@@ -1,4 +1,4 @@
-/** A plugin's login, as the pages know it. */
+/** The sign-in of a plugin that waits for approval. */
 import type { ProviderName } from './providers.tsx'
 
 const prefix = '/login?attempt='
@@ -6,11 +6,10 @@ const attemptId = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
 export const isAttemptId = (text: string): boolean => attemptId.test(text)
 
-/** The page that asks about a login attempt, and says afterwards what became of it. */
+/** The page that shows a login attempt: the question while it is pending, and the outcome afterwards. */
 export const approvalPath = (attempt: string): string => prefix + attempt
 
-/** Whether a path is that of such a page. */
-export const isAboutPlugin = (path: string): boolean => path.startsWith(prefix)
+export const isApprovalPath = (path: string): boolean => path.startsWith(prefix)
 
 export interface Attempt {
   readonly login_attempt_id: string
@@ -22,7 +21,7 @@ export interface Attempt {
   readonly expires_at: string
 }
 
-/** Who would be signed in. */
+/** The account that the plugin would be signed in to. */
 export interface Account {
   readonly id: string
   readonly email: string | null

@@ -1,13 +1,14 @@
-/** Signing in, and being asked by a plugin to let it in: one address, since the plugin opens it for both. */
+/** The login page. Plugins open the same path with `attempt`; signed-in visitors then approve the plugin's sign-in. */
 import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { showApproval } from './approval.tsx'
 import { unknownAttempt } from './approval-outcomes.tsx'
-import { EmailField, PasswordField, ProblemNote } from './fields.tsx'
-import { approvalPath, isAboutPlugin, isAttemptId } from './login-attempt.ts'
+import { EmailField, PasswordField } from './fields.tsx'
+import { approvalPath, isApprovalPath, isAttemptId } from './login-attempt.ts'
+import { type Notice, NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { configuredProviders, formatProviderNames, type ProviderName, SignInButtons } from './providers.tsx'
-import { type Problem, problemOf } from './refusal-text.ts'
+import { problemOf } from './refusal-text.ts'
 
 export const show: PageRoute = {
   method: 'GET',
@@ -30,56 +31,49 @@ export const submit: PageRoute = {
   handle: async (visit) => {
     const { form, callApiAnonymously } = visit
     const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
-    const answer = await callApiAnonymously('POST', '/api/v1/auth/login', {
-      email,
-      password: form.get('password') ?? '',
-    })
-    if (isTokenSet(answer.body)) return { redirectTo: next, cookies: signInCookies(answer.body) }
-    return loginPage(visit, { next, email, problem: problemOf(answer), status: answer.status })
+    const credentials = { email, password: form.get('password') ?? '' }
+    const response = await callApiAnonymously('POST', '/api/v1/auth/login', credentials)
+    if (isTokenSet(response.body)) return { redirectTo: next, cookies: signInCookies(response.body) }
+    return loginPage(visit, { next, email, problem: problemOf(response), status: response.status })
   },
 }
 
-/** What was done on the page that led here. The address names it, which anybody can write: no other words of it are shown. */
-function noticeOf(query: URLSearchParams): string | undefined {
+/** The result of the password reset that redirected here. The query may be forged, so only known names are shown. */
+function noticeOf(query: URLSearchParams): Notice | undefined {
   if (query.get('done') !== 'reset') return undefined
   const unlinked = formatProviderNames(query.get('unlinked') ?? '')
-  const signOutCookies =
-    'Your new password is set. Browsers, phones and streaming software that were signed in to the account are signed out.'
-  return [
-    signOutCookies,
-    ...(unlinked === '' ? [] : [`Unlinked: ${unlinked}.`]),
-    'Sign in with the new password.',
-  ].join(' ')
+  const changed = 'Your password was changed, and you were signed out of all browsers, phones and streaming software.'
+  const texts = [changed, unlinked === '' ? '' : `Unlinked: ${unlinked}.`, 'Sign in with your new password.']
+  return { code: 'password_reset', text: texts.filter((text) => text !== '').join(' ') }
 }
 
-interface Shown {
+interface LoginForm {
   readonly next: string
   readonly email: string
-  readonly notice?: string | undefined
+  readonly notice?: Notice | undefined
   readonly problem?: Problem
   readonly status?: number
 }
 
-async function loginPage(visit: Visit, shown: Shown): Promise<PageResult> {
+async function loginPage(visit: Visit, form: LoginForm): Promise<PageResult> {
   const providers = await configuredProviders(visit)
-  const title = isAboutPlugin(shown.next) ? 'Sign in to answer your streaming software' : 'Sign in'
-  return { title, status: shown.status ?? 200, page: <Login {...shown} title={title} providers={providers} /> }
+  const title = isApprovalPath(form.next) ? 'Sign in to connect your streaming software' : 'Sign in'
+  const page = <Login {...form} title={title} providers={providers} />
+  return { name: 'login', title, status: form.status ?? 200, page }
 }
 
-type LoginParts = Shown & { readonly title: string; readonly providers: readonly ProviderName[] }
+type LoginProps = LoginForm & { readonly title: string; readonly providers: readonly ProviderName[] }
 
-const Login = ({ title, next, email, notice, problem, providers }: LoginParts) => (
+const Login = ({ title, next, email, notice, problem, providers }: LoginProps) => (
   <section class="card narrow">
     <h1>{title}</h1>
-    {isAboutPlugin(next) ? (
-      <p>A program asks to be let in to your account. Sign in first: you will see which one, and then decide.</p>
-    ) : null}
-    {notice ? (
-      <p class="notice" role="status">
-        {notice}
+    {isApprovalPath(next) ? (
+      <p data-next="approval">
+        Streaming software is requesting access to your account. Sign in to review the request.
       </p>
     ) : null}
-    <ProblemNote problem={problem} />
+    <NoticeMessage notice={notice} />
+    <ProblemMessage problem={problem} />
     <form class="fields" method="post" action="/login">
       <input type="hidden" name="next" value={next} />
       <EmailField value={email} problem={problem} />
@@ -91,10 +85,10 @@ const Login = ({ title, next, email, notice, problem, providers }: LoginParts) =
     <SignInButtons providers={providers} next={next} />
     <p class="row apart">
       <a class="link" href={`/sign-up?next=${encodeURIComponent(next)}`}>
-        Open an account
+        Create account
       </a>
       <a class="link" href="/forgot-password">
-        Forgot your password?
+        Forgot password?
       </a>
     </p>
   </section>

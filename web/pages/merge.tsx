@@ -1,13 +1,14 @@
-/** A provider's address is an account's already: its owner proves to be it, and the two become one. */
+/** Linking a provider to the account that already has its email address, after proof that the account is the visitor's. */
 import { readApiError } from '../api.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
-import { PasswordField, ProblemNote } from './fields.tsx'
+import type { PageResult, PageRoute } from '../page.ts'
+import { PasswordField } from './fields.tsx'
+import { type Problem, ProblemMessage } from './messages.tsx'
 import { startAuthorization } from './oauth.tsx'
 import { clearMergeCookie, type MergeRequest, readMergeRequest } from './oauth-cookies.ts'
 import { problemPage } from './problem.tsx'
 import { displayNames, type ProviderName, parseProvider } from './providers.tsx'
-import { type Problem, problemOf } from './refusal-text.ts'
+import { problemOf } from './refusal-text.ts'
 
 export const show: PageRoute = {
   method: 'GET',
@@ -15,93 +16,104 @@ export const show: PageRoute = {
   caller: 'anyone',
   handle: (visit) => {
     const merge = readMergeRequest(visit)
-    if (!merge) return startAgain
-    const proved = parseProvider(visit.query.get('proved') ?? undefined)
-    return proved && merge.methods.includes(proved) ? provedPage(merge, proved) : provePage(merge)
+    if (!merge) return expiredPage
+    const provedWith = parseProvider(visit.query.get('proved') ?? undefined)
+    return provedWith && merge.methods.includes(provedWith)
+      ? confirmationPage(merge, provedWith)
+      : ownershipPage({ merge })
   },
 }
 
-/** With the password, or with nothing after a round request through a provider that the account had before. */
+/** Field: `password`, or none after proof through a provider that was already linked. */
 export const submit: PageRoute = {
   method: 'POST',
   path: '/merge',
   caller: 'anyone',
   handle: async (visit) => {
     const merge = readMergeRequest(visit)
-    if (!merge) return startAgain
+    if (!merge) return expiredPage
     const password = visit.form.get('password')
     const body = { merge_token: merge.token, ...(password === null ? {} : { password }) }
-    const answer = await visit.callApiAnonymously('POST', `/api/v1/auth/merge/${merge.id}/confirm`, body)
-    if (isTokenSet(answer.body))
-      return { redirectTo: merge.next, cookies: [...signInCookies(answer.body), clearMergeCookie] }
-    if (over.has(readApiError(answer).code)) return startAgain
-    return provePage(merge, problemOf(answer), answer.status)
+    const response = await visit.callApiAnonymously('POST', `/api/v1/auth/merge/${merge.id}/confirm`, body)
+    if (isTokenSet(response.body))
+      return { redirectTo: merge.next, cookies: [...signInCookies(response.body), clearMergeCookie] }
+    if (expiredCodes.has(readApiError(response).code)) return expiredPage
+    return ownershipPage({ merge, problem: problemOf(response), status: response.status })
   },
 }
 
-const over = new Set(['merge_expired', 'token_invalid', 'not_found'])
+const expiredCodes = new Set(['merge_expired', 'token_invalid', 'not_found'])
 
-export const leave: PageRoute = {
+export const startProof: PageRoute = {
   method: 'POST',
   path: '/merge/oauth/:provider',
   caller: 'anyone',
-  handle: (visit: Visit) => {
+  handle: (visit) => {
     const provider = parseProvider(visit.params.provider)
     if (!provider) return problemPage('not_found')
     const merge = readMergeRequest(visit)
-    if (!merge) return startAgain
+    if (!merge) return expiredPage
     return startAuthorization(visit, { provider, intent: 'merge', next: '/merge' }, { merge_request_id: merge.id })
   },
 }
 
-function provePage(merge: MergeRequest, problem?: Problem, status = 200): PageResult {
+interface OwnershipForm {
+  readonly merge: MergeRequest
+  readonly problem?: Problem
+  readonly status?: number
+}
+
+function ownershipPage({ merge, problem, status = 200 }: OwnershipForm): PageResult {
   const name = displayNames[merge.provider]
-  const others = merge.methods.filter((method) => method !== 'password')
+  const hasPassword = merge.methods.includes('password')
+  const providers = merge.methods.filter((method) => method !== 'password')
   return {
+    name: 'merge-ownership',
     title: `Link ${name} to your account`,
     status,
     page: (
       <section class="card narrow">
         <h1>Is this your account?</h1>
         <p>
-          There is an account here with the address of your {name} account already. Prove that it is yours, then {name}{' '}
-          is linked to it and you are signed in.
+          An account with the email address of your {name} account already exists. Confirm that it’s yours to link{' '}
+          {name} and sign in.
         </p>
-        <ProblemNote problem={problem} />
-        {merge.methods.includes('password') ? <ByPassword name={name} problem={problem} /> : null}
-        {merge.methods.includes('password') && others.length > 0 ? <p class="or">or</p> : null}
-        {others.map((method) => (
-          <form key={method} method="post" action={`/merge/oauth/${method}`}>
+        <ProblemMessage problem={problem} />
+        {hasPassword ? <PasswordForm name={name} problem={problem} /> : null}
+        {hasPassword && providers.length > 0 ? <p class="or">or</p> : null}
+        {providers.map((provider) => (
+          <form key={provider} method="post" action={`/merge/oauth/${provider}`}>
             <button class="second wide" type="submit">
-              Prove it with {displayNames[method]}
+              Confirm with {displayNames[provider]}
             </button>
           </form>
         ))}
-        <p class="muted">Lost the password? Cancel, and choose another one under “Forgot your password?”.</p>
+        <p class="muted">Forgot your password? Cancel, then reset it from the sign-in page.</p>
         <Cancel next={merge.next} />
       </section>
     ),
   }
 }
 
-const ByPassword = ({ name, problem }: { readonly name: string; readonly problem: Problem | undefined }) => (
+const PasswordForm = ({ name, problem }: { readonly name: string; readonly problem: Problem | undefined }) => (
   <form class="fields" method="post" action="/merge">
     <PasswordField problem={problem} />
     <button class="wide" type="submit">
-      Prove it and link {name}
+      Confirm and link {name}
     </button>
   </form>
 )
 
-/** Coming back from a provider links nothing by itself. */
-const provedPage = (merge: MergeRequest, proved: ProviderName): PageResult => ({
+/** The provider's callback is a GET request, which must not link anything by itself. */
+const confirmationPage = (merge: MergeRequest, provedWith: ProviderName): PageResult => ({
+  name: 'merge-confirmation',
   title: `Link ${displayNames[merge.provider]} to your account`,
   page: (
     <section class="card narrow">
       <h1>Link {displayNames[merge.provider]} to this account?</h1>
       <p>
-        You have proved with {displayNames[proved]} that the account is yours. From now on you can sign in to it with{' '}
-        {displayNames[merge.provider]} too.
+        You confirmed with {displayNames[provedWith]} that this account is yours. Once linked, you can also sign in with{' '}
+        {displayNames[merge.provider]}.
       </p>
       <form class="fields" method="post" action="/merge">
         <button class="wide" type="submit">
@@ -121,16 +133,19 @@ const Cancel = ({ next }: { readonly next: string }) => (
   </p>
 )
 
-const startAgain: PageResult = {
-  title: 'Start again',
+const expiredPage: PageResult = {
+  name: 'merge-expired',
+  title: 'This request has expired',
   status: 410,
   cookies: [clearMergeCookie],
   page: (
     <section class="card narrow">
-      <h1>Start again</h1>
-      <p role="alert">Linking was not completed within 10 minutes, or not in this browser. Nothing was linked.</p>
+      <h1>This request has expired</h1>
+      <p role="alert" data-problem="merge_expired">
+        Linking was started more than 10 minutes ago or in another browser. Nothing was linked. Sign in to try again.
+      </p>
       <a class="button second wide" href="/login">
-        Back to the sign-in
+        Back to sign-in
       </a>
     </section>
   ),

@@ -1,11 +1,8 @@
-/** Whether two addresses are one network's, as far as addresses can tell. */
+/** Whether two IP addresses belong to the same network, as far as addresses show it. */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-/**
- * Those that everybody has at home, or behind the proxy that we stand behind. They tell nothing: of two strangers both may
- * have the same one.
- */
-const shared = new BlockList()
+/** Private, loopback and link-local ranges: different networks use the same addresses. */
+const sharedRanges = new BlockList()
 for (const [address, bits] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -15,19 +12,19 @@ for (const [address, bits] of [
   ['172.16.0.0', 12],
   ['192.168.0.0', 16],
 ] as const)
-  shared.addSubnet(address, bits, 'ipv4')
+  sharedRanges.addSubnet(address, bits, 'ipv4')
 for (const [address, bits] of [
   ['::', 127],
   ['fc00::', 7],
   ['fe80::', 10],
 ] as const)
-  shared.addSubnet(address, bits, 'ipv6')
+  sharedRanges.addSubnet(address, bits, 'ipv6')
 
 export type NetworkMatch = 'same' | 'other' | 'unknown'
 
-/** A network owns one IPv4 address, or a whole /64 of IPv6. */
+/** Compares IPv4 addresses as a whole and IPv6 addresses by their /64. */
 export function compareNetworks(theirs: string, ours: string): NetworkMatch {
-  if (isIP(theirs) === 0 || isIP(ours) === 0 || tellsNothing(theirs)) return 'unknown'
+  if (isIP(theirs) === 0 || isIP(ours) === 0 || isSharedAddress(theirs)) return 'unknown'
   if (theirs === ours) return 'same'
   if (!isIPv6(theirs) || !isIPv6(ours)) return 'other'
   const network = new BlockList()
@@ -35,4 +32,4 @@ export function compareNetworks(theirs: string, ours: string): NetworkMatch {
   return network.check(ours, 'ipv6') ? 'same' : 'other'
 }
 
-const tellsNothing = (ip: string): boolean => shared.check(ip, isIPv6(ip) ? 'ipv6' : 'ipv4')
+const isSharedAddress = (ip: string): boolean => sharedRanges.check(ip, isIPv6(ip) ? 'ipv6' : 'ipv4')

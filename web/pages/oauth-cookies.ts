@@ -1,7 +1,7 @@
 /**
- * What a browser carries for us from one page to another, in cookies that live for ten minutes, go to those pages only and
- * are read by no script. Nothing in them is believed: the api judges the secrets, and a path leads to a page of ours or
- * counts as none.
+ * Cookies that hold state in the browser during an OAuth authorization request and a merge. They expire after ten minutes,
+ * are sent to the pages that need them only, and scripts cannot read them. Their contents are not trusted: the API verifies
+ * the secrets, and paths are checked here.
  */
 import { z } from 'zod'
 import type { Cookie } from '../cookies.ts'
@@ -9,66 +9,70 @@ import { localPath } from '../local-path.ts'
 import type { Visit } from '../page.ts'
 import { providerNames } from './providers.tsx'
 
-const seconds = 600
-/** Browsers keep 4096 bytes of a cookie, and drop a longer one without a word. */
-const nextMax = 1000
-const textMax = 4096
+const maxAgeSeconds = 600
+/** Browsers silently drop cookies of more than 4096 bytes. */
+const nextLengthMax = 1000
+const valueLengthMax = 4096
 
-const start = '/relays'
-const next = z.string().transform((path) => localPath(path, start))
+const fallbackPath = '/relays'
+const next = z.string().transform((path) => localPath(path, fallbackPath))
 const secret = z.string().min(1).max(256)
 
 const AuthorizationRequest = z.object({
   provider: z.enum(providerNames),
   intent: z.enum(['sign_in', 'link', 'merge']),
-  /** Shows the api that the browser which comes back is the one that left. */
+  /** Proves to the API that the callback arrives in the browser that started the request. */
   binding: secret,
-  /** The page to go on to. */
+  /** The page to open afterwards. */
   next,
 })
 
-/** A round request to a provider. */
+/** An authorization request that waits for the provider's callback. */
 export type AuthorizationRequest = z.infer<typeof AuthorizationRequest>
 
 const MergeRequest = z.object({
   id: z.uuid(),
   token: secret,
-  /** How the account's owner can prove to be it. */
+  /** How the owner of the account can prove that it is theirs. */
   methods: z.array(z.enum(['password', ...providerNames])).max(4),
-  /** What is to be linked. */
+  /** The provider to link. */
   provider: z.enum(providerNames),
   next,
 })
 
-/** A merge that waits for a proof. */
+/** A merge that waits for proof that the account belongs to the visitor. */
 export type MergeRequest = z.infer<typeof MergeRequest>
 
-const places = {
-  // Lax, for it has to come along when a provider sends the browser back.
-  request: { name: 'svc_oauth', path: '/oauth', sameSite: 'Lax' },
+const cookies = {
+  // Lax, because the provider's redirect to the callback is cross-site.
+  authorization: { name: 'svc_oauth', path: '/oauth', sameSite: 'Lax' },
   merge: { name: 'svc_merge', path: '/merge', sameSite: 'Strict' },
 } as const
 
-export const authorizationCookie = (request: AuthorizationRequest): Cookie => written(places.request, request)
-export const mergeCookie = (merge: MergeRequest): Cookie => written(places.merge, merge)
-export const clearAuthorizationCookie: Cookie = { ...places.request, value: '', maxAgeSeconds: 0 }
-export const clearMergeCookie: Cookie = { ...places.merge, value: '', maxAgeSeconds: 0 }
+export const authorizationCookie = (request: AuthorizationRequest): Cookie => serialize(cookies.authorization, request)
+export const mergeCookie = (merge: MergeRequest): Cookie => serialize(cookies.merge, merge)
+export const clearAuthorizationCookie: Cookie = { ...cookies.authorization, value: '', maxAgeSeconds: 0 }
+export const clearMergeCookie: Cookie = { ...cookies.merge, value: '', maxAgeSeconds: 0 }
 
-/** Undefined when there is none under way in this browser, or what the cookie holds is none. */
+/** Undefined when the cookie is missing or malformed. */
 export const readAuthorizationRequest = ({ cookie }: Visit): AuthorizationRequest | undefined =>
-  read(AuthorizationRequest, cookie(places.request.name))
+  parse(AuthorizationRequest, cookie(cookies.authorization.name))
+/** Undefined when the cookie is missing or malformed. */
 export const readMergeRequest = ({ cookie }: Visit): MergeRequest | undefined =>
-  read(MergeRequest, cookie(places.merge.name))
+  parse(MergeRequest, cookie(cookies.merge.name))
 
-function written(place: (typeof places)[keyof typeof places], value: AuthorizationRequest | MergeRequest): Cookie {
-  const bounded = value.next.length > nextMax ? { ...value, next: start } : value
-  return { ...place, value: Buffer.from(JSON.stringify(bounded)).toString('base64url'), maxAgeSeconds: seconds }
+function serialize(
+  cookie: (typeof cookies)[keyof typeof cookies],
+  request: AuthorizationRequest | MergeRequest,
+): Cookie {
+  const bounded = request.next.length > nextLengthMax ? { ...request, next: fallbackPath } : request
+  return { ...cookie, value: Buffer.from(JSON.stringify(bounded)).toString('base64url'), maxAgeSeconds }
 }
 
-function read<Value>(schema: z.ZodType<Value>, text: string | undefined): Value | undefined {
-  if (!text || text.length > textMax) return undefined
+function parse<Value>(schema: z.ZodType<Value>, value: string | undefined): Value | undefined {
+  if (!value || value.length > valueLengthMax) return undefined
   try {
-    return schema.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString())).data
+    return schema.safeParse(JSON.parse(Buffer.from(value, 'base64url').toString())).data
   } catch {
     return undefined
   }

@@ -1,8 +1,9 @@
-/** Leaving for a provider, and coming back from one. */
-import { type ApiResponse, readApiError } from '../api.ts'
+/** OAuth authorization requests: redirecting to a provider, and the provider's callback. */
+import type { ApiResponse } from '../api.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
+import { type Problem, ProblemMessage } from './messages.tsx'
 import {
   type AuthorizationRequest,
   authorizationCookie,
@@ -32,30 +33,32 @@ export const start: PageRoute = {
   },
 }
 
-/** @param more what the api has to know besides. */
+type NewAuthorizationRequest = Omit<AuthorizationRequest, 'binding'>
+
+/** @param options further fields of the API's request. */
 export async function startAuthorization(
   visit: Visit,
-  request: Omit<AuthorizationRequest, 'binding'>,
-  more: object = {},
+  request: NewAuthorizationRequest,
+  options: object = {},
 ): Promise<PageResult> {
   type Started = { readonly authorization_url: string; readonly binding: string }
-  const ask = request.intent === 'link' ? visit.callApi<Started> : visit.callApiAnonymously<Started>
+  const callApi = request.intent === 'link' ? visit.callApi<Started> : visit.callApiAnonymously<Started>
   const { provider, intent } = request
-  const answer = await ask('POST', `/api/v1/auth/oauth/${provider}/start`, { intent, ...more })
-  if (answer.status !== 201) return refused(answer, request)
-  const { authorization_url, binding } = answer.body
+  const response = await callApi('POST', `/api/v1/auth/oauth/${provider}/start`, { intent, ...options })
+  if (response.status !== 201) return failedPage(response, request)
+  const { authorization_url, binding } = response.body
   const cookies = [authorizationCookie({ ...request, binding })]
-  return { continueTo: authorization_url, message: `Going to ${displayNames[provider]} …`, cookies }
+  return { continueTo: authorization_url, message: `Redirecting to ${displayNames[provider]}…`, cookies }
 }
 
-/** What the api may answer to somebody who came back. */
-type Arrived =
+/** What the API replies to a successful callback. */
+type CallbackResult =
   | { readonly status: 'signed_in' }
   | { readonly status: 'linked' }
   | {
       readonly status: 'merge_required'
       readonly merge_request_id: string
-      /** Only in the answer that begins a merge. */
+      /** Present when the merge is new, absent after proof for an existing one. */
       readonly merge_token?: string
       readonly sign_in_methods: MergeRequest['methods']
     }
@@ -64,101 +67,120 @@ export const callback: PageRoute = {
   method: 'GET',
   path: '/oauth/:provider/callback',
   caller: 'anyone',
-  // A provider sends the browser here. Who is signed in meanwhile is not known, and stays so unless this signs in.
+  // The provider's redirect is cross-site, so the access token's cookie is missing here.
   allowsCrossSiteEntry: true,
   handle: async (visit) => {
     const { params, query, callApiAnonymously } = visit
     const provider = parseProvider(params.provider)
     if (!provider) return problemPage('not_found')
-    const carried = readAuthorizationRequest(visit)
-    const request = carried?.provider === provider ? carried : undefined
-    if (!request || isRepeated(query)) return begunElsewhere
-    // Whatever stands beside an error is no answer to go on with.
-    if (query.has('error')) return notCompleted(query.get('error') === 'access_denied', request)
+    const request = readAuthorizationRequest(visit)
+    if (request?.provider !== provider || hasRepeatedParameter(query)) return expiredPage
+    // Ignores a code beside an error.
+    if (query.has('error')) return cancelledPage(query.get('error') === 'access_denied', request)
     const [code, state, iss] = ['code', 'state', 'iss'].map((name) => query.get(name))
-    if (!code || !state) return begunElsewhere
+    if (!code || !state) return expiredPage
     const body = { code, state, binding: request.binding, ...(iss ? { iss } : {}) }
-    const answer = await callApiAnonymously<Arrived>('POST', `/api/v1/auth/oauth/${provider}/callback`, body)
-    return answer.status === 200 ? arrived(answer, request) : refused(answer, request)
+    const response = await callApiAnonymously<CallbackResult>('POST', `/api/v1/auth/oauth/${provider}/callback`, body)
+    return response.status === 200 ? completeAuthorization(response.body, request) : failedPage(response, request)
   },
 }
 
-/** No parameter may come twice (RFC 6749, 3.1): of two, one would be checked and the other one used. */
-const isRepeated = (query: URLSearchParams): boolean =>
+/** No parameter may be repeated (RFC 6749, 3.1): the check and the use could otherwise read different values. */
+const hasRepeatedParameter = (query: URLSearchParams): boolean =>
   ['error', 'code', 'state', 'iss'].some((name) => query.getAll(name).length > 1)
 
-function arrived({ body }: ApiResponse<Arrived>, { provider, intent, next }: AuthorizationRequest): PageResult {
-  const name = displayNames[provider]
-  if (body.status === 'linked')
-    return { continueTo: '/account?done=linked', message: `${name} is linked.`, cookies: [clearAuthorizationCookie] }
-  if (body.status === 'signed_in') {
-    if (!isTokenSet(body)) throw new Error('a sign-in came without tokens')
-    return {
-      continueTo: next,
-      message: 'Signing you in …',
-      cookies: [...signInCookies(body), clearAuthorizationCookie],
-    }
+function completeAuthorization(result: CallbackResult, request: AuthorizationRequest): PageResult {
+  const { provider, intent, next } = request
+  const cookies = [clearAuthorizationCookie]
+  if (result.status === 'linked')
+    return { continueTo: '/account?done=linked', message: `${displayNames[provider]} linked`, cookies }
+  if (result.status === 'signed_in') {
+    if (!isTokenSet(result)) throw new Error('the API replied signed_in without tokens')
+    return { continueTo: next, message: 'Signing you in…', cookies: [...signInCookies(result), ...cookies] }
   }
-  const { merge_request_id: id, merge_token: token, sign_in_methods: methods } = body
+  const { merge_request_id: id, merge_token: token, sign_in_methods: methods } = result
   if (intent === 'merge' || token === undefined)
-    return { continueTo: `/merge?proved=${provider}`, message: 'Going on …', cookies: [clearAuthorizationCookie] }
-  const cookies = [mergeCookie({ id, token, methods, provider, next }), clearAuthorizationCookie]
-  return { continueTo: '/merge', message: 'Going on …', cookies }
+    return { continueTo: `/merge?proved=${provider}`, message: 'Redirecting…', cookies }
+  const merge = mergeCookie({ id, token, methods, provider, next })
+  return { continueTo: '/merge', message: 'Redirecting…', cookies: [merge, ...cookies] }
 }
 
-/** Where somebody goes to try again, by what they were about to do. */
-const ways: Readonly<Record<AuthorizationRequest['intent'], (next: string) => { href: string; says: string }>> = {
-  sign_in: (next) => ({ href: `/login?next=${encodeURIComponent(next)}`, says: 'Back to the sign-in' }),
-  link: () => ({ href: '/account', says: 'Back to your account' }),
-  merge: () => ({ href: '/merge', says: 'Back to linking' }),
+interface Link {
+  readonly href: string
+  readonly text: string
 }
 
-/** The api's sentence, and the way on. */
-function refused(answer: ApiResponse, { provider, intent, next }: Omit<AuthorizationRequest, 'binding'>): PageResult {
-  const { code } = readApiError(answer)
-  const says = (intent === 'link' && linkRefusals[code]?.(displayNames[provider])) || problemOf(answer).text
-  return trouble({ title: 'That did not work', status: answer.status, says, way: ways[intent](next) })
+/** Where to try again. */
+const retryLinks: Readonly<Record<AuthorizationRequest['intent'], (next: string) => Link>> = {
+  sign_in: (next) => ({ href: `/login?next=${encodeURIComponent(next)}`, text: 'Back to sign-in' }),
+  link: () => ({ href: '/account', text: 'Back to your account' }),
+  merge: () => ({ href: '/merge', text: 'Back' }),
 }
 
-const linkRefusals: Readonly<Record<string, (name: string) => string>> = {
-  unauthorized: () => 'You were signed out meanwhile, so nothing was linked. Sign in and link again.',
-  provider_already_linked: (name) =>
-    `Nothing was linked: this ${name} account is linked to another account here, or yours has another one of ${name} already.`,
+/** The API refused the request. */
+function failedPage(response: ApiResponse, { provider, intent, next }: NewAuthorizationRequest): PageResult {
+  const problem = problemOf(response, intent === 'link' ? linkProblems(displayNames[provider]) : {})
+  const title = intent === 'sign_in' ? 'Sign-in failed' : 'Linking failed'
+  return outcomePage({ name: 'oauth-failed', title, status: response.status, problem, link: retryLinks[intent](next) })
 }
 
-/** Any link can lead a browser here with an error, so none is a failure of ours or of the provider's, as a 5xx would be. */
-function notCompleted(isDenial: boolean, { provider, intent, next }: AuthorizationRequest): PageResult {
-  const name = displayNames[provider]
-  const says = isDenial
-    ? `You did not agree at ${name}, so nothing was done.`
-    : `${name} could not complete it, so nothing was done. Try again in a moment.`
-  return trouble({ title: 'Nothing was done', status: isDenial ? 200 : 400, says, way: ways[intent](next) })
-}
-
-const begunElsewhere = trouble({
-  title: 'Start again in this browser',
-  status: 400,
-  says: 'This did not begin in this browser, or more than 10 minutes ago. Nothing was done: start it here once more.',
-  way: { href: '/', says: 'Start again' },
+const linkProblems = (name: string): Readonly<Record<string, string>> => ({
+  unauthorized: 'You’ve been signed out, so nothing was linked. Sign in and try again.',
+  provider_already_linked: `This ${name} account is linked to another account here, or your account already has a different ${name} account. Nothing was linked.`,
 })
 
-interface Trouble {
-  readonly title: string
-  readonly status: number
-  readonly says: string
-  readonly way: { readonly href: string; readonly says: string }
+/**
+ * The provider redirected back with an error. Anyone can send a browser here with an error, so the status is never 5xx,
+ * which would count as a failure of the site.
+ */
+function cancelledPage(isDenied: boolean, { provider, intent, next }: AuthorizationRequest): PageResult {
+  const name = displayNames[provider]
+  const action = intent === 'sign_in' ? 'Sign-in' : 'Linking'
+  const problem = isDenied
+    ? { code: 'access_denied', text: `You cancelled at ${name}. Nothing was changed.` }
+    : {
+        code: 'provider_error',
+        text: `${name} couldn’t complete the request. Nothing was changed. Try again in a moment.`,
+      }
+  return outcomePage({
+    name: 'oauth-cancelled',
+    title: isDenied ? `${action} cancelled` : `${action} failed`,
+    status: isDenied ? 200 : 400,
+    problem,
+    link: retryLinks[intent](next),
+  })
 }
 
-function trouble({ title, status, says, way }: Trouble): PageResult {
+const expiredPage = outcomePage({
+  name: 'oauth-expired',
+  title: 'This request has expired',
+  status: 400,
+  problem: {
+    code: 'authorization_request_expired',
+    text: 'It was started more than 10 minutes ago or in another browser. Nothing was changed.',
+  },
+  link: { href: '/', text: 'Start again' },
+})
+
+interface Outcome {
+  readonly name: string
+  readonly title: string
+  readonly status: number
+  readonly problem: Problem
+  readonly link: Link
+}
+
+function outcomePage({ name, title, status, problem, link }: Outcome): PageResult {
   return {
+    name,
     title,
     status,
     page: (
       <section class="card narrow">
         <h1>{title}</h1>
-        <p role="alert">{says}</p>
-        <a class="button second wide" href={way.href}>
-          {way.says}
+        <ProblemMessage problem={problem} />
+        <a class="button second wide" href={link.href}>
+          {link.text}
         </a>
       </section>
     ),

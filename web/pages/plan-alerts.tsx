@@ -1,43 +1,42 @@
-/** What an owner has to know of the plan on every page: a payment that failed, relays beyond it, relay time that runs out. */
+/** Alerts about the plan on every page: a failed payment, more relays than the plan includes, and scarce relay time. */
 import type { ComponentChildren } from 'preact'
 import { DateTime, Day, formatHours, TimeLeft } from '../time-text.tsx'
 import type { Entitlement, Usage } from './account-plan.tsx'
 
-interface Shown {
+interface PlanAlertsProps {
   readonly entitlement: Entitlement
   readonly usage: Usage
-  /** Where one pays; null when only the billing provider's mails lead there. */
-  readonly payAt: string | null
+  /** Where to pay; null when only the billing provider's emails link to it. */
+  readonly payUrl: string | null
 }
 
-/** Always there, so that the page's script finds the place; without news it takes no room. */
-export const PlanAlerts = (shown: Shown) => (
-  <div class="plan-alerts" data-part="plan-alerts" data-version={versionOf(shown)}>
-    <PaymentDue {...shown} />
-    <Surplus {...shown} />
-    <Running usage={shown.usage} />
+/** Rendered without alerts too, since `relays.js` replaces this element when its version changes. */
+export const PlanAlerts = (props: PlanAlertsProps) => (
+  <div class="plan-alerts" data-part="plan-alerts" data-version={versionOf(props)}>
+    <PaymentFailed {...props} />
+    <SurplusRelays {...props} />
+    <UsageAlert usage={props.usage} />
   </div>
 )
 
-/** Another one means that something else is to be said. */
-const versionOf = ({ entitlement, usage }: Shown): string =>
-  [entitlement.plan_status, entitlement.grace_ends_at, surplusOf(entitlement), percentOf(usage)].join(' ')
+const versionOf = ({ entitlement, usage }: PlanAlertsProps): string =>
+  [entitlement.plan_status, entitlement.grace_ends_at, surplusOf(entitlement), usedPercentOf(usage)].join(' ')
 
-const PaymentDue = ({ entitlement: { plan_status: status, grace_ends_at: ends }, payAt }: Shown) =>
+const PaymentFailed = ({ entitlement: { plan_status: status, grace_ends_at: ends }, payUrl }: PlanAlertsProps) =>
   status === 'past_due' && ends !== null ? (
-    <section class="card alarm" aria-labelledby="payment-due">
-      <h2 id="payment-due" tabIndex={-1} data-tells>
-        A payment did not get through
+    <section class="card alarm" aria-labelledby="payment-failed" data-alert="payment_failed">
+      <h2 id="payment-failed" tabIndex={-1} data-announce>
+        Payment failed
       </h2>
       <p>
-        Pay by <DateTime at={ends} />. Otherwise the plan becomes free then, and its relays end at once. Left:{' '}
-        <TimeLeft until={ends} over="over" />
+        Pay by <DateTime at={ends} /> to keep your plan. Otherwise it switches to the free plan and its relays stop.
+        Time left: <TimeLeft until={ends} expiredText="none" />
       </p>
-      {payAt === null ? (
-        <p>Our billing provider has sent you a mail that leads to where you pay.</p>
+      {payUrl === null ? (
+        <p>Our billing provider has emailed you a link to pay.</p>
       ) : (
         <p>
-          <a class="button" href={payAt}>
+          <a class="button" href={payUrl}>
             Pay now
           </a>
         </p>
@@ -45,50 +44,49 @@ const PaymentDue = ({ entitlement: { plan_status: status, grace_ends_at: ends },
     </section>
   ) : null
 
-/** Without a plan they end at once; after add-ons were taken away the newest end with a notice of their own. */
+/** Relays that run beyond the plan's limit. Not for a plan without relays, whose relays stop at once. */
 const surplusOf = ({ active_managed_conns: used, max_concurrent_conns: limit }: Entitlement): number =>
   limit > 0 ? Math.max(0, used - limit) : 0
 
-const Surplus = ({ entitlement }: Shown) => {
+const SurplusRelays = ({ entitlement }: PlanAlertsProps) => {
   const surplus = surplusOf(entitlement)
   if (surplus === 0) return null
   const { active_managed_conns: used, max_concurrent_conns: limit } = entitlement
   return (
-    <p class="warning">
-      {used} relays run and your plan has {limit} now, so the newest {surplus === 1 ? 'one ends' : `${surplus} end`}{' '}
-      shortly. Stop {surplus === 1 ? 'one' : 'some'} yourself to choose which go on.
+    <p class="warning" data-alert="surplus_relays" data-surplus={surplus}>
+      {used} relays are running, but your plan includes {limit}. The newest {surplus === 1 ? 'one' : surplus} will stop
+      soon. To choose which relays keep running, stop {surplus === 1 ? 'one' : 'some'} yourself.
     </p>
   )
 }
 
-/** Of what goes with the plan, in whole percent; 0 while that is not worth a word. */
-function percentOf({ consumed_seconds: used, included_seconds: included }: Usage): number {
+/** Used share of the included relay time in whole percent; 0 below 80, where no alert is shown. */
+function usedPercentOf({ consumed_seconds: used, included_seconds: included }: Usage): number {
   const percent = included > 0 ? Math.floor((used * 100) / included) : 0
   return percent >= 80 ? percent : 0
 }
 
-function Running({ usage }: { readonly usage: Usage }): ComponentChildren {
-  const percent = percentOf(usage)
+function UsageAlert({ usage }: { readonly usage: Usage }): ComponentChildren {
+  const percent = usedPercentOf(usage)
   if (percent === 0) return null
   const isEnforced = usage.enforcement === 'enforce'
-  const anew = <Day at={usage.cycle_end} />
+  const resetDay = <Day at={usage.cycle_end} />
+  const data = { 'data-alert': percent >= 100 ? 'usage_exhausted' : 'usage_high', 'data-used-percent': percent }
   if (percent >= 100)
     return (
-      <p class={isEnforced ? 'problem' : 'warning'}>
-        The relay time of this cycle is used up.{' '}
+      <p class={isEnforced ? 'problem' : 'warning'} {...data}>
+        You’ve used all relay time of this cycle.{' '}
         {isEnforced
-          ? 'Relays that run go on; new ones start again from '
-          : 'Relays go on all the same. It is counted anew from '}
-        {anew}.
+          ? 'Running relays keep running. You can start new ones from '
+          : 'Your relays keep working. Relay time resets on '}
+        {resetDay}.
       </p>
     )
   return (
-    <p class="warning">
-      {percent >= 95
-        ? 'Almost all of this cycle’s relay time is used'
-        : `${percent} % of this cycle’s relay time is used`}
-      : {formatHours(usage.remaining_seconds)} left until {anew}.{' '}
-      {isEnforced ? 'After that no new relay starts.' : 'Relays go on all the same after that.'}
+    <p class="warning" {...data}>
+      You’ve used {percent >= 95 ? 'almost all' : `${percent}%`} of this cycle’s relay time.{' '}
+      {formatHours(usage.remaining_seconds)} left until {resetDay}.{' '}
+      {isEnforced ? 'After that, you can’t start new relays.' : 'Your relays keep working after that.'}
     </p>
   )
 }

@@ -1,42 +1,55 @@
-/** Pages for when something is not there or does not work. */
-import type { PageResult } from '../page.ts'
+/** Error pages, and the page that forwards to another address. */
+import type { VNode } from 'preact'
+import type { Document } from '../page.ts'
 
 const problems = {
-  not_found: [404, 'Not found', 'There is no such page here.'],
-  forbidden: [403, 'Not done', 'This was sent from another site, so nothing was done. Go to the page and do it there.'],
-  unreadable: [400, 'Form not readable', 'The form holds text that is not UTF-8. Go back, and send it again.'],
-  too_large: [413, 'Too large', 'That was more than this page takes.'],
-  away: [
-    503,
-    'One moment, please',
-    'The service does not answer just now. Nothing is lost: try again in a few seconds.',
+  not_found: [404, 'Page not found', 'This page doesn’t exist. Check the address, or go back to the home page.'],
+  forbidden: [
+    403,
+    'Request blocked',
+    'This form was submitted from another site, so nothing was changed. Open the page here and try again.',
   ],
-  broken: [500, 'Something went wrong', 'That is our fault, and it was written down. Try again in a moment.'],
+  unreadable: [
+    400,
+    'Invalid form data',
+    'The form contains text that isn’t valid UTF-8. Go back, change it and submit the form again.',
+  ],
+  too_large: [
+    413,
+    'Request too large',
+    'The form contains more data than this page accepts. Shorten it and try again.',
+  ],
+  away: [503, 'Temporarily unavailable', 'The service isn’t responding right now. Try again in a few seconds.'],
+  broken: [500, 'Something went wrong', 'An unexpected error occurred, and we’ve logged it. Try again in a moment.'],
 } as const satisfies Record<string, readonly [number, string, string]>
 
-export function problemPage(kind: keyof typeof problems): PageResult {
-  const [status, title, says] = problems[kind]
+export type ProblemKind = keyof typeof problems
+
+export function problemPage(kind: ProblemKind): Document {
+  const [status, title, text] = problems[kind]
   return {
+    name: `error-${kind}`,
     status,
     title,
     page: (
       <section class="card narrow">
         <h1>{title}</h1>
-        <p>{says}</p>
+        <p>{text}</p>
         <p>
-          <a href="/">Back to the start</a>
+          <a href="/">Go to the home page</a>
         </p>
       </section>
     ),
   }
 }
 
-export const leadingPage = (says: string, continueTo: string) => (
+/** Browsers follow the refresh of the document at once; the link is for those that do not. */
+export const forwardingPage = (message: string, continueTo: string): VNode => (
   <section class="card narrow">
-    <h1>{says}</h1>
+    <h1>{message}</h1>
     <p>
       <a class="link" href={continueTo}>
-        Go on
+        Continue
       </a>
     </p>
   </section>

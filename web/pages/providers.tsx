@@ -1,4 +1,4 @@
-/** The providers that one can sign in with: their names, and the buttons that lead to them. */
+/** The OAuth providers: their names, and the buttons that sign in with them. */
 import { ApiUnavailableError } from '../api.ts'
 import type { Visit } from '../page.ts'
 
@@ -11,11 +11,10 @@ export const displayNames: Readonly<Record<ProviderName, string>> = {
   discord: 'Discord',
 }
 
-/** The provider that a page's path names, if it is one. */
 export const parseProvider = (name: string | undefined): ProviderName | undefined =>
   providerNames.find((one) => one === name)
 
-/** The providers in a list that blanks or commas separate, as people read them. Other words in it are left out. */
+/** Formats a list that is separated by blanks or commas, such as `twitch,google`. Omits words that name no provider. */
 export const formatProviderNames = (list: string): string => {
   const words = list.split(/[ ,]/)
   return providerNames
@@ -24,11 +23,11 @@ export const formatProviderNames = (list: string): string => {
     .join(', ')
 }
 
-/** Those that are set up. None when nobody can tell: a form that needs none of them is shown all the same. */
+/** The providers that are set up. Empty when the API is unavailable, since forms work without them. */
 export async function configuredProviders({ callApiAnonymously }: Visit): Promise<readonly ProviderName[]> {
-  type Answer = { readonly providers?: readonly { readonly provider: string; readonly configured: boolean }[] }
+  type Body = { readonly providers?: readonly { readonly provider: string; readonly configured: boolean }[] }
   try {
-    const { body } = await callApiAnonymously<Answer>('GET', '/api/v1/auth/oauth/providers')
+    const { body } = await callApiAnonymously<Body>('GET', '/api/v1/auth/oauth/providers')
     return providerNames.filter((name) => body.providers?.some((one) => one.provider === name && one.configured))
   } catch (error) {
     if (error instanceof ApiUnavailableError) return []
@@ -36,14 +35,13 @@ export async function configuredProviders({ callApiAnonymously }: Visit): Promis
   }
 }
 
-interface Offered {
+interface SignInButtonsProps {
   readonly providers: readonly ProviderName[]
-  /** The page to come back to. */
+  /** The page to open after signing in. */
   readonly next: string
 }
 
-/** Leave for a provider and come back signed in. */
-export const SignInButtons = ({ providers, next }: Offered) =>
+export const SignInButtons = ({ providers, next }: SignInButtonsProps) =>
   providers.length === 0 ? null : (
     <div class="ways">
       <p class="or">or</p>

@@ -1,27 +1,25 @@
-/** The api's refusals, as a person in front of a form reads them. */
+/** Error replies of the API as messages for the person in front of a form. */
 import { type ApiResponse, readApiError } from '../api.ts'
-
-export interface Problem {
-  readonly text: string
-  /** The field of the form that it is about. */
-  readonly field?: string
-}
+import type { Problem } from './messages.tsx'
 
 const fieldNames: Readonly<Record<string, string>> = { email: 'email address', password: 'password' }
 
-export function problemOf(answer: ApiResponse): Problem {
-  const { code, message } = readApiError(answer)
-  if (code === 'rate_limited') return { text: tooOften(answer.headers.get('retry-after')) }
-  if (code === 'invalid_credentials') return { text: message, field: 'password' }
-  // The api's own sentence is for whoever sees headers.
-  if (code === 'internal_error') return { text: 'Something went wrong on our side. Try again in a moment.' }
-  if (code !== 'invalid_request') return { text: message }
+/** @param texts messages of the page for particular codes, which take precedence. */
+export function problemOf(response: ApiResponse, texts: Readonly<Record<string, string>> = {}): Problem {
+  const { code, message } = readApiError(response)
+  const text = Object.hasOwn(texts, code) ? texts[code] : undefined
+  if (text !== undefined) return { code, text }
+  if (code === 'rate_limited') return { code, text: rateLimitText(response.headers.get('retry-after')) }
+  if (code === 'invalid_credentials') return { code, text: message, field: 'password' }
+  // The API's message refers to a response header, which a browser does not show.
+  if (code === 'internal_error') return { code, text: 'Something went wrong on our side. Try again in a moment.' }
+  if (code !== 'invalid_request') return { code, text: message }
   const [, field = '', rest] = /^body field (\w+): (.+?)\.?$/.exec(message) ?? []
   const name = fieldNames[field]
-  return name ? { field, text: `The ${name} ${rest}.` } : { text: 'Something in this form is not right: check it.' }
+  return name ? { code, field, text: `The ${name} ${rest}.` } : { code, text: 'Check the form for invalid values.' }
 }
 
-function tooOften(retryAfter: string | null): string {
+function rateLimitText(retryAfter: string | null): string {
   const seconds = Number(retryAfter) || 60
-  return `Too many tries. Wait ${seconds} ${seconds === 1 ? 'second' : 'seconds'}, then try again.`
+  return `Too many attempts. Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`
 }

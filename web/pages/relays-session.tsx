@@ -1,14 +1,14 @@
 /**
- * One live relay: how it is, what can be done with it, and how to connect to it. Marked `data-part` is what the page's script
- * exchanges by itself, and `data-version` tells it when.
+ * One live relay: its state, its buttons, and how to connect to it. `relays.js` replaces each `data-part` whose
+ * `data-version` differs from that of a newly fetched page.
  */
 import { createHash } from 'node:crypto'
 import type { Addresses } from '../connection-kit.ts'
 import { formatCountdown, TimeAgo } from '../time-text.tsx'
 import { ConnectionKit } from './connection-kit.tsx'
-import { newKey } from './relays-start.tsx'
+import { newIdempotencyKey } from './relays-start.tsx'
 
-/** A live session, as the api tells its owner. */
+/** A live session as in the replies of `/relay/active`. */
 export interface Session {
   readonly session_id: string
   readonly connection_id: string
@@ -22,18 +22,21 @@ export interface Session {
   readonly connect?: Addresses | null
 }
 
-interface Shown {
+interface SessionProps {
   readonly session: Session
-  /** Its name for people. */
+}
+
+interface RegionProps {
+  /** The display name of the session's region. */
   readonly region: string
 }
 
-export function RelaySession({ session, region }: Shown) {
+export function RelaySession({ session, region }: SessionProps & RegionProps) {
   const { session_id: id, connection_id: name } = session
   return (
     <article class="card relay" data-session={id} data-name={name} aria-labelledby={`name-${id}`}>
-      <div class="relay-now" data-part={`now-${id}`} data-version={versionOf(session)}>
-        <Now session={session} region={region} />
+      <div class="relay-status" data-part={`status-${id}`} data-version={statusVersionOf(session)}>
+        <Status session={session} region={region} />
       </div>
       <div data-part={`kit-${id}`} data-version={kitVersionOf(session)}>
         {session.connect ? (
@@ -44,22 +47,22 @@ export function RelaySession({ session, region }: Shown) {
             <ConnectionKit sessionId={id} connectionId={name} connect={session.connect} />
           </details>
         ) : (
-          <p class="kit-awaited muted">Addresses come with the relay.</p>
+          <p class="kit-pending muted">Addresses will appear here.</p>
         )}
       </div>
     </article>
   )
 }
 
-/** The script compares it with what `GET /relay/active` tells of the session, in this order. */
-const versionOf = ({ state, reason, grace_ends_at, relay_host_masked }: Session): string =>
+/** `relays.js` builds the same string from `GET /relay/active`, with the fields in this order. */
+const statusVersionOf = ({ state, reason, grace_ends_at, relay_host_masked }: Session): string =>
   [state, reason, grace_ends_at, relay_host_masked].map((part) => part ?? '').join(' ')
 
 const kitVersionOf = ({ connect }: Session): string =>
   connect ? createHash('sha256').update(JSON.stringify(connect)).digest('hex').slice(0, 12) : ''
 
-function Now({ session, region }: Shown) {
-  const { session_id: id, connection_id: name } = session
+function Status({ session, region }: SessionProps & RegionProps) {
+  const { session_id: id, connection_id: name, state, reason } = session
   const { badge, label } = badgeOf(session)
   return (
     <>
@@ -67,19 +70,19 @@ function Now({ session, region }: Shown) {
         <h2 id={`name-${id}`} tabIndex={-1}>
           {name}
         </h2>
-        <span class={`badge ${badge}`} data-state>
+        <span class={`badge ${badge}`} data-relay-state={state} data-relay-reason={reason}>
           {label}
         </span>
       </div>
       <p>
-        <Says session={session} />
+        <StatusText session={session} />
       </p>
       <p class="muted">
         {region} · started <TimeAgo at={session.created_at} />
       </p>
       <div class="row">
-        {isStopping(session) ? <GoOn name={name} sessionId={id} /> : null}
-        <Stop session={session} />
+        {isStopping(session) ? <KeepRunningForm session={session} /> : null}
+        <StopForm session={session} />
       </div>
     </>
   )
@@ -91,20 +94,24 @@ function badgeOf(session: Session): { badge: 'good' | 'warn' | 'bad'; label: str
   if (session.state === 'active') return { badge: 'good', label: 'Ready' }
   if (session.state === 'provisioning') return { badge: 'warn', label: 'Starting' }
   if (session.state === 'stopped') return { badge: 'bad', label: 'Stopped' }
-  return isStopping(session) ? { badge: 'warn', label: 'Stopping' } : { badge: 'bad', label: 'Lost contact' }
+  if (isStopping(session)) return { badge: 'warn', label: 'Stopping' }
+  return session.reason === 'health_lost'
+    ? { badge: 'bad', label: 'Connection lost' }
+    : { badge: 'bad', label: 'Shutting down' }
 }
 
-function Says({ session }: { readonly session: Session }) {
-  const left = <Countdown until={session.grace_ends_at} />
-  if (session.state === 'active') return <>Stream whenever you like.</>
-  if (session.state === 'provisioning') return <>Getting a relay …</>
-  if (session.state === 'stopped') return <>It is gone. Start another one below.</>
-  if (isStopping(session)) return <>It still runs: {left} left.</>
-  if (session.reason === 'health_lost') return <>It may come back: {left} left.</>
-  return <>We took it off: {left} left.</>
+function StatusText({ session }: SessionProps) {
+  const { state, reason } = session
+  const timeLeft = <Countdown until={session.grace_ends_at} />
+  if (state === 'active') return <>You can start streaming.</>
+  if (state === 'provisioning') return <>Your relay is starting…</>
+  if (state === 'stopped') return <>This relay has stopped. Start a new one below.</>
+  if (isStopping(session)) return <>This relay stops in {timeLeft}.</>
+  if (reason === 'health_lost') return <>We lost contact with this relay. It ends in {timeLeft} unless it reconnects.</>
+  return <>We’re shutting down this relay. It ends in {timeLeft}.</>
 }
 
-/** Not read out every second; the script lets it run. */
+/** `relays.js` updates it every second. `role="timer"` is not announced by screen readers. */
 function Countdown({ until }: { readonly until: string | null }) {
   const seconds = until === null ? 0 : (Date.parse(until) - Date.now()) / 1000
   return (
@@ -114,19 +121,19 @@ function Countdown({ until }: { readonly until: string | null }) {
   )
 }
 
-/** Starting its connection again within the grace of a stop gives the same relay back. */
-const GoOn = ({ name, sessionId }: { readonly name: string; readonly sessionId: string }) => (
+/** A start of the same connection within the grace period takes the stop back. */
+const KeepRunningForm = ({ session: { connection_id: name, session_id: id } }: SessionProps) => (
   <form method="post" action="/relays/start">
     <input type="hidden" name="connection_id" value={name} />
-    <input type="hidden" name="idempotency_key" value={newKey()} />
-    <button type="submit" id={`go-on-${sessionId}`}>
-      Go on<span class="unseen"> with {name}</span>
+    <input type="hidden" name="idempotency_key" value={newIdempotencyKey()} />
+    <button type="submit" id={`keep-running-${id}`}>
+      Keep running<span class="unseen"> {name}</span>
     </button>
   </form>
 )
 
-/** A relay that runs is given a moment before it ends, and who means it stops it again at once. */
-const Stop = ({ session }: { readonly session: Session }) => (
+/** The first stop has a grace period; during it, a second one stops the relay at once. */
+const StopForm = ({ session }: SessionProps) => (
   <form method="post" action={`/relays/${session.session_id}/stop`}>
     {isStopping(session) ? <input type="hidden" name="at_once" value="yes" /> : null}
     <button class="danger" type="submit" id={`stop-${session.session_id}`}>

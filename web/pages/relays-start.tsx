@@ -1,6 +1,9 @@
-/** Starting a relay: the form, and in plain words why it was refused and what helps. */
+/** The form that starts a relay, and the messages when a start or stop is refused. */
 import { randomUUID } from 'node:crypto'
-import { type ApiResponse, readApiError } from '../api.ts'
+import { addonsMax, relayLimit } from '../../domain/plans.ts'
+import type { ApiResponse } from '../api.ts'
+import type { Entitlement } from './account-plan.tsx'
+import type { Problem } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
 
 export interface Region {
@@ -10,60 +13,59 @@ export interface Region {
   readonly available: boolean
 }
 
-export interface Entitlement {
-  readonly reason_code: 'ok' | 'plan_required' | 'operator_disabled' | 'usage_exhausted'
-  readonly plan_status: 'none' | 'active' | 'past_due' | 'cancelled'
-  readonly active_managed_conns: number
-  readonly max_concurrent_conns: number
-}
-
-/** What a person has filled in. */
-export interface Wanted {
+/** The values of a submitted start form. */
+export interface StartFormValues {
   readonly connectionId: string
   readonly region: string
 }
 
-interface Shown {
-  readonly entitlement: Entitlement
-  readonly regions: readonly Region[]
-  /** Connections that have a relay. */
-  readonly taken: readonly string[]
-  /** How much room there is, as a sentence. */
-  readonly capacity?: string | undefined
-  readonly wanted?: Wanted | undefined
-}
+/** Rendered into each form, so that a form that is submitted twice starts one relay. */
+export const newIdempotencyKey = (): string => randomUUID()
 
-/** Made with the form and sent with it, so that a form that is sent twice starts one relay. */
-export const newKey = (): string => randomUUID()
-
-/** Why no relay can be started at all, by the entitlement's reason. */
-const barriers = {
-  plan_required: 'Your plan has no managed relay. A relay of your own works with the plugin on every plan.',
-  operator_disabled: 'Relays are switched off for this account. Ask support why.',
-  usage_exhausted: 'The relay time of this cycle is used up. Your account page says when the next one begins.',
+/** Why no relay can be started, by the entitlement's `reason_code`. */
+const blockedTexts = {
+  plan_required: 'Your plan doesn’t include managed relays. The plugin works with a relay of your own on every plan.',
+  operator_disabled: 'Relays are disabled for this account. Contact support.',
+  usage_exhausted: 'You’ve used all relay time of this cycle. Your account page shows when the next cycle begins.',
 } as const
 
-const allInUse = 'All relays of your plan are in use. Stop one to start another.'
+const limitReachedText = 'All relays of your plan are in use. Stop one to start another.'
 
-export function StartRelay({ entitlement, regions, taken, capacity, wanted }: Shown) {
-  const name = wanted?.connectionId ?? freeName(taken)
-  const barrier = barrierOf(entitlement)
+interface StartRelayProps {
+  readonly entitlement: Entitlement
+  readonly regions: readonly Region[]
+  /** Connections that have a live relay. */
+  readonly connectionIds: readonly string[]
+  readonly capacityText?: string | undefined
+  /** Values to show again after a refusal. */
+  readonly values?: StartFormValues | undefined
+}
+
+export function StartRelay({ entitlement, regions, connectionIds, capacityText, values }: StartRelayProps) {
+  const name = values?.connectionId ?? unusedName(connectionIds)
+  const blocked = blockedBy(entitlement)
   return (
-    <section class="card" aria-labelledby="start" data-part="start" data-version={barrier ?? name}>
+    <section
+      class="card"
+      aria-labelledby="start"
+      data-part="start"
+      data-version={blocked?.code ?? name}
+      data-blocked={blocked?.code}
+    >
       <h2 id="start" tabIndex={-1}>
         Start a relay
       </h2>
-      {barrier ? (
+      {blocked ? (
         <>
-          <p>{barrier}</p>
-          <More entitlement={entitlement} />
+          <p>{blocked.text}</p>
+          <PurchaseLinks entitlement={entitlement} />
         </>
       ) : (
         <>
-          <StartForm name={name} regions={regions} region={wanted?.region ?? ''} isFirst={taken.length === 0} />
-          {capacity ? (
-            <p class="muted" data-part="capacity" data-version={capacity}>
-              {capacity}
+          <StartForm name={name} regions={regions} region={values?.region ?? ''} isFirst={connectionIds.length === 0} />
+          {capacityText ? (
+            <p class="muted" data-part="capacity" data-version={capacityText}>
+              {capacityText}
             </p>
           ) : null}
         </>
@@ -72,15 +74,20 @@ export function StartRelay({ entitlement, regions, taken, capacity, wanted }: Sh
   )
 }
 
-/** What there is to buy that helps. */
-const More = ({ entitlement }: Pick<Shown, 'entitlement'>) => {
+function blockedBy({ reason_code: code, active_managed_conns, max_concurrent_conns }: Entitlement) {
+  if (code !== 'ok') return { code, text: blockedTexts[code] }
+  if (active_managed_conns < max_concurrent_conns) return undefined
+  return { code: 'relay_limit_reached', text: limitReachedText }
+}
+
+const PurchaseLinks = ({ entitlement }: { readonly entitlement: Entitlement }) => {
   const { reason_code: reason, plan_status: status, max_concurrent_conns: limit } = entitlement
   if (reason === 'plan_required')
     return (
       <>
         <p>
-          Did your plan end over a failed payment? <a href="/account#plan">Your account</a> leads to where you pay it,
-          and the plan is back.
+          Did your plan end because a payment failed? Pay the open invoice from <a href="/account#plan">your account</a>{' '}
+          to restore it.
         </p>
         <p>
           <a class="button" href="/account#plan">
@@ -89,38 +96,31 @@ const More = ({ entitlement }: Pick<Shown, 'entitlement'>) => {
         </p>
       </>
     )
-  return reason === 'ok' && status === 'active' && limit < relaysMax ? (
+  return reason === 'ok' && status === 'active' && limit < relayLimit({ planTier: 'paid', addons: addonsMax }) ? (
     <p>
       <a class="link" href="/account#plan">
-        Add a relay to your plan
+        Add relays to your plan
       </a>
     </p>
   ) : null
 }
 
-/** With all add-ons. */
-const relaysMax = 4
+/** A start with the name of a live relay would return that relay. */
+const unusedName = (connectionIds: readonly string[]): string =>
+  ['default', 'second', 'third', 'fourth'].find((name) => !connectionIds.includes(name)) ??
+  `relay-${connectionIds.length + 1}`
 
-function barrierOf(entitlement: Entitlement): string | undefined {
-  if (entitlement.reason_code !== 'ok') return barriers[entitlement.reason_code]
-  if (entitlement.active_managed_conns < entitlement.max_concurrent_conns) return undefined
-  return allInUse
-}
-
-/** A name that has a relay already would only bring that one again. */
-const freeName = (taken: readonly string[]): string =>
-  ['default', 'second', 'third', 'fourth'].find((name) => !taken.includes(name)) ?? `relay-${taken.length + 1}`
-
-interface FormParts {
+interface StartFormProps {
   readonly name: string
   readonly regions: readonly Region[]
+  /** The selected region, or an empty string for the default one. */
   readonly region: string
   readonly isFirst: boolean
 }
 
-const StartForm = ({ name, regions, region, isFirst }: FormParts) => (
+const StartForm = ({ name, regions, region, isFirst }: StartFormProps) => (
   <form class="fields" method="post" action="/relays/start">
-    <input type="hidden" name="idempotency_key" value={newKey()} />
+    <input type="hidden" name="idempotency_key" value={newIdempotencyKey()} />
     <div class="field">
       <label for="connection_id">Name</label>
       <input
@@ -137,7 +137,7 @@ const StartForm = ({ name, regions, region, isFirst }: FormParts) => (
         spellcheck={false}
       />
       <p class="muted" id="connection_id_hint">
-        {isFirst ? 'The plugin calls its first connection “default”.' : 'Each name has a relay of its own.'}
+        {isFirst ? 'The plugin names its first connection “default”.' : 'Each relay needs its own name.'}
       </p>
     </div>
     {regions.length > 0 ? (
@@ -157,24 +157,27 @@ const StartForm = ({ name, regions, region, isFirst }: FormParts) => (
         </select>
       </div>
     ) : null}
-    <button type="submit">Start</button>
+    <button type="submit">Start relay</button>
   </form>
 )
 
-/** A refused start or stop in plain words, with what to do about it. */
-export const problemIn = (answer: ApiResponse): string => problems[readApiError(answer).code] ?? problemOf(answer).text
+/** The message for a refused start or stop. */
+export const relayProblemOf = (response: ApiResponse): Problem => problemOf(response, problemTexts)
 
-/** For a form that was sent before, with other values or long ago. */
-export const usedForm = 'This form was used before, so nothing was started. Here is a fresh one: start again.'
+/** The form was submitted before, with other values or for a relay that has stopped. */
+export const formAlreadyUsed: Problem = {
+  code: 'form_already_used',
+  text: 'This form was already submitted, so nothing was started. Submit it again to start a new relay.',
+}
 
-const problems: Readonly<Record<string, string>> = {
-  relay_access_denied: 'You can’t start a relay at present: see below why.',
-  usage_exhausted: barriers.usage_exhausted,
-  relay_limit_reached: allInUse,
-  capacity_exhausted: 'That region is full. Choose another one, or try again in a minute.',
+const problemTexts: Readonly<Record<string, string>> = {
+  relay_access_denied: 'You can’t start a relay right now. The reason is shown below.',
+  usage_exhausted: blockedTexts.usage_exhausted,
+  relay_limit_reached: limitReachedText,
+  capacity_exhausted: 'This region is full. Choose another region, or try again in a minute.',
   invalid_request:
-    'Check the name and the region. A name has 1 to 64 letters, digits, dots, dashes or underscores, and nothing else.',
-  idempotency_key_reused: usedForm,
-  idempotency_key_invalid: usedForm,
-  not_found: 'You have no such relay. It may be stopped already.',
+    'Check the name and the region. Names have 1 to 64 characters: letters, digits, dots, dashes and underscores.',
+  idempotency_key_reused: formAlreadyUsed.text,
+  idempotency_key_invalid: formAlreadyUsed.text,
+  not_found: 'This relay was not found. It may have stopped already.',
 }

@@ -1,10 +1,11 @@
-/** The relays of an account: which there are, how they are, and starting and stopping them. */
+/** The relays page: lists live relays, and starts and stops them. */
 import type { ApiResponse } from '../api.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import type { Entitlement, Usage } from './account-plan.tsx'
+import { type Problem, ProblemMessage } from './messages.tsx'
 import { PlanAlerts } from './plan-alerts.tsx'
 import { RelaySession, type Session } from './relays-session.tsx'
-import { problemIn, type Region, StartRelay, usedForm, type Wanted } from './relays-start.tsx'
+import { formAlreadyUsed, type Region, relayProblemOf, type StartFormValues, StartRelay } from './relays-start.tsx'
 
 export const show: PageRoute = {
   method: 'GET',
@@ -18,19 +19,21 @@ export const start: PageRoute = {
   path: '/relays/start',
   caller: 'user',
   handle: async (visit) => {
-    const wanted = {
+    const values = {
       connectionId: visit.form.get('connection_id')?.trim() ?? '',
       region: visit.form.get('region') ?? '',
     }
-    const answer = await visit.callApi<{ session?: Session }>(
+    const response = await visit.callApi<{ session?: Session }>(
       'POST',
       '/api/v1/relay/start?view=dock',
-      { connection_id: wanted.connectionId, ...(wanted.region ? { region: wanted.region } : {}) },
+      { connection_id: values.connectionId, ...(values.region ? { region: values.region } : {}) },
       { 'Idempotency-Key': visit.form.get('idempotency_key') ?? '' },
     )
-    if (answer.status >= 300) return relaysPage(visit, { problem: problemIn(answer), status: answer.status, wanted })
-    // Sent again after its relay was stopped: the api answers that one, and starts nothing.
-    if (answer.body.session?.state === 'stopped') return relaysPage(visit, { problem: usedForm, status: 409, wanted })
+    const { status } = response
+    if (status >= 300) return relaysPage(visit, { problem: relayProblemOf(response), status, values })
+    // The key belongs to an earlier submission whose relay has stopped: the API returns that relay and starts none.
+    if (response.body.session?.state === 'stopped')
+      return relaysPage(visit, { problem: formAlreadyUsed, status: 409, values })
     return { redirectTo: '/relays' }
   },
 }
@@ -41,21 +44,19 @@ export const stop: PageRoute = {
   caller: 'user',
   handle: async (visit) => {
     const sessionId = visit.params.session_id ?? ''
-    const atOnce = visit.form.get('at_once') === 'yes'
-    // A finger that taps twice would stop it at once; only the button that says so does.
-    if (!atOnce && (await isStopping(visit, sessionId))) return { redirectTo: '/relays' }
-    const answer = await visit.callApi('POST', '/api/v1/relay/stop?view=dock', {
-      session_id: sessionId,
-      immediate: atOnce,
-    })
-    if (answer.status < 300) return { redirectTo: '/relays' }
-    // An id of another shape is nobody's relay either.
-    const status = answer.status === 400 ? 404 : answer.status
-    return relaysPage(visit, { problem: answer.status === 400 ? noSuchRelay : problemIn(answer), status })
+    const isImmediate = visit.form.get('at_once') === 'yes'
+    // A second stop would stop the relay at once. A double click must not, only the “Stop now” button.
+    if (!isImmediate && (await isStopping(visit, sessionId))) return { redirectTo: '/relays' }
+    const body = { session_id: sessionId, immediate: isImmediate }
+    const response = await visit.callApi('POST', '/api/v1/relay/stop?view=dock', body)
+    if (response.status < 300) return { redirectTo: '/relays' }
+    // The API replies 400 to an id that is not a UUID.
+    if (response.status === 400) return relaysPage(visit, { problem: relayNotFound, status: 404 })
+    return relaysPage(visit, { problem: relayProblemOf(response), status: response.status })
   },
 }
 
-const noSuchRelay = 'You have no such relay.'
+const relayNotFound: Problem = { code: 'not_found', text: 'This relay was not found.' }
 
 async function isStopping(visit: Visit, sessionId: string): Promise<boolean> {
   const { body } = await visit.callApi<{ sessions?: readonly Session[] }>('GET', '/api/v1/relay/active?view=dock')
@@ -63,13 +64,13 @@ async function isStopping(visit: Visit, sessionId: string): Promise<boolean> {
   return session?.state === 'grace' && session.reason === 'stop_requested'
 }
 
-interface Refused {
-  readonly problem: string
+interface Refusal {
+  readonly problem: Problem
   readonly status: number
-  readonly wanted?: Wanted
+  readonly values?: StartFormValues
 }
 
-async function relaysPage(visit: Visit, refused?: Refused): Promise<PageResult> {
+async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
   const [live, summary, manifest, capacity] = await Promise.all([
     visit.callApi<{ sessions?: readonly Session[] }>('GET', '/api/v1/relay/active'),
     visit.callApi<{ entitlement?: Entitlement; usage?: Usage }>('GET', '/api/v1/auth/session?view=dock'),
@@ -77,62 +78,59 @@ async function relaysPage(visit: Visit, refused?: Refused): Promise<PageResult> 
     visit.callApi<{ status?: string }>('GET', '/api/v1/capacity/status'),
   ])
   const { sessions } = live.body
-  const problem = refused?.problem ?? (sessions ? undefined : problemIn(live))
   return {
+    name: 'relays',
     title: 'Relays',
     status: refused?.status ?? (sessions ? 200 : live.status),
     scripts: ['relays.js', 'connection-kit.js'],
     page: (
       <Relays
-        problem={problem}
+        problem={refused?.problem ?? (sessions ? undefined : relayProblemOf(live))}
         sessions={sessions}
         entitlement={summary.body.entitlement}
         usage={summary.body.usage}
         regions={manifest.body.regions ?? []}
-        capacity={capacityOf(capacity)}
-        wanted={refused?.wanted}
+        capacityText={describeCapacity(capacity)}
+        values={refused?.values}
       />
     ),
   }
 }
 
-const capacities: Readonly<Record<string, string>> = {
-  available: 'There is room for new relays.',
-  limited: 'Few relays are left.',
-  full: 'All relays are taken just now.',
+const capacityTexts: Readonly<Record<string, string>> = {
+  available: 'Relays are available.',
+  limited: 'Few relays are available.',
+  full: 'No relays are available right now.',
 }
 
-/** How much room there is, in words; nothing when that is not known. */
-const capacityOf = ({ body }: ApiResponse<{ status?: string }>): string | undefined => capacities[body.status ?? '']
+/** Undefined when the API did not reply with a status. */
+const describeCapacity = ({ body }: ApiResponse<{ status?: string }>): string | undefined =>
+  capacityTexts[body.status ?? '']
 
-interface Shown {
-  readonly problem?: string | undefined
-  /** Unknown when the api did not tell. */
+/** The parts that the API did not reply are undefined. */
+interface RelaysProps {
+  readonly problem?: Problem | undefined
   readonly sessions?: readonly Session[] | undefined
   readonly entitlement?: Entitlement | undefined
   readonly usage?: Usage | undefined
   readonly regions: readonly Region[]
-  readonly capacity?: string | undefined
-  readonly wanted?: Wanted | undefined
+  readonly capacityText?: string | undefined
+  readonly values?: StartFormValues | undefined
 }
 
-const Relays = ({ problem, sessions, entitlement, usage, regions, capacity, wanted }: Shown) => (
+const Relays = ({ problem, sessions, entitlement, usage, regions, capacityText, values }: RelaysProps) => (
   <>
     <div class="row apart">
       <h1 id="relays" tabIndex={-1}>
         Relays
       </h1>
-      {entitlement ? <InUse entitlement={entitlement} /> : null}
+      {entitlement ? <RelaysInUse entitlement={entitlement} /> : null}
     </div>
-    {problem ? (
-      <p class="problem" role="alert">
-        {problem}
-      </p>
-    ) : null}
-    {entitlement && usage ? <PlanAlerts entitlement={entitlement} usage={usage} payAt="/account" /> : null}
-    <div class="row apart news">
-      {/* The page's script tells here what changed, in a place that is kept for it. */}
-      <p role="status" data-news />
+    <ProblemMessage problem={problem} />
+    {entitlement && usage ? <PlanAlerts entitlement={entitlement} usage={usage} payUrl="/account" /> : null}
+    <div class="row apart announcements">
+      {/* `relays.js` announces changes here. The space is reserved, so that nothing moves. */}
+      <p role="status" data-announcements />
       <p class="muted row">
         <span role="status" data-freshness />
         <a class="link" href="/relays">
@@ -154,15 +152,15 @@ const Relays = ({ problem, sessions, entitlement, usage, regions, capacity, want
       <StartRelay
         entitlement={entitlement}
         regions={regions}
-        taken={sessions.map((one) => one.connection_id)}
-        capacity={capacity}
-        wanted={wanted}
+        connectionIds={sessions.map((one) => one.connection_id)}
+        capacityText={capacityText}
+        values={values}
       />
     ) : null}
   </>
 )
 
-const InUse = ({ entitlement }: { readonly entitlement: Entitlement }) => {
+const RelaysInUse = ({ entitlement }: { readonly entitlement: Entitlement }) => {
   const { active_managed_conns: used, max_concurrent_conns: limit } = entitlement
   return (
     <span class="muted" data-part="in-use" data-version={`${used}/${limit}`}>
@@ -172,13 +170,13 @@ const InUse = ({ entitlement }: { readonly entitlement: Entitlement }) => {
 }
 
 const NoRelays = () => (
-  <section class="card" data-session="none" aria-label="No relay">
+  <section class="card" data-session="none" aria-label="No relays">
     <p>
-      <strong>You have no relay running.</strong>
+      <strong>No relays running</strong>
     </p>
     <p>
-      A relay takes the stream of your phone or encoder, over several networks at once, and hands it to OBS. Start one,
-      and connect your software to it.
+      A relay receives the stream from your phone or encoder over several networks at once and forwards it to OBS. Start
+      a relay, then connect your software to it.
     </p>
   </section>
 )

@@ -1,4 +1,5 @@
-/** One subscription at the sandbox, and what can happen to it, in words. */
+/** One subscription of the sandbox, with a button for each event that it can simulate. */
+import { addonsMax } from '../../domain/plans.ts'
 import { Day } from '../time-text.tsx'
 import { formatAddons } from './account-billing.tsx'
 
@@ -12,103 +13,111 @@ export interface Subscription {
   readonly status: 'open' | 'active' | 'past_due' | 'cancelled' | 'ended'
   readonly period_end: string | null
   readonly outcomes: readonly Outcome[]
-  /** Goes along with each form: of two taps the second finds another version, and pays nothing twice. */
+  /** Sent with each form. After a double click the second request has an outdated version, and is refused. */
   readonly version: string
 }
 
-interface Shown {
-  readonly one: Subscription
+interface SubscriptionProps {
+  readonly subscription: Subscription
 }
 
-export const pathOf = ({ subscription_id: id }: Subscription, outcome: Outcome): string =>
+export const outcomePath = ({ subscription_id: id }: Subscription, outcome: Outcome): string =>
   `/sandbox/subscriptions/${id}/${outcome}`
 
 export const nameOf = ({ kind, quantity }: Subscription): string =>
   kind === 'plan' ? 'Paid plan' : formatAddons(quantity)
 
-const standings: Readonly<Record<Subscription['status'], readonly [badge: string, label: string]>> = {
-  open: ['warn', 'Not paid yet'],
+const statusBadges: Readonly<Record<Subscription['status'], readonly [className: string, label: string]>> = {
+  open: ['warn', 'Unpaid'],
   active: ['good', 'Active'],
   past_due: ['bad', 'Payment failed'],
   cancelled: ['warn', 'Cancelled'],
   ended: ['', 'Ended'],
 }
 
-export function SandboxSubscription({ one }: Shown) {
-  const [badge, label] = standings[one.status]
-  const titleId = `name-${one.subscription_id}`
+export function SandboxSubscription({ subscription }: SubscriptionProps) {
+  const { subscription_id: id, kind, quantity, status, period_end } = subscription
+  const [className, label] = statusBadges[status]
+  const titleId = `name-${id}`
   return (
-    <article class="card" aria-labelledby={titleId}>
+    <article
+      class="card"
+      aria-labelledby={titleId}
+      data-subscription={id}
+      data-status={status}
+      data-quantity={quantity}
+    >
       <div class="row apart">
-        <h2 id={titleId}>{nameOf(one)}</h2>
-        <span class={`badge ${badge}`}>{label}</span>
+        <h2 id={titleId}>{nameOf(subscription)}</h2>
+        <span class={`badge ${className}`}>{label}</span>
       </div>
       <p class="muted">
-        {one.period_end === null || one.status === 'ended' ? null : (
+        {period_end === null || status === 'ended' ? null : (
           <>
-            Period until <Day at={one.period_end} /> ·{' '}
+            Current period ends on <Day at={period_end} /> ·{' '}
           </>
         )}
-        <span class="code">{one.subscription_id}</span>
+        <span class="code">{id}</span>
       </p>
-      {one.outcomes.length > 0 ? (
+      {subscription.outcomes.length > 0 ? (
         <div class="row">
-          {one.outcomes.map((outcome) => (
-            <Play key={outcome} one={one} outcome={outcome} />
+          {subscription.outcomes.map((outcome) => (
+            <OutcomeForm key={outcome} subscription={subscription} outcome={outcome} />
           ))}
         </div>
       ) : null}
-      {one.kind === 'addon' && one.status === 'active' ? <Change one={one} /> : null}
+      {kind === 'addon' && status === 'active' ? <QuantityForm subscription={subscription} /> : null}
     </article>
   )
 }
 
-const Play = ({ one, outcome }: Shown & { readonly outcome: Outcome }) => (
-  <form method="post" action={pathOf(one, outcome)} data-once>
-    <input type="hidden" name="version" value={one.version} />
-    <button class={harms.includes(outcome) ? 'danger' : 'second'} type="submit">
-      {says(one, outcome)}
-      <span class="unseen"> ({nameOf(one)})</span>
+const OutcomeForm = ({ subscription, outcome }: SubscriptionProps & { readonly outcome: Outcome }) => (
+  <form method="post" action={outcomePath(subscription, outcome)} data-once>
+    <input type="hidden" name="version" value={subscription.version} />
+    <button class={harmfulOutcomes.includes(outcome) ? 'danger' : 'second'} type="submit">
+      {outcomeText(subscription, outcome)}
+      <span class="unseen"> ({nameOf(subscription)})</span>
     </button>
   </form>
 )
 
-const harms: readonly Outcome[] = ['fail', 'refund', 'end']
+const harmfulOutcomes: readonly Outcome[] = ['fail', 'refund', 'end']
 
-function says({ status }: Subscription, outcome: Outcome): string {
-  if (outcome === 'pay') return status === 'open' ? 'Pay' : 'Pay the renewal'
-  if (outcome === 'fail') return status === 'past_due' ? 'Let it fail again' : 'Let a payment fail'
-  return wishes[outcome]
+function outcomeText({ status }: Subscription, outcome: Outcome): string {
+  if (outcome === 'pay') return status === 'open' ? 'Pay' : 'Pay renewal'
+  if (outcome === 'fail') return status === 'past_due' ? 'Fail again' : 'Fail a payment'
+  return outcomeTexts[outcome]
 }
 
-const wishes: Readonly<Record<Exclude<Outcome, 'pay' | 'fail'>, string>> = {
-  recover: 'Recover the payment',
+const outcomeTexts: Readonly<Record<Exclude<Outcome, 'pay' | 'fail'>, string>> = {
+  recover: 'Recover payment',
   cancel: 'Cancel',
   resume: 'Resume',
   refund: 'Refund',
-  end: 'End at once',
+  end: 'End now',
 }
 
-/** Paying for another number changes to it; paying for the same one is a renewal. None is a number too. */
-const Change = ({ one }: Shown) => {
-  const fieldId = `quantity-${one.subscription_id}`
+/** A payment for another quantity changes it. Omits the current quantity, whose payment is a renewal. */
+const QuantityForm = ({ subscription }: SubscriptionProps) => {
+  const fieldId = `quantity-${subscription.subscription_id}`
+  const quantities = [...Array.from({ length: addonsMax }, (_, index) => index + 1), 0]
   return (
-    <form class="fields" method="post" action={pathOf(one, 'pay')}>
-      <input type="hidden" name="version" value={one.version} />
+    <form class="fields" method="post" action={outcomePath(subscription, 'pay')}>
+      <input type="hidden" name="version" value={subscription.version} />
       <div class="field">
-        <label for={fieldId}>Another number of add-ons</label>
+        <label for={fieldId}>Number of add-ons</label>
         <select id={fieldId} name="quantity">
-          {[1, 2, 3, 0]
-            .filter((count) => count !== one.quantity)
-            .map((count) => (
-              <option key={count} value={count}>
-                {formatAddons(count)}
+          {quantities
+            .filter((quantity) => quantity !== subscription.quantity)
+            .map((quantity) => (
+              <option key={quantity} value={quantity}>
+                {formatAddons(quantity)}
               </option>
             ))}
         </select>
       </div>
       <button class="second" type="submit">
-        Change the number
+        Change quantity
       </button>
     </form>
   )

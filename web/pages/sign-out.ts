@@ -1,4 +1,4 @@
-/** Signing out: at the api, and in this browser whatever the api says. */
+/** Signing out at the API and in this browser. */
 import { ApiUnavailableError } from '../api.ts'
 import { signOutCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
@@ -8,15 +8,15 @@ export const submit: PageRoute = {
   method: 'POST',
   path: '/sign-out',
   caller: 'anyone',
-  // An access token that is over is renewed only after the api was asked, so that an api that is away keeps nobody in.
+  // Skips the renewal of an expired access token before this page, so that signing out works while the API is unavailable.
   allowsCrossSiteEntry: true,
   handle: async ({ form, isSignedIn, callApi }) => {
     const next = localPath(form.get('next'), '/login')
-    if (isSignedIn) await callApi('POST', '/api/v1/auth/logout').catch(unlessAway)
+    if (isSignedIn) await callApi('POST', '/api/v1/auth/logout').catch(ignoreUnavailableApi)
     return { redirectTo: next, cookies: signOutCookies }
   },
 }
 
-function unlessAway(error: unknown): void {
+function ignoreUnavailableApi(error: unknown): void {
   if (!(error instanceof ApiUnavailableError)) throw error
 }

@@ -1,11 +1,12 @@
-/** Opening an account with an address and a password. */
+/** Creating an account with an email address and a password. */
 import { readApiError } from '../api.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
-import { EmailField, NewPasswordField, ProblemNote } from './fields.tsx'
+import { EmailField, NewPasswordField } from './fields.tsx'
+import { type Problem, ProblemMessage } from './messages.tsx'
 import { configuredProviders, type ProviderName, SignInButtons } from './providers.tsx'
-import { type Problem, problemOf } from './refusal-text.ts'
+import { problemOf } from './refusal-text.ts'
 
 export const show: PageRoute = {
   method: 'GET',
@@ -24,19 +25,17 @@ export const submit: PageRoute = {
   handle: async (visit) => {
     const { form, callApiAnonymously } = visit
     const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
-    const answer = await callApiAnonymously('POST', '/api/v1/auth/signup', {
-      email,
-      password: form.get('password') ?? '',
-    })
-    if (isTokenSet(answer.body)) return { redirectTo: next, cookies: signInCookies(answer.body) }
-    if (answer.status === 202) return lookIntoYourMail(email, next)
-    const isTaken = readApiError(answer).code === 'email_taken'
-    const problem = isTaken ? { ...problemOf(answer), field: 'email' } : problemOf(answer)
-    return signUpPage(visit, { next, email, problem, status: answer.status, isTaken })
+    const credentials = { email, password: form.get('password') ?? '' }
+    const response = await callApiAnonymously('POST', '/api/v1/auth/signup', credentials)
+    if (isTokenSet(response.body)) return { redirectTo: next, cookies: signInCookies(response.body) }
+    if (response.status === 202) return checkEmailPage(email, next)
+    const isTaken = readApiError(response).code === 'email_taken'
+    const problem = isTaken ? { ...problemOf(response), field: 'email' } : problemOf(response)
+    return signUpPage(visit, { next, email, problem, status: response.status, isTaken })
   },
 }
 
-interface Shown {
+interface SignUpForm {
   readonly next: string
   readonly email: string
   readonly problem?: Problem
@@ -44,25 +43,21 @@ interface Shown {
   readonly isTaken?: boolean
 }
 
-async function signUpPage(visit: Visit, shown: Shown): Promise<PageResult> {
-  const providers = await configuredProviders(visit)
-  return { title: 'Open an account', status: shown.status ?? 200, page: <SignUp {...shown} providers={providers} /> }
+async function signUpPage(visit: Visit, form: SignUpForm): Promise<PageResult> {
+  const page = <SignUp {...form} providers={await configuredProviders(visit)} />
+  return { name: 'sign-up', title: 'Create account', status: form.status ?? 200, page }
 }
 
-const SignUp = ({
-  next,
-  email,
-  problem,
-  isTaken,
-  providers,
-}: Shown & { readonly providers: readonly ProviderName[] }) => (
+type SignUpProps = SignUpForm & { readonly providers: readonly ProviderName[] }
+
+const SignUp = ({ next, email, problem, isTaken, providers }: SignUpProps) => (
   <section class="card narrow">
-    <h1>Open an account</h1>
-    <ProblemNote problem={problem} />
+    <h1>Create account</h1>
+    <ProblemMessage problem={problem} />
     {isTaken ? (
       <p>
         <a href={`/login?next=${encodeURIComponent(next)}`}>Sign in</a>, or{' '}
-        <a href="/forgot-password">choose another password</a> if you have lost it.
+        <a href="/forgot-password">reset your password</a>.
       </p>
     ) : null}
     <form class="fields" method="post" action="/sign-up">
@@ -70,31 +65,32 @@ const SignUp = ({
       <EmailField value={email} problem={problem} />
       <NewPasswordField problem={problem} />
       <button class="wide" type="submit">
-        Open the account
+        Create account
       </button>
     </form>
     <SignInButtons providers={providers} next={next} />
     <p>
       <a class="link" href={`/login?next=${encodeURIComponent(next)}`}>
-        You have an account? Sign in
+        Already have an account? Sign in
       </a>
     </p>
   </section>
 )
 
-/** The same whether the address has an account or not. */
-const lookIntoYourMail = (email: string, next: string): PageResult => ({
-  title: 'Look into your mail',
+/** The same for every address, so that it does not reveal which ones have an account. */
+const checkEmailPage = (email: string, next: string): PageResult => ({
+  name: 'sign-up-email-sent',
+  title: 'Check your email',
   page: (
     <section class="card narrow">
-      <h1>Look into your mail</h1>
-      <p role="status">
-        If <strong>{email}</strong> is new here, a link is on its way to it. Open it and confirm the address, then sign
-        in.
+      <h1>Check your email</h1>
+      <p role="status" data-notice="email_sent">
+        If <strong>{email}</strong> doesn’t have an account yet, we’ve sent it a verification link. Open the link to
+        verify your email address, then sign in.
       </p>
-      <p class="muted">Nothing there after a few minutes? Look among the spam. Signing in sends the link again.</p>
+      <p class="muted">No email after a few minutes? Check your spam folder. Signing in sends the link again.</p>
       <a class="button second wide" href={`/login?next=${encodeURIComponent(next)}`}>
-        To the sign-in
+        Go to sign-in
       </a>
     </section>
   ),

@@ -6,8 +6,8 @@ import { QrCode } from '../../../web/pages/connection-kit-qr.tsx'
 const link =
   'larix://set/v1?conn[][url]=srt%3A%2F%2Frelay.example.net%3A4001&conn[][srtstreamid]=publish%2Flive%2Fa1b2c3d4'
 
-test('the picture is dark exactly where the code is, with four modules of quiet all around', () => {
-  const svg = render(QrCode({ of: link, title: 'QR code for Larix' }))
+test('the image has the modules of the code and a quiet zone of four modules', () => {
+  const svg = render(QrCode({ content: link, title: 'QR code for Larix' }))
   const { size, data } = encode(link, { ecc: 'M', border: 4 })
   expect(svg).toContain(`viewBox="0 0 ${size} ${size}"`)
   const drawn = Array.from({ length: size }, () => Array.from({ length: size }, () => false))
@@ -18,8 +18,8 @@ test('the picture is dark exactly where the code is, with four modules of quiet 
   expect(rim).not.toContain(true)
 })
 
-test('its name says what it is for and nothing of what it holds', () => {
-  const svg = render(QrCode({ of: link, title: 'QR code for Larix' }))
+test('the accessible name does not contain the content', () => {
+  const svg = render(QrCode({ content: link, title: 'QR code for Larix' }))
   expect(svg).toContain('<title>QR code for Larix</title>')
   expect(svg).not.toMatch(/larix:|a1b2c3d4/)
 })

@@ -1,59 +1,63 @@
-/** Leaving for a provider and coming back, at a browser that runs no script and keeps Strict cookies from other sites. */
+/** OAuth authorization requests and callbacks, in a browser without scripts that sends Strict cookies to its own site only. */
 import { expect, test } from 'vitest'
-import { newProviderAccount } from '../../support/oauth-api.ts'
+import { fetchUser, linkedProviders, newProviderAccount } from '../../support/oauth-api.ts'
 import { startApiAndSite } from '../../support/site.ts'
+import type { Browser } from '../../support/site-browser.ts'
 import { startOAuthSite } from '../../support/site-oauth.ts'
 
 const oauth = await startOAuthSite()
 const { api, site } = oauth
 
-const accountOf = async (bearer: string | undefined) =>
-  (
-    await api.get<{
-      user: { id: string; email: string | null; linked_accounts: { provider: string; linked: boolean }[] }
-    }>('/auth/session', { bearer: bearer ?? '' })
-  ).body.user
+const expired = { status: 400, name: 'oauth-expired', problem: 'authorization_request_expired' }
 
-test('somebody who comes back from any of the providers is signed in where they wanted to go', async () => {
+/** A browser in which a new user is signed in with a password. */
+async function signedInBrowser() {
+  const [user, browser] = [await api.given.user(), site.browser()]
+  await browser.post('/login', { email: user.email, password: user.password })
+  return { user, browser }
+}
+
+/** The page that forwards to Google. */
+const startWithGoogle = async (browser: Browser, loginPath = '/login') =>
+  browser.submit(await browser.open(loginPath), '/oauth/google/start')
+
+test('signing in with each provider opens the page in `next`', async () => {
   for (const provider of ['twitch', 'google', 'discord'] as const) {
-    const [browser, person] = [site.browser(), newProviderAccount()]
-    const page = await oauth.through(browser, await browser.open('/login?next=/account'), provider, person)
+    const [browser, account] = [site.browser(), newProviderAccount()]
+    const page = await oauth.signInWith(browser, await browser.open('/login?next=/account'), provider, account)
     expect(page.path, provider).toBe('/account')
-    expect((await accountOf(browser.cookies.get('svc_session'))).email).toBe(person.email)
+    expect((await fetchUser(api, browser.cookies.get('svc_session'))).email).toBe(account.email)
     expect(browser.cookies.get('svc_oauth')).toBeUndefined()
   }
 })
 
-test('what the browser carries to the provider and back is read by no script and goes to those pages only', async () => {
+test('the authorization cookie is limited to its pages, and the provider does not receive the binding', async () => {
   const browser = site.browser()
-  const leaving = await browser.submit(await browser.open('/login'), '/oauth/google/start')
-  expect(leaving.continuesTo).toContain(oauth.providers.google.issuerUrl)
+  const forwarding = await startWithGoogle(browser)
+  expect(forwarding.continuesTo).toContain(oauth.providers.google.issuerUrl)
   expect(browser.cookies.attributesOf('svc_oauth')).toBe('Path=/oauth; Max-Age=600; HttpOnly; Secure; SameSite=Lax')
-  const carried = JSON.parse(Buffer.from(browser.cookies.get('svc_oauth') ?? '', 'base64url').toString())
-  expect(leaving.continuesTo).not.toContain(carried.binding)
+  const request = JSON.parse(Buffer.from(browser.cookies.get('svc_oauth') ?? '', 'base64url').toString())
+  expect(forwarding.continuesTo).not.toContain(request.binding)
 })
 
-test('providers that are not set up are not offered', async () => {
-  const bare = await startApiAndSite()
-  expect((await bare.site.browser().open('/login')).html).not.toContain('/oauth/')
-  expect((await site.browser().open('/login')).html).toContain('Continue with Discord')
+test('the login page offers the providers that are configured', async () => {
+  const withoutProviders = await startApiAndSite()
+  expect((await withoutProviders.site.browser().open('/login')).html).not.toContain('/oauth/')
+  expect((await site.browser().open('/login')).hasForm('/oauth/discord/start')).toBe(true)
 })
 
-test('who answers a plugin by way of a provider comes back to the question, and has approved nothing', async () => {
+test('signing in with a provider at a plugin’s link returns to the approval and approves nothing', async () => {
   const { body } = await api.post<{ login_attempt_id: string; poll_token: string; authorize_url: string }>(
     '/auth/plugin/login/start',
     {},
   )
   const browser = site.browser()
   const login = await browser.open(`/login?attempt=${body.login_attempt_id}`)
-  const question = await oauth.through(
-    browser,
-    login,
-    'twitch',
-    newProviderAccount({ email: null, emailVerified: false }),
-  )
-  expect(question.heading).toBe('Let this program in?')
-  expect(question.text).toContain('Let in to your Twitch account')
+  const account = newProviderAccount({ email: null, emailVerified: false })
+  const question = await oauth.signInWith(browser, login, 'twitch', account)
+  expect(question.name).toBe('approval')
+  // The account has no email address, so it is named by its provider.
+  expect(question.text).toContain('Twitch')
   const { login_attempt_id, poll_token } = body
   const poll = () => api.post<{ status?: string }>('/auth/plugin/login/poll', { login_attempt_id, poll_token })
   expect((await poll()).body.status).toBe('pending')
@@ -61,16 +65,16 @@ test('who answers a plugin by way of a provider comes back to the question, and 
   expect((await poll()).body.status).toBe('complete')
 })
 
-test('who does not agree at the provider is told that nothing was done, and can go back', async () => {
+test('a denial at the provider changes nothing and links back to the login page', async () => {
   const browser = site.browser()
-  await browser.submit(await browser.open('/login?next=/account'), '/oauth/google/start')
+  await startWithGoogle(browser, '/login?next=/account')
   const page = await browser.open('/oauth/google/callback?error=access_denied&state=x', { from: 'cross-site' })
-  expect(page).toMatchObject({ status: 200, heading: 'Nothing was done' })
-  expect(page.html).toContain('href="/login?next=%2Faccount"')
+  expect(page).toMatchObject({ status: 200, name: 'oauth-cancelled', problem: 'access_denied' })
+  expect(page.links).toContain('/login?next=%2Faccount')
   expect(browser.cookies.get('svc_session')).toBeUndefined()
 })
 
-const oddQueries = [
+const invalidQueries = [
   '',
   'error=x',
   'error=server_error&error_description=%3Cscript%3E',
@@ -88,116 +92,108 @@ const oddQueries = [
   `code=${'c'.repeat(6000)}&state=s`,
 ]
 
-test.each(oddQueries)(
-  'a callback that anybody can send a browser to (case %#) is a bad request with a way back',
+test.each(invalidQueries)(
+  'a forged callback (case %#) gets 400 with a link, and a pending authorization request stays valid',
   async (query) => {
     const path = `/oauth/google/callback?${query}`
-    const stranger = await site.browser().open(path, { from: 'cross-site' })
-    expect([stranger.status, stranger.html.includes('href="/"')]).toEqual([400, true])
+    const withoutRequest = await site.browser().open(path, { from: 'cross-site' })
+    expect(withoutRequest).toMatchObject(expired)
+    expect(withoutRequest.links).toContain('/')
     const browser = site.browser()
-    const leaving = await browser.submit(await browser.open('/login?next=/account'), '/oauth/google/start')
+    const forwarding = await startWithGoogle(browser, '/login?next=/account')
     const page = await browser.open(path, { from: 'cross-site' })
     expect(page.status).toBe(400)
     expect(page.html).toMatch(/href="\/(login\?next=%2Faccount)?"/)
     expect(page.html).not.toContain('<script>')
-    for (const one of [stranger, page]) expect(one.visited).toHaveLength(1)
-    // What is under way goes on.
-    const home = await browser.open(await oauth.away('google', newProviderAccount(), leaving), { from: 'cross-site' })
-    expect(home.path).toBe('/account')
+    for (const one of [withoutRequest, page]) expect(one.visited).toHaveLength(1)
+    const callback = await oauth.callbackPath('google', newProviderAccount(), forwarding)
+    expect((await browser.open(callback, { from: 'cross-site' })).path).toBe('/account')
   },
 )
 
-test('a denial that this browser did not ask for is a bad request as well', async () => {
+test('a denial without an authorization request in this browser gets 400', async () => {
   const page = await site.browser().open('/oauth/google/callback?error=access_denied', { from: 'cross-site' })
-  expect(page).toMatchObject({ status: 400, heading: 'Start again in this browser' })
+  expect(page).toMatchObject(expired)
 })
 
-test('a return that did not begin in this browser signs nobody in', async () => {
+test('a callback for a request of another browser signs nobody in', async () => {
   const [attacker, victim] = [site.browser(), site.browser()]
-  const leaving = await attacker.submit(await attacker.open('/login'), '/oauth/google/start')
-  const back = await oauth.away('google', newProviderAccount(), leaving)
-  const page = await victim.open(back, { from: 'cross-site' })
-  expect(page).toMatchObject({ status: 400, heading: 'Start again in this browser' })
+  const callback = await oauth.callbackPath('google', newProviderAccount(), await startWithGoogle(attacker))
+  expect(await victim.open(callback, { from: 'cross-site' })).toMatchObject(expired)
   expect(victim.cookies.get('svc_session')).toBeUndefined()
-  // Nor when the victim has a request of their own under way, which stays well.
-  const own = await victim.submit(await victim.open('/login'), '/oauth/google/start')
-  expect((await victim.open(back, { from: 'cross-site' })).status).toBe(400)
+  // A pending request of the victim is not completed by it, and stays valid.
+  const forwarding = await startWithGoogle(victim)
+  expect((await victim.open(callback, { from: 'cross-site' })).status).toBe(400)
   expect(victim.cookies.get('svc_session')).toBeUndefined()
-  const home = await victim.open(await oauth.away('google', newProviderAccount(), own), { from: 'cross-site' })
-  expect(home.path).toBe('/relays')
+  const own = await oauth.callbackPath('google', newProviderAccount(), forwarding)
+  expect((await victim.open(own, { from: 'cross-site' })).path).toBe('/relays')
 })
 
-test('a return to the page of another provider, or for the second time, does nothing', async () => {
+test('a callback for another provider, or a second one, does nothing', async () => {
   const browser = site.browser()
-  const leaving = await browser.submit(await browser.open('/login'), '/oauth/google/start')
-  const back = await oauth.away('google', newProviderAccount(), leaving)
+  const callback = await oauth.callbackPath('google', newProviderAccount(), await startWithGoogle(browser))
   const cookie = browser.cookies.get('svc_oauth') ?? ''
-  const other = await browser.open(back.replace('google', 'twitch'), { from: 'cross-site' })
-  expect(other.heading).toBe('Start again in this browser')
-  expect((await browser.open(back, { from: 'cross-site' })).path).toBe('/relays')
+  expect(await browser.open(callback.replace('google', 'twitch'), { from: 'cross-site' })).toMatchObject(expired)
+  expect((await browser.open(callback, { from: 'cross-site' })).path).toBe('/relays')
   const second = site.browser()
   second.cookies.set('svc_oauth', cookie, '/oauth')
-  expect(await second.open(back)).toMatchObject({ status: 400, heading: 'That did not work' })
+  expect(await second.open(callback)).toMatchObject({ status: 400, name: 'oauth-failed' })
   expect(second.cookies.get('svc_session')).toBeUndefined()
 })
 
-test('a cookie that is not ours is no round request, and leads nowhere else', async () => {
+test('a forged authorization cookie is ignored, and its `next` cannot lead to another site', async () => {
   const browser = site.browser()
-  const forged = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const request = { provider: 'google', intent: 'sign_in', binding: 'x', next: '/account' }
   for (const value of [
     '',
     'x',
-    forged({}),
-    forged({ ...request, intent: 'take_over' }),
-    forged([]),
+    encode({}),
+    encode({ ...request, intent: 'take_over' }),
+    encode([]),
     'e'.repeat(5000),
   ]) {
     browser.cookies.set('svc_oauth', value, '/oauth')
     const page = await browser.open('/oauth/google/callback?code=x&state=y', { from: 'cross-site' })
-    expect(page, value).toMatchObject({ status: 400, heading: 'Start again in this browser' })
+    expect(page, value).toMatchObject(expired)
   }
-  browser.cookies.set('svc_oauth', forged({ ...request, next: 'https://evil.example/' }), '/oauth')
+  browser.cookies.set('svc_oauth', encode({ ...request, next: 'https://evil.example/' }), '/oauth')
   const page = await browser.open('/oauth/google/callback?error=access_denied')
   expect(page.html).not.toContain('evil')
 })
 
-test('somebody who is signed in links a provider and stays signed in as they were', async () => {
-  const [user, browser] = [await api.given.user(), site.browser()]
-  await browser.post('/login', { email: user.email, password: user.password })
+test('linking a provider keeps the sign-in', async () => {
+  const { browser } = await signedInBrowser()
   const before = browser.cookies.get('svc_session')
-  const leaving = await browser.post('/oauth/discord/start', { intent: 'link', scopes: 'identity' })
-  const page = await browser.open(await oauth.away('discord', newProviderAccount(), leaving), { from: 'cross-site' })
-  expect(page.path).toBe('/account?done=linked')
+  const forwarding = await browser.post('/oauth/discord/start', { intent: 'link', scopes: 'identity' })
+  const callback = await oauth.callbackPath('discord', newProviderAccount(), forwarding)
+  const page = await browser.open(callback, { from: 'cross-site' })
+  expect(page).toMatchObject({ path: '/account?done=linked', notice: 'linked' })
   expect(browser.cookies.get('svc_session')).toBe(before)
-  const { linked_accounts } = await accountOf(before)
-  expect(linked_accounts).toContainEqual({ provider: 'discord', linked: true })
+  expect(linkedProviders(await fetchUser(api, before))).toContain('discord')
 })
 
-test('the rights to a chat are asked for only where somebody connects it', async () => {
-  const [user, browser] = [await api.given.user(), site.browser()]
-  await browser.post('/login', { email: user.email, password: user.password })
-  const scopesOf = async (fields: Readonly<Record<string, string>>) =>
+test('chat scopes are requested when a linked account connects its chat only', async () => {
+  const { browser } = await signedInBrowser()
+  const requestedScopes = async (fields: Readonly<Record<string, string>>) =>
     new URL((await browser.post('/oauth/twitch/start', fields)).continuesTo ?? '').searchParams.get('scope')
-  expect(await scopesOf({ intent: 'link', scopes: 'chat' })).toContain('chat:read')
-  expect(await scopesOf({ intent: 'link' })).not.toContain('chat')
-  expect(await scopesOf({ intent: 'sign_in', scopes: 'chat' })).not.toContain('chat')
+  expect(await requestedScopes({ intent: 'link', scopes: 'chat' })).toContain('chat:read')
+  expect(await requestedScopes({ intent: 'link' })).not.toContain('chat')
+  expect(await requestedScopes({ intent: 'sign_in', scopes: 'chat' })).not.toContain('chat')
 })
 
-test('a provider account that is linked elsewhere is not linked a second time, and the page says why', async () => {
-  const person = newProviderAccount()
+test('a provider account that is linked to another account cannot be linked', async () => {
+  const account = newProviderAccount()
   const first = site.browser()
-  await oauth.through(first, await first.open('/login'), 'twitch', person)
-  const [user, browser] = [await api.given.user(), site.browser()]
-  await browser.post('/login', { email: user.email, password: user.password })
-  const leaving = await browser.post('/oauth/twitch/start', { intent: 'link' })
-  const page = await browser.open(await oauth.away('twitch', person, leaving), { from: 'cross-site' })
-  expect(page.status).toBe(409)
-  expect(page.problem).toContain('Nothing was linked')
-  expect(page.html).toContain('href="/account"')
+  await oauth.signInWith(first, await first.open('/login'), 'twitch', account)
+  const { browser } = await signedInBrowser()
+  const forwarding = await browser.post('/oauth/twitch/start', { intent: 'link' })
+  const page = await browser.open(await oauth.callbackPath('twitch', account, forwarding), { from: 'cross-site' })
+  expect(page).toMatchObject({ status: 409, name: 'oauth-failed', problem: 'provider_already_linked' })
+  expect(page.links).toContain('/account')
 })
 
-test('linking without being signed in leads to the sign-in; another site starts nothing', async () => {
+test('linking requires a sign-in, a known provider and a form of this site', async () => {
   const browser = site.browser()
   expect((await browser.post('/oauth/google/start', { intent: 'link' })).path).toBe('/login?next=/account')
   expect((await browser.post('/oauth/google/start', {}, { from: 'cross-site' })).status).toBe(403)
@@ -205,14 +201,13 @@ test('linking without being signed in leads to the sign-in; another site starts 
   expect(browser.cookies.get('svc_oauth')).toBeUndefined()
 })
 
-test('a provider that is in trouble is named, and nobody is signed in', async () => {
+test('a failure of the provider is reported with its name, and signs nobody in', async () => {
   const browser = site.browser()
-  const leaving = await browser.submit(await browser.open('/login'), '/oauth/google/start')
-  const back = await oauth.away('google', newProviderAccount(), leaving)
+  const callback = await oauth.callbackPath('google', newProviderAccount(), await startWithGoogle(browser))
   oauth.providers.google.failWith('status 500')
-  const page = await browser.open(back, { from: 'cross-site' })
+  const page = await browser.open(callback, { from: 'cross-site' })
   oauth.providers.google.recover()
-  expect(page.status).toBe(503)
-  expect(page.problem).toBe('Google did not answer as it should: try again in a moment.')
+  expect([page.status, page.name]).toEqual([503, 'oauth-failed'])
+  expect(page.text).toContain('Google')
   expect(browser.cookies.get('svc_session')).toBeUndefined()
 })

@@ -1,3 +1,4 @@
+/** Starting, watching and stopping relays, in a browser without scripts. */
 import { expect, test } from 'vitest'
 import { type GivenUser, startApi } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
@@ -21,66 +22,69 @@ async function signedIn(user: GivenUser): Promise<Browser> {
   return browser
 }
 
-/** Somebody with four relays to have, at a browser. */
-async function streamer(plan?: { addons: number }): Promise<{ user: RelayUser; browser: Browser }> {
+/** A signed-in account with four relays, unless the plan says otherwise. */
+async function newStreamer(plan?: { addons: number }): Promise<{ user: RelayUser; browser: Browser }> {
   const user = await service.user(plan)
   return { user, browser: await signedIn(user) }
 }
 
 async function startedRelay() {
-  const { user, browser } = await streamer()
+  const { user, browser } = await newStreamer()
   const page = await browser.submit(await browser.open('/relays'), '/relays/start')
   expect(page.path).toBe('/relays')
   const { session } = await user.active()
-  if (!session) throw new Error('nothing was started')
+  if (!session) throw new Error('no relay was started')
   return { user, browser, session, stopPath: `/relays/${session.session_id}/stop` }
 }
 
-/** Reads the page again until it says so. */
-const pageThatSays = (browser: Browser, words: string): Promise<Page> =>
+/** State and reason of each relay on the page. */
+const statesOn = (page: Page) =>
+  page.data('relay-state').map((state, index) => `${state} ${page.data('relay-reason')[index]}`)
+
+/** Reloads the page until its relay is in this state. */
+const pageWithState = (browser: Browser, state: string): Promise<Page> =>
   eventually(
     () => browser.open('/relays'),
-    (page) => page.text.includes(words),
+    (page) => page.data('relay-state')[0] === state,
   )
 
 async function activeRelay() {
   const started = await startedRelay()
-  await pageThatSays(started.browser, 'Ready')
-  return started
+  return { ...started, page: await pageWithState(started.browser, 'active') }
 }
 
-test('a relay is started, awaited, connected to, stopped, kept on, and stopped at once', async () => {
-  const { user, browser, stopPath } = await startedRelay()
-  const ready = await pageThatSays(browser, 'Ready')
-  expect(ready.text).toMatch(/default Ready .* Frankfurt .* Connect your software/)
-  expect(ready.text).toContain('1 of 4 in use')
+test('a relay is started, stopped, kept running, and stopped at once', async () => {
+  const { user, browser, stopPath, page: ready } = await activeRelay()
+  expect(ready.text).toContain('Frankfurt')
+  expect(ready.html).toMatch(/<details class="kit">/)
+  expect(ready.text).toContain('1 of 4')
 
   const stopping = await browser.submit(ready, stopPath)
-  expect(stopping.path).toBe('/relays')
-  expect(stopping.text).toMatch(/default Stopping It still runs: 0:0\d left/)
+  expect([stopping.path, statesOn(stopping)]).toEqual(['/relays', ['grace stop_requested']])
+  expect(stopping.html).toMatch(/role="timer" data-seconds-left="\d"/)
 
-  const goesOn = await browser.submit(stopping, '/relays/start', {}, { connection_id: 'default' })
-  expect(goesOn.text).toContain('default Ready')
+  const running = await browser.submit(stopping, '/relays/start', {}, { connection_id: 'default' })
+  expect(running.data('relay-state')).toEqual(['active'])
 
-  await browser.submit(goesOn, stopPath)
-  const gone = await browser.submit(await browser.open('/relays'), stopPath)
-  expect(gone.text).toContain('You have no relay running.')
+  await browser.submit(running, stopPath)
+  const stopped = await browser.submit(await browser.open('/relays'), stopPath)
+  expect(stopped.data('session')).toEqual(['none'])
   expect((await user.active()).sessions).toEqual([])
 })
 
-test('while there is no relay yet the page says that one is being got', async () => {
-  const slow = await startService({ variables: { SVC_SITE_URL: siteUrl }, worker: false })
-  const slowSite = await startSite(slow.api, { SVC_SITE_URL: await freeSiteUrl() })
-  const user = await slow.user()
-  const browser = slowSite.browser()
+test('a relay that is being provisioned has no addresses yet', async () => {
+  const withoutWorker = await startService({ variables: { SVC_SITE_URL: siteUrl }, worker: false })
+  const otherSite = await startSite(withoutWorker.api, { SVC_SITE_URL: await freeSiteUrl() })
+  const user = await withoutWorker.user()
+  const browser = otherSite.browser()
   await browser.post('/login', { email: user.email, password: user.password })
   const page = await browser.submit(await browser.open('/relays'), '/relays/start')
-  expect(page.text).toContain('default Starting Getting a relay …')
-  expect(page.text).toContain('Addresses come with the relay.')
+  expect(page.data('relay-state')).toEqual(['provisioning'])
+  expect(page.html).not.toMatch(/<details class="kit">/)
 })
 
-test('a form that is sent twice starts one relay', async () => {
-  const { user, browser } = await streamer()
+test('a form that is submitted twice starts one relay', async () => {
+  const { user, browser } = await newStreamer()
   const form = await browser.open('/relays')
   const pages = await Promise.all([browser.submit(form, '/relays/start'), browser.submit(form, '/relays/start')])
   expect(pages.map((page) => [page.path, page.problem])).toEqual([
@@ -90,59 +94,59 @@ test('a form that is sent twice starts one relay', async () => {
   expect((await user.active()).sessions).toHaveLength(1)
 })
 
-test('a form that is sent again after its relay was stopped starts nothing, and a fresh one takes its place', async () => {
-  const { user, browser } = await streamer()
+test('a form that is submitted again after its relay stopped starts nothing, and a new form does', async () => {
+  const { user, browser } = await newStreamer()
   const form = await browser.open('/relays')
   await browser.submit(form, '/relays/start')
   await user.stop({ connection_id: 'default', immediate: true })
   await eventually(user.active, ({ sessions }) => sessions.length === 0)
 
   const again = await browser.submit(form, '/relays/start')
-  expect([again.status, again.problem]).toEqual([409, expect.stringContaining('This form was used before')])
+  expect([again.status, again.problem]).toEqual([409, 'form_already_used'])
   const other = await browser.submit(form, '/relays/start', { connection_id: 'other' })
-  expect([other.status, other.problem]).toEqual([422, expect.stringContaining('This form was used before')])
+  expect([other.status, other.problem]).toEqual([422, 'idempotency_key_reused'])
   expect((await user.active()).sessions).toEqual([])
 
   await browser.submit(other, '/relays/start')
   expect((await user.active()).sessions).toMatchObject([{ connection_id: 'other' }])
 })
 
-test('a stop that is sent twice by a hasty finger is still a stop with its grace', async () => {
+test('a stop that is submitted twice keeps its grace period', async () => {
   const { user, browser, stopPath } = await activeRelay()
   await browser.post(stopPath, {})
   await browser.post(stopPath, {})
   expect((await user.active()).session).toMatchObject({ state: 'grace', reason: 'stop_requested' })
 })
 
-test('nobody stops the relay of another', async () => {
+test('the relay of another account cannot be stopped', async () => {
   const { user, stopPath } = await activeRelay()
-  const { browser } = await streamer()
+  const { browser } = await newStreamer()
   const page = await browser.post(stopPath, { at_once: 'yes' })
-  expect([page.status, page.problem]).toEqual([404, 'You have no such relay. It may be stopped already.'])
-  const nonsense = await browser.post('/relays/nonsense/stop', {})
-  expect([nonsense.status, nonsense.problem]).toEqual([404, 'You have no such relay.'])
+  expect([page.status, page.problem]).toEqual([404, 'not_found'])
+  const invalidId = await browser.post('/relays/nonsense/stop', {})
+  expect([invalidId.status, invalidId.problem]).toEqual([404, 'not_found'])
   expect((await user.active()).session).toMatchObject({ state: 'active' })
 })
 
-test('who is not signed in is led to the login page, and starts and stops nothing', async () => {
+test('without a sign-in the page and its forms redirect to the login page', async () => {
   const { user, stopPath } = await activeRelay()
-  const stranger = site.browser()
-  expect((await stranger.open('/relays')).path).toBe('/login?next=%2Frelays')
+  const anonymous = site.browser()
+  expect((await anonymous.open('/relays')).path).toBe('/login?next=%2Frelays')
   for (const path of ['/relays/start', stopPath]) {
-    const page = await stranger.post(path, { at_once: 'yes' })
-    expect(page.heading).toBe('Sign in')
+    const page = await anonymous.post(path, { at_once: 'yes' })
+    expect(page.name).toBe('login')
     expect(page.path).toMatch(/^\/login/)
   }
   expect((await user.active()).session).toMatchObject({ state: 'active' })
 })
 
-test('a form of another site stops nothing', async () => {
+test('a cross-origin form stops nothing', async () => {
   const { user, browser, stopPath } = await activeRelay()
   expect((await browser.post(stopPath, { at_once: 'yes' }, { from: 'cross-site' })).status).toBe(403)
   expect((await user.active()).session).toMatchObject({ state: 'active' })
 })
 
-test('whatever lets somebody reach the relay or stream to it is within closed details, and nowhere else', async () => {
+test('addresses and secrets of a relay are inside closed details elements only', async () => {
   const { user, browser } = await activeRelay()
   const { connect } = (await user.active()).session ?? {}
   const { html } = await browser.open('/relays')
@@ -164,50 +168,48 @@ test('whatever lets somebody reach the relay or stream to it is within closed de
   const outside = blocks.reduce((rest, block) => rest.replace(block, ''), html)
   expect(secrets.filter((secret) => outside.includes(secret))).toEqual([])
   expect(html).not.toMatch(/<details[^>]*\bopen\b/)
-  // Not what a screen reader reads of a closed block, nor what a pointer that rests on it shows.
-  const spoken = [
-    ...html.matchAll(/(?:<summary>(.*?)<\/summary>|<title>(.*?)<\/title>|(?:title|aria-label)="(.*?)")/gs),
-  ]
-  expect(secrets.filter((secret) => spoken.some(([text]) => text.includes(secret)))).toEqual([])
+  // Accessible names and tooltips of closed elements.
+  const names = [...html.matchAll(/(?:<summary>(.*?)<\/summary>|<title>(.*?)<\/title>|(?:title|aria-label)="(.*?)")/gs)]
+  expect(secrets.filter((secret) => names.some(([text]) => text.includes(secret)))).toEqual([])
 })
 
-test('a relay that falls silent is shown as lost, with the time that is left for it', async () => {
+test('a relay without health reports is shown as lost, with a countdown', async () => {
   const { browser, session } = await activeRelay()
   for (const pid of service.relaysOf(session.session_id)) freeze(pid)
-  const page = await pageThatSays(browser, 'Lost contact')
-  expect(page.text).toMatch(/It may come back: 0:0\d left/)
+  const page = await pageWithState(browser, 'grace')
+  expect(statesOn(page)).toEqual(['grace health_lost'])
+  expect(page.html).toMatch(/role="timer" data-seconds-left="\d"/)
 })
 
-test('a refusal says in plain words what to do, and keeps what was filled in', async () => {
-  const { browser } = await streamer()
+test('a refused start is reported, and the form keeps its values', async () => {
+  const { browser } = await newStreamer()
   const form = await browser.open('/relays')
-  expect(form.html).toContain('<option value="pdx" disabled>Oregon (full)</option>')
+  expect(form.html).toMatch(/<option value="pdx" disabled>Oregon/)
   const full = await browser.submit(form, '/relays/start', { connection_id: 'camera', region: 'pdx' })
-  expect([full.status, full.problem]).toEqual([503, expect.stringContaining('Choose another one')])
+  expect([full.status, full.problem]).toEqual([503, 'capacity_exhausted'])
   expect(full.form('/relays/start').fields).toMatchObject({ connection_id: 'camera' })
   const named = await browser.submit(full, '/relays/start', { connection_id: '<b>camera</b>' })
-  expect([named.status, named.problem]).toEqual([400, expect.stringContaining('letters, digits, dots')])
+  expect([named.status, named.problem]).toEqual([400, 'invalid_request'])
   expect(named.html).toContain('value="&lt;b>camera&lt;/b>"')
 })
 
-test('who has all relays of the plan in use is told to stop one', async () => {
-  const { user, browser } = await streamer({ addons: 0 })
+test('a start is refused while all relays of the plan are in use', async () => {
+  const { user, browser } = await newStreamer({ addons: 0 })
   const form = await browser.open('/relays')
   await user.start({ connection_id: 'plugin' })
   const refused = await browser.submit(form, '/relays/start')
-  expect([refused.status, refused.problem]).toEqual([403, expect.stringContaining('Stop one to start another')])
-  expect(refused.text).toContain('1 of 1 in use')
-  expect(() => refused.form('/relays/start')).toThrow()
+  expect([refused.status, refused.problem]).toEqual([403, 'relay_limit_reached'])
+  expect(refused.text).toContain('1 of 1')
+  expect([refused.data('blocked'), refused.hasForm('/relays/start')]).toEqual([['relay_limit_reached'], false])
 })
 
-test('a plan without relays says so and shows no form', async () => {
+test('an account without a plan has no start form', async () => {
   const browser = await signedIn(await service.api.given.user())
   const page = await browser.open('/relays')
-  expect(page.text).toContain('Your plan has no managed relay.')
-  expect(() => page.form('/relays/start')).toThrow()
+  expect([page.data('blocked'), page.hasForm('/relays/start')]).toEqual([['plan_required'], false])
 })
 
-test('who starts too often is told for how many seconds to wait', async () => {
+test('too many starts are refused with the seconds to wait', async () => {
   const variables = { SVC_SITE_URL: siteUrl, SVC_RATE_LIMITS: highLimits({ relay_start: 1 }) }
   const strict = await startService({ variables, worker: false })
   const strictSite = await startSite(strict.api, { SVC_SITE_URL: await freeSiteUrl() })
@@ -219,10 +221,11 @@ test('who starts too often is told for how many seconds to wait', async () => {
     connection_id: 'second',
     idempotency_key: '0b29c4f0-8ad0-4c1e-9a53-0d5b5dbd2f4e',
   })
-  expect([page.status, page.problem]).toEqual([429, expect.stringMatching(/Wait [1-9]\d? seconds?, then try again\./)])
+  expect([page.status, page.problem]).toEqual([429, 'rate_limited'])
+  expect(page.text).toMatch(/ [1-9]\d? seconds?\b/)
 })
 
-test('while the database is away the pages say so, and are there again when it is', async () => {
+test('pages report that the database is unavailable, and recover', async () => {
   const passage = await passageTo((await startApi()).services.config.database.url)
   const api = await startApi({ DATABASE_URL: passage.url })
   const user = await api.given.user()
@@ -230,13 +233,13 @@ test('while the database is away the pages say so, and are there again when it i
   browser.cookies.set('svc_session', user.bearer)
   await passage.block()
   const relays = await browser.open('/relays')
-  expect([relays.status, relays.problem]).toEqual([503, expect.stringContaining('not available for a moment')])
+  expect([relays.status, relays.problem]).toEqual([503, 'temporarily_unavailable'])
   const account = await browser.open('/account')
-  expect([account.status, account.heading]).toEqual([503, 'One moment, please'])
+  expect([account.status, account.name]).toEqual([503, 'error-away'])
   await passage.open()
-  const back = await eventually(
+  const recovered = await eventually(
     () => browser.open('/relays'),
     ({ status }) => status === 200,
   )
-  expect(back.text).toContain('You have no relay running.')
+  expect(recovered.data('session')).toEqual(['none'])
 })

@@ -1,0 +1,59 @@
+/** The checkout of the sandbox. */
+import { nameOf, outcomePath, type Subscription } from './sandbox-subscriptions.tsx'
+
+export const listPath = '/sandbox/subscriptions'
+
+interface CheckoutProps {
+  readonly subscription: Subscription
+}
+
+export const Checkout = ({ subscription }: CheckoutProps) => (
+  <section class="card narrow">
+    <h1>Checkout</h1>
+    <p class="warning">This is a sandbox. You don’t need a card, and no money is moved.</p>
+    <dl class="facts">
+      <dt>Item</dt>
+      <dd>
+        <strong>{nameOf(subscription)}</strong>
+      </dd>
+      <dt>Includes</dt>
+      <dd>{describeRelays(subscription)}</dd>
+      {subscription.kind === 'addon' ? (
+        <>
+          <dt>Price</dt>
+          <dd>{(subscription.quantity * 7.99).toFixed(2)} a month</dd>
+        </>
+      ) : null}
+    </dl>
+    <form method="post" action={outcomePath(subscription, 'pay')} data-once>
+      <input type="hidden" name="from" value="checkout" />
+      <input type="hidden" name="version" value={subscription.version} />
+      <button class="wide" type="submit">
+        Pay
+      </button>
+    </form>
+    <a class="button second wide" href="/account">
+      Cancel
+    </a>
+  </section>
+)
+
+function describeRelays({ kind, quantity }: Subscription): string {
+  if (kind === 'plan') return '1 managed relay'
+  return quantity === 1 ? '1 more relay at once' : `${quantity} more relays at once`
+}
+
+export const PaidCheckout = ({ subscription }: CheckoutProps) => (
+  <section class="card narrow">
+    <h1>Already paid</h1>
+    <p>{nameOf(subscription)}: there is nothing left to pay.</p>
+    <a class="button second wide" href={listPath}>
+      View sandbox subscriptions
+    </a>
+    <p>
+      <a class="link" href="/account">
+        Back to your account
+      </a>
+    </p>
+  </section>
+)
