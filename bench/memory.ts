@@ -1,44 +1,47 @@
-/** What many live sessions cost a worker in memory. */
+/** The memory of a worker with many live sessions. */
 import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pLimit from 'p-limit'
 import { type RelaySessionRow, relaySessionColumns } from '../db/relay-sessions.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
-import { type Machine, type RunningProgram, region, say, until } from './machine.ts'
-import { absolute, type Row } from './pairs.ts'
-import { paperInstance, type Rows } from './rows.ts'
+import { type BenchData, fakeInstanceId } from './data.ts'
+import { type Row, withLimit } from './pairs.ts'
+import { logProgress, type RunningProgram, region, type Stack, waitUntil } from './stack.ts'
 
 const sessions = 10_000
-const callsAtOnce = 32
+const concurrencyMax = 32
 const megabytesMax = 500
 
-/** @param worker one on a task queue of its own that has had nothing to do yet. */
-export async function measureMemory(machine: Machine, worker: RunningProgram, rows: Rows): Promise<Row[]> {
+/** @param worker has its own task queue, and has not run a task yet. */
+export async function measureMemory(stack: Stack, worker: RunningProgram, data: BenchData): Promise<Row[]> {
   const { taskQueue } = worker.config.temporal
   await sleep(5000)
-  const empty = await megabytesOf(worker.pid)
-  const workflows = createRelaySessionWorkflows(machine.temporal, {
+  const empty = await residentMegabytes(worker.pid)
+  const workflows = createRelaySessionWorkflows(stack.temporal, {
     ...{ taskQueue, settings: worker.config.relay, callMillisMax: 60_000 },
   })
-  const live = await liveRows(machine, rows)
-  const limit = pLimit(callsAtOnce)
+  const live = await insertLiveSessions(stack, data)
+  const limit = pLimit(concurrencyMax)
   const startedAt = performance.now()
-  let begun = 0
+  let started = 0
   const begin = async (session: RelaySessionRow) => {
     await workflows.restart(session)
-    begun += 1
-    if (begun % 1000 === 0) say(`memory: ${begun} live sessions, worker ${await megabytesOf(worker.pid)} MB`)
+    started += 1
+    if (started % 1000 === 0)
+      logProgress(`memory: ${started} live sessions, worker ${await residentMegabytes(worker.pid)} MB`)
   }
   await Promise.all(live.map((session) => limit(begin, session)))
   const query = `TaskQueue = '${taskQueue}' AND ExecutionStatus = 'Running'`
-  await until(
-    'all live sessions are seen',
-    async () => (await machine.temporal.workflow.count(query)).count >= sessions,
+  await waitUntil(
+    'all workflows are running',
+    async () => (await stack.temporal.workflow.count(query)).count >= sessions,
   )
-  const full = await settled(worker.pid)
-  say(`memory: worker ${empty} MB empty, ${full} MB after ${Math.round((performance.now() - startedAt) / 1000)} s`)
-  const row = absolute(
+  const full = await waitForPeak(worker.pid)
+  logProgress(
+    `memory: worker ${empty} MB empty, ${full} MB after ${Math.round((performance.now() - startedAt) / 1000)} s`,
+  )
+  const row = withLimit(
     `memory of ${sessions.toLocaleString('en')} live sessions on one worker`,
     full - empty,
     'MB',
@@ -47,33 +50,33 @@ export async function measureMemory(machine: Machine, worker: RunningProgram, ro
   return [{ ...row, floor: `${empty} MB empty` }]
 }
 
-/** Active sessions whose workflows were lost: the shortest way to many live ones. */
-async function liveRows({ sql }: Machine, rows: Rows): Promise<RelaySessionRow[]> {
-  const userIds = rows.users.map((user) => user.userId)
+/** Inserts active sessions without a workflow, whose workflows are restarted then. Faster than starting them. */
+async function insertLiveSessions({ sql }: Stack, data: BenchData): Promise<RelaySessionRow[]> {
+  const userIds = data.users.map((user) => user.userId)
   const ids = await sql<{ id: string }[]>`
     insert into relay_sessions (user_id, connection_id, region, command_initiator, command_delivered_seq)
     select (${userIds}::uuid[])[1 + n % ${userIds.length}::int], 'live-' || n, ${region}, 'user', 1
     from generate_series(1, ${sessions}) n returning id`
   return sql<RelaySessionRow[]>`
     update relay_sessions set state = 'active', reason = 'relay_ready', version = 1, active_at = now(),
-      instance_id = ${paperInstance('')} || id
+      instance_id = ${fakeInstanceId('')} || id
     where id = any(${ids.map(({ id }) => id)}::uuid[]) returning ${relaySessionColumns(sql)}`
 }
 
 const calmSeconds = 10
 
-/** The most that it takes until that has not grown for a while: the worker is still at its backlog when the last call returns. */
-async function settled(pid: number): Promise<number> {
-  let most = 0
-  for (let calm = 0; calm < calmSeconds; calm += 1) {
-    const now = await megabytesOf(pid)
-    if (now > most) [most, calm] = [now, 0]
+/** The peak, once it has not grown for some seconds. The worker still has a backlog when the last call returns. */
+async function waitForPeak(pid: number): Promise<number> {
+  let max = 0
+  for (let stableSeconds = 0; stableSeconds < calmSeconds; stableSeconds += 1) {
+    const now = await residentMegabytes(pid)
+    if (now > max) [max, stableSeconds] = [now, 0]
     await sleep(1000)
   }
-  return most
+  return max
 }
 
-async function megabytesOf(pid: number): Promise<number> {
+async function residentMegabytes(pid: number): Promise<number> {
   const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])
   return Math.round(Number(stdout) / 1024)
 }

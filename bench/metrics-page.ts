@@ -1,8 +1,9 @@
 /** Response time of `/metrics` on a database with many sessions. */
+
+import { stoppedSessions } from './data.ts'
 import { call } from './load.ts'
-import type { RunningProgram } from './machine.ts'
-import { absolute, type Row, shortened, spreadOf } from './pairs.ts'
-import { stoppedSessions } from './rows.ts'
+import { formatNumber, type Row, spreadOf, withLimit } from './pairs.ts'
+import type { RunningProgram } from './stack.ts'
 
 const pages = 40
 
@@ -14,6 +15,6 @@ export async function measureMetricsPage(api: RunningProgram): Promise<Row[]> {
     if (read >= 0) latencies.push(performance.now() - startedAt)
   }
   const { min, median, max } = spreadOf(latencies)
-  const row = absolute(`GET /metrics with ${stoppedSessions.toLocaleString('en')} session rows`, median, 'ms', 50)
-  return [{ ...row, ours: `${row.ours} (${shortened(min)} to ${shortened(max)})` }]
+  const row = withLimit(`GET /metrics with ${stoppedSessions.toLocaleString('en')} session rows`, median, 'ms', 50)
+  return [{ ...row, ours: `${row.ours} (${formatNumber(min)} to ${formatNumber(max)})` }]
 }

@@ -1,6 +1,6 @@
 /** Alternates measurements of the floor and of the service, so that other load on this machine affects both, and compares pairs. */
 import { loadavg } from 'node:os'
-import { say } from './machine.ts'
+import { logProgress } from './stack.ts'
 
 /** Figures by name. */
 export type Reading = Readonly<Record<string, number>>
@@ -10,7 +10,7 @@ export interface Pair {
   readonly ours: Reading
 }
 
-export interface Turns {
+export interface PairOptions {
   readonly what: string
   /** Number of pairs, without the warm-up pair. */
   readonly rounds: number
@@ -18,13 +18,13 @@ export interface Turns {
   ours(): Promise<Reading>
 }
 
-export async function inTurns({ what, rounds, floor, ours }: Turns): Promise<Pair[]> {
+export async function measurePairs({ what, rounds, floor, ours }: PairOptions): Promise<Pair[]> {
   const pairs: Pair[] = []
   for (let round = 0; round <= rounds; round += 1) {
     const pair = { floor: await floor(), ours: await ours() }
     if (round > 0) pairs.push(pair)
     const load = `load ${loadavg()[0]?.toFixed(1)}`
-    say(
+    logProgress(
       `${what}, ${round === 0 ? 'warm-up' : `${round} of ${rounds}`} (${load}): floor ${formatReading(pair.floor)} | ours ${formatReading(pair.ours)}`,
     )
   }
@@ -33,10 +33,10 @@ export async function inTurns({ what, rounds, floor, ours }: Turns): Promise<Pai
 
 const formatReading = (reading: Reading): string =>
   Object.entries(reading)
-    .map(([name, value]) => `${name} ${shortened(value)}`)
+    .map(([name, value]) => `${name} ${formatNumber(value)}`)
     .join(', ')
 
-export const shortened = (value: number): string =>
+export const formatNumber = (value: number): string =>
   Number.isNaN(value) ? '–' : value >= 100 ? String(Math.round(value)) : value.toFixed(value >= 10 ? 1 : 2)
 
 export interface Spread {
@@ -76,8 +76,8 @@ export function compare(
   const ratio = spreadOf(of('ours').map((value, index) => value / (floors[index] ?? Number.NaN)))
   return {
     what,
-    floor: `${shortened(median(floors))} ${unit}`,
-    ours: `${shortened(median(of('ours')))} ${unit}`,
+    floor: `${formatNumber(median(floors))} ${unit}`,
+    ours: `${formatNumber(median(of('ours')))} ${unit}`,
     ratio,
     target: atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`,
     met: atLeast === undefined ? ratio.median <= (atMost ?? 0) : ratio.median >= atLeast,
@@ -85,11 +85,11 @@ export function compare(
 }
 
 /** A figure with a limit and without a floor. */
-export const absolute = (what: string, value: number, unit: string, most: number): Row => ({
+export const withLimit = (what: string, value: number, unit: string, max: number): Row => ({
   what,
   floor: '–',
-  ours: `${shortened(value)} ${unit}`,
+  ours: `${formatNumber(value)} ${unit}`,
   ratio: undefined,
-  target: `≤ ${most} ${unit}`,
-  met: value <= most,
+  target: `≤ ${max} ${unit}`,
+  met: value <= max,
 })

@@ -3,17 +3,17 @@
  * runs some of the measurements only. A missed target is shown in the table; the exit code is 0.
  */
 import { availableParallelism, cpus, loadavg } from 'node:os'
-import { measureLifecycle } from './lifecycle.ts'
-import { type Machine, say, startMachine, untilAnswering } from './machine.ts'
+import { measureStart } from './concurrent-starts.ts'
+import { type BenchData, fillDatabase } from './data.ts'
+import { measureLifecycle } from './history-size.ts'
 import { measureMemory } from './memory.ts'
 import { measureMetricsPage } from './metrics-page.ts'
 import type { Row } from './pairs.ts'
-import { measureActive, measureHealth, measureSession, type Servers } from './requests.ts'
-import { fill, type Rows } from './rows.ts'
+import { measureFirstTask, measureReadyAndStop, type RelayBench } from './relay-latency.ts'
 import { measureSignIn } from './sign-in.ts'
-import { measureStart } from './starts.ts'
+import { logProgress, type Stack, startStack, waitUntilAnswering } from './stack.ts'
 import { formatTable } from './table.ts'
-import { measureFirstTask, measureReadyAndStop, type WorkflowBench } from './workflows.ts'
+import { measureActive, measureHealth, measureSession, type Servers } from './throughput.ts'
 
 /** Measurements without a worker, with a worker, and with a worker that has not run anything yet. */
 const withoutWorker = ['active', 'health', 'session', 'start', 'sign-in'] as const
@@ -29,19 +29,19 @@ if (unknown.length > 0) {
 }
 const selectedNames = new Set<Name>(requestedNames.length === 0 ? names : (requestedNames as Name[]))
 
-async function runWithoutWorker(machine: Machine, rows: Rows): Promise<Row[]> {
+async function runWithoutWorker(stack: Stack, data: BenchData): Promise<Row[]> {
   const selected = withoutWorker.filter((name) => selectedNames.has(name))
   if (selected.length === 0) return []
-  const api = await machine.start('api/server.ts', { SVC_TEMPORAL_TASK_QUEUE: 'bench-without-worker' })
-  const floors = await machine.start('bench/floors.ts')
-  await Promise.all([untilAnswering(api, '/api/v1/capacity/status'), untilAnswering(floors, '/bare')])
+  const api = await stack.start('api/server.ts', { SVC_TEMPORAL_TASK_QUEUE: 'bench-without-worker' })
+  const floors = await stack.start('bench/floors.ts')
+  await Promise.all([waitUntilAnswering(api, '/api/v1/capacity/status'), waitUntilAnswering(floors, '/bare')])
   const servers: Servers = { api, floors }
   const measure = {
-    active: () => measureActive(servers, rows),
-    health: () => measureHealth(servers, rows),
-    session: () => measureSession(servers, rows),
-    start: () => measureStart(servers, machine.sql, rows),
-    'sign-in': () => measureSignIn(api, machine.sql),
+    active: () => measureActive(servers, data),
+    health: () => measureHealth(servers, data),
+    session: () => measureSession(servers, data),
+    start: () => measureStart(servers, stack.sql, data),
+    'sign-in': () => measureSignIn(api, stack.sql),
   }
   const results: Row[] = []
   for (const name of selected) results.push(...(await measure[name]()))
@@ -52,14 +52,14 @@ async function runWithoutWorker(machine: Machine, rows: Rows): Promise<Row[]> {
 /** Longer than the run: simulated relays send no health reports except for a measurement. */
 const longTimeouts = { SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '3600', SVC_RELAY_STOP_GRACE_SECONDS: '3600' }
 
-async function runWithWorker(machine: Machine, rows: Rows): Promise<Row[]> {
+async function runWithWorker(stack: Stack, data: BenchData): Promise<Row[]> {
   const selected = withWorker.filter((name) => selectedNames.has(name))
   if (selected.length === 0) return []
   const variables = { ...longTimeouts, SVC_TEMPORAL_TASK_QUEUE: 'bench' }
-  const api = await machine.start('api/server.ts', variables)
-  const worker = await machine.start('bench/paper-worker.ts', variables)
-  await untilAnswering(api, '/health')
-  const bench: WorkflowBench = { machine, api, rows }
+  const api = await stack.start('api/server.ts', variables)
+  const worker = await stack.start('bench/fake-relay-worker.ts', variables)
+  await waitUntilAnswering(api, '/health')
+  const bench: RelayBench = { stack, api, data }
   const measure = {
     metrics: () => measureMetricsPage(api),
     stop: () => measureReadyAndStop(bench),
@@ -72,28 +72,30 @@ async function runWithWorker(machine: Machine, rows: Rows): Promise<Row[]> {
   return results
 }
 
-async function runMemory(machine: Machine, rows: Rows): Promise<Row[]> {
+async function runMemory(stack: Stack, data: BenchData): Promise<Row[]> {
   if (!selectedNames.has('memory')) return []
   const variables = { ...longTimeouts, SVC_TEMPORAL_TASK_QUEUE: 'bench-memory' }
-  const api = await machine.start('api/server.ts', variables)
-  const worker = await machine.start('bench/paper-worker.ts', variables)
-  await untilAnswering(api, '/health')
+  const api = await stack.start('api/server.ts', variables)
+  const worker = await stack.start('bench/fake-relay-worker.ts', variables)
+  await waitUntilAnswering(api, '/health')
   await api.stop()
-  const results = await measureMemory(machine, worker, rows)
+  const results = await measureMemory(stack, worker, data)
   await worker.stop()
   return results
 }
 
-say(`${availableParallelism()} cores (${cpus()[0]?.model.trim()}), Node ${process.version}, load ${loadavg()[0]}`)
-const machine = await startMachine()
+logProgress(
+  `${availableParallelism()} cores (${cpus()[0]?.model.trim()}), Node ${process.version}, load ${loadavg()[0]}`,
+)
+const stack = await startStack()
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void machine.life.stop().finally(() => process.exit(130)))
+  process.once(signal, () => void stack.life.stop().finally(() => process.exit(130)))
 const results: Row[] = []
 try {
-  const rows = await fill(machine)
-  for (const run of [runWithoutWorker, runWithWorker, runMemory]) results.push(...(await run(machine, rows)))
+  const data = await fillDatabase(stack)
+  for (const run of [runWithoutWorker, runWithWorker, runMemory]) results.push(...(await run(stack, data)))
 } finally {
   if (results.length > 0) console.log(formatTable(results))
-  await machine.life.stop()
+  await stack.life.stop()
 }
 process.exit(0)

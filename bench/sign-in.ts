@@ -4,8 +4,8 @@ import bcrypt from 'bcrypt'
 import type { Database } from '../db/connection.ts'
 import { insertUser } from '../db/users.ts'
 import { createSealing, type Sealing } from '../platform/sealing.ts'
-import { type RunningProgram, say } from './machine.ts'
-import { median, type Row, shortened, spreadOf } from './pairs.ts'
+import { formatNumber, median, type Row, spreadOf } from './pairs.ts'
+import { logProgress, type RunningProgram } from './stack.ts'
 
 const accountCount = 100
 /** Greatest relative difference of the medians. */
@@ -42,11 +42,11 @@ async function compareTimes(
   for (const email of known)
     pairs.push({ known: await answer(email), unknown: await answer(`${randomUUID()}@bench.test`) })
   const [ours, floor] = [median(pairs.map((pair) => pair.known)), median(pairs.map((pair) => pair.unknown))]
-  say(`${what}: ${shortened(ours)} ms for a known address, ${shortened(floor)} ms for an unknown one`)
+  logProgress(`${what}: ${formatNumber(ours)} ms for a known address, ${formatNumber(floor)} ms for an unknown one`)
   return {
     what: `${what}: known against unknown address`,
-    floor: `${shortened(floor)} ms`,
-    ours: `${shortened(ours)} ms`,
+    floor: `${formatNumber(floor)} ms`,
+    ours: `${formatNumber(ours)} ms`,
     // The ratio of the medians decides: an attacker who repeats requests would compare these.
     ratio: { ...spreadOf(pairs.map((pair) => pair.known / pair.unknown)), median: ours / floor },
     target: `${1 - differenceMax} to ${1 + differenceMax}`,

@@ -1,18 +1,18 @@
-/** The database of a service that has been in use for a while, made by SQL. */
+/** Fills a database as if the service had been in use for months. */
 import { randomUUID } from 'node:crypto'
 import { createAccessTokens } from '../api/identity/access-tokens.ts'
 import { createRelaySessionTokens } from '../api/relay-session-tokens.ts'
 import type { Database } from '../db/connection.ts'
 import { sealStreamToken } from '../db/sealed-tokens.ts'
 import { createSealing, type Sealing } from '../platform/sealing.ts'
-import { type Machine, region, say } from './machine.ts'
+import { logProgress, region, type Stack } from './stack.ts'
 
 export const stoppedSessions = 100_000
 const users = 1000
 const activeSessions = 500
 
-/** What a relay calls itself that exists on paper only. */
-export const paperInstance = (sessionId: string): string => `paper-${sessionId}`
+/** The instance id of a fake relay. */
+export const fakeInstanceId = (sessionId: string): string => `fake-${sessionId}`
 
 export interface BenchUser {
   readonly userId: string
@@ -20,14 +20,16 @@ export interface BenchUser {
   readonly bearer: string
 }
 
-export interface Rows {
+export interface BenchData {
   readonly users: readonly BenchUser[]
   /** Active sessions without a workflow; the first users have one each. */
   readonly activeSessionIds: readonly string[]
 }
 
-export async function fill({ sql, config }: Machine): Promise<Rows> {
-  say(`a database with ${users} users, ${activeSessions} active and ${stoppedSessions} stopped sessions`)
+export async function fillDatabase({ sql, config }: Stack): Promise<BenchData> {
+  logProgress(
+    `filling the database with ${users} users, ${activeSessions} active and ${stoppedSessions} stopped sessions`,
+  )
   const tokens = createAccessTokens(config)
   const sealing = createSealing(config.oauthEncryptionKeys)
   const added = Array.from({ length: users }, (_, index) => {
@@ -36,27 +38,27 @@ export async function fill({ sql, config }: Machine): Promise<Rows> {
     const plan = { plan_tier: 'paid', plan_status: 'active', addons: 3 }
     return { id, email: `user-${index}@bench.test`, stream_token_sealed: sealed, stream_token_hash: hash, ...plan }
   })
-  const signedIn = await sql<{ userId: string; id: string }[]>`
+  const authSessions = await sql<{ userId: string; id: string }[]>`
     with added as (insert into users ${sql(added)} returning id)
     insert into auth_sessions (user_id, client, ip) select id, 'bench', '127.0.0.1' from added returning user_id, id`
   const all = await Promise.all(
-    signedIn.map(async ({ userId, id: authSessionId }) => ({
+    authSessions.map(async ({ userId, id: authSessionId }) => ({
       userId,
       authSessionId,
       bearer: `Bearer ${await tokens.sign({ userId, authSessionId })}`,
     })),
   )
   const userIds = all.map((user) => user.userId)
-  await addStopped(sql, userIds)
-  const activeSessionIds = await addActive(sql, sealing, userIds.slice(0, activeSessions))
+  await insertStoppedSessions(sql, userIds)
+  const activeSessionIds = await insertActiveSessions(sql, sealing, userIds.slice(0, activeSessions))
   await sql`vacuum analyze`
   return { users: all, activeSessionIds }
 }
 
-/** Spread over users and the last 90 days, each with its instance, its usage and its last report. */
-async function addStopped(sql: Database, userIds: readonly string[]): Promise<void> {
+/** Sessions of all users over the last 90 days, each with its instance, its usage and its last report. */
+async function insertStoppedSessions(sql: Database, userIds: readonly string[]): Promise<void> {
   await sql.begin(async (tx) => {
-    // Past the trigger, which lets a session begin in one state only.
+    // Disables the trigger, which requires that a session begins in its first state.
     await tx`set local session_replication_role = replica`
     await tx`set local statement_timeout = 0`
     await tx`
@@ -78,7 +80,7 @@ async function addStopped(sql: Database, userIds: readonly string[]): Promise<vo
   })
 }
 
-async function addActive(sql: Database, sealing: Sealing, userIds: readonly string[]): Promise<string[]> {
+async function insertActiveSessions(sql: Database, sealing: Sealing, userIds: readonly string[]): Promise<string[]> {
   const added = userIds.map((userId) => {
     const { sessionId, pairToken, relayWsToken } = createRelaySessionTokens(sealing)
     return {
@@ -92,7 +94,7 @@ async function addActive(sql: Database, sealing: Sealing, userIds: readonly stri
   await sql`insert into relay_sessions ${sql(added)}`
   await sql`
     update relay_sessions set state = 'active', reason = 'relay_ready', version = 1, active_at = now(),
-      instance_id = 'paper-' || id, relay_host = '198.51.100.7', srtla_port = 5000, publish_port = 4001, play_port = 4000,
+      instance_id = 'fake-' || id, relay_host = '198.51.100.7', srtla_port = 5000, publish_port = 4001, play_port = 4000,
       stats_port = 5080
     where id = any(${ids}::uuid[])`
   await sql`

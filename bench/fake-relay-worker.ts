@@ -1,18 +1,18 @@
-/** The real worker with relays that exist on paper only: thousands of relay processes would be measured instead of it. */
+/** The real worker with a fake relay provider, since thousands of relay processes would dominate the measurement. */
 import { installRuntime, startWorker } from '../activities/worker/start-worker.ts'
 import { connectPostgres } from '../db/connection.ts'
 import { readConfig } from '../platform/config/config.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLog } from '../platform/log.ts'
 import type { RelayInstance, RelayProvider } from '../providers/relay/provider.ts'
-import { paperInstance } from './rows.ts'
+import { fakeInstanceId } from './data.ts'
 
-function paperProvider(): RelayProvider {
+function createFakeProvider(): RelayProvider {
   const instances = new Map<string, RelayInstance>()
   const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
   return {
     create: async ({ sessionId, region }) => {
-      const instance = { instanceId: paperInstance(sessionId), sessionId, region, endpoint, createdAt: new Date() }
+      const instance = { instanceId: fakeInstanceId(sessionId), sessionId, region, endpoint, createdAt: new Date() }
       instances.set(instance.instanceId, instance)
       return instance
     },
@@ -20,7 +20,7 @@ function paperProvider(): RelayProvider {
     destroy: async (instanceId) => void instances.delete(instanceId),
     list: async (filter) => {
       if (filter === undefined) return [...instances.values()]
-      const own = instances.get(paperInstance(filter.sessionId))
+      const own = instances.get(fakeInstanceId(filter.sessionId))
       return own ? [own] : []
     },
   }
@@ -33,7 +33,7 @@ installRuntime(log)
 const stopRequest = life.waitForStopRequest()
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
 life.hold('database', sql, (it) => it.end({ timeout: 5 }))
-const provider = paperProvider()
+const provider = createFakeProvider()
 const providers = new Map(config.regions.map((one) => [one.region, provider]))
 const onFailure = (error: unknown) => {
   log.fatal({ err: error }, 'the worker failed')

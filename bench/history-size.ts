@@ -5,68 +5,68 @@ import { recordReports } from '../db/relay-health.ts'
 import { findRelaySession } from '../db/relay-sessions.ts'
 import * as messages from '../workflows/messages.ts'
 import { createRelaySessionWorkflows, type RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
-import { type Machine, say, until } from './machine.ts'
-import { absolute, type Row } from './pairs.ts'
-import { type BenchUser, paperInstance } from './rows.ts'
-import { report, reserve, type WorkflowBench } from './workflows.ts'
+import { type BenchUser, fakeInstanceId } from './data.ts'
+import { type Row, withLimit } from './pairs.ts'
+import { type RelayBench, report, reserve } from './relay-latency.ts'
+import { logProgress, type Stack, waitUntil } from './stack.ts'
 
 const steadyReports = 1000
 const eventsMax = 40
 const shortSeconds = 1
 
-export async function measureLifecycle({ machine, api, rows }: WorkflowBench): Promise<Row[]> {
+export async function measureLifecycle({ stack, api, data }: RelayBench): Promise<Row[]> {
   const settings = { ...api.config.relay, healthTimeoutSeconds: shortSeconds, stopGraceSeconds: shortSeconds }
   const { taskQueue } = api.config.temporal
-  const workflows = createRelaySessionWorkflows(machine.temporal, { taskQueue, settings, callMillisMax: 10_000 })
-  const lifeOf = async (connectionId: string) => Life.begin(machine, workflows, rows.users[0], connectionId)
+  const workflows = createRelaySessionWorkflows(stack.temporal, { taskQueue, settings, callMillisMax: 10_000 })
+  const beginLife = async (connectionId: string) => Life.begin(stack, workflows, data.users[0], connectionId)
 
-  say('one life: started, active, a thousand reports, stopped')
-  const plain = await lifeOf('plain-life')
+  logProgress('history of a session: start, active, a thousand reports, stop')
+  const plain = await beginLife('plain-life')
   await plain.becomeActive()
   const before = await plain.historyEvents()
   for (let sent = 0; sent < steadyReports; sent += 1) await report(api, plain.sessionId)
   const eventsPerReport = ((await plain.historyEvents()) - before) / steadyReports
   await plain.order('stop')
-  await plain.ends()
+  await plain.waitForEnd()
 
-  say('another: silence, return, a stop that is taken back, silence, return, and the stop')
-  const eventful = await lifeOf('eventful-life')
+  logProgress('history of another: lost health and recovery twice, a cancelled stop, and a stop')
+  const eventful = await beginLife('eventful-life')
   await eventful.becomeActive()
-  await eventful.fallSilentAndReturn()
+  await eventful.loseAndRestoreHealth()
   await eventful.order('stop')
   await eventful.order('run')
-  await eventful.fallSilentAndReturn()
+  await eventful.loseAndRestoreHealth()
   await eventful.order('stop')
-  await eventful.ends()
+  await eventful.waitForEnd()
 
   return [
-    absolute(`Temporal events per steady report (${steadyReports} reports)`, eventsPerReport, 'events', 0),
-    absolute('history of a life: start, active, stop', await plain.historyEvents(), 'events', eventsMax),
+    withLimit(`Temporal events per steady report (${steadyReports} reports)`, eventsPerReport, 'events', 0),
+    withLimit('history of a session: start, active, stop', await plain.historyEvents(), 'events', eventsMax),
     {
-      what: 'the same with two silences and returns and a stop taken back',
+      what: 'the same with two losses of health and a cancelled stop',
       ...{ floor: '–', ours: `${await eventful.historyEvents()} events`, ratio: undefined, target: '–', met: true },
     },
   ]
 }
 
-/** One session, led through its states. */
+/** A session that is taken through its states. */
 class Life {
   private constructor(
-    private readonly machine: Machine,
+    private readonly stack: Stack,
     private readonly workflows: RelaySessionWorkflows,
     readonly sessionId: string,
   ) {}
 
   static async begin(
-    machine: Machine,
+    stack: Stack,
     workflows: RelaySessionWorkflows,
     user: BenchUser | undefined,
     connectionId: string,
   ) {
     if (!user) throw new Error('there is no user')
-    const session = await reserve(machine, user, connectionId)
+    const session = await reserve(stack, user, connectionId)
     await workflows.deliver({ ...session, commandDeliveredSeq: 0 })
-    return new Life(machine, workflows, session.id)
+    return new Life(stack, workflows, session.id)
   }
 
   async becomeActive(): Promise<void> {
@@ -76,7 +76,7 @@ class Life {
     await this.#untilRow((row) => row.state === 'active')
   }
 
-  async fallSilentAndReturn(): Promise<void> {
+  async loseAndRestoreHealth(): Promise<void> {
     await sleep(shortSeconds * 1200)
     await this.workflows.healthLost(this.sessionId)
     await this.#untilRow((row) => row.state === 'grace')
@@ -86,16 +86,16 @@ class Life {
   }
 
   async order(command: 'run' | 'stop'): Promise<void> {
-    const session = await recordCommand(this.machine.sql, this.sessionId, command, 'user')
+    const session = await recordCommand(this.stack.sql, this.sessionId, command, 'user')
     if (session) await this.workflows.deliver(session)
   }
 
-  /** Resolves once the workflow is over: the session is stopped and the provider has nothing left. */
-  async ends(): Promise<void> {
+  /** Resolves once the workflow has ended: the session is stopped and its instance destroyed. */
+  async waitForEnd(): Promise<void> {
     await this.#handle().result()
   }
 
-  /** Once nothing is being added any more. */
+  /** The number of events once it does not grow any more. */
   async historyEvents(): Promise<number> {
     let seen = -1
     for (;;) {
@@ -107,18 +107,18 @@ class Life {
   }
 
   #handle() {
-    return this.machine.temporal.workflow.getHandle(messages.relaySessionWorkflowId(this.sessionId))
+    return this.stack.temporal.workflow.getHandle(messages.relaySessionWorkflowId(this.sessionId))
   }
 
   #report() {
     const { sessionId } = this
-    return recordReports(this.machine.sql, [{ sessionId, instanceId: paperInstance(sessionId), isIdle: false }])
+    return recordReports(this.stack.sql, [{ sessionId, instanceId: fakeInstanceId(sessionId), isIdle: false }])
   }
 
-  #untilRow(isSo: (row: NonNullable<Awaited<ReturnType<typeof findRelaySession>>>) => boolean): Promise<void> {
-    return until('the workflow has written the row', async () => {
-      const row = await findRelaySession(this.machine.sql, this.sessionId)
-      return row !== undefined && isSo(row)
+  #untilRow(isDone: (row: NonNullable<Awaited<ReturnType<typeof findRelaySession>>>) => boolean): Promise<void> {
+    return waitUntil('the workflow has written the row', async () => {
+      const row = await findRelaySession(this.stack.sql, this.sessionId)
+      return row !== undefined && isDone(row)
     })
   }
 }

@@ -1,4 +1,4 @@
-/** What is measured, on this machine alone: a Postgres, a Temporal, and the programs between them, as child processes. */
+/** The stack under measurement: an embedded Postgres, an embedded Temporal, and programs of the service as child processes. */
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,37 +24,36 @@ export const region = 'bench'
 export interface RunningProgram {
   readonly url: string
   readonly pid: number
-  /** What it was started with, as it reads it. */
+  /** Its configuration, as it reads it. */
   readonly config: Config
-  /** Why it is no more, once it is. */
+  /** Resolves when it has ended, with the reason. */
   readonly ended: Promise<string>
   stop(): Promise<void>
 }
 
-export interface Machine {
+export interface Stack {
   readonly sql: Database
   readonly temporal: Client
   readonly life: Lifecycle
-  /** Starts one of the programs on variables of its own; it ends with the machine at the latest. */
+  /** Starts a program with its own variables. `life.stop()` stops it at the latest. */
   start(file: string, variables?: Readonly<Record<string, string>>): Promise<RunningProgram>
-  /** The configuration that programs have in common. */
+  /** The configuration that all programs share. */
   readonly config: Config
 }
 
-/** Prints one line of what is being done. */
-export const say = (text: string): void => console.error(`[bench] ${text}`)
+export const logProgress = (text: string): void => console.error(`[bench] ${text}`)
 
-/** Starts both servers in a new folder. All of it, the folder too, is gone after `life.stop()`. */
-export async function startMachine(): Promise<Machine> {
+/** Starts both servers in a temporary folder. `life.stop()` stops everything and removes the folder. */
+export async function startStack(): Promise<Stack> {
   const log = createLog('bench', 'warn')
   const life = new Lifecycle(log, 30_000)
   try {
     const folder = await realpath(await mkdtemp(join(tmpdir(), 'relay-bench-')))
     life.hold('folder', folder, (it) => rm(it, { recursive: true, force: true, maxRetries: 5 }))
-    // Open to the user as whom the embedded Postgres runs when this runs as root.
+    // Accessible to the unprivileged user of the embedded Postgres when this process is root.
     await chmod(folder, 0o755)
     const { embedded, searchPath, dataDir, cacheDir, environment } = readStackConfig()
-    const cli = { explicit: embedded.temporalCli, searchPath, dataDir, cacheDir, progress: say }
+    const cli = { explicit: embedded.temporalCli, searchPath, dataDir, cacheDir, progress: logProgress }
     const executable = await findTemporalCli(cli)
     const postgres = await startEmbeddedPostgres({ dir: join(folder, 'postgres'), log })
     life.hold('Postgres', postgres, (it) => it.stop())
@@ -70,29 +69,29 @@ export async function startMachine(): Promise<Machine> {
       SVC_BILLING_PROVIDER: 'sandbox',
       SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
       SVC_JWT_TTL_SECONDS: '900',
-      // The same in every program, so that a token of one is good at all.
+      // The same in every program, so that all accept the tokens of one.
       SVC_API_URL: 'http://127.0.0.1:8080',
-      SVC_RATE_LIMITS: countedOnly,
+      SVC_RATE_LIMITS: unreachableRateLimits,
       SVC_REGIONS: JSON.stringify([{ region, display_name: 'Bench', provider: 'local', capacity: 100_000 }]),
     }
     const config = readConfig(shared)
     const sql = life.hold('connections', connectPostgres(config.database.url, 4), (it) => it.end({ timeout: 5 }))
     await migrate(sql)
     const { client } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
-    return { sql, temporal: client, life, config, start: startOn(life, folder, shared) }
+    return { sql, temporal: client, life, config, start: createStarter(life, folder, shared) }
   } catch (error) {
     await life.stop()
     throw error
   }
 }
 
-/** Limits are counted as ever, and never reached: the count itself stops at a million. */
-const countedOnly = Object.keys(rateLimitDefaults)
+/** Requests are counted as in production, and the limits are never reached. */
+const unreachableRateLimits = Object.keys(rateLimitDefaults)
   .map((name) => `${name}=9999999`)
   .join(',')
 
-const startOn =
-  (life: Lifecycle, folder: string, shared: Readonly<Record<string, string>>): Machine['start'] =>
+const createStarter =
+  (life: Lifecycle, folder: string, shared: Readonly<Record<string, string>>): Stack['start'] =>
   async (file, variables = {}) => {
     const port = await findFreePort()
     const env = { ...shared, PORT: String(port), ...variables }
@@ -104,19 +103,19 @@ const startOn =
     }
   }
 
-/** Asks until it is so. Rejects when that takes longer than `secondsMax`. */
-export async function until(what: string, isSo: () => Promise<boolean>, secondsMax = 60): Promise<void> {
-  const late = Date.now() + secondsMax * 1000
-  while (!(await isSo())) {
-    if (Date.now() > late) throw new Error(`still not so after ${secondsMax} s: ${what}`)
+/** Polls a condition. Rejects when it is not met within the limit. */
+export async function waitUntil(what: string, isDone: () => Promise<boolean>, secondsMax = 60): Promise<void> {
+  const deadline = Date.now() + secondsMax * 1000
+  while (!(await isDone())) {
+    if (Date.now() > deadline) throw new Error(`not met after ${secondsMax} s: ${what}`)
     await sleep(50)
   }
 }
 
-/** Resolves once the program answers this path with 200. Rejects with its last words when it ends instead. */
-export const untilAnswering = ({ url, ended }: RunningProgram, path: string): Promise<void> =>
+/** Resolves once the program answers a path with 200. Rejects with the last lines of its log when it ends instead. */
+export const waitUntilAnswering = ({ url, ended }: RunningProgram, path: string): Promise<void> =>
   Promise.race([
-    until(`${path} is answered`, () =>
+    waitUntil(`${path} is answered`, () =>
       fetch(url + path).then(
         (answer) => answer.ok,
         () => false,

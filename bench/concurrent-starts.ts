@@ -1,11 +1,11 @@
 /** Concurrent starts of new relays, without a worker: the response time, and the time until Temporal has all workflows. */
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../db/connection.ts'
+import type { BenchData } from './data.ts'
 import { callAll } from './load.ts'
-import { say, until } from './machine.ts'
-import { compare, inTurns, type Reading, type Row } from './pairs.ts'
-import type { Servers } from './requests.ts'
-import type { Rows } from './rows.ts'
+import { compare, measurePairs, type Reading, type Row } from './pairs.ts'
+import { logProgress, waitUntil } from './stack.ts'
+import type { Servers } from './throughput.ts'
 
 const rounds = 5
 const callers = 16
@@ -13,10 +13,10 @@ const callers = 16
 const startsPerRound = 800
 const connectionId = 'started'
 
-export async function measureStart({ floors, api }: Servers, sql: Database, rows: Rows): Promise<Row[]> {
-  const users = rows.users.slice(0, startsPerRound)
+export async function measureStart({ floors, api }: Servers, sql: Database, data: BenchData): Promise<Row[]> {
+  const users = data.users.slice(0, startsPerRound)
   const body = JSON.stringify({ connection_id: connectionId })
-  const pairs = await inTurns({
+  const pairs = await measurePairs({
     what: 'POST /relay/start',
     rounds,
     floor: async () => {
@@ -35,7 +35,7 @@ export async function measureStart({ floors, api }: Servers, sql: Database, rows
       }))
       const startedAt = performance.now()
       const reading = await callAll(calls, callers, api.pid)
-      await untilDelivered(sql, startedAt)
+      await waitUntilDelivered(sql, startedAt)
       await deleteStarted(sql)
       return reading
     },
@@ -52,14 +52,14 @@ function startRows(pairs: readonly { floor: Reading; ours: Reading }[]): Row[] {
 }
 
 /** Deliveries of one reading must not compete with the next reading. */
-async function untilDelivered(sql: Database, startedAt: number): Promise<void> {
-  await until('all starts are delivered', async () => {
+async function waitUntilDelivered(sql: Database, startedAt: number): Promise<void> {
+  await waitUntil('all starts are delivered', async () => {
     const [left] = await sql`
       select from relay_sessions where connection_id = ${connectionId} and command_delivered_seq < command_seq limit 1`
     return left === undefined
   })
   const seconds = (performance.now() - startedAt) / 1000
-  say(
+  logProgress(
     `${startsPerRound} starts were delivered to Temporal after ${seconds.toFixed(1)} s, ${Math.round(startsPerRound / seconds)}/s`,
   )
 }

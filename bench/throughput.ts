@@ -1,8 +1,9 @@
 /** Throughput of the most frequent requests: reads of clients and health reports of relays. */
+
+import { type BenchData, fakeInstanceId } from './data.ts'
 import { type Load, throughput } from './load.ts'
-import type { RunningProgram } from './machine.ts'
-import { compare, inTurns, type Row } from './pairs.ts'
-import { paperInstance, type Rows } from './rows.ts'
+import { compare, measurePairs, type Row } from './pairs.ts'
+import type { RunningProgram } from './stack.ts'
 
 export interface Servers {
   readonly floors: RunningProgram
@@ -12,20 +13,20 @@ export interface Servers {
 const rounds = 5
 const seconds = 3
 
-export const measureActive = (servers: Servers, rows: Rows): Promise<Row[]> =>
-  measureRead(servers, rows, { name: 'GET /relay/active', path: '/api/v1/relay/active', atLeast: 0.7 })
+export const measureActive = (servers: Servers, data: BenchData): Promise<Row[]> =>
+  measureRead(servers, data, { name: 'GET /relay/active', path: '/api/v1/relay/active', atLeast: 0.7 })
 
-export const measureSession = (servers: Servers, rows: Rows): Promise<Row[]> =>
-  measureRead(servers, rows, { name: 'GET /auth/session', path: '/api/v1/auth/session', atLeast: 0.4 })
+export const measureSession = (servers: Servers, data: BenchData): Promise<Row[]> =>
+  measureRead(servers, data, { name: 'GET /auth/session', path: '/api/v1/auth/session', atLeast: 0.4 })
 
 async function measureRead(
   { floors, api }: Servers,
-  rows: Rows,
+  data: BenchData,
   { name, path, atLeast }: { name: string; path: string; atLeast: number },
 ): Promise<Row[]> {
   const load = { connections: 32, seconds }
-  const userOf = (connection: number) => rows.users[connection % rows.users.length]
-  const pairs = await inTurns({
+  const userOf = (connection: number) => data.users[connection % data.users.length]
+  const pairs = await measurePairs({
     what: name,
     rounds,
     floor: () =>
@@ -53,10 +54,10 @@ async function measureRead(
 }
 
 /** A health report with the statistics of one stream over two links. */
-export const reportOf = (sessionId: string): string =>
+export const healthReport = (sessionId: string): string =>
   JSON.stringify({
     session_id: sessionId,
-    instance_id: paperInstance(sessionId),
+    instance_id: fakeInstanceId(sessionId),
     observed_at: '2026-11-21T12:00:00.000Z',
     stats: {
       groups: [
@@ -73,13 +74,13 @@ export const reportOf = (sessionId: string): string =>
     },
   })
 
-export async function measureHealth({ floors, api }: Servers, rows: Rows): Promise<Row[]> {
+export async function measureHealth({ floors, api }: Servers, data: BenchData): Promise<Row[]> {
   const connections = 64
   const headers = {
     'content-type': 'application/json',
     'x-relay-auth': api.config.relayAuthSecrets[0] ?? '',
   }
-  const reports = rows.activeSessionIds.map(reportOf)
+  const reports = data.activeSessionIds.map(healthReport)
   /** Each connection starts at another report, so that concurrent reports are of different relays. */
   const requestsTo = (path: string): Load['requestsOf'] => {
     const requests = reports.map((body) => ({ method: 'POST' as const, path, headers, body }))
@@ -88,7 +89,7 @@ export async function measureHealth({ floors, api }: Servers, rows: Rows): Promi
       return [...requests.slice(begin), ...requests.slice(0, begin)]
     }
   }
-  const pairs = await inTurns({
+  const pairs = await measurePairs({
     what: 'POST /relay/health',
     rounds,
     floor: () => throughput({ connections, seconds, ...floors, requestsOf: requestsTo('/json') }),

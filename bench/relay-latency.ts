@@ -1,4 +1,4 @@
-/** Waits of one caller for a relay session workflow: for its first task, for the report that makes it active, for a stop. */
+/** How long one caller waits for a relay session workflow: for its first task, for its activation, and for a stop. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRelaySessionTokens } from '../api/relay-session-tokens.ts'
@@ -8,23 +8,26 @@ import { startRelay } from '../db/relay-starts.ts'
 import { createSealing } from '../platform/sealing.ts'
 import * as messages from '../workflows/messages.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
+import type { BenchData, BenchUser } from './data.ts'
 import { call } from './load.ts'
-import { type Machine, type RunningProgram, region, until } from './machine.ts'
-import { compare, inTurns, median, type Reading, type Row } from './pairs.ts'
-import { reportOf } from './requests.ts'
-import type { BenchUser, Rows } from './rows.ts'
+import { compare, measurePairs, median, type Reading, type Row } from './pairs.ts'
+import { type RunningProgram, region, type Stack, waitUntil } from './stack.ts'
+import { healthReport } from './throughput.ts'
 
-export interface WorkflowBench {
-  readonly machine: Machine
+export interface RelayBench {
+  readonly stack: Stack
   readonly api: RunningProgram
-  readonly rows: Rows
+  readonly data: BenchData
 }
 
 const rounds = 6
-const callsARound = 15
+const callsPerRound = 15
 
 /** The same call repeatedly by one caller, with a pause in which the background work of the call ends. */
-async function oneAfterAnother<Item>(items: readonly Item[], wait: (item: Item) => Promise<number>): Promise<Reading> {
+async function measureSequentially<Item>(
+  items: readonly Item[],
+  wait: (item: Item) => Promise<number>,
+): Promise<Reading> {
   const waits: number[] = []
   for (const item of items) {
     waits.push(await wait(item))
@@ -33,14 +36,14 @@ async function oneAfterAnother<Item>(items: readonly Item[], wait: (item: Item) 
   return { 'p50 ms': median(waits) }
 }
 
-const take = <Item>(items: Item[]): Item[] => items.splice(0, callsARound)
+const take = <Item>(items: Item[]): Item[] => items.splice(0, callsPerRound)
 
 /** Enough users for all rounds and the warm-up of both sides. */
-const supply = (rounds + 1) * 2 * callsARound
+const supply = (rounds + 1) * 2 * callsPerRound
 
 /** Reserves a session as the api does. Its command counts as delivered, so that only the caller delivers it. */
 export async function reserve(
-  { sql, config }: Machine,
+  { sql, config }: Stack,
   { userId, authSessionId }: BenchUser,
   connectionId: string,
 ): Promise<RelaySessionRow> {
@@ -61,33 +64,33 @@ const post = (api: RunningProgram, path: string, headers: Readonly<Record<string
   call({ method: 'POST', url: `${api.url}/api/v1${path}`, headers, body })
 
 export const report = (api: RunningProgram, sessionId: string): Promise<string> =>
-  post(api, '/relay/health', { 'x-relay-auth': api.config.relayAuthSecrets[0] ?? '' }, reportOf(sessionId))
+  post(api, '/relay/health', { 'x-relay-auth': api.config.relayAuthSecrets[0] ?? '' }, healthReport(sessionId))
 
-export async function measureFirstTask({ machine, api, rows }: WorkflowBench): Promise<Row[]> {
+export async function measureFirstTask({ stack, api, data }: RelayBench): Promise<Row[]> {
   const { taskQueue } = api.config.temporal
-  const workflows = createRelaySessionWorkflows(machine.temporal, {
+  const workflows = createRelaySessionWorkflows(stack.temporal, {
     ...{ taskQueue, settings: api.config.relay, callMillisMax: 10_000 },
   })
-  const users = rows.users.slice(-supply)
+  const users = data.users.slice(-supply)
   const connectionId = 'first-task'
-  const pairs = await inTurns({
+  const pairs = await measurePairs({
     what: 'first task',
     rounds,
     floor: async () => {
-      const sessions = await Promise.all(take(users).map((user) => reserve(machine, user, connectionId)))
-      return oneAfterAnother(sessions, async (session) => {
+      const sessions = await Promise.all(take(users).map((user) => reserve(stack, user, connectionId)))
+      return measureSequentially(sessions, async (session) => {
         const startedAt = Date.now()
         await workflows.deliver({ ...session, commandDeliveredSeq: 0 })
-        return (await firstTaskDoneAt(machine, session.id)) - startedAt
+        return (await firstTaskDoneAt(stack, session.id)) - startedAt
       })
     },
     ours: () =>
-      oneAfterAnother(take(users), async ({ bearer }) => {
+      measureSequentially(take(users), async ({ bearer }) => {
         const headers = { authorization: bearer, 'idempotency-key': randomUUID() }
         const answer = await post(api, '/relay/start', headers, JSON.stringify({ connection_id: connectionId }))
         const answeredAt = Date.now()
         const { session } = JSON.parse(answer) as { session: { session_id: string } }
-        return (await firstTaskDoneAt(machine, session.session_id)) - answeredAt
+        return (await firstTaskDoneAt(stack, session.session_id)) - answeredAt
       }),
   })
   const what = 'start answered → first task of its workflow done, one caller: p50'
@@ -95,10 +98,10 @@ export async function measureFirstTask({ machine, api, rows }: WorkflowBench): P
 }
 
 /** When the first workflow task was done, by the clock of the Temporal server, which runs on this machine. */
-async function firstTaskDoneAt({ temporal }: Machine, sessionId: string): Promise<number> {
+async function firstTaskDoneAt({ temporal }: Stack, sessionId: string): Promise<number> {
   let doneAt = 0
   const handle = temporal.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
-  await until('the first workflow task is done', async () => {
+  await waitUntil('the first workflow task is done', async () => {
     const { events } = await handle.fetchHistory().catch(() => ({ events: [] }))
     const done = events?.find((event) => event.workflowTaskCompletedEventAttributes)?.eventTime
     doneAt = done ? Number(done.seconds) * 1000 + (done.nanos ?? 0) / 1e6 : 0
@@ -108,16 +111,16 @@ async function firstTaskDoneAt({ temporal }: Machine, sessionId: string): Promis
 }
 
 /** Starts sessions. Resolves when their workflows run and their instances are bound; no instance has reported yet. */
-async function provisionSessions({ machine, api, rows }: WorkflowBench, connectionId: string): Promise<OwnedSession[]> {
+async function provisionSessions({ stack, api, data }: RelayBench, connectionId: string): Promise<OwnedSession[]> {
   const owned: OwnedSession[] = []
-  for (const user of rows.users.slice(-supply)) {
+  for (const user of data.users.slice(-supply)) {
     const headers = { authorization: user.bearer, 'idempotency-key': randomUUID() }
     const answer = await post(api, '/relay/start', headers, JSON.stringify({ connection_id: connectionId }))
     owned.push({ user, sessionId: (JSON.parse(answer) as { session: { session_id: string } }).session.session_id })
   }
   const ids = owned.map((one) => one.sessionId)
-  await until('all instances are bound', async () => {
-    const [left] = await machine.sql`
+  await waitUntil('all instances are bound', async () => {
+    const [left] = await stack.sql`
       select from relay_sessions where id = any(${ids}::uuid[]) and instance_id is null limit 1`
     return left === undefined
   })
@@ -129,14 +132,14 @@ interface OwnedSession {
   readonly sessionId: string
 }
 
-const untilState = async ({ sql }: Machine, sessionId: string, state: string): Promise<void> => {
+const waitForState = async ({ sql }: Stack, sessionId: string, state: string): Promise<void> => {
   while ((await findRelaySession(sql, sessionId))?.state !== state) await sleep(1)
 }
 
 /** The first report of a relay until its session is read as active, and the stop of the active sessions after it. */
-export async function measureReadyAndStop(bench: WorkflowBench): Promise<Row[]> {
-  const { machine, api } = bench
-  const { workflow } = machine.temporal
+export async function measureReadyAndStop(bench: RelayBench): Promise<Row[]> {
+  const { stack, api } = bench
+  const { workflow } = stack.temporal
   const handleOf = (sessionId: string) => workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
   const sessions = await provisionSessions(bench, 'stopped-later')
   const waiting = [...sessions]
@@ -145,20 +148,20 @@ export async function measureReadyAndStop(bench: WorkflowBench): Promise<Row[]> 
     await work()
     return performance.now() - startedAt
   }
-  const untilActive = (signal: (sessionId: string) => Promise<unknown>) => () =>
-    oneAfterAnother(take(waiting), ({ sessionId }) =>
-      timed(() => Promise.all([signal(sessionId), untilState(machine, sessionId, 'active')])),
+  const measureActivation = (signal: (sessionId: string) => Promise<unknown>) => () =>
+    measureSequentially(take(waiting), ({ sessionId }) =>
+      timed(() => Promise.all([signal(sessionId), waitForState(stack, sessionId, 'active')])),
     )
-  const ready = await inTurns({
+  const ready = await measurePairs({
     ...{ what: 'first report', rounds },
-    floor: untilActive((sessionId) => handleOf(sessionId).signal(messages.ready)),
-    ours: untilActive((sessionId) => report(api, sessionId)),
+    floor: measureActivation((sessionId) => handleOf(sessionId).signal(messages.ready)),
+    ours: measureActivation((sessionId) => report(api, sessionId)),
   })
   const running = [...sessions]
-  const stopped = await inTurns({
+  const stopped = await measurePairs({
     ...{ what: 'POST /relay/stop', rounds },
     floor: () =>
-      oneAfterAnother(take(running), ({ sessionId }) =>
+      measureSequentially(take(running), ({ sessionId }) =>
         timed(() =>
           handleOf(sessionId).executeUpdate(messages.command, {
             args: [{ seq: 2, command: 'stop', initiator: 'user' }],
@@ -166,7 +169,7 @@ export async function measureReadyAndStop(bench: WorkflowBench): Promise<Row[]> 
         ),
       ),
     ours: () =>
-      oneAfterAnother(take(running), ({ user, sessionId }) =>
+      measureSequentially(take(running), ({ user, sessionId }) =>
         timed(() =>
           post(api, '/relay/stop', { authorization: user.bearer }, JSON.stringify({ session_id: sessionId })),
         ),
