@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  commandAfter,
   decideTransitions,
   graceSecondsAfter,
   isInGraceFor,
@@ -12,6 +13,7 @@ import {
   type RelaySessionEvent,
   type RelaySessionState,
   type RelayState,
+  relayCommands,
   relayStates,
   type Transition,
 } from '../../domain/relay-session.ts'
@@ -24,7 +26,7 @@ const settings = {
   maxSessionSeconds: 57_600,
 }
 
-const begun: RelaySessionState = {
+const initialState: RelaySessionState = {
   sessionId: 's',
   region: 'eu',
   settings,
@@ -37,7 +39,7 @@ const begun: RelaySessionState = {
   deadlineAt: 300_000,
 }
 
-const anyCommand = fc.constantFrom<RelayCommand>('run', 'stop', 'stop_now', 'disconnect')
+const anyCommand = fc.constantFrom(...relayCommands)
 const anyEvent: fc.Arbitrary<RelaySessionEvent> = fc.oneof(
   fc.record({
     type: fc.constant('command' as const),
@@ -64,28 +66,28 @@ const anyEvent: fc.Arbitrary<RelaySessionEvent> = fc.oneof(
     { type: 'bound', instanceId: 'i' },
   ),
 )
-const anyLife = fc.array(fc.record({ event: anyEvent, waitsSeconds: fc.nat(200) }), { maxLength: 60 })
+const anySequence = fc.array(fc.record({ event: anyEvent, delaySeconds: fc.nat(200) }), { maxLength: 60 })
 
-const deadlineAfter = (session: RelaySessionState, last: Transition, now: number): number | null => {
-  const seconds = graceSecondsAfter(session, last)
+const deadlineAfter = (session: RelaySessionState, transition: Transition, now: number): number | null => {
+  const seconds = graceSecondsAfter(session, transition)
   return seconds === null ? null : now + seconds * 1000
 }
 
 /** Applies events as the workflow does, and returns each step. */
-function applyAll(life: readonly { event: RelaySessionEvent; waitsSeconds: number }[]) {
+function applyAll(sequence: readonly { event: RelaySessionEvent; delaySeconds: number }[]) {
   const steps: {
     before: RelaySessionState
     event: RelaySessionEvent
-    made: readonly Transition[]
+    transitions: readonly Transition[]
     after: RelaySessionState
     now: number
   }[] = []
-  let session = begun
+  let session = initialState
   let now = 0
-  for (const { event, waitsSeconds } of life) {
-    now += waitsSeconds * 1000
-    const made = decideTransitions(session, event, now)
-    const last = made.at(-1)
+  for (const { event, delaySeconds } of sequence) {
+    now += delaySeconds * 1000
+    const transitions = decideTransitions(session, event, now)
+    const last = transitions.at(-1)
     const after: RelaySessionState = {
       ...session,
       commandSeq: event.type === 'command' ? Math.max(event.seq, session.commandSeq) : session.commandSeq,
@@ -93,13 +95,13 @@ function applyAll(life: readonly { event: RelaySessionEvent; waitsSeconds: numbe
         ? {
             state: last.to,
             reason: last.reason,
-            version: session.version + made.length,
+            version: session.version + transitions.length,
             deadlineAt: deadlineAfter(session, last, now),
           }
         : {}),
       ...(event.type === 'bound' ? { instanceId: event.instanceId } : {}),
     }
-    steps.push({ before: session, event, made, after, now })
+    steps.push({ before: session, event, transitions, after, now })
     session = after
   }
   return steps
@@ -129,10 +131,10 @@ describe('the legal transitions', () => {
 describe('after any sequence of events', () => {
   test('each transition is legal and has a reason of its own', () => {
     fc.assert(
-      fc.property(anyLife, (life) => {
-        for (const { before, made } of applyAll(life)) {
+      fc.property(anySequence, (sequence) => {
+        for (const { before, transitions } of applyAll(sequence)) {
           let from = before.state
-          for (const { to, reason } of made) {
+          for (const { to, reason } of transitions) {
             expect(isLegalTransition(from, to, reason)).toBe(true)
             from = to
           }
@@ -143,17 +145,18 @@ describe('after any sequence of events', () => {
 
   test('a stopped session stays stopped', () => {
     fc.assert(
-      fc.property(anyLife, (life) =>
-        applyAll(life).every(({ before, made }) => before.state !== 'stopped' || made.length === 0),
+      fc.property(anySequence, (sequence) =>
+        applyAll(sequence).every(({ before, transitions }) => before.state !== 'stopped' || transitions.length === 0),
       ),
     )
   })
 
   test('a command is carried out once, and never after a newer one', () => {
     fc.assert(
-      fc.property(anyLife, (life) =>
-        applyAll(life).every(
-          ({ before, event, made }) => event.type !== 'command' || event.seq > before.commandSeq || made.length === 0,
+      fc.property(anySequence, (sequence) =>
+        applyAll(sequence).every(
+          ({ before, event, transitions }) =>
+            event.type !== 'command' || event.seq > before.commandSeq || transitions.length === 0,
         ),
       ),
     )
@@ -161,9 +164,10 @@ describe('after any sequence of events', () => {
 
   test('grace has a deadline after a transition, and no other state has one', () => {
     fc.assert(
-      fc.property(anyLife, (life) =>
-        applyAll(life).every(
-          ({ after, made }) => made.length === 0 || (after.deadlineAt !== null) === (after.state === 'grace'),
+      fc.property(anySequence, (sequence) =>
+        applyAll(sequence).every(
+          ({ after, transitions }) =>
+            transitions.length === 0 || (after.deadlineAt !== null) === (after.state === 'grace'),
         ),
       ),
     )
@@ -171,10 +175,10 @@ describe('after any sequence of events', () => {
 
   test('a deadline causes nothing before its time', () => {
     fc.assert(
-      fc.property(anyLife, (life) =>
-        applyAll(life).every(
-          ({ before, event, made, now }) =>
-            event.type !== 'deadline' || made.length === 0 || now >= (before.deadlineAt ?? Infinity),
+      fc.property(anySequence, (sequence) =>
+        applyAll(sequence).every(
+          ({ before, event, transitions, now }) =>
+            event.type !== 'deadline' || transitions.length === 0 || now >= (before.deadlineAt ?? Infinity),
         ),
       ),
     )
@@ -182,8 +186,8 @@ describe('after any sequence of events', () => {
 
   test('a disconnect stops the session in one step', () => {
     fc.assert(
-      fc.property(anyLife, (life) =>
-        applyAll(life).every(
+      fc.property(anySequence, (sequence) =>
+        applyAll(sequence).every(
           ({ before, event, after }) =>
             event.type !== 'command' ||
             event.command !== 'disconnect' ||
@@ -196,11 +200,11 @@ describe('after any sequence of events', () => {
 
   test('a lost instance stops an active session and one in grace for lost health', () => {
     fc.assert(
-      fc.property(anyLife, (life) =>
-        applyAll(life).every(({ before, event, after, made }) => {
+      fc.property(anySequence, (sequence) =>
+        applyAll(sequence).every(({ before, event, after, transitions }) => {
           if (event.type !== 'instance_gone') return true
-          const isAwaited = before.state === 'active' || isInGraceFor(before, 'health_lost')
-          return isAwaited && before.instanceId === 'i' ? after.state === 'stopped' : made.length === 0
+          const needsInstance = before.state === 'active' || isInGraceFor(before, 'health_lost')
+          return needsInstance && before.instanceId === 'i' ? after.state === 'stopped' : transitions.length === 0
         }),
       ),
     )
@@ -208,10 +212,10 @@ describe('after any sequence of events', () => {
 
   test('restored health does not resume a session in its stop grace', () => {
     fc.assert(
-      fc.property(anyLife, (life) =>
-        applyAll(life).every(
-          ({ before, event, made }) =>
-            !(event.type === 'health_restored' && isInGraceFor(before, 'stop_requested')) || made.length === 0,
+      fc.property(anySequence, (sequence) =>
+        applyAll(sequence).every(
+          ({ before, event, transitions }) =>
+            !(event.type === 'health_restored' && isInGraceFor(before, 'stop_requested')) || transitions.length === 0,
         ),
       ),
     )
@@ -219,7 +223,7 @@ describe('after any sequence of events', () => {
 })
 
 describe('the longest duration', () => {
-  const active: RelaySessionState = { ...begun, state: 'active', reason: 'relay_ready', deadlineAt: null }
+  const active: RelaySessionState = { ...initialState, state: 'active', reason: 'relay_ready', deadlineAt: null }
 
   test('stops an idle session, through grace', () => {
     expect(decideTransitions(active, { type: 'idle' }, maxDurationAt(active) - 1)).toEqual([])
@@ -247,5 +251,49 @@ describe('the longest duration', () => {
       'grace',
       'stopped',
     ])
+  })
+})
+
+describe('the command after', () => {
+  test.each<[RelayCommand, RelayCommand, RelayCommand]>([
+    ['run', 'run', 'run'],
+    ['run', 'stop', 'stop'],
+    ['run', 'stop_now', 'stop_now'],
+    ['run', 'disconnect', 'disconnect'],
+    ['stop', 'run', 'run'],
+    ['stop', 'stop', 'stop_now'],
+    ['stop', 'stop_now', 'stop_now'],
+    ['stop', 'disconnect', 'disconnect'],
+    ['stop_now', 'run', 'run'],
+    ['stop_now', 'stop', 'stop_now'],
+    ['stop_now', 'stop_now', 'stop_now'],
+    ['stop_now', 'disconnect', 'disconnect'],
+    ['disconnect', 'run', 'disconnect'],
+    ['disconnect', 'stop', 'disconnect'],
+    ['disconnect', 'stop_now', 'disconnect'],
+    ['disconnect', 'disconnect', 'disconnect'],
+  ])('%s and a request to %s is %s', (current, requested, expected) => {
+    expect(commandAfter(current, requested)).toBe(expected)
+  })
+
+  const anyRequests = fc.array(anyCommand, { maxLength: 10 })
+  const commandAfterAll = (requests: readonly RelayCommand[]) => requests.reduce(commandAfter, 'run')
+
+  test('any requests is a disconnect exactly if one of them is', () => {
+    fc.assert(
+      fc.property(anyRequests, (requests) => {
+        expect(commandAfterAll(requests) === 'disconnect').toBe(requests.includes('disconnect'))
+      }),
+    )
+  })
+
+  test('a start and any number of stops ends the session, at once if there are two', () => {
+    fc.assert(
+      fc.property(anyRequests, fc.integer({ min: 1, max: 5 }), (requests, stops) => {
+        fc.pre(!requests.includes('disconnect'))
+        const stopped = commandAfterAll([...requests, 'run', ...Array<RelayCommand>(stops).fill('stop')])
+        expect(stopped).toBe(stops === 1 ? 'stop' : 'stop_now')
+      }),
+    )
   })
 })

@@ -1,0 +1,367 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  type ActiveObservation,
+  absenceSeconds,
+  findObjection,
+  isOverdue,
+  isRegionalOutage,
+  type ObservedSession,
+  type Presence,
+  type ReportObservation,
+  silenceByRegion,
+  usageEndedSecondsAgo,
+} from '../../domain/relay-health.ts'
+import type { RelaySessionEvent } from '../../domain/relay-session.ts'
+
+const settings = {
+  provisionTimeoutSeconds: 300,
+  healthTimeoutSeconds: 45,
+  graceSeconds: 120,
+  maxSessionSeconds: 57_600,
+}
+const { healthTimeoutSeconds } = settings
+
+/** Confirmed without interruption for two hours. */
+const present: Presence = { forSeconds: 7200, lastSeenSeconds: 0 }
+const presentFor = (forSeconds: number): Presence => ({ forSeconds, lastSeenSeconds: 0 })
+const lastSeen = (lastSeenSeconds: number): Presence => ({ forSeconds: 7200, lastSeenSeconds })
+
+const anySeconds = fc.integer({ min: 0, max: 1000 })
+const anyPresence: fc.Arbitrary<Presence> = fc
+  .record({ forSeconds: anySeconds, lastSeenSeconds: fc.integer({ min: 0, max: 60 }) })
+  // The last confirmation belongs to the present run.
+  .map(({ forSeconds, lastSeenSeconds }) => ({ forSeconds: forSeconds + lastSeenSeconds, lastSeenSeconds }))
+const anyReport = fc.option(anySeconds)
+
+describe('a role', () => {
+  test.each([
+    ['api', 45, 10],
+    ['api', 30, 10],
+    ['api', 3, 1],
+    ['worker', 300, 15],
+    ['worker', 45, 15],
+    ['worker', 20, 20 / 3],
+  ] as const)('%s with a limit of %d s counts as absent %d s after its last confirmation', (role, limit, seconds) => {
+    expect(absenceSeconds(role, limit)).toBe(seconds)
+  })
+})
+
+const active: ActiveObservation = {
+  region: 'eu',
+  lastReportSeconds: 1,
+  activeSeconds: 3600,
+  activeInRegion: 1,
+  api: present,
+}
+
+describe('an active session', () => {
+  const silenceOf = (observation: Partial<ActiveObservation>) => {
+    const [silence] = silenceByRegion([{ ...active, ...observation }], healthTimeoutSeconds)
+    return { isQuiet: silence?.quiet === 1, isSilent: silence?.silent.length === 1 }
+  }
+
+  test.each<[string, 'reporting' | 'quiet' | 'silent', Partial<ActiveObservation>]>([
+    ['reported half the timeout ago', 'reporting', { lastReportSeconds: 22.5 }],
+    ['reported more than half the timeout ago', 'quiet', { lastReportSeconds: 22.6 }],
+    ['reported the whole timeout ago', 'quiet', { lastReportSeconds: 45 }],
+    ['reported more than the timeout ago', 'silent', { lastReportSeconds: 45.1 }],
+    ['never reported since it became active', 'silent', { lastReportSeconds: null, activeSeconds: 45.1 }],
+    ['became active recently and never reported', 'reporting', { lastReportSeconds: null, activeSeconds: 22 }],
+    ['became active recently, after its last report', 'quiet', { lastReportSeconds: 100, activeSeconds: 30 }],
+    ['reported to an API that returned recently', 'reporting', { lastReportSeconds: 100, api: presentFor(20) }],
+    ['did not report to an API that has returned', 'silent', { lastReportSeconds: 100, api: presentFor(45.1) }],
+    ['has an API that was just seen', 'silent', { lastReportSeconds: 100, api: lastSeen(10) }],
+    ['has an API that is absent', 'reporting', { lastReportSeconds: 100, api: lastSeen(10.1) }],
+  ])('that %s counts as %s', (_, expected, observation) => {
+    expect(silenceOf(observation)).toEqual({ isQuiet: expected !== 'reporting', isSilent: expected === 'silent' })
+  })
+
+  const anyActive = fc.record({
+    region: fc.constantFrom('eu', 'us'),
+    lastReportSeconds: anyReport,
+    activeSeconds: anySeconds,
+    activeInRegion: fc.constant(10),
+    api: anyPresence,
+  })
+
+  test('is silent only if a report could have been received for the whole timeout', () => {
+    fc.assert(
+      fc.property(anyActive, (observation) => {
+        fc.pre(silenceOf(observation).isSilent)
+        expect(observation.lastReportSeconds ?? Infinity).toBeGreaterThan(healthTimeoutSeconds)
+        expect(observation.activeSeconds).toBeGreaterThan(healthTimeoutSeconds)
+        expect(observation.api.forSeconds).toBeGreaterThan(healthTimeoutSeconds)
+        expect(observation.api.lastSeenSeconds).toBeLessThanOrEqual(absenceSeconds('api', healthTimeoutSeconds))
+      }),
+    )
+  })
+
+  test('stays silent until it reports, while the API is present', () => {
+    fc.assert(
+      fc.property(anyActive, anySeconds, (observation, seconds) => {
+        fc.pre(silenceOf(observation).isSilent)
+        const later = {
+          ...observation,
+          lastReportSeconds: observation.lastReportSeconds === null ? null : observation.lastReportSeconds + seconds,
+          activeSeconds: observation.activeSeconds + seconds,
+          api: presentFor(observation.api.forSeconds + seconds),
+        }
+        expect(silenceOf(later).isSilent).toBe(true)
+      }),
+    )
+  })
+
+  test('is counted in its own region only, and silent sessions are quiet as well', () => {
+    fc.assert(
+      fc.property(fc.array(anyActive, { maxLength: 20 }), (sessions) => {
+        const silences = silenceByRegion(sessions, healthTimeoutSeconds)
+        expect(silences.map(({ region }) => region).toSorted()).toEqual(
+          [...new Set(sessions.map(({ region }) => region))].toSorted(),
+        )
+        for (const { region, active: activeInRegion, quiet, silent } of silences) {
+          const inRegion = sessions.filter((session) => session.region === region)
+          expect(activeInRegion).toBe(10)
+          expect(quiet).toBe(inRegion.filter((session) => silenceOf(session).isQuiet).length)
+          expect(silent).toEqual(inRegion.filter((session) => silenceOf(session).isSilent))
+          expect(quiet).toBeGreaterThanOrEqual(silent.length)
+        }
+      }),
+    )
+  })
+})
+
+describe('a regional outage', () => {
+  test.each([
+    { active: 0, quiet: 0, isOutage: false },
+    { active: 4, quiet: 4, isOutage: false },
+    { active: 5, quiet: 2, isOutage: false },
+    { active: 5, quiet: 3, isOutage: true },
+    { active: 6, quiet: 3, isOutage: false },
+    { active: 6, quiet: 4, isOutage: true },
+    { active: 1000, quiet: 500, isOutage: false },
+    { active: 1000, quiet: 501, isOutage: true },
+  ])('with $quiet of $active relays quiet: $isOutage', ({ isOutage, ...counts }) => {
+    expect(isRegionalOutage(counts)).toBe(isOutage)
+  })
+})
+
+describe('an instance that has not reported', () => {
+  const unreported = { lastReportSeconds: null, boundSeconds: 100, api: present }
+
+  test.each<[string, boolean, Partial<ReportObservation & { boundSeconds: number }>]>([
+    ['was bound longer ago than the timeout', true, { boundSeconds: 45.1 }],
+    ['was bound the whole timeout ago', false, { boundSeconds: 45 }],
+    ['has reported after all', false, { lastReportSeconds: 100 }],
+    ['waited for an API that returned recently', false, { api: presentFor(45) }],
+    ['did not report to an API that has returned', true, { api: presentFor(45.1) }],
+    ['has an API that is absent', false, { api: lastSeen(10.1) }],
+  ])('and %s is overdue: %s', (_, expected, observation) => {
+    expect(isOverdue({ ...unreported, ...observation }, healthTimeoutSeconds)).toBe(expected)
+  })
+})
+
+describe('the usage of a stopped session', () => {
+  const limits = { healthTimeoutSeconds, healthIntervalSeconds: 15 }
+  const reported = (lastReportSeconds: number | null, api: Presence = present) => ({ lastReportSeconds, api })
+
+  test.each<[string, number, ReportObservation]>([
+    ['never reported', 0, reported(null)],
+    ['reported within the timeout', 0, reported(45)],
+    ['died', 170, reported(200)],
+    ['could not report because no API runs', 0, reported(200, lastSeen(10.1))],
+    ['could not report until recently', 0, reported(200, presentFor(45))],
+    ['did not report to an API that has returned', 70, reported(200, presentFor(100))],
+  ])('that %s ended %d s ago', (_, secondsAgo, observation) => {
+    expect(usageEndedSecondsAgo(observation, limits)).toBe(secondsAgo)
+  })
+
+  test('ends one report interval after the last report when that is longer than half a minute', () => {
+    expect(usageEndedSecondsAgo(reported(200), { healthTimeoutSeconds: 150, healthIntervalSeconds: 120 })).toBe(80)
+  })
+
+  test('never ends in the future or before the last report', () => {
+    const anyLimits = fc.record({
+      healthTimeoutSeconds: fc.integer({ min: 1, max: 300 }),
+      healthIntervalSeconds: fc.integer({ min: 1, max: 120 }),
+    })
+    fc.assert(
+      fc.property(fc.record({ lastReportSeconds: anyReport, api: anyPresence }), anyLimits, (observation, some) => {
+        const secondsAgo = usageEndedSecondsAgo(observation, some)
+        expect(secondsAgo).toBeGreaterThanOrEqual(0)
+        expect(secondsAgo).toBeLessThanOrEqual(observation.lastReportSeconds ?? 0)
+        expect(secondsAgo).toBeLessThanOrEqual(observation.api.forSeconds)
+      }),
+    )
+  })
+})
+
+const inProvisioning: ObservedSession = {
+  state: 'provisioning',
+  reason: 'start_requested',
+  instanceId: 'i-1',
+  lastReportSeconds: null,
+  isIdle: false,
+  createdSeconds: 300,
+  graceSeconds: null,
+  graceEndsInSeconds: null,
+  api: present,
+  worker: present,
+}
+const whileActive: ObservedSession = {
+  ...inProvisioning,
+  state: 'active',
+  reason: 'relay_ready',
+  createdSeconds: 3600,
+  lastReportSeconds: 5,
+}
+/** Grace for lost health whose end has come, without a report since it began. */
+const inGrace: ObservedSession = {
+  ...whileActive,
+  state: 'grace',
+  reason: 'health_lost',
+  lastReportSeconds: 165,
+  graceSeconds: 120,
+  graceEndsInSeconds: 0,
+}
+
+const anySession: fc.Arbitrary<ObservedSession> = fc
+  .record({
+    base: fc.constantFrom(inProvisioning, whileActive, inGrace, { ...inGrace, reason: 'stop_requested' as const }),
+    instanceId: fc.option(fc.constant('i-1')),
+    isIdle: fc.boolean(),
+    lastReportSeconds: anyReport,
+    createdSeconds: anySeconds,
+    graceSeconds: anySeconds,
+    graceEndsInSeconds: fc.integer({ min: -200, max: 200 }),
+    api: anyPresence,
+    worker: anyPresence,
+  })
+  .map(({ base, graceSeconds, graceEndsInSeconds, ...rest }) => ({
+    ...base,
+    ...rest,
+    ...(base.state === 'grace' ? { graceSeconds, graceEndsInSeconds } : {}),
+  }))
+
+describe('the loss of health or of the instance', () => {
+  test.each([
+    [null, undefined],
+    [0, { type: 'outdated' }],
+    [44.9, { type: 'outdated' }],
+    [45, undefined],
+    [200, undefined],
+  ])('with a report %s s ago has the objection %j', (lastReportSeconds, objection) => {
+    for (const event of ['health_lost', 'instance_gone'] as const)
+      expect(findObjection(event, { ...whileActive, lastReportSeconds }, settings)).toEqual(objection)
+  })
+})
+
+describe('the end of an idle session', () => {
+  test.each([
+    { isIdle: true, lastReportSeconds: 5, objection: undefined },
+    { isIdle: false, lastReportSeconds: 5, objection: { type: 'outdated' } },
+    { isIdle: true, lastReportSeconds: 45, objection: { type: 'outdated' } },
+    { isIdle: true, lastReportSeconds: null, objection: { type: 'outdated' } },
+  ])('with isIdle $isIdle and a report $lastReportSeconds s ago: $objection', ({ objection, ...observed }) => {
+    expect(findObjection('idle', { ...whileActive, ...observed }, settings)).toEqual(objection)
+  })
+})
+
+const postponed = (forSeconds: number, isExtended: boolean) => ({ type: 'postponed', forSeconds, isExtended }) as const
+
+describe('the provisioning timeout', () => {
+  test.each<[string, Partial<ObservedSession>, ReturnType<typeof findObjection>]>([
+    ['passes on time', {}, undefined],
+    ['is ahead', { createdSeconds: 290 }, postponed(10, false)],
+    ['finds that the relay reports', { lastReportSeconds: 1 }, { type: 'reporting' }],
+    ['finds that the relay reported just in time', { lastReportSeconds: 299 }, { type: 'reporting' }],
+    ['ignores a report from before the session', { lastReportSeconds: 300 }, undefined],
+    ['does not count the time without a worker', { worker: presentFor(100) }, postponed(200, true)],
+    ['starts again when a worker has just returned', { worker: lastSeen(15.1) }, postponed(300, true)],
+    ['counts a worker that was just seen', { worker: lastSeen(15) }, undefined],
+    ['does not count the time without an API', { api: presentFor(280) }, postponed(20, true)],
+    ['waits for an absent API', { api: lastSeen(10.1) }, postponed(10, true)],
+    ['does not wait for an API before an instance is bound', { instanceId: null, api: presentFor(1) }, undefined],
+    ['does not wait for an absent API without an instance', { instanceId: null, api: lastSeen(60) }, undefined],
+    ['is extended by the longest absence', { api: presentFor(280), worker: presentFor(250) }, postponed(50, true)],
+    ['is not extended within its own time', { createdSeconds: 200, worker: presentFor(250) }, postponed(100, false)],
+  ])('%s', (_, observed, objection) => {
+    expect(findObjection('deadline', { ...inProvisioning, ...observed }, settings)).toEqual(objection)
+  })
+})
+
+describe('the end of grace', () => {
+  test.each<[string, Partial<ObservedSession>, ReturnType<typeof findObjection>]>([
+    ['passes on time', {}, undefined],
+    ['is ahead', { graceSeconds: 100, graceEndsInSeconds: 20 }, postponed(20, false)],
+    ['finds that the relay reports', { lastReportSeconds: 119 }, { type: 'reporting' }],
+    ['ignores a report from before grace', { lastReportSeconds: 120 }, undefined],
+    ['passes for a relay that never reported', { lastReportSeconds: null }, undefined],
+    ['starts again after an absence of the API', { api: presentFor(50) }, postponed(70, true)],
+    ['passes when the API was present from its beginning on', { api: presentFor(120) }, undefined],
+    ['waits for an absent API', { api: lastSeen(10.1) }, postponed(10, true)],
+    ['does not wait for workers', { worker: lastSeen(60) }, undefined],
+  ])('for lost health %s', (_, observed, objection) => {
+    expect(findObjection('deadline', { ...inGrace, ...observed }, settings)).toEqual(objection)
+  })
+
+  test.each<[string, Partial<ObservedSession>, ReturnType<typeof findObjection>]>([
+    ['passes on time, even if the relay reports', { lastReportSeconds: 1 }, undefined],
+    ['is ahead', { graceEndsInSeconds: 8 }, postponed(8, false)],
+    ['is not extended by an absence of the API', { api: presentFor(1) }, undefined],
+    ['does not wait for an absent API', { api: lastSeen(60) }, undefined],
+  ])('for a stop %s', (_, observed, objection) => {
+    const session = { ...inGrace, reason: 'stop_requested' as const, ...observed }
+    expect(findObjection('deadline', session, settings)).toEqual(objection)
+  })
+})
+
+describe('for any observation', () => {
+  test('an event that does not depend on reports has no objection', () => {
+    const events = ['command', 'transition', 'bound', 'ready', 'provision_failed', 'health_restored'] as const
+    const anyEvent = fc.constantFrom<RelaySessionEvent['type']>(...events, 'wake', 'max_duration', 'cancelled')
+    fc.assert(
+      fc.property(anyEvent, anySession, (event, session) => {
+        expect(findObjection(event, session, settings)).toBeUndefined()
+      }),
+    )
+  })
+
+  test('a postponed deadline is extended exactly when it is later than the row says', () => {
+    fc.assert(
+      fc.property(anySession, (session) => {
+        const objection = findObjection('deadline', session, settings)
+        if (objection?.type !== 'postponed') return
+        const own =
+          session.state === 'provisioning'
+            ? settings.provisionTimeoutSeconds - session.createdSeconds
+            : (session.graceEndsInSeconds ?? 0)
+        expect(objection.forSeconds).toBeGreaterThan(0)
+        expect(objection.forSeconds).toBeGreaterThanOrEqual(own)
+        expect(objection.isExtended).toBe(objection.forSeconds > own)
+      }),
+    )
+  })
+
+  test('a postponed deadline passes once that time has passed with all processes present', () => {
+    const anyPresent = anySeconds.map(presentFor)
+    fc.assert(
+      fc.property(anySession, anyPresent, anyPresent, (observed, api, worker) => {
+        const session = { ...observed, api, worker }
+        const objection = findObjection('deadline', session, settings)
+        if (objection?.type !== 'postponed') return
+        const seconds = objection.forSeconds
+        const later: ObservedSession = {
+          ...session,
+          lastReportSeconds: session.lastReportSeconds === null ? null : session.lastReportSeconds + seconds,
+          createdSeconds: session.createdSeconds + seconds,
+          graceSeconds: session.graceSeconds === null ? null : session.graceSeconds + seconds,
+          graceEndsInSeconds: session.graceEndsInSeconds === null ? null : 0,
+          api: presentFor(api.forSeconds + seconds),
+          worker: presentFor(worker.forSeconds + seconds),
+        }
+        expect(findObjection('deadline', later, settings)).toBeUndefined()
+      }),
+    )
+  })
+})
