@@ -180,6 +180,10 @@ describe('the usage of a stopped session', () => {
     expect(usageEndedSecondsAgo(reported(200), { healthTimeoutSeconds: 150, healthIntervalSeconds: 120 })).toBe(80)
   })
 
+  test('ends with the session when that was less than half a minute after the last report', () => {
+    expect(usageEndedSecondsAgo(reported(20), { healthTimeoutSeconds: 3, healthIntervalSeconds: 1 })).toBe(0)
+  })
+
   test('never ends in the future or before the last report', () => {
     const anyLimits = fc.record({
       healthTimeoutSeconds: fc.integer({ min: 1, max: 300 }),

@@ -5,13 +5,13 @@ import { displacedByStart, isStopping, type LiveSession } from '../../domain/rel
 
 /** The live sessions of a user by the way they count. */
 const sessions = {
-  running: { command: 'run', isCounted: true },
+  running: { command: 'run', countsAgainstLimit: true },
   /** In its stop grace, or active with a stop that is not carried out yet. */
-  stopping: { command: 'stop', isCounted: false },
+  stopping: { command: 'stop', countsAgainstLimit: false },
   /** Taken to grace by an operator; its last command is still the start. */
-  stoppingByOperator: { command: 'run', isCounted: false },
-  endingNow: { command: 'stop_now', isCounted: false },
-  disconnected: { command: 'disconnect', isCounted: false },
+  stoppingByOperator: { command: 'run', countsAgainstLimit: false },
+  endingNow: { command: 'stop_now', countsAgainstLimit: false },
+  disconnected: { command: 'disconnect', countsAgainstLimit: false },
 } as const satisfies Record<string, LiveSession>
 type Kind = keyof typeof sessions
 
@@ -49,7 +49,7 @@ describe('a start', () => {
   })
 
   const anyLive = fc.array(
-    fc.record({ command: fc.constantFrom(...relayCommands), isCounted: fc.boolean(), age: fc.nat() }),
+    fc.record({ command: fc.constantFrom(...relayCommands), countsAgainstLimit: fc.boolean(), age: fc.nat() }),
     { maxLength: 8 },
   )
   const anyLimit = fc.integer({ min: 1, max: 4 })
