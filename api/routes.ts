@@ -83,7 +83,7 @@ export const routes: readonly Route[] = [
   adminBilling.listBillingEvents,
   adminBilling.dismissBillingEvent,
   adminBilling.replayBillingEvent,
-  adminSubscriptions.listBilledForNothing,
+  adminSubscriptions.listUnusedBilledAccounts,
   adminSubscriptions.listOfAccount,
   adminJobs.listJobs,
   adminInstances.listInstances,

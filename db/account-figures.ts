@@ -1,5 +1,4 @@
-/** How many accounts have which plan, and what is billed for nothing, for operators. Each figure is read from an index of its own. */
-
+/** Numbers of accounts by plan and of unused billing, for operators. Each number is read from its own index. */
 import type { PlanStatus, PlanTier } from '../domain/plans.ts'
 import { first, type Sql } from './connection.ts'
 
@@ -17,7 +16,7 @@ export const countAccountsByPlan = async (sql: Sql): Promise<PlanFigure[]> =>
 interface UnusedBillingFigures {
   /** Add-ons that are billed to accounts without a plan. */
   readonly addonsWithoutPlan: number
-  /** Accounts with more than one plan that is billed. */
+  /** Accounts that are billed for more than one plan. */
   readonly accountsWithTwoPlans: number
 }
 
@@ -35,15 +34,15 @@ export interface BilledAccount {
   readonly billedPlans: number
 }
 
-/** The accounts behind one of those figures, one page. @param after the last account of the page before. */
+/** One page of the accounts behind one of these numbers. @param after the last account of the previous page. */
 export const listUnusedBilling = async (
   sql: Sql,
-  how: 'without_plan' | 'twice',
+  type: 'without_plan' | 'twice',
   after: string | undefined,
   limit: number,
 ): Promise<BilledAccount[]> =>
   sql<BilledAccount[]>`
     select id as user_id, addons_without_plan, billed_plans from users
-    where ${how === 'twice' ? sql`billed_plans > 1` : sql`addons_without_plan > 0`}
+    where ${type === 'twice' ? sql`billed_plans > 1` : sql`addons_without_plan > 0`}
       ${after === undefined ? sql`` : sql`and id > ${after}`}
     order by id limit ${limit}`

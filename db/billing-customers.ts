@@ -1,20 +1,20 @@
-/** The provider's own customer of each subscription, as webhooks and lists name them. */
+/** The provider's customer of each subscription, as stated by webhooks and lists. */
 import { first, type Sql } from './connection.ts'
 
-export interface CustomerOfSubscription {
+export interface SubscriptionCustomer {
   readonly subscriptionId: string
   readonly customerId: string
 }
 
 const batchRows = 500
 
-/** Remembers the last customer that each subscription was seen with. */
+/** Records the latest customer of each subscription. */
 export async function recordCustomers(
   sql: Sql,
   provider: string,
-  found: readonly CustomerOfSubscription[],
+  customers: readonly SubscriptionCustomer[],
 ): Promise<void> {
-  const latest = [...new Map(found.map((one) => [one.subscriptionId, one.customerId]))]
+  const latest = [...new Map(customers.map((one) => [one.subscriptionId, one.customerId]))]
   for (let from = 0; from < latest.length; from += batchRows) {
     const batch = latest.slice(from, from + batchRows)
     await sql`
@@ -26,7 +26,7 @@ export async function recordCustomers(
   }
 }
 
-/** As which customer the account buys at the provider: that of the subscription that goes on for longest, or did. */
+/** The provider's customer for the account's next purchase: that of the subscription with the latest end, preferably not ended. */
 export const findCustomerId = async (sql: Sql, provider: string, userId: string): Promise<string | undefined> =>
   first(
     await sql<{ customerId: string }[]>`

@@ -1,12 +1,11 @@
 /**
- * The inbox of everything that providers and operators say about money. An event is kept before it is answered, and kept for
- * good: the subscription actor makes its state of nothing else. Moves through `status`:
- * unresolved (the provider has to be asked first) → pending (its actor is to take it) → applied · ignored (nothing to us) ·
- * parked (without an account, or unreadable) → dead. An operator may dismiss parked and dead ones (dismissed-events.ts).
+ * The inbox of all billing events of providers and operators. An event is stored before its webhook is answered, and for good: the
+ * subscription workflow derives the entitlement from the inbox alone. The statuses are described in `domain/billing-event.ts`.
  */
 import { randomUUID } from 'node:crypto'
 import type { Fragment } from 'postgres'
-import type { BillingEvent, BillingEventAction, BillingSource } from '../domain/billing-event.ts'
+import type { BillingEvent, BillingEventAction, BillingEventStatus, BillingSource } from '../domain/billing-event.ts'
+import type { PlanTier } from '../domain/plans.ts'
 import type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
 import {
   assignOwner,
@@ -20,45 +19,46 @@ import { type Database, first, type Sql } from './connection.ts'
 
 export type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
 
-export type BillingEventStatus = 'unresolved' | 'pending' | 'applied' | 'ignored' | 'parked' | 'dead' | 'dismissed'
-
-/** How long an event may wait for its account to appear before it counts as dead. */
+/** After this time a parked event is dead-lettered. */
 const parkedDaysMax = 30
 
 export interface RecordedEvent {
   readonly id: string
   readonly status: BillingEventStatus
   readonly userId: string | null
-  /** Accounts whose inbox it changed: its own, and one that has lost the subscription to it. */
+  /** Accounts whose inbox changed: the event's account, and the previous owner of its subscription. */
   readonly accounts: readonly string[]
 }
 
 /**
- * Keeps the event unless its key is known, which answers nothing. It holds the account against its actor's next write, so
- * that of a deadline and an event each sees the other, or comes after it.
+ * Stores the event. Returns undefined for a repetition. The transaction locks the account against a write of its entitlement, so
+ * that a deadline and an event are serialised: the one that comes later sees the other.
  */
 export async function recordEvent(sql: Database, event: ReceivedBillingEvent): Promise<RecordedEvent | undefined> {
-  // Repetitions come in numbers, and need neither a transaction nor a lock.
+  // Repetitions are frequent and need neither a transaction nor a lock.
   if (await isRecorded(sql, event)) return undefined
   return sql.begin(async (tx) => recordEventIn(tx, event)) as Promise<RecordedEvent | undefined>
 }
 
-/** The same within a transaction of the caller's. */
+/** The same within the caller's transaction. */
 export async function recordEventIn(tx: Sql, event: ReceivedBillingEvent): Promise<RecordedEvent | undefined> {
   const subscription = subscriptionRefFrom(event)
   const subscriptions = subscription ? [subscription] : []
   await lockSubscriptions(tx, subscriptions)
-  // A repetition that came at the same time: the locks of the accounts are for others.
+  // A concurrent repetition may have been stored in the meantime; it needs no lock of an account.
   if (subscription && (await isRecorded(tx, event))) return undefined
   await lockAccounts(tx, subscriptions, [event.userRef])
   const namedId = subscription ? null : await findNamedAccount(tx, event.userRef)
-  const kept = await insertEvent(tx, event, namedId)
-  if (!kept) return undefined
-  if (!subscription) return { ...kept, accounts: kept.status === 'pending' && kept.userId ? [kept.userId] : [] }
+  const inserted = await insertEvent(tx, event, namedId)
+  if (!inserted) return undefined
+  if (!subscription) {
+    const { status, userId } = inserted
+    return { ...inserted, accounts: status === 'pending' && userId ? [userId] : [] }
+  }
   const accounts = await assignOwner(tx, subscription)
-  const [placed = kept] = await tx<Omit<RecordedEvent, 'accounts'>[]>`
-    select id, status, user_id from billing_events where id = ${kept.id}`
-  return { ...placed, accounts }
+  const [assigned = inserted] = await tx<Omit<RecordedEvent, 'accounts'>[]>`
+    select id, status, user_id from billing_events where id = ${inserted.id}`
+  return { ...assigned, accounts }
 }
 
 async function insertEvent(
@@ -82,13 +82,13 @@ async function insertEvent(
   )
 }
 
-/** The process that keeps an unresolved event makes the first attempt itself, and has this long for it. */
+/** The process that stores an unresolved event makes the first attempt. A job makes the next one after this time. */
 export const firstAttemptAt = (sql: Sql) => sql`clock_timestamp() + interval '45 seconds'`
 
 const isRecorded = async (sql: Sql, { provider, key }: ReceivedBillingEvent): Promise<boolean> =>
   (await sql`select from billing_events where provider = ${provider} and event_key = ${key}`).length > 0
 
-/** The subscription whose owner the event goes to. Operators' grants all have the same name, and go to the account they name. */
+/** The subscription whose owner gets the event. Undefined for an operator's event, which goes to the account that it names. */
 export const subscriptionRefFrom = ({
   provider,
   event,
@@ -100,15 +100,15 @@ export const subscriptionRefFrom = ({
 
 export interface Grant {
   readonly userId: string
-  readonly planTier: 'free' | 'paid'
+  readonly planTier: PlanTier
   readonly addons: number
-  /** When it ends; null for never. */
+  /** Null without an end. */
   readonly until: Date | null
 }
 
 /**
- * Keeps an operator's word on a complimentary plan, dated by the database's clock and after any word before it: the last of
- * two counts, whichever process took them, and within whatever millisecond. The caller holds the account. Answers its id.
+ * Stores an operator's grant or withdrawal, dated by the database's clock and later than all earlier ones of the account: the last
+ * one applies. The caller has locked the account. Returns the event's id.
  */
 export async function recordGrant(tx: Sql, { userId, planTier, addons, until }: Grant): Promise<string> {
   const action = planTier === 'paid' ? 'grant' : 'withdraw'
@@ -116,9 +116,9 @@ export async function recordGrant(tx: Sql, { userId, planTier, addons, until }: 
     select greatest(floor(extract(epoch from clock_timestamp()) * 1000), max((event ->> 'at')::numeric) + 1)::float8 as at
     from billing_events where user_id = ${userId} and provider = 'operator'`
   const key = `${action}:${randomUUID()}`
-  const bare = { provider: 'operator', subscriptionId: 'grant', kind: 'plan', invoiceId: null, amount: null } as const
+  const common = { provider: 'operator', subscriptionId: 'grant', kind: 'plan', invoiceId: null, amount: null } as const
   const event: BillingEvent = {
-    ...bare,
+    ...common,
     key,
     action,
     at: clock?.at ?? 0,
@@ -127,12 +127,12 @@ export async function recordGrant(tx: Sql, { userId, planTier, addons, until }: 
     periodEnd: until?.getTime() ?? null,
   }
   const received = { provider: 'operator', key, type: action, userRef: userId, event, problem: null } as const
-  const kept = await recordEventIn(tx, { ...received, body: Buffer.alloc(0) })
-  if (!kept) throw new Error('a random key was taken')
-  return kept.id
+  const recorded = await recordEventIn(tx, { ...received, body: Buffer.alloc(0) })
+  if (!recorded) throw new Error('a random event key exists already')
+  return recorded.id
 }
 
-/** Where an event goes by what is known of it. @param userId the account that it goes to, as far as that is known. */
+/** The status of a new or replaced event. @param userId its account, if known. */
 export function decideStatus(
   { event, problem, userRef, unresolved }: ReceivedBillingEvent,
   userId: string | null,
@@ -141,30 +141,33 @@ export function decideStatus(
   if (unresolved) return { status: 'unresolved', error: null }
   if (event === null) return { status: 'ignored', error: null }
   if (userId !== null) return { status: 'pending', error: null }
-  return { status: 'parked', error: userRef === null ? 'nobody is known to have this subscription' : 'no such account' }
+  return {
+    status: 'parked',
+    error: userRef === null ? 'no account is known for this subscription' : 'the account does not exist',
+  }
 }
 
-/** Subscriptions that one round gives an owner at most. */
+/** Subscriptions that one round assigns at most. */
 const assignedMax = 500
 
 /**
- * Moves parked events into the inbox of their account where it exists by now, and gives those up that waited too long. Answers
- * the number of subscriptions whose events moved, and of events that were given up.
+ * Moves parked events to the inbox of their account if it exists, and dead-letters those that were parked for too long. Returns
+ * the number of assigned subscriptions and of dead-lettered events.
  */
-export async function assignParkedEvents(sql: Database): Promise<{ found: number; buried: number }> {
-  let found = 0
+export async function assignParkedEvents(sql: Database): Promise<{ assigned: number; deadLettered: number }> {
+  let assigned = 0
   for (const subscription of await findClaimedSubscriptions(sql, assignedMax)) {
     const changed = await sql.begin(async (tx) => {
       await lockSubscriptions(tx, [subscription])
       await lockAccounts(tx, [subscription], [])
       return assignOwner(tx, subscription)
     })
-    if (changed.length > 0) found += 1
+    if (changed.length > 0) assigned += 1
   }
-  const buried = await sql`
+  const { count: deadLettered } = await sql`
     update billing_events set status = 'dead'
     where status = 'parked' and received_at < now() - make_interval(days => ${parkedDaysMax})`
-  return { found, buried: buried.count }
+  return { assigned, deadLettered }
 }
 
 export interface InboxEvent {
@@ -174,7 +177,7 @@ export interface InboxEvent {
   readonly event: BillingEvent
 }
 
-/** What an account's actor goes by, in the order of acceptance, one page. */
+/** One page of the events that an account's workflow applies, in the order of acceptance. */
 export const listInboxEvents = async (
   sql: Sql,
   userId: string,
@@ -187,16 +190,16 @@ export const listInboxEvents = async (
     order by seq limit ${limit}`
 
 /**
- * Whether the account has events that its actor has neither taken nor is taking now: also unresolved payments, which hold
- * back the end of a plan.
+ * Whether the account has pending events, or unresolved payments, which hold back the end of a plan.
+ * @param exceptIds events that the caller has read.
  */
-export const hasUnappliedEvents = async (sql: Sql, userId: string, taken: readonly string[]): Promise<boolean> =>
+export const hasUnappliedEvents = async (sql: Sql, userId: string, exceptIds: readonly string[]): Promise<boolean> =>
   (
     await sql`
-      select from billing_events where user_id = ${userId} and status = 'pending' and id <> all(${taken}::uuid[])
+      select from billing_events where user_id = ${userId} and status = 'pending' and id <> all(${exceptIds}::uuid[])
       union all
       select from billing_events
-      where user_id = ${userId} and status = 'unresolved' and action = 'payment_recovery' and id <> all(${taken}::uuid[])
+      where user_id = ${userId} and status = 'unresolved' and action = 'payment_recovery' and id <> all(${exceptIds}::uuid[])
       limit 1`
   ).length > 0
 
@@ -230,11 +233,11 @@ export const eventColumns = (sql: Sql) =>
 interface EventFilter {
   readonly status?: BillingEventStatus | undefined
   readonly userId?: string | undefined
-  /** The last event of the page before, by its id. */
+  /** The id of the last event of the previous page. */
   readonly before?: string | undefined
 }
 
-/** Events for operators, newest first, one page. */
+/** One page of events for operators, newest first. */
 export const listEvents = async (
   sql: Sql,
   { status, userId, before }: EventFilter,
@@ -249,22 +252,23 @@ export const listEvents = async (
 interface InboxFigures {
   readonly status: BillingEventStatus
   readonly events: number
-  /** Of the oldest among them, in seconds; 0 when there are none. */
+  /** The age of the oldest event; 0 without events. */
   readonly oldestSeconds: number
 }
 
 /**
- * How many events there are of each status that may need attention, each counted by an index of its own. The age of pending
- * ones includes that of inboxes that changed by other means.
+ * The number of events for each status that may need attention, each read from its own index. The age of pending events includes
+ * the time since an inbox changed in other ways.
  */
 export const readInboxFigures = async (sql: Sql): Promise<InboxFigures[]> => {
-  const figuresOf = (status: Fragment) => sql`
+  const selectFigures = (status: Fragment) => sql`
     select ${status} as status, count(*)::int as events,
       coalesce(extract(epoch from now() - min(received_at)), 0)::float8 as oldest_seconds
     from billing_events where status = ${status}`
   return sql<InboxFigures[]>`
     select status, events, greatest(oldest_seconds, (
-      select extract(epoch from now() - min(inbox_changed_at)) from users where inbox_changed_at is not null))::float8 as oldest_seconds from (${figuresOf(sql`'pending'`)}) pending
-    union all ${figuresOf(sql`'parked'`)} union all ${figuresOf(sql`'dead'`)}
-    union all ${figuresOf(sql`'unresolved'`)}`
+      select extract(epoch from now() - min(inbox_changed_at)) from users where inbox_changed_at is not null))::float8 as oldest_seconds
+    from (${selectFigures(sql`'pending'`)}) pending
+    union all ${selectFigures(sql`'parked'`)} union all ${selectFigures(sql`'dead'`)}
+    union all ${selectFigures(sql`'unresolved'`)}`
 }

@@ -1,10 +1,14 @@
-/** Events of the inbox that are read again: by an operator, or once their provider has answered. */
-
-import type { BillingEvent, BillingEventAction, BillingSource, ProviderAction } from '../domain/billing-event.ts'
+/** Replaces events of the inbox that are parsed again, by an operator or after a response of their provider. */
+import type {
+  BillingEvent,
+  BillingEventAction,
+  BillingEventStatus,
+  BillingSource,
+  ProviderAction,
+} from '../domain/billing-event.ts'
 import type { ReceivedBillingEvent, UserRefSource } from '../platform/received-billing-event.ts'
 import {
   type BillingEventRow,
-  type BillingEventStatus,
   decideStatus,
   eventColumns,
   firstAttemptAt,
@@ -36,11 +40,11 @@ interface StoredEventRow {
 
 export interface StoredEvent {
   readonly status: BillingEventStatus
-  /** The event as it was understood when it was last read. */
+  /** The result of the latest parsing. */
   readonly event: ReceivedBillingEvent
 }
 
-/** An event of the inbox; nothing for an unknown id. */
+/** Returns undefined for an unknown id. */
 export async function findStoredEvent(sql: Sql, id: string): Promise<StoredEvent | undefined> {
   const row = first(
     await sql<StoredEventRow[]>`
@@ -49,28 +53,28 @@ export async function findStoredEvent(sql: Sql, id: string): Promise<StoredEvent
       from billing_events where id = ${id}`,
   )
   if (!row) return undefined
-  const { status, error, action, subscriptionId, ...read } = row
+  const { status, error, action, subscriptionId, ...stored } = row
   const isProblem = row.event === null && status !== 'ignored' && status !== 'unresolved'
   const problem = isProblem ? (error ?? 'is not as documented') : null
-  // Only providers' events are unresolved, never an operator's.
+  // The action is a provider's: an operator's event is never unresolved.
   const unresolved = status === 'unresolved' ? { action: action as ProviderAction, subscriptionId } : undefined
-  return { status, event: { ...read, problem, unresolved } }
+  return { status, event: { ...stored, problem, unresolved } }
 }
 
-/** One transaction at a time reads an event again: which subscription it is of may change. Before any other lock. */
+/** Serialises replacements of an event, which may change its subscription. Must precede any other lock. */
 export const lockEvent = async (tx: Sql, id: string): Promise<void> => {
   await tx`select pg_advisory_xact_lock(hashtextextended(${`billing event ${id}`}, 0))`
 }
 
 export interface ReplacedEvent {
   readonly row: BillingEventRow
-  /** Accounts whose inbox changed: the one that has the event now, and one that had it before. */
+  /** Accounts whose inbox changed: the event's account, and its previous one. */
   readonly accounts: readonly string[]
 }
 
 /**
- * Puts what was read again in the place of what was understood before. Every account concerned is noted in the same
- * transaction, so that its workflow is signalled until it has judged without the former content, whatever becomes of this process.
+ * Replaces the parsed content of an event. The same transaction records the accounts whose inbox changed, so that a job wakes
+ * their workflows even if this process crashes.
  */
 export async function replaceEvent(
   tx: Sql,
@@ -84,13 +88,13 @@ export async function replaceEvent(
   )
   if (!before) return undefined
   const { provider, subscriptionId } = before
-  const former = provider === 'operator' || subscriptionId === null ? undefined : { provider, subscriptionId }
+  const previous = provider === 'operator' || subscriptionId === null ? undefined : { provider, subscriptionId }
   const next = subscriptionRefFrom(event)
-  const isSame = former?.subscriptionId === next?.subscriptionId
-  const subscriptions = [next, isSame ? undefined : former].filter((one): one is SubscriptionRef => one !== undefined)
+  const isSame = previous?.subscriptionId === next?.subscriptionId
+  const subscriptions = [next, isSame ? undefined : previous].filter((one): one is SubscriptionRef => one !== undefined)
   await lockSubscriptions(tx, subscriptions)
   await lockAccounts(tx, subscriptions, [event.userRef, before.userId], true)
-  await updateReading(tx, id, event, next ? null : await findNamedAccount(tx, event.userRef))
+  await updateContent(tx, id, event, next ? null : await findNamedAccount(tx, event.userRef))
   const changed: string[] = []
   for (const one of subscriptions) changed.push(...(await assignOwner(tx, one)))
   const row = first(await tx<BillingEventRow[]>`select ${eventColumns(tx)} from billing_events where id = ${id}`)
@@ -100,7 +104,7 @@ export async function replaceEvent(
   return { row, accounts: [...new Set([...own, ...changed])] }
 }
 
-async function updateReading(
+async function updateContent(
   tx: Sql,
   id: string,
   received: ReceivedBillingEvent,

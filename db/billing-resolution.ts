@@ -1,15 +1,15 @@
-/** Events of the inbox whose provider has still to be asked. */
+/** Unresolved events of the inbox: they require a request to their provider. */
 import type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
 import { findStoredEvent, lockEvent, replaceEvent } from './billing-replays.ts'
 import type { Database, Sql } from './connection.ts'
 
 /**
- * How long an unresolved payment holds back the end of its plan, from its acceptance. Attempts to resolve it go on for about as
- * long (providers/billing/resolution.ts).
+ * How long an unresolved payment holds back the end of its plan, counted from its acceptance. Attempts to resolve it take about
+ * as long (providers/billing/resolution.ts).
  */
 const holdSeconds = 3 * 86_400
 
-/** What `providers/billing/resolution.ts` asks for as its inbox. */
+/** Implements `UnresolvedEventStore` of `providers/billing/resolution.ts`. */
 export const createUnresolvedEvents = (sql: Database) => ({
   claim: async (
     event: { id: string; attempts: number },
@@ -25,14 +25,15 @@ export const createUnresolvedEvents = (sql: Database) => ({
   replace: (id: string, event: ReceivedBillingEvent): Promise<readonly string[]> =>
     sql.begin(async (tx): Promise<readonly string[]> => {
       await lockEvent(tx, id)
-      // An operator's replay may have resolved it meanwhile.
-      const waiting = await tx`select from billing_events where id = ${id} and status = 'unresolved'`
-      return waiting.length === 0 ? [] : ((await replaceEvent(tx, id, event))?.accounts ?? [])
+      // An operator's replay may have resolved it.
+      const unresolved = await tx`select from billing_events where id = ${id} and status = 'unresolved'`
+      return unresolved.length === 0 ? [] : ((await replaceEvent(tx, id, event))?.accounts ?? [])
     }) as Promise<readonly string[]>,
 
-  postpone: async (id: string, why: string, seconds: number): Promise<void> => {
+  postpone: async (id: string, problem: string, seconds: number): Promise<void> => {
     await sql`
-      update billing_events set error = ${why}, next_attempt_at = clock_timestamp() + make_interval(secs => ${seconds})
+      update billing_events
+      set error = ${problem}, next_attempt_at = clock_timestamp() + make_interval(secs => ${seconds})
       where id = ${id} and status = 'unresolved'`
   },
 })
@@ -47,11 +48,11 @@ export interface UnresolvedPayment {
   readonly id: string
   /** Milliseconds since 1970. */
   readonly acceptedAt: number
-  /** Until when it holds back the end of the plan. */
+  /** The plan does not end before this time. */
   readonly holdsUntil: number
 }
 
-/** Payments among an account's unresolved events: each may keep its plan, or give it another one. */
+/** The account's unresolved payments: each may continue its plan or start another one. */
 export const findUnresolvedPayments = async (sql: Sql, userId: string): Promise<UnresolvedPayment[]> =>
   sql<UnresolvedPayment[]>`
     select id, floor(extract(epoch from received_at) * 1000)::float8 as accepted_at,

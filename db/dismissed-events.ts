@@ -1,21 +1,19 @@
-/** Billing events that an operator has set aside. */
-import { type BillingEventRow, type BillingEventStatus, eventColumns } from './billing-events.ts'
+import type { BillingEventStatus } from '../domain/billing-event.ts'
+import { type BillingEventRow, eventColumns } from './billing-events.ts'
 import { first, type Sql } from './connection.ts'
 
 interface Dismissal {
-  /** As it is now. */
   readonly row: BillingEventRow
-  /** What it was before. */
-  readonly was: BillingEventStatus
+  readonly statusBefore: BillingEventStatus
 }
 
-/** Sets a parked or dead event aside; another one stays as it is. Nothing for an unknown id. */
+/** Sets a parked or dead event aside; one with another status stays unchanged. Returns undefined for an unknown id. */
 export async function dismissEvent(tx: Sql, id: string): Promise<Dismissal | undefined> {
   const row = first(
     await tx<BillingEventRow[]>`select ${eventColumns(tx)} from billing_events where id = ${id} for no key update`,
   )
   if (row === undefined) return undefined
-  if (row.status !== 'parked' && row.status !== 'dead') return { row, was: row.status }
+  if (row.status !== 'parked' && row.status !== 'dead') return { row, statusBefore: row.status }
   await tx`update billing_events set status = 'dismissed' where id = ${id}`
-  return { row: { ...row, status: 'dismissed' }, was: row.status }
+  return { row: { ...row, status: 'dismissed' }, statusBefore: row.status }
 }

@@ -1,7 +1,9 @@
-/** What a subscription's actor writes: the account's entitlement, the relays that it ends, each subscription as it now is. */
+/** Writes what a subscription workflow decides: the account's entitlement, its subscriptions, and the relays that end with it. */
+import { findUnusedBilling, type UnusedBilling } from '../domain/billed-subscriptions.ts'
+import type { AccountEntitlement } from '../domain/entitlement.ts'
+import type { PlanStatus, PlanTier, SubscriptionKind } from '../domain/plans.ts'
 import { decideSurplus, type LiveRelay } from '../domain/surplus-relays.ts'
 import { recordAuditEntry } from './audit.ts'
-import { type BilledForNothing, billedForNothing } from './billed-subscriptions.ts'
 import { hasUnappliedEvents, markApplied } from './billing-events.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit } from './entitlements.ts'
@@ -10,37 +12,14 @@ import { createSandboxStore } from './sandbox-subscriptions.ts'
 
 type Millis = number
 
-export interface SubscriptionRow {
-  readonly provider: string
-  readonly subscriptionId: string
-  readonly kind: 'plan' | 'addon'
-  readonly status: 'active' | 'past_due' | 'cancelled' | 'ended'
-  readonly quantity: number
-  readonly periodStart: Millis | null
-  readonly periodEnd: Millis | null
-}
-
-/** What the account is entitled to, as its actor judged. */
-export interface EntitlementWrite {
-  readonly planTier: 'free' | 'paid'
-  readonly planStatus: 'none' | 'active' | 'past_due' | 'cancelled'
-  readonly addons: number
-  readonly periodStart: Millis | null
-  readonly periodEnd: Millis | null
-  readonly endsAt: Millis | null
-  readonly graceEndsAt: Millis | null
-  readonly changesAt: Millis | null
-  readonly subscriptions: readonly SubscriptionRow[]
-}
-
 export interface WriteRequest {
   readonly userId: string
-  /** The account's version that the actor saw: another one means that it looked too early. */
+  /** The account's version when the workflow read the inbox. */
   readonly version: number
-  /** The events that the entitlement was judged from and that are to be marked as applied. */
+  /** The events that the entitlement was derived from, to be marked as applied. */
   readonly eventIds: readonly string[]
-  readonly entitlement: EntitlementWrite
-  /** The actor's time. */
+  readonly entitlement: AccountEntitlement
+  /** The workflow's time. */
   readonly at: Millis
   readonly addonNoticeSeconds: number
 }
@@ -48,21 +27,22 @@ export interface WriteRequest {
 export type WriteOutcome =
   | {
       readonly type: 'written'
-      /** When the newest surplus relays end; null when there are none. */
+      /** When the surplus relays end; null if there are none. */
       readonly surplusEndsAt: Millis | null
       /** Number of relays that were ordered to disconnect. */
       readonly disconnectedRelays: number
     }
   /** New events were accepted, or another entitlement was written, since the inbox was read. */
   | { readonly type: 'outdated' }
+  /** The account was deleted. */
   | { readonly type: 'gone' }
 
-/** The account's version for its actor's next write; nothing for an unknown account. */
+/** The version for the next write of the entitlement; undefined for an unknown account. */
 export const entitlementVersion = async (sql: Sql, userId: string): Promise<number | undefined> =>
   first(await sql<{ version: number }[]>`select entitlement_version as version from users where id = ${userId}`)
     ?.version
 
-/** One transaction; repeating it changes nothing more. It orders relays off in the very moment that takes them away. */
+/** Idempotent. The same transaction that reduces the entitlement orders the surplus relays to disconnect. */
 export const writeEntitlement = (sql: Database, request: WriteRequest): Promise<WriteOutcome> =>
   sql.begin(async (tx): Promise<WriteOutcome> => {
     const row = await lockEntitlement(tx, request.userId)
@@ -78,8 +58,8 @@ export const writeEntitlement = (sql: Database, request: WriteRequest): Promise<
 
 interface LockedEntitlement {
   readonly version: number
-  readonly planTier: 'free' | 'paid'
-  readonly planStatus: string
+  readonly planTier: PlanTier
+  readonly planStatus: PlanStatus
   readonly addons: number
   readonly surplusEndsAt: Date | null
   readonly billedPlans: number
@@ -125,17 +105,17 @@ async function storeEntitlement(
   { userId, entitlement: now, at }: WriteRequest,
   surplusEndsAt: Date | null,
 ): Promise<void> {
-  const billed = billedForNothing(now.planTier, now.subscriptions)
+  const unused = findUnusedBilling(now.planTier, now.subscriptions)
   const dueAt = [dateOf(now.changesAt), surplusEndsAt].filter((one) => one !== null).sort((a, b) => +a - +b)[0] ?? null
   await tx`
     update users set
       plan_tier = ${now.planTier}, plan_status = ${now.planStatus}, addons = ${now.addons}, plan_until = ${dateOf(now.endsAt)},
       payment_grace_ends_at = ${dateOf(now.graceEndsAt)}, period_start = ${dateOf(now.periodStart)},
       period_end = ${dateOf(now.periodEnd)}, surplus_ends_at = ${surplusEndsAt}, entitlement_due_at = ${dueAt},
-      addons_without_plan = ${billed.addonsWithoutPlan}, billed_plans = ${billed.billedPlans},
+      addons_without_plan = ${unused.addonsWithoutPlan}, billed_plans = ${unused.billedPlans},
       entitlement_version = entitlement_version + 1, inbox_changed_at = null, wake_attempts = 0, next_wake_at = null
     where id = ${userId}`
-  await auditBilledForNothing(tx, userId, before, now, billed)
+  await auditUnusedBilling(tx, userId, before, now, unused)
   const hasChanged =
     before.planTier !== now.planTier || before.planStatus !== now.planStatus || before.addons !== now.addons
   if (!hasChanged) return
@@ -153,13 +133,13 @@ async function storeEntitlement(
   })
 }
 
-/** Once each time: when the plan ends and its add-ons go on, and when a second plan is billed beside the first. */
-async function auditBilledForNothing(
+/** One entry when the plan ends and its add-ons are still billed, and one when a second plan is billed. */
+async function auditUnusedBilling(
   tx: Sql,
   userId: string,
   before: LockedEntitlement,
-  now: EntitlementWrite,
-  { addonsWithoutPlan, billedPlans }: BilledForNothing,
+  now: AccountEntitlement,
+  { addonsWithoutPlan, billedPlans }: UnusedBilling,
 ): Promise<void> {
   const entry = { initiator: 'system', userId } as const
   if (before.planTier === 'paid' && now.planTier === 'free' && addonsWithoutPlan > 0)
@@ -173,8 +153,8 @@ async function auditBilledForNothing(
 }
 
 /**
- * In one statement, however many subscriptions an account has come to have. One that was another account's before becomes this
- * one's; one that has gone to another account is forgotten here, unless that account's workflow has written it already.
+ * Replaces the account's subscriptions in one statement. A subscription of another account moves to this one; one that has moved
+ * to another account is deleted here, unless the other account's workflow has written it already.
  */
 async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest): Promise<void> {
   const rows = entitlement.subscriptions.map((one) => ({
@@ -183,15 +163,15 @@ async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest
     periodEnd: dateOf(one.periodEnd)?.toISOString() ?? null,
   }))
   await tx`
-    with judged as materialized (
-      select * from jsonb_to_recordset(${tx.json(rows)}) as written (provider text, "subscriptionId" text, kind text,
+    with written as materialized (
+      select * from jsonb_to_recordset(${tx.json(rows)}) as w (provider text, "subscriptionId" text, kind text,
         status text, quantity integer, "periodStart" timestamptz, "periodEnd" timestamptz)),
     gone as (
       delete from subscriptions s where user_id = ${userId} and not exists (
-        select from judged j where j.provider = s.provider and j."subscriptionId" = s.subscription_id and j.kind = s.kind))
+        select from written w where w.provider = s.provider and w."subscriptionId" = s.subscription_id and w.kind = s.kind))
     insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, period_start, period_end)
     select provider, "subscriptionId", kind, ${userId}, status, quantity, "periodStart", "periodEnd"
-    from judged order by provider, "subscriptionId", kind
+    from written order by provider, "subscriptionId", kind
     on conflict (provider, subscription_id, kind) do update set
       user_id = excluded.user_id, status = excluded.status, quantity = excluded.quantity,
       period_start = excluded.period_start, period_end = excluded.period_end, updated_at = now()
@@ -200,11 +180,11 @@ async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest
       is distinct from (excluded.user_id, excluded.status, excluded.quantity, excluded.period_start, excluded.period_end)`
 }
 
-/** Accounts that a workflow should wait for, because something becomes of them by time alone. */
+/** Accounts whose entitlement changes at a deadline: each needs a running workflow. */
 export const listAccountsWithDeadline = async (sql: Sql): Promise<string[]> =>
   (await sql<{ id: string }[]>`select id from users where entitlement_due_at is not null`).map((row) => row.id)
 
-/** How many accounts are overdue. */
+/** The number of accounts whose deadline passed more than `afterSeconds` ago. */
 export const countOverdueAccounts = async (sql: Sql, afterSeconds: number): Promise<number> =>
   first(
     await sql<{ accounts: number }[]>`
@@ -212,17 +192,17 @@ export const countOverdueAccounts = async (sql: Sql, afterSeconds: number): Prom
   )?.accounts ?? 0
 
 export interface PlanRow {
-  planTier: 'free' | 'paid'
-  planStatus: 'none' | 'active' | 'past_due' | 'cancelled'
+  planTier: PlanTier
+  planStatus: PlanStatus
   addons: number
   periodEnd: Date | null
   endsAt: Date | null
   graceEndsAt: Date | null
-  /** At a provider, now or once. */
+  /** Whether the account has or had a subscription at a provider. */
   hasSubscriptions: boolean
 }
 
-/** The account's plan as its actor last wrote it. */
+/** The account's plan as last written by its workflow. */
 export const findPlan = async (sql: Sql, userId: string): Promise<PlanRow | undefined> =>
   first(
     await sql<PlanRow[]>`
@@ -232,20 +212,20 @@ export const findPlan = async (sql: Sql, userId: string): Promise<PlanRow | unde
       from users where id = ${userId}`,
   )
 
-/** What our own rows know that a billing provider's adapter asks for. */
+/** The dependencies of `createBilling` that read the database. */
 export const createBillingDeps = (sql: Database) => ({
   store: createSandboxStore(sql),
   findKind: (provider: string, subscriptionId: string) => findSubscriptionKind(sql, provider, subscriptionId),
 })
 
-/** Whether a subscription is of the plan or of add-ons, by the latest event of it that was kept. */
+/** The kind in the latest event of the subscription. */
 const findSubscriptionKind = async (
   sql: Sql,
   provider: string,
   subscriptionId: string,
-): Promise<'plan' | 'addon' | undefined> =>
+): Promise<SubscriptionKind | undefined> =>
   first(
-    await sql<{ kind: 'plan' | 'addon' }[]>`
+    await sql<{ kind: SubscriptionKind }[]>`
       select event ->> 'kind' as kind from billing_events
       where provider = ${provider} and subscription_id = ${subscriptionId} and event is not null
       order by occurred_at desc, seq desc limit 1`,

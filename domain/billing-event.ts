@@ -56,3 +56,20 @@ export interface BillingEvent {
   /** Of a grant: when it ends, or null when it has no end. */
   readonly periodEnd: number | null
 }
+
+/**
+ * The status of an event in the inbox. `unresolved`: a request to the provider is necessary first. `pending`: the subscription
+ * workflow has not applied it. `applied`. `ignored`: it does not concern this service. `parked`: it has no account or cannot be
+ * used. `dead`: it was parked for too long. `dismissed`: an operator set it aside.
+ */
+export const billingEventStatuses = [
+  'unresolved',
+  'pending',
+  'applied',
+  'ignored',
+  'parked',
+  'dead',
+  'dismissed',
+] as const
+
+export type BillingEventStatus = (typeof billingEventStatuses)[number]

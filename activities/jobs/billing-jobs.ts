@@ -41,9 +41,10 @@ export const billingJobs = (deps: Deps): readonly Job[] => [
 /** Moves parked events to accounts that exist by now, and wakes the workflows of accounts with unapplied events. */
 async function deliverBillingEvents(deps: Deps, signal?: AbortSignal): Promise<void> {
   const { sql, log } = deps
-  const { found, buried } = await assignParkedEvents(sql)
-  if (found > 0) log.info({ found }, 'parked billing events were moved to their account')
-  if (buried > 0) log.error({ buried }, 'billing events without an account for 30 days were dead-lettered')
+  const { assigned, deadLettered } = await assignParkedEvents(sql)
+  if (assigned > 0) log.info({ subscriptions: assigned }, 'parked billing events were moved to their account')
+  if (deadLettered > 0)
+    log.error({ events: deadLettered }, 'billing events without an account for 30 days were dead-lettered')
   await wakeAccounts(await claimInboxWakes(sql, unappliedSeconds, accountsMax), deps, signal)
 }
 

@@ -153,7 +153,7 @@ function isSame(event: BillingEvent, ours: StoredSubscription, now: number): boo
   const status = statusOf(event, now)
   // What ended before we heard of it is nothing to us.
   if (ours.status === null) return status === 'ended'
-  if (status !== ours.status || (status !== 'ended' && ours.holderId !== ours.userId)) return false
+  if (status !== ours.status || (status !== 'ended' && ours.ownerId !== ours.userId)) return false
   if (status === 'ended' || status === 'past_due') return true
   const isSameQuantity = event.kind === 'plan' || event.quantity === null || event.quantity === ours.quantity
   return isSameQuantity && (event.periodEnd === null || event.periodEnd === ours.periodEnd?.getTime())
@@ -189,10 +189,10 @@ const tell = (sql: Database, provider: BillingProvider['name'], userRef: string 
 
 const until = (date: number | null | undefined) => (date == null ? '' : ` until ${new Date(date).toISOString()}`)
 
-const ownInWords = ({ status, quantity, periodEnd, userId, holderId }: StoredSubscription): string =>
+const ownInWords = ({ status, quantity, periodEnd, userId, ownerId }: StoredSubscription): string =>
   status === null
     ? 'nothing'
-    : `${status} × ${quantity}${until(periodEnd?.getTime())}${holderId === userId ? '' : ` of account ${holderId}`}`
+    : `${status} × ${quantity}${until(periodEnd?.getTime())}${ownerId === userId ? '' : ` of account ${ownerId}`}`
 
 const inWords = (event: BillingEvent): string =>
   `${statuses[event.action]} × ${event.quantity ?? 1}${until(event.periodEnd)}`

@@ -1,9 +1,8 @@
 /** What Prometheus reads of money: events as this process takes them, and accounts by plan as they stand in Postgres. */
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { countAccountsByPlan, countUnusedBilling } from '../../db/account-figures.ts'
-import type { BillingEventStatus } from '../../db/billing-events.ts'
 import type { Sql } from '../../db/connection.ts'
-import type { BillingEventAction, BillingSource } from '../../domain/billing-event.ts'
+import type { BillingEventAction, BillingEventStatus, BillingSource } from '../../domain/billing-event.ts'
 
 interface CountedEvent {
   readonly provider: BillingSource

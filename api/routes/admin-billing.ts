@@ -1,10 +1,10 @@
-/** The billing inbox as operators see it: what came, what became of it, and once more from the beginning. */
+/** Operators' access to the billing inbox: list, dismiss and replay events. */
 import { z } from 'zod'
 import { recordAuditEntry } from '../../db/audit.ts'
 import { type BillingEventRow, listEvents, type ReceivedBillingEvent } from '../../db/billing-events.ts'
 import { findStoredEvent, type ReplacedEvent, replaceEvent, type StoredEvent } from '../../db/billing-replays.ts'
 import { dismissEvent } from '../../db/dismissed-events.ts'
-import { billingEventActions } from '../../domain/billing-event.ts'
+import { billingEventActions, billingEventStatuses, billingSources } from '../../domain/billing-event.ts'
 import { type BillingProvider, BillingProviderError } from '../../providers/billing/provider.ts'
 import { rebuildReceivedEvent } from '../../providers/billing/received-event.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -12,12 +12,12 @@ import { ok, route } from '../http/route.ts'
 import { id, Nothing, storable, timestamp } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 
-const Status = z.enum(['unresolved', 'pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])
+const Status = z.enum(billingEventStatuses)
 
 const EventView = z.object({
   id,
   event_key: z.string(),
-  provider: z.enum(['sandbox', 'lemonsqueezy', 'stripe', 'operator']),
+  provider: z.enum(billingSources),
   type: z.string(),
   action: z.enum(billingEventActions).nullable(),
   user_id: id.nullable(),
@@ -64,7 +64,7 @@ export const listBillingEvents = route({
 export const dismissBillingEvent = route({
   method: 'POST',
   path: '/admin/billing/events/{id}/dismiss',
-  summary: 'Set a parked or dead event aside, so that nothing calls for attention to it. Safe to repeat',
+  summary: 'Dismiss a parked or dead event, so that it needs no attention. Safe to repeat',
   caller: 'operator',
   params: z.object({ id }),
   body: z.object({ reason: storable(200).optional() }),
@@ -74,18 +74,18 @@ export const dismissBillingEvent = route({
     const row = (await sql.begin(async (tx) => {
       const dismissal = await dismissEvent(tx, params.id)
       if (!dismissal) throw new Refusal('not_found')
-      const { row, was } = dismissal
+      const { row, statusBefore } = dismissal
       if (row.status !== 'dismissed')
         throw new Refusal('invalid_transition', {
-          message: `The event is ${was}: only one that is parked or dead can be dismissed.`,
+          message: `The event is ${statusBefore}. Only a parked or dead event can be dismissed.`,
         })
-      if (was !== 'dismissed')
+      if (statusBefore !== 'dismissed')
         await recordAuditEntry(tx, {
           initiator: 'operator',
           action: 'billing_event_dismissed',
           userId: row.userId ?? undefined,
           ip,
-          detail: { event_id: row.id, status: was, ...(body.reason !== undefined && { reason: body.reason }) },
+          detail: { event_id: row.id, status: statusBefore, ...(body.reason !== undefined && { reason: body.reason }) },
         })
       return row
     })) as BillingEventRow
@@ -96,7 +96,7 @@ export const dismissBillingEvent = route({
 export const replayBillingEvent = route({
   method: 'POST',
   path: '/admin/billing/events/{id}/replay',
-  summary: 'Read an event again, as it came, and let its account take it. Safe to repeat',
+  summary: 'Parse the stored bytes of an event again and apply the result. Safe to repeat',
   caller: 'operator',
   params: z.object({ id }),
   body: Nothing,
@@ -112,10 +112,10 @@ export const replayBillingEvent = route({
 async function replay(eventId: string, ip: string, { sql, billing }: Services): Promise<ReplacedEvent> {
   const stored = await findStoredEvent(sql, eventId)
   if (!stored) throw new Refusal('not_found')
-  // Before the transaction: a provider that has to be asked may take its time.
-  const again = await readAgain(stored, billing.provider)
+  // Requests to the provider may take long, so they are made outside the transaction.
+  const event = await parseAgain(stored, billing.provider)
   return sql.begin(async (tx): Promise<ReplacedEvent> => {
-    const replaced = await replaceEvent(tx, eventId, again)
+    const replaced = await replaceEvent(tx, eventId, event)
     if (!replaced) throw new Refusal('not_found')
     await recordAuditEntry(tx, {
       initiator: 'operator',
@@ -129,22 +129,21 @@ async function replay(eventId: string, ip: string, { sql, billing }: Services): 
 }
 
 /**
- * The event as it is understood now. What has no bytes, or those of a provider that is not in use, stays as it was understood
- * before. Where the provider has to be asked and does not answer, an event that has an effect stays as it is, and any other one
- * is asked about again by the job.
+ * Parses the stored bytes. An event without bytes, or of a provider that is not configured, stays as it is. If a request to the
+ * provider fails, an event that has an effect stays as it is, and any other one is resolved by a job.
  */
-async function readAgain({ event, status }: StoredEvent, provider: BillingProvider): Promise<ReceivedBillingEvent> {
+async function parseAgain({ event, status }: StoredEvent, provider: BillingProvider): Promise<ReceivedBillingEvent> {
   const { body } = event
   if (event.provider !== provider.name || body === null || body.length === 0) return event
   const delivery = { headers: {}, body }
-  const read = rebuildReceivedEvent(event, await provider.parse(delivery), body)
-  if (!read.unresolved) return read
+  const parsed = rebuildReceivedEvent(event, await provider.parse(delivery), body)
+  if (!parsed.unresolved) return parsed
   try {
     return rebuildReceivedEvent(event, await provider.resolve(delivery), body)
   } catch (error) {
     if (!(error instanceof BillingProviderError)) throw error
     if (status === 'pending' || status === 'applied')
       throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '5' } })
-    return read
+    return parsed
   }
 }

@@ -1,23 +1,24 @@
-/** Subscriptions at billing providers as operators see them. */
 import { z } from 'zod'
 import { listUnusedBilling } from '../../db/account-figures.ts'
-import { type AccountSubscription, listSubscriptions } from '../../db/billed-subscriptions.ts'
+import { type AccountSubscription, listSubscriptions } from '../../db/account-subscriptions.ts'
 import { findPlan } from '../../db/subscriptions.ts'
+import { billingSources } from '../../domain/billing-event.ts'
+import { subscriptionKinds, subscriptionStatuses } from '../../domain/plans.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'
 
 const OperatorSubscription = z.object({
-  provider: z.enum(['sandbox', 'lemonsqueezy', 'stripe', 'operator']),
+  provider: z.enum(billingSources),
   subscription_id: z.string(),
-  kind: z.enum(['plan', 'addon']),
-  status: z.enum(['active', 'past_due', 'cancelled', 'ended']),
+  kind: z.enum(subscriptionKinds),
+  status: z.enum(subscriptionStatuses),
   quantity: z.int(),
   period_start: timestamp.nullable(),
   period_end: timestamp.nullable(),
-  /** When it last changed here. */
+  /** When the stored subscription last changed. */
   updated_at: timestamp,
-  /** The provider's own customer, to be found there. */
+  /** The provider's customer id. */
   customer_id: z.string().nullable(),
 })
 
@@ -36,7 +37,7 @@ const present = (one: AccountSubscription): z.infer<typeof OperatorSubscription>
 export const listOfAccount = route({
   method: 'GET',
   path: '/admin/users/{id}/subscriptions',
-  summary: "An account's subscriptions at billing providers: those that go on, then those that have ended, 100 at most",
+  summary: "An account's subscriptions at billing providers, ended ones last, 100 at most",
   caller: 'operator',
   params: z.object({ id }),
   answers: { 200: z.object({ subscriptions: z.array(OperatorSubscription), next_cursor: z.null() }) },
@@ -50,7 +51,7 @@ export const listOfAccount = route({
 
 const pageMax = 50
 
-export const listBilledForNothing = route({
+export const listUnusedBilledAccounts = route({
   method: 'GET',
   path: '/admin/billing/accounts',
   summary: 'Accounts that are billed for add-ons without a plan, or for more than one plan',

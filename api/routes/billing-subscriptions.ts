@@ -1,14 +1,11 @@
-/** The subscriptions that an account pays for at the billing provider: which are billed for nothing, and how each is cancelled. */
+/** An account's subscriptions at the billing provider: which of them are billed for nothing, and how to cancel them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { type AccountSubscription, listSubscriptions } from '../../db/account-subscriptions.ts'
 import { recordAuditEntry } from '../../db/audit.ts'
-import {
-  type AccountSubscription,
-  isBilledAddon,
-  isBilledPlan,
-  listSubscriptions,
-} from '../../db/billed-subscriptions.ts'
 import { findPlan } from '../../db/subscriptions.ts'
+import { isBilledAddon, isBilledPlan } from '../../domain/billed-subscriptions.ts'
+import { type PlanTier, subscriptionKinds, subscriptionStatuses } from '../../domain/plans.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
@@ -17,28 +14,28 @@ import type { Services } from '../services.ts'
 
 export const SubscriptionView = z.object({
   subscription_id: z.string(),
-  kind: z.enum(['plan', 'addon']),
-  status: z.enum(['active', 'past_due', 'cancelled', 'ended']),
-  /** Of add-ons; 1 for a plan. */
+  kind: z.enum(subscriptionKinds),
+  status: z.enum(subscriptionStatuses),
+  /** The number of add-ons; 1 for a plan. */
   quantity: z.int(),
   renews_at: timestamp.nullable(),
   ends_at: timestamp.nullable(),
-  /** An add-on that does nothing, because the account has no plan. */
+  /** Add-ons without effect, because the account has no plan. */
   billed_without_plan: z.boolean(),
-  /** A plan beside another plan: one of the two brings nothing. */
+  /** One of several plans, of which only one has an effect. */
   billed_twice: z.boolean(),
-  /** Whether it can be cancelled here: it goes on, at the provider that is in use. */
+  /** Whether it is not cancelled yet and at the configured provider. */
   can_cancel: z.boolean(),
 })
 
-type OwnView = z.infer<typeof SubscriptionView>
+type SubscriptionReply = z.infer<typeof SubscriptionView>
 
-/** @param all subscriptions of the account, or those that go on. @param plan the account's tier. */
+/** @param all subscriptions of the account, with or without ended ones. */
 export function presentSubscriptions(
   all: readonly AccountSubscription[],
-  plan: 'free' | 'paid',
+  planTier: PlanTier,
   { billing }: Services,
-): OwnView[] {
+): SubscriptionReply[] {
   const hasTwoPlans = all.filter(isBilledPlan).length > 1
   return all.map((one) => ({
     subscription_id: one.subscriptionId,
@@ -47,7 +44,7 @@ export function presentSubscriptions(
     quantity: one.quantity,
     renews_at: one.status === 'active' ? (one.periodEnd?.toISOString() ?? null) : null,
     ends_at: one.status === 'cancelled' ? (one.periodEnd?.toISOString() ?? null) : null,
-    billed_without_plan: plan === 'free' && isBilledAddon(one),
+    billed_without_plan: planTier === 'free' && isBilledAddon(one),
     billed_twice: hasTwoPlans && isBilledPlan(one),
     can_cancel: one.provider === billing.provider.name && isCancellable(one),
   }))
@@ -59,7 +56,7 @@ export const cancel = route({
   method: 'POST',
   path: '/billing/subscriptions/{subscription_id}/cancel',
   summary:
-    'Cancel a subscription at the billing provider. It ends with the period that is paid, or at once when a payment is outstanding. Safe to repeat',
+    'Cancel a subscription at the billing provider. It ends with its paid period, or at once if a payment is outstanding. Safe to repeat',
   caller: 'user',
   limit: 'billing_manage',
   params: z.object({ subscription_id: storable(200) }),
@@ -87,18 +84,18 @@ async function cancelAtProvider(
 ): Promise<void> {
   if (!own.some(({ provider }) => provider === billing.provider.name))
     throw new Refusal('billing_provider_error', {
-      message: 'This subscription is at a billing provider that is not in use any more.',
+      message: 'This subscription is at another billing provider, which is no longer in use.',
     })
   try {
     await billing.provider.cancel(subscriptionId)
   } catch (error) {
     if (!(error instanceof BillingProviderError)) throw error
-    log.error({ err: error }, 'the billing provider did not cancel a subscription')
+    log.error({ err: error }, 'a subscription could not be cancelled at the billing provider')
     throw new Refusal('billing_provider_error')
   }
 }
 
-/** How long an answer waits for the provider's webhook, which is what changes our own rows. */
+/** How long the reply waits for the provider's webhook, which changes the stored subscription. */
 const webhookMillisMax = 2000
 
 async function waitForWebhook(userId: string, subscriptionId: string, { sql }: Services): Promise<void> {
@@ -106,7 +103,11 @@ async function waitForWebhook(userId: string, subscriptionId: string, { sql }: S
     if (!(await listSubscriptions(sql, userId, { subscriptionId })).some(isCancellable)) return
 }
 
-async function readSubscription(userId: string, subscriptionId: string, services: Services): Promise<OwnView> {
+async function readSubscription(
+  userId: string,
+  subscriptionId: string,
+  services: Services,
+): Promise<SubscriptionReply> {
   const [plan, all] = await Promise.all([findPlan(services.sql, userId), listSubscriptions(services.sql, userId)])
   const views = presentSubscriptions(all, plan?.planTier ?? 'free', services)
   const view = views.find((one) => one.subscription_id === subscriptionId)

@@ -1,6 +1,6 @@
 /** Buying, and what was bought. Who has paid for what is the subscription actor's judgement; here it is only read. */
 import { z } from 'zod'
-import { listSubscriptions } from '../../db/billed-subscriptions.ts'
+import { listSubscriptions } from '../../db/account-subscriptions.ts'
 import { findCustomerId } from '../../db/billing-customers.ts'
 import { findProfile } from '../../db/profiles.ts'
 import { findPlan, type PlanRow } from '../../db/subscriptions.ts'

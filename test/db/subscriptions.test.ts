@@ -4,12 +4,8 @@ import { describe, expect, test } from 'vitest'
 import { listInboxEvents, type ReceivedBillingEvent, recordEvent, recordEventIn } from '../../db/billing-events.ts'
 import { replaceEvent } from '../../db/billing-replays.ts'
 import { claimInboxWakes } from '../../db/subscription-wakes.ts'
-import {
-  type EntitlementWrite,
-  entitlementVersion,
-  type WriteOutcome,
-  writeEntitlement,
-} from '../../db/subscriptions.ts'
+import { entitlementVersion, type WriteOutcome, writeEntitlement } from '../../db/subscriptions.ts'
+import type { AccountEntitlement } from '../../domain/entitlement.ts'
 import { startApi } from '../support/api.ts'
 import { eventually } from '../support/relays.ts'
 
@@ -40,7 +36,7 @@ const eventFor = (userId: string): ReceivedBillingEvent => {
   }
 }
 
-const free: EntitlementWrite = {
+const free: AccountEntitlement = {
   planTier: 'free',
   planStatus: 'none',
   addons: 0,
@@ -147,7 +143,7 @@ describe('what the actor judged', () => {
     const [periodStart, periodEnd] = [Date.UTC(2026, 0, 1) + 123, Date.UTC(9999, 0, 1) - 1]
     const one = { provider: 'sandbox', kind: 'addon', status: 'active', quantity: 3, periodStart, periodEnd } as const
     const many = Array.from({ length: 10_000 }, (_, index) => ({ ...one, subscriptionId: `sub_${index}'"\\` }))
-    const write = async (subscriptions: EntitlementWrite['subscriptions']) => {
+    const write = async (subscriptions: AccountEntitlement['subscriptions']) => {
       const version = (await entitlementVersion(sql, userId)) ?? -1
       const entitlement = { ...free, subscriptions }
       return writeEntitlement(sql, {

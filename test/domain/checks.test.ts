@@ -1,9 +1,10 @@
 /** The values of `domain/` and the constraints of the database agree. */
 import { expect, test } from 'vitest'
-import { billingEventActions, billingSources } from '../../domain/billing-event.ts'
+import { billingEventActions, billingEventStatuses, billingSources } from '../../domain/billing-event.ts'
 import { addonsMax, planStatuses, planTiers, subscriptionKinds, subscriptionStatuses } from '../../domain/plans.ts'
 import { processRoles } from '../../domain/relay-health.ts'
 import { legalTransitions, relayCommands, relayStates } from '../../domain/relay-session.ts'
+import { sandboxStatuses } from '../../domain/sandbox-subscription.ts'
 import { startApi } from '../support/api.ts'
 
 const { sql } = await startApi()
@@ -25,6 +26,9 @@ test.each([
   ['subscriptions_status_check', subscriptionStatuses],
   ['billing_events_action_check', billingEventActions],
   ['billing_events_provider_check', billingSources],
+  ['billing_events_status_check', billingEventStatuses],
+  ['sandbox_subscriptions_kind_check', subscriptionKinds],
+  ['sandbox_subscriptions_status_check', sandboxStatuses],
 ] as const)('%s allows the values of the domain', async (constraint, values) => {
   const definition = await definitionOf(constraint)
   const allowed = [...definition.matchAll(/'(\w+)'/g)].map(([, value]) => value)

@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { billingJobs } from '../../../activities/jobs/billing-jobs.ts'
 import { listInboxEvents } from '../../../db/billing-events.ts'
 import { first } from '../../../db/connection.ts'
-import { type EntitlementWrite, entitlementVersion, writeEntitlement } from '../../../db/subscriptions.ts'
+import { entitlementVersion, writeEntitlement } from '../../../db/subscriptions.ts'
+import type { AccountEntitlement } from '../../../domain/entitlement.ts'
 import { connectTemporal } from '../../../platform/temporal.ts'
 import { subscriptionWorkflowId } from '../../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../../workflows/subscription-client.ts'
@@ -87,7 +88,7 @@ describe('deliver_billing_events', () => {
     ]
     await deliver()
     expect(await findEvent(api, young)).toMatchObject({ status: 'parked' })
-    expect(await findEvent(api, old)).toMatchObject({ status: 'dead', error: 'no such account' })
+    expect(await findEvent(api, old)).toMatchObject({ status: 'dead', error: 'the account does not exist' })
     expect(api.logged.filter((line) => line.includes('were dead-lettered'))).toHaveLength(1)
     await createAccount(userId)
     await deliver()
@@ -175,7 +176,7 @@ describe('backoff of wakes', () => {
   test('a workflow that writes its entitlement ends the backoff', async () => {
     const userId = await stuckAccount()
     await deliver()
-    const entitlement: EntitlementWrite = {
+    const entitlement: AccountEntitlement = {
       ...{ planTier: 'free', planStatus: 'none', addons: 0, periodStart: null, periodEnd: null },
       ...{ endsAt: null, graceEndsAt: null, changesAt: null, subscriptions: [] },
     }

@@ -211,7 +211,7 @@ describe('a replay', () => {
   test.each([
     ['that was parked as unreadable', 'parked', 'type: Invalid option'],
     ['that was nothing to us', 'ignored', null],
-    ['that was given up', 'dead', 'no such account'],
+    ['that was given up', 'dead', 'the account does not exist'],
   ] as const)('reads an event again %s, and its account takes it', async (_, status, error) => {
     const { user, event } = await asUnderstoodBefore(status, error)
     const { status: answered, body } = await replay(event.id)

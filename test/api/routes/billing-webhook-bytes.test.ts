@@ -80,17 +80,21 @@ describe('signed bytes that are no event are kept for operators, who are told wh
     ['a quantity beyond numbers', eventWith('quantity', '1e999'), 'data.quantity: '],
     ['no date', bare.replace(/"occurred_at":"[^"]+"/, '"occurred_at":"yesterday"'), 'occurred_at: '],
     ['a date that no month has', bare.replace(/\d{4}-\d\d-\d\dT/, '2026-02-30T'), 'occurred_at: '],
-    ['the year 0', bare.replace(/\d{4}-\d\d-\d\dT/, '0000-01-01T'), 'occurred_at: is no time '],
+    ['the year 0', bare.replace(/\d{4}-\d\d-\d\dT/, '0000-01-01T'), 'occurred_at: is not a time '],
     [
       'a time after the year 9999',
       bare.replace(/"occurred_at":"[^"]+"/, '"occurred_at":"9999-12-31T23:59:59-10:00"'),
-      'occurred_at: is no time ',
+      'occurred_at: is not a time ',
     ],
-    ['a period of the year 0', eventWith('period_start', '"0000-01-01T00:00:00Z"'), 'data.period_start: is no time '],
+    [
+      'a period of the year 0',
+      eventWith('period_start', '"0000-01-01T00:00:00Z"'),
+      'data.period_start: is not a time ',
+    ],
     [
       'a period after the year 9999',
       eventWith('period_end', '"9999-12-31T23:59:59-10:00"'),
-      'data.period_end: is no time ',
+      'data.period_end: is not a time ',
     ],
   ])('%s', async (_, body, why) => {
     const event = await kept(body)
@@ -110,7 +114,7 @@ describe('an event is read', () => {
     const more = JSON.stringify({ ...billingEvent('payment.failed'), ['__proto__']: { type: 'x' }, hint: nested(9) })
     expect(await kept(more)).toMatchObject({
       action: 'payment_failed',
-      error: 'nobody is known to have this subscription',
+      error: 'no account is known for this subscription',
     })
   })
 

@@ -207,7 +207,7 @@ describe('an event is for', () => {
     const { userId, bearer } = await service.api.given.user()
     const [subscription_id, at] = [`sub_${randomUUID()}`, Date.now()]
     const early = await kept(billingEvent('payment.failed', { subscription_id, invoice_id: 'in_2' }, at))
-    expect(early).toMatchObject({ status: 'parked', user_id: null, error: 'nobody is known to have this subscription' })
+    expect(early).toMatchObject({ status: 'parked', user_id: null, error: 'no account is known for this subscription' })
     await kept(billingEvent('subscription.activated', { user_id: userId, subscription_id }, at - 1000))
     expect(await untilApplied(early.event_key)).toMatchObject({ user_id: userId, error: null })
     expect(await entitlementOf(bearer)).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
@@ -216,7 +216,7 @@ describe('an event is for', () => {
   test('an account that does not exist yet: it waits for it, and says so', async () => {
     const userId = randomUUID()
     const early = await kept(billingEvent('subscription.activated', { user_id: userId }))
-    expect(early).toMatchObject({ status: 'parked', user_id: null, error: 'no such account' })
+    expect(early).toMatchObject({ status: 'parked', user_id: null, error: 'the account does not exist' })
     const { sql } = service.api
     await sql`insert into users (id, email, stream_token) values (${userId}, ${`${userId}@example.com`}, ${userId.slice(0, 8)})`
     expect(await untilApplied(early.event_key)).toMatchObject({ user_id: userId, error: null })
@@ -231,7 +231,7 @@ describe('an event is for', () => {
       expect(await kept(billingEvent('subscription.activated', { user_id }))).toMatchObject({
         status: 'parked',
         user_id: null,
-        error: 'no such account',
+        error: 'the account does not exist',
       })
   })
 
