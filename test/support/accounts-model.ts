@@ -1,24 +1,24 @@
-/** Who may enter which account, as a rule book that fits on two pages: what the service must do, step by step, without it. */
+/** A model of accounts, sign-ins and merges: the expected result of each step, independent of the implementation. */
 
 export const people = ['ann', 'eve'] as const
 export type Person = (typeof people)[number]
 export const modelProviders = ['twitch', 'google'] as const
 export type ModelProvider = (typeof modelProviders)[number]
 
-/** What somebody is at a provider. Everybody may be two there. */
+/** An account at a provider. Each person may have two per provider. */
 export interface ModelIdentity {
   readonly provider: ModelProvider
   readonly person: Person
   readonly nth: 0 | 1
 }
 
-/** What the provider says of the address: nothing, their own, or anybody's without vouching for it. */
+/** The address that the provider returns: none, the person's own and verified, or anyone's and unverified. */
 export type Claim = 'none' | 'own' | Person
 
-/** Sign-ins and merges are named by their age: 0 is the newest one. */
+/** Refers to sign-ins and merges by age: 0 is the newest one. */
 export type Step =
   | { readonly does: 'sign_up' | 'log_in'; readonly person: Person; readonly address: Person }
-  /** By the links that are mailed to the person's address, also when another person opened the account. */
+  /** With the link in an email to the person's address, even if another person created the account. */
   | { readonly does: 'confirm_address' | 'reset'; readonly person: Person }
   | { readonly does: 'sign_in'; readonly identity: ModelIdentity; readonly claim: Claim }
   | {
@@ -33,17 +33,17 @@ export type Step =
   | { readonly does: 'expire'; readonly merge: number }
 
 export interface LinkedModelIdentity extends ModelIdentity {
-  /** Its provider has vouched for the account's address. */
-  readonly vouched: boolean
+  /** Whether its provider has verified the account's address. */
+  readonly isVerified: boolean
 }
 
 export interface ModelAccount {
-  /** Whose address it has; null for none. */
+  /** The owner of its address; null for none. */
   readonly address: Person | null
   readonly verified: boolean
-  /** The address is verified by a mail alone: the person who opened the account may still be in it. */
+  /** The address is verified by email only: the person who created the account may still have access. */
   readonly onlyConfirmed: boolean
-  /** Who knows its password; null when it has none. */
+  /** The person who knows its password; null for none. */
   readonly password: Person | null
   readonly identities: readonly LinkedModelIdentity[]
 }
@@ -64,7 +64,7 @@ export interface Model {
 
 export const nobody: Model = { accounts: [], sessions: [], merges: [] }
 
-/** An account's number for a sign-in to it, else the word or the code that the service answers with. */
+/** The number of the account that is signed in to, or the status or error code of the response. */
 export type Expected = number | string
 
 type After = readonly [Model, Expected]
@@ -123,17 +123,17 @@ export function expected(model: Model, step: Step): After {
   }
 }
 
-/** The provider's word on the address counts if that is the account's own, and verifies it. */
-function vouch(model: Model, at: number, identity: ModelIdentity, claim: Claim): Model {
+/** A provider-verified address counts if it is the account's own, and verifies that. */
+function verifyByProvider(model: Model, at: number, identity: ModelIdentity, claim: Claim): Model {
   const account = model.accounts[at]
   if (!account || claim !== 'own' || account.address !== identity.person) return model
-  const identities = account.identities.map((one) => (isSame(one, identity) ? { ...one, vouched: true } : one))
+  const identities = account.identities.map((one) => (isSame(one, identity) ? { ...one, isVerified: true } : one))
   return { ...model, accounts: change(model.accounts, at, { identities, verified: true }) }
 }
 
-/** The account is left to the owner of its address, and what no provider vouches for goes with the others. */
-function leaveToOwner(model: Model, at: number, changed: Pick<ModelAccount, 'password'>): Model {
-  const identities = model.accounts[at]?.identities.filter(({ vouched }) => vouched) ?? []
+/** Removes everyone's access except that of the address's owner: sign-ins, merges and unverified identities. */
+function secureForOwner(model: Model, at: number, changed: Pick<ModelAccount, 'password'>): Model {
+  const identities = model.accounts[at]?.identities.filter(({ isVerified }) => isVerified) ?? []
   return {
     accounts: change(model.accounts, at, { ...changed, verified: true, onlyConfirmed: false, identities }),
     sessions: model.sessions.map((one) => (one.account === at ? { ...one, alive: false } : one)),
@@ -143,14 +143,14 @@ function leaveToOwner(model: Model, at: number, changed: Pick<ModelAccount, 'pas
 
 function reset(model: Model, person: Person): After {
   const account = model.accounts.findIndex(({ address }) => address === person)
-  return account < 0 ? [model, 'none'] : [leaveToOwner(model, account, { password: person }), 'done']
+  return account < 0 ? [model, 'none'] : [secureForOwner(model, account, { password: person }), 'done']
 }
 
 function signIn(model: Model, identity: ModelIdentity, claim: Claim): After {
   const { person } = identity
   const owner = ownerOf(model, identity)
-  if (owner >= 0) return enter(vouch(model, owner, identity, claim), owner, person)
-  const mine = { onlyConfirmed: false, password: null, identities: [{ ...identity, vouched: claim === 'own' }] }
+  if (owner >= 0) return enter(verifyByProvider(model, owner, identity, claim), owner, person)
+  const mine = { onlyConfirmed: false, password: null, identities: [{ ...identity, isVerified: claim === 'own' }] }
   if (claim !== 'own') return add(model, { address: null, verified: false, ...mine }, person)
   const holder = model.accounts.findIndex(({ address }) => address === person)
   if (holder < 0) return add(model, { address: person, verified: true, ...mine }, person)
@@ -158,17 +158,17 @@ function signIn(model: Model, identity: ModelIdentity, claim: Claim): After {
     const merge: ModelMerge = { account: holder, identity, provedBy: null, failed: 0, state: 'open' }
     return [{ ...model, merges: [...model.merges, merge] }, 'merge_required']
   }
-  const reclaimed = linked(leaveToOwner(model, holder, { password: null }), holder, identity)
-  if (!reclaimed) throw new Error('an identity that is vouched for on an account that is not verified')
-  return enter(vouch(reclaimed, holder, identity, claim), holder, person)
+  const reclaimed = withIdentity(secureForOwner(model, holder, { password: null }), holder, identity)
+  if (!reclaimed) throw new Error('an unverified account has a provider-verified identity')
+  return enter(verifyByProvider(reclaimed, holder, identity, claim), holder, person)
 }
 
-/** The account with one identity more, or nothing when it can't have it. */
-function linked(model: Model, at: number, identity: ModelIdentity): Model | undefined {
+/** The model with the identity linked to the account; undefined if that is not possible. */
+function withIdentity(model: Model, at: number, identity: ModelIdentity): Model | undefined {
   const account = model.accounts[at]
   if (!account || ownerOf(model, identity) >= 0) return undefined
   if (account.identities.some((one) => one.provider === identity.provider)) return undefined
-  const identities = [...account.identities, { ...identity, vouched: false }]
+  const identities = [...account.identities, { ...identity, isVerified: false }]
   return { ...model, accounts: change(model.accounts, at, { identities }) }
 }
 
@@ -177,9 +177,9 @@ function link(model: Model, { session, identity, claim }: Extract<Step, { does: 
   if (!held) return [model, 'none']
   if (!held.alive) return [model, 'unauthorized']
   const whole = { ...identity, person: held.person }
-  const joined = ownerOf(model, whole) === held.account ? model : linked(model, held.account, whole)
+  const joined = ownerOf(model, whole) === held.account ? model : withIdentity(model, held.account, whole)
   if (!joined) return [model, 'provider_already_linked']
-  return [vouch(joined, held.account, whole, claim), 'linked']
+  return [verifyByProvider(joined, held.account, whole, claim), 'linked']
 }
 
 function unlink(model: Model, { session, provider }: Extract<Step, { does: 'unlink' }>): After {
@@ -225,8 +225,8 @@ function confirm(model: Model, { merge: age, by }: Extract<Step, { does: 'confir
   if (by !== 'proof' && !(by === 'password' && model.accounts[merge.account]?.password === person))
     return [{ ...model, merges: change(model.merges, at, { failed: merge.failed + 1 }) }, 'invalid_credentials']
   if (by === 'proof' && !merge.provedBy) return [model, 'invalid_credentials']
-  const after = linked(model, merge.account, merge.identity)
+  const after = withIdentity(model, merge.account, merge.identity)
   if (!after) return [model, 'provider_already_linked']
-  const vouched = vouch(after, merge.account, merge.identity, 'own')
-  return enter({ ...vouched, merges: change(model.merges, at, { state: 'confirmed' }) }, merge.account, person)
+  const verified = verifyByProvider(after, merge.account, merge.identity, 'own')
+  return enter({ ...verified, merges: change(model.merges, at, { state: 'confirmed' }) }, merge.account, person)
 }

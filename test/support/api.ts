@@ -1,4 +1,4 @@
-/** The API in this process, on a database of its own. What a test doesn't care about, `given` makes up. */
+/** The API in this process, with its own database. `given` creates test data with random values. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import { openAuthSession, siteClient, tokenSet } from '../../api/routes/auth-sessions.ts'
@@ -31,7 +31,7 @@ export interface ErrorBody {
   readonly error: { readonly code: string; readonly message: string }
 }
 
-/** What became of a request: its status, and the code of its refusal. */
+/** The status and the error code of a response. */
 export const outcome = (answer: { status: number; body: object }) => [
   answer.status,
   (answer.body as Partial<ErrorBody>).error?.code,
@@ -39,19 +39,19 @@ export const outcome = (answer: { status: number; body: object }) => [
 
 interface Asking {
   readonly bearer?: string
-  /** Where the request seems to come from. */
+  /** The client address of the request. */
   readonly ip?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Asks for paths below `/api/v1`; an answer without a body has an empty one. */
+/** Sends requests to paths below `/api/v1`. An empty response body counts as `{}`. */
 export class Client {
   constructor(readonly url: string) {}
 
   get = <Body = Partial<ErrorBody>>(path: string, asking?: Asking) => this.#ask<Body>('GET', path, undefined, asking)
   delete = <Body = Partial<ErrorBody>>(path: string, asking?: Asking) =>
     this.#ask<Body>('DELETE', path, undefined, asking)
-  /** @param body sent as JSON, or as it is when it is text. */
+  /** @param body sent as JSON; text is sent unchanged. */
   post = <Body = Partial<ErrorBody>>(path: string, body?: object | string, asking?: Asking) =>
     this.#ask<Body>('POST', path, body, asking)
 
@@ -76,7 +76,7 @@ export class Client {
   }
 }
 
-/** An account, signed in once. */
+/** An account with one sign-in. */
 export interface GivenUser {
   readonly userId: string
   readonly email: string
@@ -89,12 +89,12 @@ export interface GivenUser {
 export interface TestApi extends Client {
   readonly services: Services
   readonly sql: Database
-  /** Every line that the API logged, from debug up. */
+  /** All log lines of the API, from level debug. */
   readonly logged: readonly string[]
   readonly given: {
-    /** Made in the database as signing up does, only without the time that hashing takes. */
+    /** Creates an account in the database like a sign-up, without the time for hashing. */
     user(): Promise<GivenUser>
-    /** Signs the same account in once more, in a plugin of this name or else in a browser. */
+    /** Adds another sign-in of the account, of a plugin with this name or else of a browser. */
     signIn(user: GivenUser, plugin?: string): Promise<GivenUser>
   }
 }
@@ -125,10 +125,10 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/** A database beside the others of this run, brought up to date. */
+/** Creates a migrated database for this test file. */
 export const createDatabase = (): Promise<TestDatabase> => makeDatabase(inject('templateDatabase'))
 
-/** One that holds nothing yet. */
+/** Creates an empty database. */
 export const createEmptyDatabase = (): Promise<TestDatabase> => makeDatabase('template1')
 
 async function makeDatabase(template: string): Promise<TestDatabase> {
@@ -146,17 +146,17 @@ async function makeDatabase(template: string): Promise<TestDatabase> {
   }
 }
 
-/** An account's stream token, read from its row with the key. */
+/** Decrypts an account's stream token from its row. */
 export const streamTokenOf = async ({ services }: TestApi, userId: string): Promise<string> =>
   openStreamToken(services.sealing, userId, await getStoredStreamToken(services.sql, userId))
 
-/** The plan as its actor would write it, without the actor; one that judges this account later knows nothing of it. */
+/** Writes a plan to the row without a workflow. A subscription workflow of the account would overwrite it. */
 export const givePlan = async (sql: Database, userId: string, addons = 0): Promise<void> => {
   await sql`update users set plan_tier = 'paid', plan_status = 'active', addons = ${addons} where id = ${userId}`
 }
 
 const password = 'correct horse battery'
-/** Of that password: hashing it anew for each file took longer than most tests. */
+/** The hash of that password. Hashing it in each file would take longer than most tests. */
 const passwordHash = '$2b$12$vn4rLxUq0MwCYKVmc3L6leBV.x8VQvbb8R7GQlby.2Y3kxzX7HAnO'
 
 function createGiven(services: Services): TestApi['given'] {
@@ -181,7 +181,7 @@ function createGiven(services: Services): TestApi['given'] {
   }
 }
 
-/** An account made through the front door, for an api that runs elsewhere. */
+/** Creates an account through the HTTP API, for an API in another process. */
 export async function signUp(api: Client): Promise<GivenUser> {
   const email = `${randomUUID()}@example.com`
   const { body } = await api.post<TokenSet>('/auth/signup', { email, password })

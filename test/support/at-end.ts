@@ -1,9 +1,9 @@
-/** What a file's tests leave to be cleaned up. */
+/** Cleans up after the tests of a file. */
 import { afterAll } from 'vitest'
 
 const stops: (() => unknown)[] = []
 
-// Registered while the file is read: an `afterAll` that is called from within a `beforeAll` is never heard of.
+// Registered when the module loads, since Vitest ignores an `afterAll` call inside a `beforeAll`.
 afterAll(async () => {
   for (const stop of stops.splice(0).reverse()) await stop()
 }, 60_000)

@@ -1,4 +1,4 @@
-/** A control plane whose parts can go away one by one: Temporal, Postgres, the api, the worker. Relays are real processes. */
+/** A control plane in which Temporal, Postgres, api and worker can fail separately. Relays are real processes. */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -28,7 +28,7 @@ export interface ControlPlane {
   readonly client: Client
   readonly api: Program
   readonly worker: Program
-  /** The way of both programs to Postgres. */
+  /** The proxy between both programs and Postgres. */
   readonly postgres: { block(): Promise<void>; open(): Promise<void> }
   readonly temporal: { stop(): Promise<void>; start(): Promise<void>; deleteStore(): void }
   relays(): ReturnType<typeof relayProcesses>
@@ -37,7 +37,7 @@ export interface ControlPlane {
   untilState(sessionId: string, state: string): Promise<History>
 }
 
-/** Starts it for the tests of a file, and leaves no process behind. */
+/** Starts the service for the tests of a file, and ends all processes after them. */
 export async function startControlPlane(): Promise<ControlPlane> {
   const dataDir = mkdtempSync(join(tmpdir(), 'relay-outage-'))
   const database = await createDatabase()

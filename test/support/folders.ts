@@ -1,10 +1,10 @@
-/** Folders that are gone when the test is, or whenever their maker removes them. */
+/** Temporary folders. */
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** With no link in its path, and open to the user as whom the embedded Postgres runs when the tests run as root. */
+/** A folder without symbolic links in its path that the user of the embedded Postgres can access if the tests run as root. */
 export async function makeFolder(name = ''): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), `relay-test-${name}`)))
   await chmod(folder, 0o755)
@@ -14,7 +14,7 @@ export async function makeFolder(name = ''): Promise<string> {
 export const removeFolder = (folder: string): Promise<void> =>
   rm(folder, { recursive: true, force: true, maxRetries: 5 })
 
-/** Removed when the running test is over. */
+/** Removed after the current test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await makeFolder()
   onTestFinished(() => removeFolder(folder))

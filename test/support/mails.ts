@@ -1,4 +1,4 @@
-/** The mails that the API had to send, as whoever reads its log finds them. */
+/** Emails that the API has written to its log instead of sending them. */
 import type { Mail } from '../../providers/mail/mail.ts'
 import type { TestApi } from './api.ts'
 
@@ -7,7 +7,7 @@ export interface Mailed extends Mail {
   readonly token: string
 }
 
-/** All mails to this address so far, oldest first. */
+/** All emails to this address so far, the oldest first. */
 export const mailsTo = ({ logged }: Pick<TestApi, 'logged'>, email: string): Mailed[] =>
   logged
     .filter((line) => line.includes('"mail"'))

@@ -1,4 +1,4 @@
-/** An account with a proved address, and somebody whom a provider vouches for with the same one. */
+/** A merge: an account with a verified address, and a provider account with the same verified address. */
 import type { OAuthProviderName } from '../../providers/oauth/provider.ts'
 import type { Answer, GivenUser } from './api.ts'
 import { type CallbackReply, newProviderAccount, type OAuthApi } from './oauth-api.ts'
@@ -6,12 +6,12 @@ import type { DoubleAccount } from './oauth-double.ts'
 
 export interface BegunMerge {
   readonly user: GivenUser
-  /** Who is to be linked to the user's account. */
+  /** The provider account to be linked to the user's account. */
   readonly person: DoubleAccount
   readonly merge: CallbackReply
-  /** What the browser that began it sends to have it done. */
+  /** Sends the confirmation from the browser that started the merge. */
   confirm(body?: { password?: string; merge_token?: string }): Promise<Answer<CallbackReply>>
-  /** Goes to a provider to prove whose account it is. */
+  /** Signs in at a provider to prove ownership of the account. */
   proveAs(provider: OAuthProviderName, account: DoubleAccount): Promise<Answer<CallbackReply>>
 }
 
@@ -21,7 +21,7 @@ export const userWithProvedAddress = async ({ api }: OAuthApi): Promise<GivenUse
   return user
 }
 
-/** @param user whose merge it is; a new one unless told. */
+/** @param user the owner of the account; a new user by default. */
 export async function beginMerge(oauth: OAuthApi, user?: GivenUser): Promise<BegunMerge> {
   const owner = user ?? (await userWithProvedAddress(oauth))
   const person = newProviderAccount({ email: owner.email })

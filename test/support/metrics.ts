@@ -1,7 +1,7 @@
-/** The metrics page as Prometheus reads it. */
+/** Reads the metrics page. */
 import type { Client } from './api.ts'
 
-/** Reads the page once. Answers a sample by its name with labels, as the page writes it; undefined when it has none. */
+/** Reads the page once. Returns a function that finds a sample by its name with labels, as on the page. */
 export async function readMetrics(api: Client): Promise<(series: string) => number | undefined> {
   const lines = (await (await fetch(`${api.url}/metrics`)).text()).split('\n')
   return (series) => {

@@ -1,4 +1,4 @@
-/** A Postgres of a test's own, which can be held still as a whole: as a machine that hangs, it accepts and never answers. */
+/** A separate Postgres for one test file that can be frozen: like a hanging machine it accepts connections and never answers. */
 import { readdir, readFile } from 'node:fs/promises'
 import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
 import { createLog } from '../../platform/log.ts'
@@ -12,13 +12,13 @@ export interface OwnPostgres {
   thaw(): Promise<void>
 }
 
-/** Starts it, and stops it after the tests of the file. */
+/** Starts the server, and stops it after the tests of the file. */
 export async function startOwnPostgres(): Promise<OwnPostgres> {
   const dir = await makeFolder()
   const log = createLog('postgres', 'silent')
   const server = await startEmbeddedPostgres({ dir, log, settings: { fsync: 'off' } })
   const signal = async (name: NodeJS.Signals) => {
-    // The server first: it must not start a process that is then overlooked.
+    // The main process first, so that it cannot start a process that is missed.
     sendSignal(server.pid, name)
     for (const pid of await childrenOf(server.pid)) sendSignal(pid, name)
   }

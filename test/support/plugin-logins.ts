@@ -1,4 +1,4 @@
-/** Plugin logins as a plugin and a person in a browser ask for them. */
+/** Plugin logins, with the requests of the plugin and of the browser. */
 import type { Client } from './api.ts'
 
 export interface PluginLogin {

@@ -1,4 +1,4 @@
-/** The api and the worker as the programs that they are, so that a test can kill them. */
+/** Api and worker as separate processes, so that a test can kill them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -10,14 +10,14 @@ export type ProgramName = 'api' | 'worker'
 const entries: Record<ProgramName, string> = { api: 'api/server.ts', worker: 'activities/worker/worker.ts' }
 
 export interface Program {
-  /** Ends it as a power failure does, and resolves once it is gone. */
+  /** Sends SIGKILL and resolves when the process has exited. */
   kill(): Promise<void>
-  /** Asks it to end in good order, and resolves once it is gone. */
+  /** Sends SIGTERM and resolves when the process has exited. */
   stop(): Promise<void>
-  /** Starts it again after it was killed. */
+  /** Starts the process again. */
   start(): void
-  /** What it said, for the message of a test that fails. */
-  readonly said: () => string
+  /** The latest output, for the message of a failing test. */
+  readonly output: () => string
 }
 
 /** Starts the program, and kills it after the tests of the file. */
@@ -30,7 +30,7 @@ export function startProgram(name: ProgramName, env: Readonly<Record<string, str
       ['--import', 'tsx', fileURLToPath(new URL(`../../${entries[name]}`, import.meta.url))],
       {
         env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', LOG_LEVEL: 'warn', ...env },
-        // The channel is how it learns that a test run was broken off.
+        // The process exits when the IPC channel closes, for example because the test run was aborted.
         stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       },
     )
@@ -48,10 +48,10 @@ export function startProgram(name: ProgramName, env: Readonly<Record<string, str
   const kill = () => end('SIGKILL')
   start()
   atEnd(kill)
-  return { kill, stop: () => end('SIGTERM'), start, said: () => output }
+  return { kill, stop: () => end('SIGTERM'), start, output: () => output }
 }
 
-/** Resolves once the service says that all of it is well. */
+/** Resolves when /health answers 200. */
 export const untilWell = (apiUrl: string): Promise<Response | undefined> =>
   eventually(
     () => fetch(`${apiUrl}/health`).catch(() => undefined),

@@ -1,4 +1,4 @@
-/** HTTP as bytes, for requests that no client would send. */
+/** Raw HTTP over a socket, for requests that no client library sends. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
@@ -8,13 +8,13 @@ export interface RawAnswer {
   readonly body: string
 }
 
-/** Sends the parts one after the other and reads until the other side closes; ask it to with `Connection: close`. */
+/** Sends the parts in sequence and reads until the server closes the connection, as with `Connection: close`. */
 export async function sendRaw(url: string, ...parts: readonly (string | Uint8Array)[]): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-  // A connection that is cut off has said what it had to say.
+  // After a reset the data received so far is the response.
   socket.on('error', () => {})
   await once(socket, 'connect')
   const closed = once(socket, 'close')
@@ -24,6 +24,6 @@ export async function sendRaw(url: string, ...parts: readonly (string | Uint8Arr
   return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0), head, body }
 }
 
-/** A request without a body whose first line is exactly this. */
+/** A request with this first line and without a body. */
 export const rawRequest = (url: string, firstLine: string, ...headers: readonly string[]): Promise<RawAnswer> =>
   sendRaw(url, `${[firstLine, `Host: ${new URL(url).host}`, 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`)

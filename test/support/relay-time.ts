@@ -1,8 +1,8 @@
-/** Relay time that was used before the test began. */
+/** Relay time used before the test. */
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../../db/connection.ts'
 
-/** Adds a session that is over: so many seconds, the last of them so many days ago. */
+/** Adds a stopped session of this duration that ended this many days ago. */
 export async function useRelayTime(sql: Database, userId: string, seconds: number, daysAgo = 0): Promise<void> {
   const [session] = await sql<{ id: string }[]>`
     insert into relay_sessions (user_id, connection_id, region, command_initiator, command_delivered_seq)

@@ -1,4 +1,4 @@
-/** The whole service in this process, api and worker, with relays that are real child processes. */
+/** Api and worker in this process, with relays as child processes. */
 import { randomInt, randomUUID } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
@@ -34,7 +34,7 @@ export type History = {
   readonly workflow_id: string
 }
 
-/** Short enough to be waited for, long enough that a busy machine does not take one for another. */
+/** Short enough to wait for, and different enough to be distinguished on a busy machine. */
 export const shortTimes = {
   SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '20',
   SVC_RELAY_HEALTH_INTERVAL_SECONDS: '1',
@@ -52,22 +52,22 @@ export interface RelayUser extends GivenUser {
 export interface TestService {
   readonly api: TestApi
   readonly dataDir: string
-  /** Relay processes that run for a session, by what their state files say and the process table confirms. */
+  /** The running relay processes of a session, from state files and the process table. */
   relaysOf(sessionId: string): number[]
   history(sessionId: string): Promise<History>
   user(plan?: { addons: number }): Promise<RelayUser>
-  /** A relay that has become active. */
+  /** Starts a relay and resolves when it is active. */
   activeRelay(user?: RelayUser): Promise<{ user: RelayUser; session: SessionView }>
 }
 
 interface Options {
   readonly variables?: Readonly<Record<string, string>>
-  /** Stands between the worker and the real provider. */
+  /** Wraps the relay provider. */
   readonly around?: (provider: RelayProvider) => RelayProvider
   readonly worker?: boolean
 }
 
-/** Starts it for the tests of a file, and leaves no process behind. */
+/** Starts the service for the tests of a file, and ends all processes after them. */
 export async function startService({ variables = {}, around, worker = true }: Options = {}): Promise<TestService> {
   const dataDir = mkdtempSync(join(tmpdir(), 'relay-test-'))
   atEnd(async () => {
@@ -86,7 +86,7 @@ export async function startService({ variables = {}, around, worker = true }: Op
   return createService(api, dataDir)
 }
 
-/** A provider whose relays exist on paper only, so that the test can speak for them: `instanceOf` names a session's. */
+/** A provider of simulated relays, for which the test reports: `instanceOf` returns the instance of a session. */
 export function paperRelays(): { around: () => RelayProvider; instanceOf(sessionId: string): string } {
   const instances = new Map<string, RelayInstance>()
   const instanceOf = (sessionId: string) => `paper-${sessionId}`
@@ -107,13 +107,13 @@ export function paperRelays(): { around: () => RelayProvider; instanceOf(session
 
 let hasRuntime = false
 
-/** Call before the first use of the Temporal SDK's native part in this process. */
+/** Must be called before the first use of the Temporal SDK's native module in this process. */
 export function installRuntimeOnce(): void {
   if (!hasRuntime) installRuntime(createLog('worker', 'fatal'))
   hasRuntime = true
 }
 
-/** A worker in this process; it ends with the tests of the file, or when it is asked to. */
+/** Starts a worker in this process. It ends after the tests of the file, or earlier when the test stops it. */
 export async function startTestWorker(
   api: TestApi,
   around?: (provider: RelayProvider) => RelayProvider,
@@ -191,7 +191,7 @@ async function sessionOf(user: RelayUser, sessionId: string): Promise<SessionVie
   return found
 }
 
-/** Asks until the answer is as wanted. Rejects with the last answer when that takes longer than `secondsMax`. */
+/** Repeats until the value satisfies the predicate. Rejects with the last value after `secondsMax`. */
 export async function eventually<Value>(
   ask: () => Promise<Value> | Value,
   isWanted: (value: Value) => boolean,
@@ -201,7 +201,8 @@ export async function eventually<Value>(
   for (;;) {
     const value = await ask()
     if (isWanted(value)) return value
-    if (Date.now() > until) throw new Error(`still not as wanted after ${secondsMax} s: ${JSON.stringify(value)}`)
+    if (Date.now() > until)
+      throw new Error(`the expected value did not appear within ${secondsMax} s: ${JSON.stringify(value)}`)
     await sleep(50)
   }
 }
@@ -211,7 +212,7 @@ interface RelayProcess {
   readonly sessionId: string
 }
 
-/** Relay processes of a data folder, straight from the process table. */
+/** The relay processes of a data folder, from the process table. */
 export function relayProcesses(dataDir: string): RelayProcess[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -227,14 +228,14 @@ export function relayProcesses(dataDir: string): RelayProcess[] {
     })
 }
 
-/** Holds a process still, as a machine that hangs; it goes on when the test is over or when it is told to. */
+/** Stops a process with SIGSTOP, like a hanging machine. It continues after the test or on `thaw`. */
 export function freeze(pid: number): { thaw(): void } {
   process.kill(pid, 'SIGSTOP')
   const thaw = () => {
     try {
       process.kill(pid, 'SIGCONT')
     } catch {
-      // It ended meanwhile.
+      // The process has exited.
     }
   }
   onTestFinished(thaw)
@@ -243,16 +244,16 @@ export function freeze(pid: number): { thaw(): void } {
 
 export interface Passage {
   readonly url: string
-  /** Breaks off the connections through it, and refuses new ones until it is opened again. */
+  /** Closes all connections, and refuses new ones until `open`. */
   block(): Promise<void>
   open(): Promise<void>
-  /** Behaves as a host that vanished: connections stay, and nothing goes through them any more, nor through new ones. */
+  /** Behaves like a vanished host: connections stay open, and no data passes through them or through new ones. */
   silence(): void
-  /** New connections get through again; those that were silenced never do. */
+  /** Passes data of new connections again, and never of silenced ones. */
   answer(): void
 }
 
-/** A way to a server that can be blocked. */
+/** Starts a TCP proxy that can be blocked. */
 export async function passageTo(url: string): Promise<Passage> {
   const target = new URL(url)
   const sockets = new Set<Socket>()

@@ -1,4 +1,4 @@
-/** One Postgres and one Temporal for the whole test run, or those that TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS name. */
+/** Starts one Postgres and one Temporal per test run, or uses those of TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS. */
 import type {} from 'vitest'
 import type { TestProject } from 'vitest/node'
 import { connectPostgres } from '../../db/connection.ts'
@@ -13,9 +13,9 @@ import { makeFolder, removeFolder } from './folders.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Of an empty database; whoever needs one of their own makes it beside it. */
+    /** The URL of an empty database. Tests create their own databases on its server. */
     postgresUrl: string
-    /** A database there that all migrations were applied to, to be copied. */
+    /** The name of a migrated template database. */
     templateDatabase: string
     /** host:port of a server with the namespace `default`. */
     temporalAddress: string
@@ -50,12 +50,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return teardown
 }
 
-/** Migrating takes as long as copying what was migrated, and most files of tests want their own database. */
+/** Copying a migrated template saves the migration in each test file. */
 async function makeTemplate(postgresUrl: string, stops: Array<() => Promise<void>>): Promise<string> {
   const name = `template_${process.pid}_${Date.now()}`
   const server = connectPostgres(postgresUrl, 1)
   await server.unsafe(`create database ${name}`)
-  // Before the server itself is stopped.
+  // Runs before the server stops.
   stops.unshift(async () => {
     await server.unsafe(`drop database if exists ${name} with (force)`)
     await server.end({ timeout: 5 })
@@ -68,13 +68,13 @@ async function makeTemplate(postgresUrl: string, stops: Array<() => Promise<void
   return name
 }
 
-/** For a run that is broken off before its teardown. */
+/** Ends the server when the run is aborted before its teardown. */
 const endWithRunner = (pid: number) => process.once('exit', () => sendSignal(pid, 'SIGKILL'))
 
-/** Names the run, so that a later one can tell whether it still goes on. */
+/** The folder name contains the pid of the run, so that a later run can check whether it is still active. */
 const folderName = `servers-of-${process.pid}-`
 
-/** A run that was killed could not stop its servers. */
+/** Ends the servers of killed runs. */
 async function endServersOfDeadRuns(): Promise<void> {
   const runnerOf = (command: string) => Number(/relay-test-servers-of-(\d+)-/.exec(command)?.[1] ?? 0)
   for (const server of await listProcesses((command) => runnerOf(command) > 0)) {
@@ -86,8 +86,8 @@ async function endServersOfDeadRuns(): Promise<void> {
 
 async function startPostgres(stops: Array<() => Promise<void>>): Promise<string> {
   const dir = await makeFolder(folderName)
-  // A power failure during the tests may cost these data; a killed process still does not. Several files at once, each with
-  // some services and their pools, need more connections than one service does: 96 were seen.
+  // Not durable after a power failure, but after a killed process. Parallel test files with several services each need more
+  // connections than one service: up to 96 were measured.
   const settings = { fsync: 'off', full_page_writes: 'off', max_connections: '400' }
   const server = await startEmbeddedPostgres({ dir, log, settings })
   endWithRunner(server.pid)
@@ -100,17 +100,17 @@ async function startPostgres(stops: Array<() => Promise<void>>): Promise<string>
 
 async function startTemporal(stops: Array<() => Promise<void>>): Promise<string> {
   const { embedded, searchPath, dataDir, cacheDir } = readStackConfig()
-  let told = ''
+  let printedStep = ''
   const executable = await findTemporalCli({
     explicit: embedded.temporalCli,
     searchPath,
     dataDir,
     cacheDir,
-    // The part behind the colon counts on and on: a line for each step is enough.
+    // Prints one line per step, without the progress after the colon.
     progress: (text) => {
       const step = text.split(': ')[0] ?? text
-      if (step !== told) say(text)
-      told = step
+      if (step !== printedStep) say(text)
+      printedStep = step
     },
   })
   const dir = await makeFolder(folderName)

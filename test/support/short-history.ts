@@ -1,11 +1,11 @@
-/** A relay session whose actor hands on to a new run early, as one does after days. */
+/** A relay session whose workflow continues as new early, as it otherwise does after days. */
 import { randomUUID } from 'node:crypto'
 import { createRelaySessionTokens } from '../../api/relay-session-tokens.ts'
 import { startRelay } from '../../db/relay-starts.ts'
 import { type RelaySessionInput, relaySessionWorkflow, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import type { GivenUser, TestApi } from './api.ts'
 
-/** Starts it and answers its id. Its actor hands on after 30 events instead of some ten thousand. */
+/** Starts the session and returns its id. Its workflow continues as new after 30 events instead of about ten thousand. */
 export async function startWithShortHistory(
   { services }: TestApi,
   { userId, authSessionId }: Pick<GivenUser, 'userId' | 'authSessionId'>,
@@ -24,7 +24,7 @@ export async function startWithShortHistory(
     timeBank: config.timeBank,
     ...createRelaySessionTokens(services.sealing),
   })
-  if (outcome.type !== 'reserved') throw new Error(`not reserved but ${outcome.type}`)
+  if (outcome.type !== 'reserved') throw new Error(`expected the outcome reserved: ${outcome.type}`)
   const { session } = outcome
   const input: RelaySessionInput = {
     sessionId: session.id,

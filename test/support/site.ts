@@ -20,7 +20,7 @@ export interface TestSite {
   stop(): Promise<void>
 }
 
-/** An address for a site that starts later than its API, which needs the address for its links. */
+/** A free address for a site that starts after its API, whose links contain the address. */
 export const freeSiteUrl = async (): Promise<string> => `http://localhost:${await findFreePort()}`
 
 /**

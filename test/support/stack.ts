@@ -1,4 +1,4 @@
-/** `npm start` as a person runs it: a process of its own on a data folder of its own. */
+/** Runs `npm start` in a separate process with its own data folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { endProcess, listProcesses, type RunningProcess } from '../../platform/p
 const project = fileURLToPath(new URL('../../', import.meta.url))
 const readyMillisMax = 110_000
 
-/** What the developer's own environment may hold and a fresh start must not see. */
+/** Variables of the developer's environment that must not affect the tests. */
 const unset = Object.fromEntries(
   [
     'DATABASE_URL',
@@ -29,7 +29,7 @@ const unset = Object.fromEntries(
 
 interface StackOptions {
   readonly variables?: Readonly<Record<string, string>>
-  /** No file may grow beyond so many units of 512 bytes, as if its disk were full then. */
+  /** Maximum file size in units of 512 bytes, to simulate a full disk. */
   readonly fileBlocksMax?: number
 }
 
@@ -56,7 +56,7 @@ export class Stack {
     }
   }
 
-  /** Resolves once it has said its last line. Rejects with all it said when it ends or takes too long. */
+  /** Resolves after its last line of output. Rejects with the output when it exits or takes too long. */
   async ready(): Promise<this> {
     const deadline = Date.now() + readyMillisMax
     while (!this.output.includes('Press Ctrl-C to stop everything')) {
@@ -69,7 +69,7 @@ export class Stack {
   async waitFor(text: string | RegExp): Promise<void> {
     const deadline = Date.now() + 30_000
     while (this.output.search(text) < 0) {
-      if (Date.now() > deadline) throw new Error(`never said ${text}:\n${this.output}`)
+      if (Date.now() > deadline) throw new Error(`the output lacks ${text}:\n${this.output}`)
       await sleep(50)
     }
   }
@@ -84,12 +84,12 @@ export class Stack {
     return /^ {2}Site +(\S+)$/m.exec(this.output)?.[1] ?? ''
   }
 
-  /** The command lines that it shows, to be pasted. */
+  /** The commands that it prints for copying. */
   get commandLines(): string[] {
     return this.output.split('\n').filter((line) => /^(JWT=|curl )/.test(line))
   }
 
-  /** @returns the exit code, null when the signal itself ended it. */
+  /** @returns the exit code; null when the signal ended the process. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     const exit = once(this.#process, 'exit')
     this.#process.kill(signal)
@@ -97,14 +97,14 @@ export class Stack {
     return code as number | null
   }
 
-  /** The exit code, once it has ended by itself. */
+  /** Resolves with the exit code when the process exits without a signal. */
   async ended(): Promise<number | null> {
     if (this.#process.exitCode === null) await once(this.#process, 'exit')
     return this.#process.exitCode
   }
 }
 
-/** Every process that was started for the data folder: its path is among the arguments or in the environment. */
+/** All processes whose arguments or environment contain the path of the data folder. */
 export async function processesOf(dataDir: string): Promise<RunningProcess[]> {
   const all = (await listProcesses(() => true)).filter(({ pid }) => pid !== process.pid)
   const belongs = await Promise.all(
@@ -117,7 +117,7 @@ export async function processesOf(dataDir: string): Promise<RunningProcess[]> {
   return all.filter((_, index) => belongs[index])
 }
 
-/** For tests that fail half way: nothing of the data folder may outlive them. */
+/** Ends all processes of the data folder, for tests that fail before they do. */
 export function endAllAfterwards(dataDir: string): void {
   onTestFinished(() => endAll(dataDir))
 }

@@ -1,8 +1,8 @@
-/** Workflow executions as the Temporal server shows them. */
+/** Inspects workflow executions on the Temporal server. */
 import type { WorkflowHandle } from '@temporalio/client'
 import { eventually } from './relays.ts'
 
-/** The execution once all that it was sent is handled and its activities are done: what it wrote is seen a little earlier. */
+/** Resolves with the execution when all its signals, updates and activities are done, which is after its writes are visible. */
 export const untilAtRest = (handle: WorkflowHandle) =>
   eventually(
     () => handle.describe(),

@@ -90,7 +90,7 @@ async function ask(
 const addressOf = (person: string) => `${person}@example.com`
 const passwordOf = (person: string) => `the password of ${person}`
 const idOf = ({ person, nth }: Pick<ModelIdentity, 'person' | 'nth'>) => `${person}-${nth}`
-const vouchedAddress = (person: string, claim: Claim) => (claim === 'own' ? addressOf(person) : null)
+const verifiedAddress = (person: string, claim: Claim) => (claim === 'own' ? addressOf(person) : null)
 
 /** The service, and what became of it so far, in the model's numbers. */
 function createWorld() {
@@ -116,7 +116,7 @@ function createWorld() {
     const state = new URL(String(begun.authorization_url)).searchParams.get('state')
     const came: OAuthIdentity = {
       providerUserId: idOf(identity),
-      verifiedEmail: vouchedAddress(identity.person, claim),
+      verifiedEmail: verifiedAddress(identity.person, claim),
     }
     return ask(callback, { params, body: { code: JSON.stringify(came), state, binding: begun.binding } })
   }
@@ -155,7 +155,7 @@ function createWorld() {
         )
       }
       case 'unlink':
-        // A sign-in that is over is refused before the route is asked.
+        // An ended sign-in is refused before the handler runs.
         if (!before.sessions.at(-1 - step.session)?.alive) return 'none'
         return ask(unlink, { caller: sessions.at(-1 - step.session), params: { provider: step.provider } })
       case 'prove': {
@@ -179,11 +179,11 @@ function createWorld() {
 
   return {
     perform: async (step: Step, before: Model) => outcomeOf(await act(step, before)),
-    /** All accounts as the model would write them. */
+    /** All accounts in the form of the model. */
     accounts: async () => {
       const rows = await api.sql`
         select u.id, u.email, u.email_verified_at is not null as verified, u.password_hash as password, array(
-          select provider || '/' || provider_user_id || case when provider_verified_email is null then '' else ' vouched for' end
+          select provider || '/' || provider_user_id || case when provider_verified_email is null then '' else ' verified' end
           from user_oauth_accounts a where a.user_id = u.id order by 1) as identities
         from users u`
       return rows
@@ -199,16 +199,16 @@ const asRows = ({ accounts }: Model) =>
     email: address && addressOf(address),
     verified,
     password: password && `hash of ${passwordOf(password)}`,
-    identities: identities.map((one) => `${one.provider}/${idOf(one)}${one.vouched ? ' vouched for' : ''}`).sort(),
+    identities: identities.map((one) => `${one.provider}/${idOf(one)}${one.isVerified ? ' verified' : ''}`).sort(),
   }))
 
-/** What no order of steps may break, whatever the rule book says of each. */
+/** Invariants of every order of steps, independent of the model. */
 function expectSafe({ accounts }: Model): void {
   const identities = accounts.flatMap((account) => account.identities.map((one) => `${one.provider}/${idOf(one)}`))
   expect(new Set(identities).size).toBe(identities.length)
   for (const { address, verified, onlyConfirmed, password, identities } of accounts) {
-    expect(identities.filter((one) => one.vouched && (one.person !== address || !verified))).toEqual([])
-    // The person who opened it may still be in it, and may let in others. A reset ends that.
+    expect(identities.filter((one) => one.isVerified && (one.person !== address || !verified))).toEqual([])
+    // The person who created the account may still have access and may link others, until a reset.
     if (onlyConfirmed) continue
     const holders = new Set([...identities.map((one) => one.person), ...(password && address ? [password] : [])])
     expect(holders.size).toBe(1)
