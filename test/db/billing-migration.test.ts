@@ -4,7 +4,8 @@ import { connectPostgres } from '../../db/connection.ts'
 import { readMigrations } from '../../db/migrations.ts'
 import { createEmptyDatabase } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
-import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
+import { startFakeRelayService } from '../support/fake-relays.ts'
+import { eventually, type TestService } from '../support/relays.ts'
 
 /** Plans as operators could give them, and as somebody could write them, before there was an inbox. */
 const plans = {
@@ -29,7 +30,7 @@ beforeAll(async () => {
   }
   await sql.end()
   // It migrates the rest, and its worker tells the actors.
-  service = await startService({ variables: { DATABASE_URL: database.url }, around: paperRelays().around })
+  service = await startFakeRelayService({ variables: { DATABASE_URL: database.url } })
   atEnd(() => database.drop())
 })
 

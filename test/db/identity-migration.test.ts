@@ -4,8 +4,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { migrate, readMigrations } from '../../db/migrations.ts'
 import { createEmptyDatabase } from '../support/api.ts'
+import { createFakeRelays } from '../support/fake-relays.ts'
 import { fetchUser } from '../support/oauth-api.ts'
-import { eventually, paperRelays, startService } from '../support/relays.ts'
+import { eventually, startService } from '../support/relays.ts'
 
 async function databaseBefore(): Promise<{ sql: Database; url: string }> {
   const database = await createEmptyDatabase()
@@ -81,20 +82,17 @@ test('stream tokens and the tokens of live sessions stay as they are while they 
   await sql`
     insert into relay_sessions (user_id, connection_id, region, command_actor, pair_token, relay_ws_token)
     values (${userId}, 'default', 'local', 'user', 'the pair token', 'the token of the socket')`
-  const paper = paperRelays()
   const streamTokens: string[] = []
+  const relays = createFakeRelays()
   const { api } = await startService({
     variables: { DATABASE_URL: url },
-    around: () => {
-      const relay = paper.around()
-      return {
-        ...relay,
-        create: async (spec, signal) => {
-          streamTokens.push(spec.streamToken)
-          return relay.create(spec, signal)
-        },
-      }
-    },
+    around: () => ({
+      ...relays,
+      create: async (spec, signal) => {
+        streamTokens.push(spec.streamToken)
+        return relays.create(spec, signal)
+      },
+    }),
   })
   const user = { userId, email: 'streamer@example.com', password: '', authSessionId: '', bearer: '', refreshToken: '' }
   const { bearer } = await api.given.signIn(user)

@@ -5,7 +5,8 @@ import type { Client, GivenUser, TestApi } from './api.ts'
 import { type EventView, fetchEvents } from './billing.ts'
 import { lemonSqueezyConfig } from './billing-lemonsqueezy.ts'
 import { stripeConfig, stripeDelivery, stripeSubscription } from './billing-stripe.ts'
-import { eventually, paperRelays, startService } from './relays.ts'
+import { startFakeRelayService } from './fake-relays.ts'
+import { eventually } from './relays.ts'
 import type { SubscriptionBody } from './sandbox-customers.ts'
 
 export const lemonSqueezyVariables = {
@@ -26,7 +27,7 @@ export const stripeVariables = {
 }
 
 export const startVendorApi = async (variables: Readonly<Record<string, string>>): Promise<TestApi> =>
-  (await startService({ around: paperRelays().around, variables })).api
+  (await startFakeRelayService({ variables })).api
 
 /** Sends a webhook once and expects that it is accepted. */
 export async function sendAccepted(api: Client, { headers, body }: WebhookDelivery): Promise<void> {

@@ -1,6 +1,7 @@
 /** The whole service with its site and the billing sandbox, and customers who are signed in in a browser. */
 import type { TestApi } from './api.ts'
-import { eventually, paperRelays, startService, type TestService } from './relays.ts'
+import { type FakeRelayService, startFakeRelayService } from './fake-relays.ts'
+import { eventually } from './relays.ts'
 import { type Customer, newCustomer } from './sandbox-customers.ts'
 import { freeSiteUrl, startSite, type TestSite } from './site.ts'
 import type { Browser } from './site-browser.ts'
@@ -19,25 +20,20 @@ export async function newSiteCustomer(site: TestSite, api: TestApi): Promise<Sit
 }
 
 export interface BillingSite {
-  readonly service: TestService
+  readonly service: FakeRelayService
   readonly api: TestApi
   readonly site: TestSite
   newCustomer(): Promise<SiteCustomer>
-  /** Sends the first health report of the session's simulated relay, which makes it active. */
+  /** Sends the first health report of the session's relay, once its instance exists. */
   report(sessionId: string): Promise<void>
 }
 
-const relaySecret = 'a secret between relays and these tests'
-
 export async function startBillingSite(variables: Readonly<Record<string, string>> = {}): Promise<BillingSite> {
   const siteUrl = await freeSiteUrl()
-  const paper = paperRelays()
-  const service = await startService({
-    around: paper.around,
+  const service = await startFakeRelayService({
     variables: {
       SVC_SITE_URL: siteUrl,
-      SVC_RELAY_AUTH_SECRET: relaySecret,
-      // Simulated relays report once.
+      // A relay reports once, and counts as healthy for this time.
       SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '600',
       ...variables,
     },
@@ -45,9 +41,8 @@ export async function startBillingSite(variables: Readonly<Record<string, string
   const { api } = service
   const site = await startSite(api)
   const report = async (sessionId: string) => {
-    const body = { session_id: sessionId, instance_id: paper.instanceOf(sessionId) }
     await eventually(
-      () => api.post('/relay/health', body, { headers: { 'X-Relay-Auth': relaySecret } }),
+      () => service.sendReport(sessionId),
       ({ status }) => status === 200,
     )
   }

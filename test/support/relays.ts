@@ -14,7 +14,7 @@ import { isFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { endLocalRelays } from '../../platform/local-relays.ts'
 import { createLog } from '../../platform/log.ts'
-import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
+import type { RelayProvider } from '../../providers/relay/provider.ts'
 import { type Answer, type GivenUser, givePlan, startApi, type TestApi } from './api.ts'
 import { atEnd } from './at-end.ts'
 
@@ -62,7 +62,7 @@ export interface TestService {
 
 interface Options {
   readonly variables?: Readonly<Record<string, string>>
-  /** Wraps the relay provider. */
+  /** Returns the provider that the worker uses in place of the local one. */
   readonly around?: (provider: RelayProvider) => RelayProvider
   readonly worker?: boolean
 }
@@ -84,25 +84,6 @@ export async function startService({ variables = {}, around, worker = true }: Op
   })
   if (worker) await startTestWorker(api, around)
   return createService(api, dataDir)
-}
-
-/** A provider of simulated relays, for which the test reports: `instanceOf` returns the instance of a session. */
-export function paperRelays(): { around: () => RelayProvider; instanceOf(sessionId: string): string } {
-  const instances = new Map<string, RelayInstance>()
-  const instanceOf = (sessionId: string) => `paper-${sessionId}`
-  const provider: RelayProvider = {
-    create: async ({ sessionId, region }) => {
-      const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
-      const made = { instanceId: instanceOf(sessionId), sessionId, region, endpoint, createdAt: new Date() }
-      instances.set(made.instanceId, made)
-      return made
-    },
-    describe: async (instanceId) => instances.get(instanceId) ?? null,
-    destroy: async (instanceId) => void instances.delete(instanceId),
-    list: async (filter) =>
-      [...instances.values()].filter((one) => filter === undefined || one.sessionId === filter.sessionId),
-  }
-  return { around: () => provider, instanceOf }
 }
 
 let hasRuntime = false

@@ -6,6 +6,7 @@ import type { SandboxEventType } from '../../providers/billing/sandbox-events.ts
 import { subscriptionWorkflowId } from '../../workflows/messages.ts'
 import type { TestApi } from './api.ts'
 import { billingEvent, type EventData, sandboxSender } from './billing.ts'
+import type { FakeRelayService } from './fake-relays.ts'
 import { eventually, type RelayUser, type TestService } from './relays.ts'
 
 export const hourMillis = 3_600_000
@@ -43,11 +44,8 @@ export interface Subscriber extends RelayUser {
 export const isFree = ({ planTier }: { readonly planTier: string }): boolean => planTier === 'free'
 export const isPastDue = ({ planStatus }: { readonly planStatus: string }): boolean => planStatus === 'past_due'
 
-/** Creates an account on the free tier. @param paper names the instances of relays. */
-export async function newSubscriber(
-  service: TestService,
-  paper: { instanceOf(sessionId: string): string },
-): Promise<Subscriber> {
+/** Creates an account on the free tier. */
+export async function newSubscriber(service: FakeRelayService): Promise<Subscriber> {
   const { api } = service
   const user = await service.user()
   await api.sql`update users set plan_tier = 'free', plan_status = 'none', addons = 0 where id = ${user.userId}`
@@ -62,7 +60,7 @@ export async function newSubscriber(
     },
     fetchPlan,
     waitForPlan: (isWanted, secondsMax) => eventually(fetchPlan, isWanted, secondsMax),
-    startRelay: () => startActiveRelay(service, user, paper),
+    startRelay: () => service.startActiveRelay(user, { connection_id: randomUUID() }),
     planHistory: async () =>
       api.sql`
         select detail ->> 'plan_tier' as plan_tier, detail ->> 'plan_status' as plan_status, (detail ->> 'addons')::int as addons
@@ -79,29 +77,12 @@ async function findPlan({ sql }: TestApi, userId: string): Promise<Plan> {
   return row
 }
 
-async function startActiveRelay(
-  { api }: TestService,
-  user: RelayUser,
-  { instanceOf }: { instanceOf(sessionId: string): string },
-): Promise<SessionView> {
-  const { status, body } = await user.start({ connection_id: randomUUID() })
-  expect(status).toBe(201)
-  const { session_id } = body.session
-  const find = async () => (await user.active()).sessions.find((one) => one.session_id === session_id)
-  await eventually(find, (session) => session?.instance_id != null)
-  const [secret = ''] = api.services.config.relayAuthSecrets
-  const report = { session_id, instance_id: instanceOf(session_id) }
-  await api.post('/relay/health', report, { headers: { 'X-Relay-Auth': secret } })
-  return (await eventually(find, (session) => session?.state === 'active')) as SessionView
-}
-
 /** Creates a subscriber on the paid tier. */
 export async function newPaidSubscriber(
-  service: TestService,
-  paper: { instanceOf(sessionId: string): string },
+  service: FakeRelayService,
   { addons = 0, since = Date.now() - 60 * 24 * hourMillis }: { addons?: number; since?: number } = {},
 ): Promise<Subscriber> {
-  const subscriber = await newSubscriber(service, paper)
+  const subscriber = await newSubscriber(service)
   await subscriber.sendEvent('subscription.activated', { invoice_id: 'inv_1' }, since)
   if (addons > 0)
     await subscriber.sendEvent(
@@ -118,7 +99,7 @@ export const addonSubscriptionId = ({ subscriptionId }: Subscriber): string => `
 
 /** The state of a session and how it came there: `[state, reason, actor of the last move]`. */
 export async function lastTransition(
-  service: TestService,
+  service: FakeRelayService,
   { session_id }: SessionView,
 ): Promise<(string | undefined)[]> {
   const { session, transitions } = await service.history(session_id)
@@ -129,7 +110,7 @@ export const activeByRelay = ['active', 'relay_ready', 'relay'] as const
 export const disconnectedBySystem = ['stopped', 'force_disconnected', 'system'] as const
 
 /** Resolves once the subscription workflow has disconnected the relay. */
-export const waitForDisconnect = (service: TestService, session: SessionView, secondsMax?: number) =>
+export const waitForDisconnect = (service: FakeRelayService, session: SessionView, secondsMax?: number) =>
   eventually(
     () => lastTransition(service, session),
     (transition) => transition.join() === disconnectedBySystem.join(),

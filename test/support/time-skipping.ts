@@ -2,15 +2,15 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing'
 import { searchAttributes } from '../../platform/temporal.ts'
 import { atEnd } from './at-end.ts'
-import { installRuntimeOnce, paperRelays, startService, type TestService } from './relays.ts'
+import { type FakeRelayService, startFakeRelayService } from './fake-relays.ts'
+import { installRuntimeOnce } from './relays.ts'
 import { longRelayTimeouts } from './subscribers.ts'
 import { findTestServer } from './temporal-test-server.ts'
 
 const keyword = 2
 
 export interface SkippingService {
-  readonly service: TestService
-  readonly paper: ReturnType<typeof paperRelays>
+  readonly service: FakeRelayService
   /** The time there, in milliseconds since 1970. */
   now(): Promise<number>
   /** Lets that much time pass there. Everything that falls due meanwhile happens in its order. */
@@ -30,17 +30,15 @@ export async function startSkippingService(): Promise<SkippingService> {
     namespace: 'default',
     searchAttributes: Object.fromEntries(searchAttributes.map((name) => [name, keyword])),
   })
-  const paper = paperRelays()
   // A relay's own longest duration counts from its row, which is of today however much time has passed there.
   const variables = {
     ...longRelayTimeouts,
     TEMPORAL_ADDRESS: environment.address,
     SVC_RELAY_MAX_SESSION_SECONDS: '2592000',
   }
-  const service = await startService({ variables, around: paper.around })
+  const service = await startFakeRelayService({ variables })
   return {
     service,
-    paper,
     now: async () => Number(await environment.currentTimeMs()),
     pass: (millis) => environment.sleep(millis),
   }

@@ -1,6 +1,7 @@
 /** The service with simulated relays and the site, and streamers who use it in Chromium. */
 import type { Page } from 'playwright-core'
-import { eventually, paperRelays, type RelayUser, startService, type TestService } from '../support/relays.ts'
+import { startFakeRelayService } from '../support/fake-relays.ts'
+import { eventually, type RelayUser, type TestService } from '../support/relays.ts'
 import { freeSiteUrl, startSite } from '../support/site.ts'
 import { signIn, type Visitor, visitor } from './browser.ts'
 
@@ -21,17 +22,16 @@ export interface Dashboard {
   readyRelay(look?: Look): Promise<Streamer & { readonly token: string }>
 }
 
-const relaySecret = 'a secret between relays and this test'
-
 export async function startDashboard(): Promise<Dashboard> {
-  const paper = paperRelays()
   const siteUrl = await freeSiteUrl()
-  const { api, user: newUser } = await startService({
-    around: paper.around,
+  const {
+    api,
+    sendReport,
+    user: newUser,
+  } = await startFakeRelayService({
     variables: {
       SVC_SITE_URL: siteUrl,
-      SVC_RELAY_AUTH_SECRET: relaySecret,
-      // Simulated relays report once.
+      // Simulated relays report once and then count as healthy.
       SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '600',
       SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300',
       SVC_RELAY_STOP_GRACE_SECONDS: '30',
@@ -51,9 +51,8 @@ export async function startDashboard(): Promise<Dashboard> {
   const report: Dashboard['report'] = async (user) => {
     const { session } = await user.active()
     const sessionId = session?.session_id ?? ''
-    const body = { session_id: sessionId, instance_id: paper.instanceOf(sessionId) }
     await eventually(
-      () => api.post('/relay/health', body, { headers: { 'X-Relay-Auth': relaySecret } }),
+      () => sendReport(sessionId),
       ({ status }) => status === 200,
     )
   }

@@ -21,8 +21,7 @@ beforeAll(async () => {
 }, 300_000)
 
 const second = 1000
-const paid = async (data: { addons?: number } = {}) =>
-  newPaidSubscriber(at.service, at.paper, { ...data, since: await at.now() })
+const paid = async (data: { addons?: number } = {}) => newPaidSubscriber(at.service, { ...data, since: await at.now() })
 const withStatus = (status: string) => (plan: { planStatus: string }) => plan.planStatus === status
 
 /** Skips to that time, and resolves when everything that was due has happened. */
@@ -141,7 +140,7 @@ test('after a reduction of add-ons the newest relays end after 30 minutes', asyn
 })
 
 test('a complimentary plan with an end date ends on that date, with its relay', async () => {
-  const subscriber = await newSubscriber(at.service, at.paper)
+  const subscriber = await newSubscriber(at.service)
   const until = (await at.now()) + 3 * 24 * hourMillis
   const body = { plan_tier: 'paid', until: new Date(until).toISOString() }
   await at.service.api.post(`/admin/users/${subscriber.userId}/grant`, body, { headers: operator })

@@ -6,7 +6,8 @@ import type { BillingEvent } from '../../domain/billing-event.ts'
 import * as messages from '../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { streamTokenOf } from '../support/api.ts'
-import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
+import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
+import { eventually } from '../support/relays.ts'
 import {
   activeByRelay,
   addonSubscriptionId,
@@ -24,10 +25,9 @@ import {
 } from '../support/subscribers.ts'
 import { untilAtRest } from '../support/workflows.ts'
 
-const paper = paperRelays()
-let service: TestService
+let service: FakeRelayService
 beforeAll(async () => {
-  service = await startService({ variables: longRelayTimeouts, around: paper.around })
+  service = await startFakeRelayService({ variables: longRelayTimeouts })
 })
 
 /** Tells that a payment failed almost 48 hours ago, and answers when they end. */
@@ -73,13 +73,13 @@ const untilAnActorWaits = (at: number) =>
 
 describe.concurrent('the actor of a subscription', () => {
   test('takes an event that nobody told it of', async () => {
-    const subscriber = await newSubscriber(service, paper)
+    const subscriber = await newSubscriber(service)
     await recordEvent(service.api.sql, toldNowhere(subscriber, { action: 'activate', invoiceId: null }))
     await subscriber.waitForPlan((plan) => plan.planTier === 'paid', 10)
   })
 
   test('is followed by another that keeps the deadline, when it is terminated', async () => {
-    const subscriber = await newPaidSubscriber(service, paper)
+    const subscriber = await newPaidSubscriber(service)
     const relay = await subscriber.startRelay()
     const endsAt = await fail(subscriber)
     await subscriptionHandle(service, subscriber).terminate('an operator in panic')
@@ -94,7 +94,7 @@ describe.concurrent('the actor of a subscription', () => {
   })
 
   test('can not be cancelled: the plan that was paid for stays, and the deadline too', async () => {
-    const subscriber = await newPaidSubscriber(service, paper)
+    const subscriber = await newPaidSubscriber(service)
     await subscriptionHandle(service, subscriber).cancel()
     await sleep(500)
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
@@ -106,7 +106,7 @@ describe.concurrent('the actor of a subscription', () => {
   })
 
   test('hands on when its history grows long, in the midst of a storm, with nothing lost and the deadline kept', async () => {
-    const subscriber = await newPaidSubscriber(service, paper)
+    const subscriber = await newPaidSubscriber(service)
     await subscriptionHandle(service, subscriber).terminate('to be started as one that hands on early')
     await startWithShortHistory(subscriber, 40)
     const first = await subscriptionHandle(service, subscriber).describe()
@@ -137,7 +137,7 @@ describe.concurrent('the actor of a subscription', () => {
   })
 
   test('looks again when an event is accepted while the end of the plan is being written', async () => {
-    const subscriber = await newPaidSubscriber(service, paper)
+    const subscriber = await newPaidSubscriber(service)
     const relay = await subscriber.startRelay()
     const endsAt = await fail(subscriber)
     await service.api.sql.begin(async (tx) => {
@@ -152,7 +152,7 @@ describe.concurrent('the actor of a subscription', () => {
   })
 
   test('waits for an event that is just being accepted when the plan is to end', async () => {
-    const subscriber = await newPaidSubscriber(service, paper)
+    const subscriber = await newPaidSubscriber(service)
     const endsAt = await fail(subscriber)
     await service.api.sql.begin(async (tx) => {
       await recordEventIn(tx, toldNowhere(subscriber, { action: 'payment_recovery', invoiceId: 'inv_2' }))
@@ -163,7 +163,7 @@ describe.concurrent('the actor of a subscription', () => {
   })
 
   test('ends when there is nothing left to wait for, and is there again when there is', async () => {
-    const subscriber = await newPaidSubscriber(service, paper)
+    const subscriber = await newPaidSubscriber(service)
     await subscriber.sendEvent('subscription.downgraded')
     await subscriber.waitForPlan(isFree)
     await eventually(
@@ -178,7 +178,7 @@ describe.concurrent('the actor of a subscription', () => {
 
 describe.concurrent('in the Temporal UI', () => {
   test('subscriptions are found by plan and by account, and say how they stand and what comes next', async () => {
-    const subscriber = await newPaidSubscriber(service, paper, { addons: 1 })
+    const subscriber = await newPaidSubscriber(service, { addons: 1 })
     const endsAt = new Date(await fail(subscriber, 60_000)).toISOString()
     const handle = subscriptionHandle(service, subscriber)
     const query = `PlanTier = 'paid' AND UserId = '${subscriber.userId}'`
@@ -209,7 +209,7 @@ describe.concurrent('in the Temporal UI', () => {
   })
 
   test('no history holds a secret or an address', async () => {
-    const subscriber = await newPaidSubscriber(service, paper, { addons: 1 })
+    const subscriber = await newPaidSubscriber(service, { addons: 1 })
     await fail(subscriber)
     const text = JSON.stringify(await subscriptionHandle(service, subscriber).fetchHistory())
     const decoded = [...text.matchAll(/"data":"([A-Za-z0-9+/=]+)"/g)]

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createOperatorClient } from '../../cli/api-client.ts'
-import { operator, operatorPassword, paperRelays, startService, type TestService } from '../support/relays.ts'
+import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
+import { operator, operatorPassword } from '../support/relays.ts'
 import {
   activeByRelay,
   hourMillis,
@@ -14,10 +15,9 @@ import {
   waitForDisconnect,
 } from '../support/subscribers.ts'
 
-const paper = paperRelays()
-let service: TestService
+let service: FakeRelayService
 beforeAll(async () => {
-  service = await startService({ variables: longRelayTimeouts, around: paper.around })
+  service = await startFakeRelayService({ variables: longRelayTimeouts })
 })
 
 interface Grant {
@@ -46,7 +46,7 @@ const soon = (millis: number) => new Date(Date.now() + millis).toISOString()
 
 describe.concurrent('a complimentary plan', () => {
   test('is there when it is answered, with its add-ons, and is gone when its withdrawal is: with it the relays', async () => {
-    const subscriber = await newSubscriber(service, paper)
+    const subscriber = await newSubscriber(service)
     expect(await grant(subscriber, { plan_tier: 'paid', addons: 2 })).toMatchObject(given(2))
     const relay = await subscriber.startRelay()
     expect(await grant(subscriber, { plan_tier: 'paid', addons: 1 })).toMatchObject(given(1))
@@ -56,7 +56,7 @@ describe.concurrent('a complimentary plan', () => {
   })
 
   test('that was given until some time ends then by itself, and takes the relays along', async () => {
-    const subscriber = await newSubscriber(service, paper)
+    const subscriber = await newSubscriber(service)
     const until = soon(4000)
     expect(await grant(subscriber, { plan_tier: 'paid', until })).toMatchObject(given(0))
     const relay = await subscriber.startRelay()
@@ -69,7 +69,7 @@ describe.concurrent('a complimentary plan', () => {
   })
 
   test('that is given anew lasts as long as was said last', async () => {
-    const subscriber = await newSubscriber(service, paper)
+    const subscriber = await newSubscriber(service)
     const first = soon(2000)
     await grant(subscriber, { plan_tier: 'paid', until: first })
     await grant(subscriber, { plan_tier: 'paid' })
@@ -78,12 +78,12 @@ describe.concurrent('a complimentary plan', () => {
   })
 
   test('that is over before it is given gives nothing', async () => {
-    const subscriber = await newSubscriber(service, paper)
+    const subscriber = await newSubscriber(service)
     expect(await grant(subscriber, { plan_tier: 'paid', until: soon(-hourMillis) })).toMatchObject(free)
   })
 
   test('beside one that is paid for takes nothing from it, and outlives it', async () => {
-    const subscriber = await newPaidSubscriber(service, paper, { addons: 1 })
+    const subscriber = await newPaidSubscriber(service, { addons: 1 })
     const relay = await subscriber.startRelay()
     await grant(subscriber, { plan_tier: 'paid', addons: 1 })
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', addons: 2 })
@@ -96,7 +96,7 @@ describe.concurrent('a complimentary plan', () => {
   })
 
   test('keeps the relays of somebody whose 48 hours end', async () => {
-    const subscriber = await newPaidSubscriber(service, paper)
+    const subscriber = await newPaidSubscriber(service)
     const relay = await subscriber.startRelay()
     await grant(subscriber, { plan_tier: 'paid' })
     await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 49 * hourMillis)
@@ -106,7 +106,7 @@ describe.concurrent('a complimentary plan', () => {
   })
 
   test('can be given by the command line', async () => {
-    const subscriber = await newSubscriber(service, paper)
+    const subscriber = await newSubscriber(service)
     const commandLine = createOperatorClient(service.api.url, operatorPassword)
     expect(await commandLine.findUserId(subscriber.email)).toBe(subscriber.userId)
     await commandLine.grantPlan(subscriber.userId, { plan_tier: 'paid', addons: 3 })

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { paperRelays, startService, type TestService } from '../support/relays.ts'
+import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
 import {
   isPastDue,
   longRelayTimeouts,
@@ -8,17 +8,16 @@ import {
   subscriptionHandle,
 } from '../support/subscribers.ts'
 
-const paper = paperRelays()
-let service: TestService
+let service: FakeRelayService
 beforeAll(async () => {
-  service = await startService({ variables: longRelayTimeouts, around: paper.around })
+  service = await startFakeRelayService({ variables: longRelayTimeouts })
 })
 
 /** As long as a sandbox's names may be, in letters of four bytes each. */
 const long = (name: string): string => `${name}${'𝔵'.repeat(90)}`
 
 test('an account of which more was told than one message of Temporal holds is judged by all of it', async () => {
-  const subscriber = await newPaidSubscriber(service, paper)
+  const subscriber = await newPaidSubscriber(service)
   const { userId, subscriptionId } = subscriber
   const failedAt = Date.now() - paymentGraceMillis / 2
   const event = {

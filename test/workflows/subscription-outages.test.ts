@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
-import { operator, paperRelays, passageTo, startService, startTestWorker, type TestService } from '../support/relays.ts'
+import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
+import { operator, passageTo } from '../support/relays.ts'
 import {
   activeByRelay,
   isFree,
@@ -19,16 +20,15 @@ import {
 /** From the failure that is told to the end of its 48 hours: the service is gone by then, and back only afterwards. */
 const leftMillis = 5000
 
-const paper = paperRelays()
-let service: TestService
+let service: FakeRelayService
 let worker: Lifecycle
 let passage: Awaited<ReturnType<typeof passageTo>>
 
 beforeAll(async () => {
   passage = await passageTo(`http://${inject('temporalAddress')}`)
   const variables = { ...longRelayTimeouts, TEMPORAL_ADDRESS: new URL(passage.url).host }
-  service = await startService({ variables, around: paper.around, worker: false })
-  worker = await startTestWorker(service.api, paper.around)
+  service = await startFakeRelayService({ variables, worker: false })
+  worker = await service.startWorker()
 })
 
 interface Debtor extends Subscriber {
@@ -38,7 +38,7 @@ interface Debtor extends Subscriber {
 
 /** Somebody with a relay on the air whose payment failed almost 48 hours ago. */
 async function debtor(): Promise<Debtor> {
-  const subscriber = await newPaidSubscriber(service, paper)
+  const subscriber = await newPaidSubscriber(service)
   const relay = await subscriber.startRelay()
   const failedAt = Date.now() - paymentGraceMillis + leftMillis
   await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
@@ -61,7 +61,7 @@ const outages = [
     name: 'no worker is there',
     begin: () => worker.stop(),
     end: async () => {
-      worker = await startTestWorker(service.api, paper.around)
+      worker = await service.startWorker()
     },
   },
   { name: 'Temporal is away', begin: () => passage.block(), end: () => passage.open() },
@@ -75,7 +75,7 @@ describe.each(outages)('when 48 hours end while $name', ({ begin, end }) => {
   let granted: Awaited<ReturnType<typeof grant>>
 
   beforeAll(async () => {
-    ;[late, payer, latePayer, friend] = await Promise.all([debtor(), debtor(), debtor(), newSubscriber(service, paper)])
+    ;[late, payer, latePayer, friend] = await Promise.all([debtor(), debtor(), debtor(), newSubscriber(service)])
     await begin()
     const answer = grant(friend)
     await payer.sendEvent('payment.recovered', { invoice_id: 'inv_2' })

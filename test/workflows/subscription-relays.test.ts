@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
 import { outcome } from '../support/api.ts'
-import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
+import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
+import { eventually } from '../support/relays.ts'
 import {
   activeByRelay,
   addonSubscriptionId,
@@ -16,19 +17,18 @@ import {
 } from '../support/subscribers.ts'
 
 const noticeSeconds = 3
-const paper = paperRelays()
-let service: TestService
+let service: FakeRelayService
 beforeAll(async () => {
   const variables = { ...longRelayTimeouts, SVC_ADDON_NOTICE_SECONDS: String(noticeSeconds) }
-  service = await startService({ variables, around: paper.around })
+  service = await startFakeRelayService({ variables })
 })
 
-const instancesOf = async (session: SessionView) => paper.around().list({ sessionId: session.session_id })
+const instancesOf = async (session: SessionView) => service.relayProvider.list({ sessionId: session.session_id })
 const fates = (relays: readonly SessionView[]) => Promise.all(relays.map((relay) => lastTransition(service, relay)))
 
 describe.concurrent('the end of a plan', () => {
   test('also ends a relay that is only being started, and what there is of it', async () => {
-    const subscriber = await newPaidSubscriber(service, paper)
+    const subscriber = await newPaidSubscriber(service)
     const { session } = (await subscriber.start()).body
     await eventually(
       () => instancesOf(session),
@@ -45,7 +45,7 @@ describe.concurrent('the end of a plan', () => {
   test('leaves nothing running of a start at the same moment, whichever comes first', async () => {
     const started = await Promise.all(
       Array.from({ length: 6 }, async (_, index) => {
-        const subscriber = await newPaidSubscriber(service, paper)
+        const subscriber = await newPaidSubscriber(service)
         const told = sleep(index % 2 === 0 ? 0 : index * 10).then(() => subscriber.sendEvent('subscription.downgraded'))
         const answer = await sleep(index % 2 === 0 ? index * 10 : 0).then(() => subscriber.start())
         await told
@@ -62,7 +62,7 @@ describe.concurrent('the end of a plan', () => {
   })
 
   test('comes at once with a full refund', async () => {
-    const subscriber = await newPaidSubscriber(service, paper)
+    const subscriber = await newPaidSubscriber(service)
     const relay = await subscriber.startRelay()
     await subscriber.sendEvent('payment.refunded', { invoice_id: 'inv_1', amount: 'partial' })
     await sleep(500)
@@ -75,7 +75,7 @@ describe.concurrent('the end of a plan', () => {
 
 /** All relays of the plan on the air, the oldest first. */
 async function relaysWith(addons: number): Promise<{ subscriber: Subscriber; relays: SessionView[] }> {
-  const subscriber = await newPaidSubscriber(service, paper, { addons })
+  const subscriber = await newPaidSubscriber(service, { addons })
   const relays: SessionView[] = []
   for (let count = 0; count < 1 + addons; count += 1) relays.push(await subscriber.startRelay())
   return { subscriber, relays }

@@ -2,8 +2,9 @@
 import { beforeAll, test } from 'vitest'
 import * as messages from '../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../workflows/subscription-client.ts'
+import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
 import { keepHistory } from '../support/histories.ts'
-import { eventually, operator, paperRelays, startService, type TestService } from '../support/relays.ts'
+import { eventually, operator } from '../support/relays.ts'
 import {
   addonSubscriptionId,
   hourMillis,
@@ -16,16 +17,14 @@ import {
   waitForDisconnect,
 } from '../support/subscribers.ts'
 
-const paper = paperRelays()
-let service: TestService
+let service: FakeRelayService
 beforeAll(async () => {
-  service = await startService({
+  service = await startFakeRelayService({
     variables: { ...longRelayTimeouts, SVC_ADDON_NOTICE_SECONDS: '2' },
-    around: paper.around,
   })
 })
 
-const paid = (addons = 0) => newPaidSubscriber(service, paper, { addons })
+const paid = (addons = 0) => newPaidSubscriber(service, { addons })
 const until = (subscriber: Subscriber, status: string) => subscriber.waitForPlan((plan) => plan.planStatus === status)
 const fail = async (subscriber: Subscriber, leftMillis: number) => {
   await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, Date.now() - paymentGraceMillis + leftMillis)
@@ -65,7 +64,7 @@ const paths: Record<string, () => Promise<Run>> = {
     return subscriber
   },
   'grant-ended': async () => {
-    const subscriber = await newSubscriber(service, paper)
+    const subscriber = await newSubscriber(service)
     const body = { plan_tier: 'paid', until: new Date(Date.now() + 1500).toISOString() }
     await service.api.post(`/admin/users/${subscriber.userId}/grant`, body, { headers: operator })
     await until(subscriber, 'none')

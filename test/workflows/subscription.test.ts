@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import { eventually, paperRelays, startService, type TestService } from '../support/relays.ts'
+import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
+import { eventually } from '../support/relays.ts'
 import {
   activeByRelay,
   addonSubscriptionId,
@@ -19,13 +20,12 @@ import {
   waitForDisconnect,
 } from '../support/subscribers.ts'
 
-const paper = paperRelays()
-let service: TestService
+let service: FakeRelayService
 beforeAll(async () => {
-  service = await startService({ variables: longRelayTimeouts, around: paper.around })
+  service = await startFakeRelayService({ variables: longRelayTimeouts })
 })
 
-const paid = (data: { addons?: number } = {}) => newPaidSubscriber(service, paper, data)
+const paid = (data: { addons?: number } = {}) => newPaidSubscriber(service, data)
 const isActive = ({ planStatus }: { planStatus: string }) => planStatus === 'active'
 
 /** When the payment failed, if its 48 hours are over this many milliseconds from now. */
@@ -180,7 +180,7 @@ test('the same events in any order, some of them twice, leave every account with
   const orders = fc.sample(fc.shuffledSubarray([...story, ...story], { minLength: 14 }), { numRuns: 5, seed: 48 })
   const accounts = await Promise.all(
     [story, ...orders].map(async (order) => {
-      const subscriber = await newSubscriber(service, paper)
+      const subscriber = await newSubscriber(service)
       for (const event of order) await event(subscriber)
       await eventually(
         () => service.api.sql`select from billing_events where user_id = ${subscriber.userId} and status = 'pending'`,

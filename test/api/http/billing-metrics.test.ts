@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { billingEvent, sandboxSender } from '../../support/billing.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { readMetrics } from '../../support/metrics.ts'
-import { operator, paperRelays, startService } from '../../support/relays.ts'
+import { operator } from '../../support/relays.ts'
 
-const { api } = await startService({ around: paperRelays().around })
+const { api } = await startFakeRelayService()
 const provider = sandboxSender(api)
 
 /** Returns how much the counter of these events grew. */

@@ -6,13 +6,13 @@ import { migrationLock } from '../../../db/migrations.ts'
 import { Lifecycle } from '../../../platform/lifecycle.ts'
 import { createLog } from '../../../platform/log.ts'
 import { type Client, startApi, type TestApi } from '../../support/api.ts'
-import { eventually, freePort, operator, paperRelays, startService, type TestService } from '../../support/relays.ts'
+import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, freePort, operator } from '../../support/relays.ts'
 
-const paper = paperRelays()
 const relaySecret = randomBytes(48).toString('base64')
-let service: TestService
+let service: FakeRelayService
 beforeAll(async () => {
-  service = await startService({ around: paper.around, variables: { SVC_RELAY_AUTH_SECRET: relaySecret } })
+  service = await startFakeRelayService({ variables: { SVC_RELAY_AUTH_SECRET: relaySecret } })
 })
 
 const page = (at: Client, path: string, request?: RequestInit) => fetch(`${at.url}${path}`, request)
@@ -84,17 +84,7 @@ describe('the health page', () => {
 describe('the metrics page', () => {
   test('counts requests by the template of their route, and tells of nobody', async () => {
     const user = await service.user()
-    const { session_id } = (await user.start()).body.session
-    await eventually(
-      async () => (await user.active()).session?.instance_id,
-      (instanceId) => instanceId != null,
-    )
-    const body = { session_id, instance_id: paper.instanceOf(session_id) }
-    await service.api.post('/relay/health', body, { headers: { 'X-Relay-Auth': relaySecret } })
-    await eventually(
-      async () => (await user.active()).session?.state,
-      (state) => state === 'active',
-    )
+    const { session_id } = await service.startActiveRelay(user)
     await service.history(session_id)
     await service.api.get(`/admin/users/${user.userId}`, { headers: operator })
     await service.api.delete(`/auth/sessions/${randomUUID()}`, { bearer: user.bearer })

@@ -10,12 +10,13 @@ import {
   waitForPlanStatus,
 } from '../../support/billing-deliveries.ts'
 import { stripeSubscription } from '../../support/billing-stripe.ts'
-import { eventually, freePort, operator, operatorPassword, paperRelays, startService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, freePort, operator, operatorPassword } from '../../support/relays.ts'
 
 let api: TestApi
 let withoutTemporal: TestApi
 beforeAll(async () => {
-  api = (await startService({ around: paperRelays().around, variables: stripeVariables })).api
+  api = (await startFakeRelayService({ variables: stripeVariables })).api
   withoutTemporal = await startApi({
     ...stripeVariables,
     SVC_OPERATOR_PASSWORD: operatorPassword,

@@ -11,13 +11,14 @@ import {
   type SandboxSender,
   sandboxSender,
 } from '../../support/billing.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { readMetrics } from '../../support/metrics.ts'
-import { eventually, operator, paperRelays, startService, type TestService } from '../../support/relays.ts'
+import { eventually, operator, type TestService } from '../../support/relays.ts'
 
 let service: TestService
 let provider: SandboxSender
 beforeAll(async () => {
-  service = await startService({ around: paperRelays().around })
+  service = await startFakeRelayService()
   provider = sandboxSender(service.api)
 })
 

@@ -2,25 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { findOrphans, markInstanceGone } from '../../../db/instances.ts'
 import { outcome, startApi, type TestApi } from '../../support/api.ts'
-import {
-  eventually,
-  operator,
-  operatorPassword,
-  paperRelays,
-  startService,
-  type TestService,
-} from '../../support/relays.ts'
+import { fakeInstanceId, startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, operator, operatorPassword, type TestService } from '../../support/relays.ts'
 
 interface Instances {
   readonly instances: readonly Record<string, unknown>[]
   readonly next_cursor: string | null
 }
 
-const paper = paperRelays()
 let service: TestService
 let api: TestApi
 beforeAll(async () => {
-  service = await startService({ around: paper.around, variables: { SVC_RELAY_STOP_GRACE_SECONDS: '300' } })
+  service = await startFakeRelayService({ variables: { SVC_RELAY_STOP_GRACE_SECONDS: '300' } })
   api = await startApi({ SVC_OPERATOR_PASSWORD: operatorPassword })
 })
 
@@ -32,7 +25,7 @@ const instanceNamed = async (at: TestApi, id: string, query = '') =>
 test('the instance of a live session is listed as owned, and as gone once its session has ended', async () => {
   const user = await service.user()
   const { session_id } = (await user.start()).body.session
-  const instanceId = paper.instanceOf(session_id)
+  const instanceId = fakeInstanceId(session_id)
   const owned = await eventually(
     () => instanceNamed(service.api, instanceId),
     (one) => one !== undefined,

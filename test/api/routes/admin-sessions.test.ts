@@ -3,33 +3,23 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
 import { type ErrorBody, outcome, startApi, streamTokenOf } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
-import {
-  eventually,
-  type OneSession,
-  operator,
-  operatorPassword,
-  paperRelays,
-  startService,
-  startTestWorker,
-  type TestService,
-} from '../../support/relays.ts'
+import { type FakeRelayService, fakeInstanceId, startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, type OneSession, operator, operatorPassword, startService } from '../../support/relays.ts'
 
-const paper = paperRelays()
 const regions = JSON.stringify([
   { region: 'here', display_name: 'Here', provider: 'local', default: true },
   { region: 'there', display_name: 'There', provider: 'local', capacity: 500 },
 ])
 
-/** Actors live here; relays are on paper and say nothing, so that each move is the operator's. */
-let service: TestService
+/** Its relays send no reports, so that each transition is the operator's. */
+let service: FakeRelayService
 const patientTimes = {
   SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300',
   SVC_RELAY_STOP_GRACE_SECONDS: '300',
   SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300',
 }
 beforeAll(async () => {
-  service = await startService({
-    around: paper.around,
+  service = await startFakeRelayService({
     variables: {
       ...patientTimes,
       SVC_REGIONS: regions,
@@ -153,7 +143,7 @@ describe('a session', () => {
         session_id: id,
         user_id: user.userId,
         state: 'active',
-        instance_id: paper.instanceOf(id),
+        instance_id: fakeInstanceId(id),
         relay_host_masked: '198.51.x.x',
       }),
       live: {
@@ -161,7 +151,7 @@ describe('a session', () => {
         reason: 'relay_ready',
         version: 1,
         command_seq: 1,
-        instance_id: paper.instanceOf(id),
+        instance_id: fakeInstanceId(id),
         deadline_at: null,
         longest_at: expect.stringMatching(/Z$/),
       },
@@ -256,7 +246,7 @@ describe('a session', () => {
   })
 
   test('makes no transition later that was answered with 503, and both the request and its end are audited', async () => {
-    const service = await startService({ worker: false, around: paper.around, variables: patientTimes })
+    const service = await startFakeRelayService({ worker: false, variables: patientTimes })
     const user = await service.user()
     const { session_id } = (await user.start()).body.session
     const answer = await service.api.post(
@@ -265,7 +255,7 @@ describe('a session', () => {
       { headers: operator },
     )
     expect(outcome(answer)).toEqual([503, 'temporarily_unavailable'])
-    await startTestWorker(service.api, paper.around)
+    await service.startWorker()
     await eventually(
       () => service.history(session_id),
       ({ live }) => live?.instance_id != null,

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { outcome, startApi } from '../../support/api.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { readMetrics } from '../../support/metrics.ts'
-import { eventually, operator, paperRelays, startService } from '../../support/relays.ts'
+import { eventually, operator } from '../../support/relays.ts'
 import { type Customer, newCustomer } from '../../support/sandbox-customers.ts'
 
-const { api } = await startService({ around: paperRelays().around })
+const { api } = await startFakeRelayService()
 
 const get = <Body extends object>(path: string) => api.get<Body>(`/admin${path}`, { headers: operator })
 

@@ -2,21 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
 import { type ErrorBody, outcome } from '../../support/api.ts'
-import {
-  eventually,
-  type OneSession,
-  operator,
-  paperRelays,
-  type RelayUser,
-  startService,
-  type TestService,
-} from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, type OneSession, operator, type RelayUser, type TestService } from '../../support/relays.ts'
 
-/** Actors live here; relays are on paper and say nothing, so that each move is the operator's. */
+/** Its relays send no reports, so that each transition is the operator's. */
 let service: TestService
 beforeAll(async () => {
-  service = await startService({
-    around: paperRelays().around,
+  service = await startFakeRelayService({
     variables: {
       SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300',
       SVC_RELAY_STOP_GRACE_SECONDS: '300',

@@ -15,7 +15,8 @@ import {
   startLemonSqueezyDouble,
 } from '../../support/billing-lemonsqueezy.ts'
 import { createStripeAccount, stripeDelivery, stripeSubscription } from '../../support/billing-stripe.ts'
-import { eventually, paperRelays, startService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually } from '../../support/relays.ts'
 import { type Customer, createCustomer, newCustomer } from '../../support/sandbox-customers.ts'
 
 const siteUrl = 'https://relay.example'
@@ -177,7 +178,7 @@ describe('at Lemon Squeezy', () => {
 })
 
 test('at the sandbox it is a page of the site', async () => {
-  const { api } = await startService({ around: paperRelays().around, variables: { SVC_SITE_URL: siteUrl } })
+  const { api } = await startFakeRelayService({ variables: { SVC_SITE_URL: siteUrl } })
   const customer = await newCustomer(api)
   await customer.buy({ plan: 'paid' })
   expect((await open(api, customer)).body).toEqual({ portal_url: `${siteUrl}/sandbox/subscriptions` })

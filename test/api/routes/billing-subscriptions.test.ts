@@ -5,10 +5,11 @@ import { billingEvent, sandboxSender } from '../../support/billing.ts'
 import { startBillingApiDouble } from '../../support/billing-api.ts'
 import { sendAccepted, startVendorApi, stripeVariables } from '../../support/billing-deliveries.ts'
 import { createStripeAccount, stripeDelivery, stripeSubscription } from '../../support/billing-stripe.ts'
-import { eventually, operator, paperRelays, startService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, operator } from '../../support/relays.ts'
 import { type Customer, createCustomer, newCustomer, type OwnSubscription } from '../../support/sandbox-customers.ts'
 
-const { api } = await startService({ around: paperRelays().around })
+const { api } = await startFakeRelayService()
 const double = await startBillingApiDouble()
 
 type Cancelled = Answer<{ readonly subscription: OwnSubscription } & Partial<ErrorBody>>

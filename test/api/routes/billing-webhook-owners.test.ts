@@ -11,11 +11,12 @@ import {
   waitForPlanStatus,
 } from '../../support/billing-deliveries.ts'
 import { stripeDelivery, stripeInvoice } from '../../support/billing-stripe.ts'
-import { eventually, paperRelays, startService, type TestService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, type TestService } from '../../support/relays.ts'
 
 let service: TestService
 beforeAll(async () => {
-  service = await startService({ around: paperRelays().around, variables: stripeVariables })
+  service = await startFakeRelayService({ variables: stripeVariables })
 })
 
 const now = Math.floor(Date.now() / 1000)

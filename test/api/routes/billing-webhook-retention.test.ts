@@ -13,11 +13,12 @@ import {
   waitForPlanStatus,
 } from '../../support/billing-deliveries.ts'
 import { stripeDelivery, stripeInvoice, stripeSubscription } from '../../support/billing-stripe.ts'
-import { eventually, operator, paperRelays, startService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, operator } from '../../support/relays.ts'
 
 let api: TestApi
 beforeAll(async () => {
-  api = (await startService({ around: paperRelays().around, variables: stripeVariables })).api
+  api = (await startFakeRelayService({ variables: stripeVariables })).api
 })
 
 const now = Math.floor(Date.now() / 1000)

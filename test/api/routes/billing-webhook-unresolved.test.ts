@@ -20,7 +20,8 @@ import {
   startLemonSqueezyDouble,
 } from '../../support/billing-lemonsqueezy.ts'
 import { stripeCharge, stripeDelivery, stripeInvoice, stripeSubscription } from '../../support/billing-stripe.ts'
-import { eventually, operator, paperRelays, startService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, operator } from '../../support/relays.ts'
 
 let stripe: BillingApiDouble
 let lemonSqueezy: BillingApiDouble
@@ -29,9 +30,8 @@ let lemonSqueezyService: TestApi
 beforeAll(async () => {
   stripe = await startBillingApiDouble()
   lemonSqueezy = await startLemonSqueezyDouble()
-  const around = paperRelays().around
-  api = (await startService({ around, variables: { ...stripeVariables, SVC_STRIPE_API_URL: stripe.url } })).api
-  lemonSqueezyService = (await startService({ around, variables: lemonSqueezyVariables })).api
+  api = (await startFakeRelayService({ variables: { ...stripeVariables, SVC_STRIPE_API_URL: stripe.url } })).api
+  lemonSqueezyService = (await startFakeRelayService({ variables: lemonSqueezyVariables })).api
 })
 afterEach(() => {
   stripe.recover()

@@ -10,11 +10,11 @@ import {
   lemonSqueezySubscription,
 } from '../../support/billing-lemonsqueezy.ts'
 import { stripeConfig, stripeDelivery, stripeInvoice, stripeSubscription } from '../../support/billing-stripe.ts'
-import { eventually, paperRelays, startService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually } from '../../support/relays.ts'
 import type { SubscriptionBody } from '../../support/sandbox-customers.ts'
 
-const { api: lemonSqueezy } = await startService({
-  around: paperRelays().around,
+const { api: lemonSqueezy } = await startFakeRelayService({
   variables: {
     SVC_BILLING_PROVIDER: 'lemonsqueezy',
     SVC_BILLING_WEBHOOK_SECRET: lemonSqueezyConfig.secrets.join(),
@@ -24,8 +24,7 @@ const { api: lemonSqueezy } = await startService({
     SVC_LEMONSQUEEZY_ADDON_VARIANT_ID: lemonSqueezyConfig.addonVariantId,
   },
 })
-const { api: stripe } = await startService({
-  around: paperRelays().around,
+const { api: stripe } = await startFakeRelayService({
   variables: {
     SVC_BILLING_PROVIDER: 'stripe',
     SVC_BILLING_WEBHOOK_SECRET: stripeConfig.secrets.join(),

@@ -10,7 +10,8 @@ import {
   sandboxSender,
   signedHeaders,
 } from '../../support/billing.ts'
-import { eventually, paperRelays, startService, type TestService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, type TestService } from '../../support/relays.ts'
 
 const secretOf = () => `whsec_${randomBytes(32).toString('base64')}`
 const [newSecret, oldSecret] = [secretOf(), secretOf()]
@@ -19,9 +20,8 @@ const took = [200, { received: true }]
 let service: TestService
 let provider: SandboxSender
 beforeAll(async () => {
-  service = await startService({
+  service = await startFakeRelayService({
     variables: { SVC_BILLING_WEBHOOK_SECRET: `${newSecret},${oldSecret}` },
-    around: paperRelays().around,
   })
   provider = sandboxSender(service.api)
 })

@@ -3,16 +3,16 @@ import { rateLimitDefaults } from '../../../platform/config/values.ts'
 import { outcome, startApi, type TestApi } from '../../support/api.ts'
 import { startApiDouble } from '../../support/api-double.ts'
 import { highLimits } from '../../support/environment.ts'
-import { operator, paperRelays, startService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { operator } from '../../support/relays.ts'
 import { type Customer, newCustomer } from '../../support/sandbox-customers.ts'
 
 const siteUrl = 'https://relay.example'
 
 let api: TestApi
 beforeAll(async () => {
-  const { around } = paperRelays()
   const limits = highLimits({ checkout: rateLimitDefaults.checkout })
-  api = (await startService({ around, variables: { SVC_SITE_URL: siteUrl, SVC_RATE_LIMITS: limits } })).api
+  api = (await startFakeRelayService({ variables: { SVC_SITE_URL: siteUrl, SVC_RATE_LIMITS: limits } })).api
 })
 
 const subscribed = [409, 'already_subscribed']

@@ -1,16 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { SessionView } from '../../../api/relay-session-view.ts'
 import { relaySessionWorkflowId } from '../../../workflows/messages.ts'
 import { type ErrorBody, outcome } from '../../support/api.ts'
-import {
-  eventually,
-  operator,
-  paperRelays,
-  type RelayUser,
-  startService,
-  type TestService,
-} from '../../support/relays.ts'
+import { type FakeRelayService, fakeInstanceId, startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, operator, type RelayUser, startService, type TestService } from '../../support/relays.ts'
 import { untilAtRest } from '../../support/workflows.ts'
 
 const [current, previous] = [randomBytes(48).toString('base64'), randomBytes(48).toString('base64')]
@@ -19,14 +12,12 @@ const variables = {
   SVC_RELAY_HEALTH_INTERVAL_SECONDS: '2',
   SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '4',
 }
-const paper = paperRelays()
 
-/** Actors live, and their relays are what the test says in their name. */
-let service: TestService
-/** Nobody carries anything out here. */
+let service: FakeRelayService
+/** Without a worker: no command is carried out. */
 let still: TestService
 beforeAll(async () => {
-  service = await startService({ variables, around: paper.around })
+  service = await startFakeRelayService({ variables })
   still = await startService({ variables, worker: false })
 })
 
@@ -36,31 +27,22 @@ interface Answer {
   readonly report_in_seconds: number
 }
 
-const report = (body: object, at = service, secret: string | undefined = current) =>
+const report = (body: object, at: TestService = service, secret: string | undefined = current) =>
   at.api.post<Answer & Partial<ErrorBody>>('/relay/health', body, {
     headers: secret === undefined ? {} : { 'X-Relay-Auth': secret },
   })
 const reportOf = (sessionId: string, more: object = {}) =>
-  report({ session_id: sessionId, instance_id: paper.instanceOf(sessionId), ...more })
+  report({ session_id: sessionId, instance_id: fakeInstanceId(sessionId), ...more })
 const bind = (sessionId: string, instanceId: string) =>
   still.api.sql`update relay_sessions set instance_id = ${instanceId} where id = ${sessionId}`
 const started = async (at: TestService, user?: RelayUser) => {
   const owner = user ?? (await at.user())
   return { user: owner, session: (await owner.start({ connection_id: randomUUID() })).body.session }
 }
-/** A session whose paper relay has reported, so that it is active. */
-const activePaperRelay = async () => {
-  const { user, session } = await started(service)
-  await eventually(
-    async () => (await user.active()).session,
-    (one) => one?.instance_id != null,
-  )
-  await reportOf(session.session_id)
-  const active = await eventually(
-    async () => (await user.active()).session as SessionView,
-    (one) => one.state === 'active',
-  )
-  return { user, session: active }
+/** A session whose relay has reported, so that it is active. */
+const activeRelay = async () => {
+  const user = await service.user()
+  return { user, session: await service.startActiveRelay(user) }
 }
 
 describe('a report', () => {
@@ -71,7 +53,7 @@ describe('a report', () => {
   })
 
   test('of the bound instance makes the session active, and later ones change nothing', async () => {
-    const { session } = await activePaperRelay()
+    const { session } = await activeRelay()
     const { body } = await reportOf(session.session_id, {
       observed_at: new Date().toISOString(),
       stats: { groups: [{ connections: [{ addr: 'x' }], anything: 1 }], more: [] },
@@ -80,7 +62,7 @@ describe('a report', () => {
   })
 
   test('that is one of many costs Temporal nothing', async () => {
-    const { session } = await activePaperRelay()
+    const { session } = await activeRelay()
     const { temporal, deliveries } = service.api.services
     const handle = temporal.workflow.getHandle(relaySessionWorkflowId(session.session_id))
     const historyLength = async () => {
@@ -102,9 +84,9 @@ describe('a report', () => {
   })
 
   test('takes its session’s id in capitals', async () => {
-    const { session } = await activePaperRelay()
+    const { session } = await activeRelay()
     const { session_id } = session
-    const answer = await report({ session_id: session_id.toUpperCase(), instance_id: paper.instanceOf(session_id) })
+    const answer = await report({ session_id: session_id.toUpperCase(), instance_id: fakeInstanceId(session_id) })
     expect([answer.status, answer.body.state]).toEqual([200, 'active'])
   })
 
@@ -173,7 +155,7 @@ describe('a report is refused', () => {
   })
 
   test('from another instance than the bound one, which is then looked for', async () => {
-    const { session } = await activePaperRelay()
+    const { session } = await activeRelay()
     await service.api.sql`update jobs set due_at = now() + interval '1 hour' where name = 'sweep_orphans'`
     const answer = await report({ session_id: session.session_id, instance_id: 'another' })
     expect(outcome(answer)).toEqual([409, 'instance_mismatch'])
@@ -182,11 +164,11 @@ describe('a report is refused', () => {
     expect(job?.due).toBe(true)
     expect((await reportOf(session.session_id)).status).toBe(200)
     const [row] = await service.api.sql`select instance_id from relay_health where session_id = ${session.session_id}`
-    expect(row?.instanceId).toBe(paper.instanceOf(session.session_id))
+    expect(row?.instanceId).toBe(fakeInstanceId(session.session_id))
   })
 
   test('for a session that has stopped, and is not kept', async () => {
-    const { user, session } = await activePaperRelay()
+    const { user, session } = await activeRelay()
     const { session_id } = session
     await user.stop({ session_id, immediate: true })
     const last = () => service.api.sql`select last_report_at from relay_health where session_id = ${session_id}`
@@ -231,7 +213,7 @@ describe('a relay is told to stop', () => {
   })
 
   test('but not by a stop of its owner, who may come back within the grace', async () => {
-    const { user, session } = await activePaperRelay()
+    const { user, session } = await activeRelay()
     await user.stop({ session_id: session.session_id })
     expect((await reportOf(session.session_id)).body).toMatchObject({ state: 'grace', desired: 'run' })
     expect((await user.start({ connection_id: session.connection_id })).body.session.state).toBe('active')
@@ -239,7 +221,7 @@ describe('a relay is told to stop', () => {
 })
 
 test('a relay that reports again within its grace is active again', async () => {
-  const { user, session } = await activePaperRelay()
+  const { user, session } = await activeRelay()
   await eventually(
     async () => (await user.active()).session?.reason,
     (reason) => reason === 'health_lost',

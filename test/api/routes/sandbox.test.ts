@@ -1,11 +1,12 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { outcome, startApi, type TestApi } from '../../support/api.ts'
-import { paperRelays, startService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { startService } from '../../support/relays.ts'
 import { type Customer, newCustomer } from '../../support/sandbox-customers.ts'
 
 let api: TestApi
 beforeAll(async () => {
-  api = (await startService({ around: paperRelays().around })).api
+  api = (await startFakeRelayService()).api
 })
 
 const statusAndOutcomes = async (customer: Customer) => {

@@ -1,31 +1,20 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { outcome } from '../../support/api.ts'
+import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { useRelayTime } from '../../support/relay-time.ts'
-import {
-  eventually,
-  operator,
-  paperRelays,
-  type RelayUser,
-  startService,
-  type TestService,
-} from '../../support/relays.ts'
-
-const relayAuth = randomBytes(48).toString('base64')
-const paper = paperRelays()
+import { operator, type RelayUser } from '../../support/relays.ts'
 
 /** An hour is included for each relay, and no more is given. */
-let service: TestService
+let service: FakeRelayService
 beforeAll(async () => {
-  service = await startService({
+  service = await startFakeRelayService({
     variables: {
       SVC_TIME_BANK_ENFORCEMENT: 'enforce',
       SVC_TIME_BANK_HOURS_PER_RELAY: '1',
-      SVC_RELAY_AUTH_SECRET: relayAuth,
       SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '60',
       SVC_RELAY_STOP_GRACE_SECONDS: '60',
     },
-    around: paper.around,
   })
 })
 
@@ -44,18 +33,7 @@ const use = ({ userId }: RelayUser, seconds: number, daysAgo = 1) =>
 
 /** A relay that has reported, so that its time is counted. */
 async function activeRelay(user: RelayUser): Promise<string> {
-  const { session_id } = (await user.start()).body.session
-  await eventually(
-    async () => (await user.active()).session,
-    (one) => one?.instance_id != null,
-  )
-  const report = { session_id, instance_id: paper.instanceOf(session_id) }
-  await service.api.post('/relay/health', report, { headers: { 'X-Relay-Auth': relayAuth } })
-  await eventually(
-    async () => (await user.active()).session,
-    (one) => one?.state === 'active',
-  )
-  return session_id
+  return (await service.startActiveRelay(user)).session_id
 }
 
 const summaryOf = async ({ bearer }: RelayUser) =>
