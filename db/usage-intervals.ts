@@ -10,7 +10,7 @@ export const openUsageInterval = async (sql: Sql, sessionId: string, userId: str
     on conflict (session_id) where ended_at is null do nothing`
 }
 
-/** Closes the open interval: now, or when the relay died before. */
+/** Closes the open interval now, or at an earlier time when the relay died before. Both statements count from now(). */
 export async function closeUsageInterval(
   sql: Sql,
   sessionId: string,
@@ -18,7 +18,7 @@ export async function closeUsageInterval(
 ): Promise<void> {
   const row = first(
     await sql<{ lastReportSeconds: number; apiForSeconds: number; apiLastSeenSeconds: number }[]>`
-      select extract(epoch from clock_timestamp() - h.last_report_at)::float8 as last_report_seconds,
+      select extract(epoch from now() - h.last_report_at)::float8 as last_report_seconds,
         ${presenceColumns(sql, 'api')}
       from relay_sessions s join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id, presence api
       where s.id = ${sessionId} and api.role = 'api'`,
