@@ -164,13 +164,13 @@ async function showConnection({ connect }: Session): Promise<void> {
 async function showHistory({ base, operatorPassword }: Target, sessionId: string): Promise<void> {
   if (!operatorPassword) return print('history skipped: set SVC_OPERATOR_PASSWORD to see it')
   const answer = await request<{
-    transitions: Array<{ from: string; to: string; reason: string; actor: string; at: string }>
+    transitions: Array<{ from: string; to: string; reason: string; initiator: string; at: string }>
     temporal_ui_url: string
   }>(`${base}/admin/sessions/${sessionId}`, { headers: { authorization: basicAuth(operatorPassword) } })
   const { transitions, temporal_ui_url } = expectStatus('The history', answer, 200)
   console.log('\n  Transitions of the session:\n')
-  for (const { at, from, to, reason, actor } of transitions) {
-    console.log(`  ${at}  ${from.padEnd(12)} → ${to.padEnd(8)} ${reason.padEnd(16)} by ${actor}`)
+  for (const { at, from, to, reason, initiator } of transitions) {
+    console.log(`  ${at}  ${from.padEnd(12)} → ${to.padEnd(8)} ${reason.padEnd(16)} by ${initiator}`)
   }
   console.log(`\n  Workflow: ${temporal_ui_url}\n`)
 }
