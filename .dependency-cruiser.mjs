@@ -23,7 +23,7 @@ const allowedImports = {
 
 /** Imports of types only that are allowed besides, since they leave nothing behind in a program or a workflow bundle. */
 const allowedTypeImports = {
-  workflows: ['^activities/', '^platform/'],
+  workflows: ['^activities/'],
   platform: ['^domain/'],
 }
 

@@ -17,7 +17,7 @@ export interface LinkStats {
 export interface GroupStats {
   readonly id: string
   readonly conn_count: number
-  /** Including links that are gone, so that it never decreases while a stream runs. */
+  /** Including removed links, so that it never decreases while a stream runs. */
   readonly total_bytes: number
   readonly connections: readonly LinkStats[]
 }

@@ -51,7 +51,7 @@ async function dropAnswersTo(requests: readonly string[]): Promise<string> {
 test('the demo account is created although the API is unreachable at first', async () => {
   const passage = await passageTo(api.url)
   await passage.block()
-  const account = { email: 'away@example.com', password }
+  const account = { email: 'outage@example.com', password }
   const made = ensureDemoAccount(passage.url.replace(/\/$/, ''), operatorPassword, account, false)
   await sleep(1500)
   await passage.open()

@@ -91,7 +91,7 @@ describe('on an empty folder', () => {
     expect(stdout).toMatch(/the plugin polled: complete/)
     expect(stdout).toMatch(/relay active \d+ ms after the request/)
     expect(stdout).toMatch(/provisioning → active +relay_ready/)
-    expect(stdout).toMatch(/grace +→ stopped +stop_requested/)
+    expect(stdout).toMatch(/grace +→ stopped +stop_requested +by user/)
   })
 
   test('subscriptions can be compared with the billing provider without any variable', async () => {

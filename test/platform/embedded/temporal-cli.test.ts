@@ -47,8 +47,8 @@ test('the PATH comes before the data folder, and that before the cache', async (
   const given = await search()
   const cached = await program(join(given.cacheDir, 'temporal-cli-1.5.1', 'temporal'))
   expect(await findTemporalCli(given)).toBe(cached)
-  const kept = await program(join(given.dataDir, 'temporal-cli-1.5.1', 'temporal'))
-  expect(await findTemporalCli(given)).toBe(kept)
+  const inDataFolder = await program(join(given.dataDir, 'temporal-cli-1.5.1', 'temporal'))
+  expect(await findTemporalCli(given)).toBe(inDataFolder)
   const installed = await program(join(given.root, 'bin', 'temporal'))
   expect(await findTemporalCli(given)).toBe(installed)
 })
@@ -61,7 +61,7 @@ test('an installed program with a server that is too old is skipped and reported
   expect(given.messages).toEqual([`skipping ${old}, which has Temporal server 1.24; 1.29 or newer is required`])
 })
 
-test('the second installer is used when the first fails, and the program is kept in the cache', async () => {
+test('the second installer is used when the first fails, and the program is stored in the cache', async () => {
   const given = await search()
   const installers: TemporalCliSearch['installers'] = [
     () => Promise.reject(new Error('no network')),
@@ -86,7 +86,7 @@ test('an installer that fails leaves nothing in the cache, and the error lists e
   expect(await readdir(join(given.cacheDir, 'temporal-cli-1.5.1'))).toEqual([])
 })
 
-test('an installed program that does not run is not kept', async () => {
+test('an installed program that does not run is not stored', async () => {
   const given = await search()
   const broken = async (work: string) => {
     await writeFile(join(work, 'temporal'), 'not a program')

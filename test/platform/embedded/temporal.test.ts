@@ -29,11 +29,11 @@ async function withClient<T>(address: string, work: (client: Client) => Promise<
 
 const startWorkflow = (address: string, attributes: Record<string, string[]> = {}) =>
   withClient(address, (client) =>
-    client.workflow.start('withoutWorker', { taskQueue: 'none', workflowId: 'kept', searchAttributes: attributes }),
+    client.workflow.start('withoutWorker', { taskQueue: 'none', workflowId: 'stored', searchAttributes: attributes }),
   )
 
 const statusOfWorkflow = (address: string) =>
-  withClient(address, async (client) => (await client.workflow.getHandle('kept').describe()).status.name)
+  withClient(address, async (client) => (await client.workflow.getHandle('stored').describe()).status.name)
 
 test('workflows can have the search attributes of operators as soon as the server has started', async () => {
   const { address, uiUrl } = await start(null)
