@@ -1,4 +1,4 @@
-/** The hourly job that compares our subscriptions with the billing provider's own list. */
+/** The hourly job that reconciles the stored subscriptions with the billing provider's list. */
 import type { Database } from '../../db/connection.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { BillingProvider } from '../../providers/billing/provider.ts'
@@ -19,8 +19,8 @@ export const billingReconciliationJobs = (deps: Deps): readonly Job[] => [
     everySeconds: 3600,
     runSecondsMax: 3600,
     run: async () => {
-      const { changes } = await reconcile(deps)
-      deps.metrics.countDifferences(changes)
+      const { differences } = await reconcile(deps)
+      deps.metrics.countDifferences(differences)
     },
   },
 ]

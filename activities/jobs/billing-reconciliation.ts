@@ -1,6 +1,6 @@
 /**
- * Compares what we believe of each subscription with what its provider lists, and tells the actors what they missed. A
- * webhook may be lost for good; a list can't be.
+ * Compares the stored subscriptions with the provider's list, and records an event for each difference. A webhook may be lost for
+ * good; the list is complete.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { recordCustomers } from '../../db/billing-customers.ts'
@@ -13,132 +13,163 @@ import {
   type StoredSubscription,
 } from '../../db/reconciliation.ts'
 import type { BillingEvent } from '../../domain/billing-event.ts'
+import type { SubscriptionKind, SubscriptionStatus } from '../../domain/plans.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { BillingProvider, ListedSubscription } from '../../providers/billing/provider.ts'
 
-interface Needs {
+interface Deps {
   readonly sql: Database
   readonly provider: Pick<BillingProvider, 'name' | 'list'>
   readonly log: Logger
-  /** Says what it would do, and does nothing. */
+  /** Reports the outcomes without changes of the database. */
   readonly dryRun?: boolean
 }
 
-export interface Change {
+/**
+ * `corrected`: recorded as an event. `held`: left for the next run. `repeated`: an equal event is recorded already, and the account's
+ * workflow has not applied it. `unsettled`: the workflow has applied an equal event and decided otherwise, for example because a
+ * payment of the subscription was refunded. An operator has to compare it with the provider's dashboard.
+ */
+export const reconciliationOutcomes = ['corrected', 'held', 'repeated', 'unsettled'] as const
+export type ReconciliationOutcome = (typeof reconciliationOutcomes)[number]
+
+/** A subscription that differs, with both states in words. */
+export interface ReconciledDifference {
   readonly subscriptionId: string
-  readonly kind: 'plan' | 'addon'
+  readonly kind: SubscriptionKind
   readonly userId: string
-  readonly ours: string
-  readonly theirs: string
-  /**
-   * `told`: became an event; `held` for the next round; `repeated`: an earlier event says just this, and its account's
-   * workflow has still to judge with it; `unsettled`: the workflow has judged with it and concluded otherwise, as with a
-   * subscription that goes on at the provider though its payment was refunded. An operator has to look at that.
-   */
-  readonly became: 'told' | 'held' | 'repeated' | 'unsettled'
+  readonly stored: string
+  readonly listed: string
+  readonly outcome: ReconciliationOutcome
 }
 
 export interface Reconciliation {
-  /** Subscriptions that the provider has. */
+  /** The number of subscriptions in the provider's list. */
   readonly listed: number
-  readonly changes: readonly Change[]
-  /** Changes that became events; none in a dry run. */
-  readonly applied: number
+  readonly differences: readonly ReconciledDifference[]
+  /** The number of recorded events; 0 in a dry run. */
+  readonly corrected: number
   readonly held: number
-  /** Changes that reconciliation can't settle. */
   readonly unsettled: number
-  /** Subscriptions that go on and that nobody is known to have, by their ids. */
+  /** The ids of subscriptions that have not ended and that belong to no known account. */
   readonly unknown: readonly string[]
 }
 
-/** More differences than these at once are rather a mistake of somebody's than lost webhooks. */
-const toldMax = 50
+/** More differences at once are more likely a mistake, such as another store's API key, than lost webhooks. */
+const correctionsMax = 50
 const batchRows = 500
+const loggedMax = 20
 
 /**
- * Rejects with BillingProviderError when the list can't be had whole, and then nothing is changed. What the list lacks
- * means nothing; a second round finds nothing more to tell.
+ * Rejects with BillingProviderError if the list cannot be read completely; then nothing changes. Subscriptions that the list lacks
+ * are not compared. Safe to repeat: a second run records nothing more.
  */
-export async function reconcile({ sql, provider, log, dryRun = false }: Needs): Promise<Reconciliation> {
-  const listed = await provider.list()
-  if (!dryRun) await recordCustomers(sql, provider.name, listed.flatMap(customerOf))
-  const { differences, unknown } = await compare(sql, provider.name, listed)
-  const changes: Change[] = []
-  let told = 0
-  for (const { userId, isNamed, event, ...difference } of differences) {
-    const before = await findRepetition(sql, userId, event)
-    const became = before ? (before.isApplied ? 'unsettled' : 'repeated') : told < toldMax ? 'told' : 'held'
-    if (became === 'told') {
-      told += 1
-      if (!dryRun) await tell(sql, provider.name, isNamed ? userId : null, event)
+export async function reconcile({ sql, provider, log, dryRun = false }: Deps): Promise<Reconciliation> {
+  const list = await provider.list()
+  if (!dryRun) await recordCustomers(sql, provider.name, list.flatMap(customerOf))
+  const { found, unknown } = await compare(sql, provider.name, list)
+  const differences: ReconciledDifference[] = []
+  let corrections = 0
+  for (const { userId, isNamed, event, stored, listed } of found) {
+    const outcome = await decideOutcome(sql, userId, event, corrections)
+    if (outcome === 'corrected') {
+      corrections += 1
+      if (!dryRun) await recordCorrection(sql, provider.name, isNamed ? userId : null, event)
     }
-    changes.push({ ...difference, subscriptionId: event.subscriptionId, kind: event.kind, userId, became })
+    differences.push({ subscriptionId: event.subscriptionId, kind: event.kind, userId, stored, listed, outcome })
   }
-  const held = changes.filter(({ became }) => became === 'held').length
-  const unsettled = changes.filter(({ became }) => became === 'unsettled')
-  const applied = dryRun ? 0 : told
-  const figures = { provider: provider.name, listed: listed.length, differ: changes.length, applied, held }
-  if (held > 0) log.error(figures, 'too many subscriptions differ from the list of the billing provider: some wait')
-  else if (told > 0) log.warn(figures, 'subscriptions differ from the list of the billing provider')
-  if (unknown.length > 0)
-    log.warn({ provider: provider.name, subscriptions: unknown.slice(0, 20) }, 'nobody is known to have them')
-  if (unsettled.length > 0) {
-    const subscriptions = unsettled
-      .slice(0, 20)
-      .map(({ subscriptionId, ours, theirs }) => ({ subscriptionId, ours, theirs }))
-    const count = unsettled.length
-    log.warn(
-      { provider: provider.name, count, subscriptions },
-      'reconciliation can not settle how these subscriptions differ',
+  const count = (outcome: ReconciliationOutcome) => differences.filter((one) => one.outcome === outcome).length
+  const result = {
+    listed: list.length,
+    differences,
+    corrected: dryRun ? 0 : corrections,
+    held: count('held'),
+    unsettled: count('unsettled'),
+    unknown,
+  }
+  logResult(result, corrections, provider.name, log)
+  return result
+}
+
+function logResult(
+  { listed, differences, corrected, held, unsettled, unknown }: Reconciliation,
+  corrections: number,
+  provider: string,
+  log: Logger,
+): void {
+  const figures = { provider, listed, differences: differences.length, corrected, held }
+  if (held > 0)
+    log.error(
+      figures,
+      'too many subscriptions differ from the list of the billing provider: some wait for the next run',
     )
-  }
-  return { listed: listed.length, changes, applied, held, unsettled: unsettled.length, unknown }
+  else if (corrections > 0) log.warn(figures, 'subscriptions differ from the list of the billing provider')
+  if (unknown.length > 0)
+    log.warn({ provider, subscriptions: unknown.slice(0, loggedMax) }, 'subscriptions belong to no known account')
+  if (unsettled === 0) return
+  const subscriptions = differences
+    .filter(({ outcome }) => outcome === 'unsettled')
+    .slice(0, loggedMax)
+    .map((one) => ({ subscriptionId: one.subscriptionId, stored: one.stored, listed: one.listed }))
+  log.warn({ provider, count: unsettled, subscriptions }, 'reconciliation cannot settle these differences')
 }
 
 const customerOf = ({ event: { subscriptionId }, customerId }: ListedSubscription) =>
   customerId === undefined ? [] : [{ subscriptionId, customerId }]
 
+async function decideOutcome(
+  sql: Database,
+  userId: string,
+  event: BillingEvent,
+  corrections: number,
+): Promise<ReconciliationOutcome> {
+  const repetition = await findRepetition(sql, userId, event)
+  if (repetition) return repetition.isApplied ? 'unsettled' : 'repeated'
+  return corrections < correctionsMax ? 'corrected' : 'held'
+}
+
 interface Difference {
   readonly userId: string
-  /** Whether the provider names this account; else only our own rows do. */
+  /** Whether the provider names this account; otherwise only the stored subscription does. */
   readonly isNamed: boolean
   readonly event: BillingEvent
-  readonly ours: string
-  readonly theirs: string
+  readonly stored: string
+  readonly listed: string
 }
 
 async function compare(
   sql: Database,
   provider: string,
-  listed: readonly ListedSubscription[],
-): Promise<{ differences: Difference[]; unknown: string[] }> {
-  const differences: Difference[] = []
+  list: readonly ListedSubscription[],
+): Promise<{ found: Difference[]; unknown: string[] }> {
+  const found: Difference[] = []
   const unknown: string[] = []
-  for (let from = 0; from < listed.length; from += batchRows) {
-    const batch = listed.slice(from, from + batchRows)
-    const asked = batch.map(({ event, userRef }) => ({
-      subscriptionId: event.subscriptionId,
-      kind: event.kind,
-      userId: uuidIn(userRef),
+  for (let from = 0; from < list.length; from += batchRows) {
+    const batch = list.slice(from, from + batchRows)
+    const queries = batch.map(({ event: { subscriptionId, kind }, userRef }) => ({
+      subscriptionId,
+      kind,
+      userId: parseUuid(userRef),
     }))
-    const own = await findSubscriptions(sql, provider, asked)
+    const stored = await findSubscriptions(sql, provider, queries)
     for (const [index, { event }] of batch.entries()) {
-      const ours = own[index]
-      if (!ours || isSame(event, ours, Date.now())) continue
-      if (ours.userId === null) unknown.push(event.subscriptionId)
+      const own = stored[index]
+      if (!own || isSame(event, own, Date.now())) continue
+      const { userId } = own
+      if (userId === null) unknown.push(event.subscriptionId)
       else {
-        const isNamed = ours.userId === asked[index]?.userId
-        differences.push({ userId: ours.userId, isNamed, event, ours: ownInWords(ours), theirs: inWords(event) })
+        const isNamed = userId === queries[index]?.userId
+        found.push({ userId, isNamed, event, stored: describeStored(own), listed: describeListed(event) })
       }
     }
   }
-  return { differences, unknown }
+  return { found, unknown }
 }
 
-const uuidIn = (text: string | null): string | null =>
+const parseUuid = (text: string | null): string | null =>
   text !== null && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text.toLowerCase() : null
 
-const statuses: Readonly<Partial<Record<BillingEvent['action'], StoredSubscription['status']>>> = {
+const statusByAction: Readonly<Partial<Record<BillingEvent['action'], SubscriptionStatus>>> = {
   activate: 'active',
   update_addon: 'active',
   cancelled: 'cancelled',
@@ -146,37 +177,42 @@ const statuses: Readonly<Partial<Record<BillingEvent['action'], StoredSubscripti
   downgrade: 'ended',
 }
 
-const statusOf = ({ action, periodEnd }: BillingEvent, now: number) =>
-  action === 'cancelled' && periodEnd !== null && periodEnd <= now ? 'ended' : statuses[action]
+const listedStatus = ({ action, periodEnd }: BillingEvent, now: number) =>
+  action === 'cancelled' && periodEnd !== null && periodEnd <= now ? 'ended' : statusByAction[action]
 
-function isSame(event: BillingEvent, ours: StoredSubscription, now: number): boolean {
-  const status = statusOf(event, now)
-  // What ended before we heard of it is nothing to us.
-  if (ours.status === null) return status === 'ended'
-  if (status !== ours.status || (status !== 'ended' && ours.ownerId !== ours.userId)) return false
+function isSame(event: BillingEvent, stored: StoredSubscription, now: number): boolean {
+  const status = listedStatus(event, now)
+  // A subscription that ended before any event of it arrived has no effect.
+  if (stored.status === null) return status === 'ended'
+  if (status !== stored.status || (status !== 'ended' && stored.ownerId !== stored.userId)) return false
   if (status === 'ended' || status === 'past_due') return true
-  const isSameQuantity = event.kind === 'plan' || event.quantity === null || event.quantity === ours.quantity
-  return isSameQuantity && (event.periodEnd === null || event.periodEnd === ours.periodEnd?.getTime())
+  const isSameQuantity = event.kind === 'plan' || event.quantity === null || event.quantity === stored.quantity
+  return isSameQuantity && (event.periodEnd === null || event.periodEnd === stored.periodEnd?.getTime())
 }
 
 /**
- * The event that says the same already: kept under this very key, or the last one of the subscription in the account's inbox.
- * Keeping it again and again would change nothing.
+ * Finds an event that makes another one pointless: with this very key, or with equal content as the newest event of the subscription
+ * in the account's inbox.
  */
 async function findRepetition(sql: Database, userId: string, event: BillingEvent) {
-  const kept = await findRecordedEvent(sql, event.provider, event.key)
-  if (kept) return kept
+  const recorded = await findRecordedEvent(sql, event.provider, event.key)
+  if (recorded) return recorded
   const newest = await findNewestEvent(sql, event.provider, event.subscriptionId, userId)
   if (!newest?.event.key.startsWith('reconciled:')) return undefined
   return isDeepStrictEqual({ ...newest.event, key: '', at: 0 }, { ...event, key: '', at: 0 }) ? newest : undefined
 }
 
 /**
- * Into the inbox, as if the provider had sent it: what happens with it is the same.
- * @param userRef the account that the provider names; null when it names none that exists, and the event goes to the
+ * Records the event like one of the provider's webhooks.
+ * @param userRef the account that the provider names; null if it names no existing account: then the event goes to the
  * subscription's owner.
  */
-const tell = (sql: Database, provider: BillingProvider['name'], userRef: string | null, event: BillingEvent) =>
+const recordCorrection = (
+  sql: Database,
+  provider: BillingProvider['name'],
+  userRef: string | null,
+  event: BillingEvent,
+) =>
   recordEvent(sql, {
     provider,
     key: event.key,
@@ -187,12 +223,12 @@ const tell = (sql: Database, provider: BillingProvider['name'], userRef: string 
     body: Buffer.alloc(0),
   })
 
-const until = (date: number | null | undefined) => (date == null ? '' : ` until ${new Date(date).toISOString()}`)
+const describeEnd = (date: number | null | undefined) => (date == null ? '' : ` until ${new Date(date).toISOString()}`)
 
-const ownInWords = ({ status, quantity, periodEnd, userId, ownerId }: StoredSubscription): string =>
+const describeStored = ({ status, quantity, periodEnd, userId, ownerId }: StoredSubscription): string =>
   status === null
-    ? 'nothing'
-    : `${status} × ${quantity}${until(periodEnd?.getTime())}${ownerId === userId ? '' : ` of account ${ownerId}`}`
+    ? 'none'
+    : `${status} × ${quantity}${describeEnd(periodEnd?.getTime())}${ownerId === userId ? '' : ` of account ${ownerId}`}`
 
-const inWords = (event: BillingEvent): string =>
-  `${statuses[event.action]} × ${event.quantity ?? 1}${until(event.periodEnd)}`
+const describeListed = ({ action, quantity, periodEnd }: BillingEvent): string =>
+  `${statusByAction[action]} × ${quantity ?? 1}${describeEnd(periodEnd)}`

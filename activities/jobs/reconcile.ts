@@ -1,4 +1,4 @@
-/** Compares our subscriptions with the billing provider's list, and says what differs; `npm run reconcile` starts it. */
+/** `npm run reconcile`: reconciles once and prints the differences. The exit code is 2 if some wait for the next run. */
 import { parseArgs } from 'node:util'
 import { connectPostgres } from '../../db/connection.ts'
 import { createBillingDeps } from '../../db/subscriptions.ts'
@@ -6,7 +6,7 @@ import { readConfig } from '../../platform/config/config.ts'
 import { createLog } from '../../platform/log.ts'
 import { createBilling } from '../../providers/billing/billing.ts'
 import { type Reconciliation, reconcile } from './billing-reconciliation.ts'
-import { reportOf } from './reconciliation-report.ts'
+import { formatReport } from './reconciliation-report.ts'
 
 async function run(): Promise<Reconciliation> {
   const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
@@ -15,9 +15,9 @@ async function run(): Promise<Reconciliation> {
   try {
     const { provider } = await createBilling(config, createBillingDeps(sql))
     const dryRun = values['dry-run']
-    const done = await reconcile({ sql, provider, log: createLog('reconcile', 'silent'), dryRun })
-    process.stdout.write(reportOf(done, { provider: provider.name, dryRun }))
-    return done
+    const result = await reconcile({ sql, provider, log: createLog('reconcile', 'silent'), dryRun })
+    process.stdout.write(formatReport(result, { provider: provider.name, dryRun }))
+    return result
   } finally {
     await sql.end({ timeout: 5 })
   }
@@ -27,6 +27,6 @@ try {
   const { held } = await run()
   process.exitCode = held > 0 ? 2 : 0
 } catch (error) {
-  process.stderr.write(`Reconciliation did not get to its end: ${(error as Error).message}\n`)
+  process.stderr.write(`Reconciliation failed: ${(error as Error).message}\n`)
   process.exitCode = 1
 }

@@ -1,49 +1,48 @@
-/** A round of reconciliation as a person reads it. */
-import type { Change, Reconciliation } from './billing-reconciliation.ts'
+/** The output of `npm run reconcile`. */
+import type { Reconciliation, ReconciliationOutcome } from './billing-reconciliation.ts'
 
 interface Run {
   readonly provider: string
   readonly dryRun: boolean
 }
 
-const columns = ['subscription', 'kind', 'account', 'ours', 'theirs', 'what happens'] as const
+const header = ['subscription', 'kind', 'account', 'stored', 'at the provider', 'outcome']
 
-export function reportOf(
-  { listed, changes, applied, held, unsettled, unknown }: Reconciliation,
+export function formatReport(
+  { listed, differences, corrected, held, unsettled, unknown }: Reconciliation,
   { provider, dryRun }: Run,
 ): string {
-  const happens: Readonly<Record<Change['became'], string>> = {
-    told: dryRun ? 'would be told' : 'is told',
-    held: 'waits for the next round',
-    repeated: 'was told before',
-    unsettled: 'can not be settled',
+  const outcomes: Readonly<Record<ReconciliationOutcome, string>> = {
+    corrected: dryRun ? 'would be corrected' : 'corrected',
+    held: 'waits for the next run',
+    repeated: 'already recorded',
+    unsettled: 'not settled',
   }
-  const rows = changes.map((one) => [
+  const rows = differences.map((one) => [
     one.subscriptionId,
     one.kind,
     one.userId,
-    one.ours,
-    one.theirs,
-    happens[one.became],
+    one.stored,
+    one.listed,
+    outcomes[one.outcome],
   ])
-  const told = dryRun ? 'A dry run: nothing is told.' : `Told to their actors: ${applied}.`
   return [
-    `Subscriptions at ${provider}: ${listed}. Different from ours: ${changes.length}.`,
-    ...(rows.length > 0 ? ['', ...table([[...columns], ...rows]), ''] : []),
-    ...(unknown.length > 0 ? [`Nobody is known to have: ${unknown.join(', ')}.`] : []),
+    `Subscriptions at ${provider}: ${listed}. Different from the stored ones: ${differences.length}.`,
+    ...(rows.length > 0 ? ['', ...formatTable([header, ...rows]), ''] : []),
+    ...(unknown.length > 0 ? [`Without a known account: ${unknown.join(', ')}.`] : []),
     ...(held > 0
-      ? [`Waiting for the next round: ${held}. So many at once are rather a mistake than lost webhooks.`]
+      ? [`Waiting for the next run: ${held}. So many differences are more likely a mistake than lost webhooks.`]
       : []),
     ...(unsettled > 0
-      ? [`Not to be settled by reconciliation: ${unsettled}. Compare them with the provider's dashboard.`]
+      ? [`Not settled by reconciliation: ${unsettled}. Compare them with the provider's dashboard.`]
       : []),
-    told,
+    dryRun ? 'Dry run: nothing was changed.' : `Corrected: ${corrected}.`,
     '',
   ].join('\n')
 }
 
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = columns.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+function formatTable(rows: readonly (readonly string[])[]): string[] {
+  const widths = header.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   return rows.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))

@@ -2,14 +2,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { TransitionsRequest } from '../../db/relay-transitions.ts'
 import type { RelayState } from '../../domain/relay-session.ts'
-import type { Change } from '../jobs/billing-reconciliation.ts'
-
-const reconciliationOutcomes: Readonly<Record<Change['became'], string>> = {
-  told: 'corrected',
-  held: 'held',
-  repeated: 'repeated',
-  unsettled: 'unsettled',
-}
+import { type ReconciledDifference, reconciliationOutcomes } from '../jobs/billing-reconciliation.ts'
 
 /** A request for transitions, with the values of their metric labels. */
 export interface CountedTransitionsRequest extends TransitionsRequest {
@@ -22,8 +15,8 @@ export interface WorkerMetrics {
   readonly registry: Registry
   /** Counts the transitions of a request, and the outcome of provisioning when they end it. */
   countTransitions(request: CountedTransitionsRequest, now: number): void
-  /** Counts subscriptions that differed from the billing provider's list, by what reconciliation did about them. */
-  countDifferences(differences: readonly Pick<Change, 'became'>[]): void
+  /** Counts subscriptions that differed from the billing provider's list, by outcome. */
+  countDifferences(differences: readonly Pick<ReconciledDifference, 'outcome'>[]): void
   countOperation(operation: { provider: string; operation: string; outcome: 'ok' | 'failed'; seconds: number }): void
 }
 
@@ -54,7 +47,7 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
     labelNames: ['outcome'],
     registers,
   })
-  for (const outcome of Object.values(reconciliationOutcomes)) differences.inc({ outcome }, 0)
+  for (const outcome of reconciliationOutcomes) differences.inc({ outcome }, 0)
   const operations = new Counter({
     name: 'svc_provider_operations_total',
     help: 'Calls to relay providers, by outcome.',
@@ -81,7 +74,7 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
       }
     },
     countDifferences: (found) => {
-      for (const { became } of found) differences.inc({ outcome: reconciliationOutcomes[became] })
+      for (const { outcome } of found) differences.inc({ outcome })
     },
     countOperation: ({ provider, operation, outcome, seconds }) => {
       operations.inc({ provider, operation, outcome })

@@ -6,7 +6,7 @@ import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { reconcile } from '../../../activities/jobs/billing-reconciliation.ts'
 import { billingReconciliationJobs } from '../../../activities/jobs/billing-reconciliation-jobs.ts'
-import { reportOf } from '../../../activities/jobs/reconciliation-report.ts'
+import { formatReport } from '../../../activities/jobs/reconciliation-report.ts'
 import { createWorkerMetrics } from '../../../activities/worker/metrics.ts'
 import { findCustomerId } from '../../../db/billing-customers.ts'
 import { claimInboxWakes } from '../../../db/subscription-wakes.ts'
@@ -27,10 +27,10 @@ const log = createLog('worker', 'debug', { write: (line) => void logged.push(lin
 
 const [start, end] = [Date.parse('2026-03-01T10:00:00Z'), Date.parse('2126-04-01T10:00:00Z')]
 
-type Told = Partial<Omit<BillingEvent, 'key' | 'provider'>>
+type ListedFields = Partial<Omit<BillingEvent, 'key' | 'provider'>>
 
-/** A subscription as its provider lists it: an active plan, unless the test says otherwise. */
-const inList = (userRef: string | null, told: Told = {}): ListedSubscription =>
+/** An entry of the provider's list: an active plan by default. */
+const listEntry = (userRef: string | null, fields: ListedFields = {}): ListedSubscription =>
   createListedSubscription(userRef, {
     provider: 'stripe',
     subscriptionId: `sub_${randomUUID()}`,
@@ -39,10 +39,10 @@ const inList = (userRef: string | null, told: Told = {}): ListedSubscription =>
     at: start,
     periodStart: start,
     periodEnd: end,
-    ...told,
+    ...fields,
   })
 
-const round = (list: readonly ListedSubscription[], more: { dryRun?: boolean } = {}) =>
+const run = (list: readonly ListedSubscription[], more: { dryRun?: boolean } = {}) =>
   reconcile({ sql, log, provider: { name: 'stripe', list: async () => [...list] }, ...more })
 
 interface Row {
@@ -51,8 +51,12 @@ interface Row {
   readonly periodEnd?: number | null
 }
 
-/** What the actor wrote of the subscription. */
-async function believe(userId: string, { event }: ListedSubscription, { status, quantity = 1, periodEnd = end }: Row) {
+/** Stores a subscription as its account's workflow does. */
+async function storeSubscription(
+  userId: string,
+  { event }: ListedSubscription,
+  { status, quantity = 1, periodEnd = end }: Row,
+) {
   await sql`
     insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, period_end)
     values ('stripe', ${event.subscriptionId}, ${event.kind}, ${userId}, ${status}, ${quantity},
@@ -63,39 +67,39 @@ const eventsOf = (userId: string) => sql`
   select provider, event_key, type, action, user_ref, subscription_id, event, octet_length(body) as bytes, status, occurred_at
   from billing_events where user_id = ${userId} order by seq`
 
-/** All that a round may touch. */
-const everything = async () => [
+/** All rows that reconciliation may change. */
+const readRows = async () => [
   await sql`select * from billing_events order by seq`,
   await sql`select * from subscriptions`,
 ]
 
-test('the customers that the list names are recorded, the last one of each subscription, and none in a dry run', async () => {
+test('the last listed customer of each subscription is recorded, except in a dry run', async () => {
   const userId = await newAccount(sql)
-  const many = Array.from({ length: 1200 }, (_, index) => ({ ...inList(null), customerId: `cus_${index}` }))
-  const one = { ...inList(userId), customerId: 'cus_before' }
-  await believe(userId, one, { status: 'active' })
-  await round([one], { dryRun: true })
+  const many = Array.from({ length: 1200 }, (_, index) => ({ ...listEntry(null), customerId: `cus_${index}` }))
+  const one = { ...listEntry(userId), customerId: 'cus_before' }
+  await storeSubscription(userId, one, { status: 'active' })
+  await run([one], { dryRun: true })
   expect(await findCustomerId(sql, 'stripe', userId)).toBeUndefined()
-  await round([...many, one, inList(null)])
-  await round([{ ...one, customerId: 'cus_now' }])
+  await run([...many, one, listEntry(null)])
+  await run([{ ...one, customerId: 'cus_now' }])
   expect(await findCustomerId(sql, 'stripe', userId)).toBe('cus_now')
   const [counted] = await sql`select count(*)::int as rows from billing_customers where customer_id like 'cus_%'`
   expect(counted).toEqual({ rows: many.length + 1 })
 })
 
-test('a subscription that no webhook told of becomes an event for its account, as if the provider had sent it', async () => {
+test('a listed subscription without any webhook becomes an event of its account', async () => {
   const userId = await newAccount(sql)
-  const one = inList(userId.toUpperCase())
-  const done = await round([one])
-  expect(done).toMatchObject({ listed: 1, applied: 1, held: 0, unknown: [] })
-  expect(done.changes).toEqual([
+  const one = listEntry(userId.toUpperCase())
+  const result = await run([one])
+  expect(result).toMatchObject({ listed: 1, corrected: 1, held: 0, unknown: [] })
+  expect(result.differences).toEqual([
     {
       subscriptionId: one.event.subscriptionId,
       kind: 'plan',
       userId,
-      ours: 'nothing',
-      theirs: 'active × 1 until 2126-04-01T10:00:00.000Z',
-      became: 'told',
+      stored: 'none',
+      listed: 'active × 1 until 2126-04-01T10:00:00.000Z',
+      outcome: 'corrected',
     },
   ])
   expect(await eventsOf(userId)).toEqual([
@@ -116,24 +120,24 @@ test('a subscription that no webhook told of becomes an event for its account, a
 
 test.each([
   ['active', {}, { status: 'active' }],
-  ['active, with a period that the list leaves out', { periodEnd: null }, { status: 'active' }],
+  ['active, without a listed period', { periodEnd: null }, { status: 'active' }],
   ['add-ons', { kind: 'addon', quantity: 2 }, { status: 'active', quantity: 2 }],
-  ['add-ons whose number is not told', { kind: 'addon', quantity: null }, { status: 'active', quantity: 2 }],
+  ['add-ons without a listed number', { kind: 'addon', quantity: null }, { status: 'active', quantity: 2 }],
   ['cancelled', { action: 'cancelled' }, { status: 'cancelled' }],
-  ['cancelled, and over by now', { action: 'cancelled', periodEnd: start + 1 }, { status: 'ended' }],
+  ['cancelled and ended', { action: 'cancelled', periodEnd: start + 1 }, { status: 'ended' }],
   ['past due', { action: 'payment_failed', periodEnd: null }, { status: 'past_due' }],
   ['ended', { action: 'downgrade', periodEnd: null }, { status: 'ended', periodEnd: start }],
-] as const)('one that we believe the same of is left alone: %s', async (_what, told, row) => {
+] as const)('an equal subscription is not changed: %s', async (_what, fields, row) => {
   const userId = await newAccount(sql)
-  const one = inList(userId, told)
-  await believe(userId, one, row)
-  expect(await round([one])).toMatchObject({ listed: 1, changes: [], applied: 0 })
+  const one = listEntry(userId, fields)
+  await storeSubscription(userId, one, row)
+  expect(await run([one])).toMatchObject({ listed: 1, differences: [], corrected: 0 })
   expect(await eventsOf(userId)).toEqual([])
 })
 
 test.each([
   ['another status', {}, { status: 'ended' }, 'ended × 1 until 2126-04-01T10:00:00.000Z'],
-  ['a failure that was settled', {}, { status: 'past_due' }, 'past_due × 1 until 2126-04-01T10:00:00.000Z'],
+  ['a settled failure', {}, { status: 'past_due' }, 'past_due × 1 until 2126-04-01T10:00:00.000Z'],
   [
     'another number of add-ons',
     { kind: 'addon', quantity: 3 },
@@ -141,52 +145,52 @@ test.each([
     'active × 1 until 2126-04-01T10:00:00.000Z',
   ],
   ['another period', {}, { status: 'active', periodEnd: end - 1 }, 'active × 1 until 2126-04-01T09:59:59.999Z'],
-  ['a period that we lack', {}, { status: 'active', periodEnd: null }, 'active × 1'],
+  ['an unknown period', {}, { status: 'active', periodEnd: null }, 'active × 1'],
   ['a lost cancellation', { action: 'cancelled' }, { status: 'active' }, 'active × 1 until 2126-04-01T10:00:00.000Z'],
   ['a lost failure', { action: 'payment_failed' }, { status: 'active', periodEnd: null }, 'active × 1'],
   ['a lost end', { action: 'downgrade' }, { status: 'active', periodEnd: null }, 'active × 1'],
-] as const)('what differs is told: %s', async (_what, told, row, ours) => {
+] as const)('a difference becomes an event: %s', async (_what, fields, row, stored) => {
   const userId = await newAccount(sql)
-  const one = inList(userId, told)
-  await believe(userId, one, row)
-  const { changes, applied } = await round([one])
-  expect([changes.length, changes[0]?.ours, applied]).toEqual([1, ours, 1])
+  const one = listEntry(userId, fields)
+  await storeSubscription(userId, one, row)
+  const { differences, corrected } = await run([one])
+  expect([differences.length, differences[0]?.stored, corrected]).toEqual([1, stored, 1])
   expect(await eventsOf(userId)).toMatchObject([{ event: one.event, status: 'pending' }])
 })
 
-test('a second round changes nothing, before the actor has taken its events as after it', async () => {
+test('a second run changes nothing, before and after the workflow applies the events', async () => {
   const users = await Promise.all([1, 2, 3].map(() => newAccount(sql)))
-  const list = users.map((userId) => inList(userId))
-  expect(await round(list)).toMatchObject({ applied: 3 })
-  const seen = await everything()
-  expect(await round(list)).toMatchObject({ applied: 0, changes: list.map(() => ({ became: 'repeated' })) })
-  expect(await everything()).toEqual(seen)
-  for (const [index, one] of list.entries()) await believe(users[index] ?? '', one, { status: 'active' })
+  const list = users.map((userId) => listEntry(userId))
+  expect(await run(list)).toMatchObject({ corrected: 3 })
+  const before = await readRows()
+  expect(await run(list)).toMatchObject({ corrected: 0, differences: list.map(() => ({ outcome: 'repeated' })) })
+  expect(await readRows()).toEqual(before)
+  for (const [index, one] of list.entries()) await storeSubscription(users[index] ?? '', one, { status: 'active' })
   await sql`update billing_events set status = 'applied' where user_id = any(${users})`
-  expect(await round(list)).toMatchObject({ applied: 0, changes: [] })
+  expect(await run(list)).toMatchObject({ corrected: 0, differences: [] })
 })
 
-test('what the actor was told and sees otherwise is not told again and again, until something else was told', async () => {
+test('an equal event is not recorded again until another event of the subscription arrives', async () => {
   const userId = await newAccount(sql)
-  const one = inList(userId)
+  const one = listEntry(userId)
   const again = () => {
-    const { key: _, ...told } = one.event
-    return createListedSubscription(userId, { ...told, at: told.at + 3_600_000 * (1 + Math.random()) })
+    const { key: _, ...fields } = one.event
+    return createListedSubscription(userId, { ...fields, at: fields.at + 3_600_000 * (1 + Math.random()) })
   }
-  await believe(userId, one, { status: 'ended' })
-  await round([one])
-  expect((await round([again()])).changes).toMatchObject([{ became: 'repeated' }])
+  await storeSubscription(userId, one, { status: 'ended' })
+  await run([one])
+  expect((await run([again()])).differences).toMatchObject([{ outcome: 'repeated' }])
   expect(await eventsOf(userId)).toHaveLength(1)
   await sql`
     insert into billing_events (provider, event_key, type, action, user_id, subscription_id, event, body, status)
     select provider, ${randomUUID()}, 'x', 'downgrade', user_id, subscription_id,
       event || '{"key": "evt_1", "action": "downgrade"}', '', 'applied' from billing_events where user_id = ${userId}`
-  expect((await round([again()])).changes).toMatchObject([{ became: 'told' }])
+  expect((await run([again()])).differences).toMatchObject([{ outcome: 'corrected' }])
 })
 
-test('a difference that remains after its account was judged is counted and logged in every round, and makes no further event', async () => {
+test('a difference that remains after the event is applied is logged and counted in each run', async () => {
   const userId = await newAccount(sql)
-  const one = inList(userId)
+  const one = listEntry(userId)
   const registry = new Registry()
   const provider = { name: 'stripe', list: async () => [one] } as unknown as BillingProvider
   const [job] = billingReconciliationJobs({ sql, log, metrics: createWorkerMetrics(registry), provider })
@@ -194,7 +198,7 @@ test('a difference that remains after its account was judged is counted and logg
     (await registry.getSingleMetric('svc_billing_reconciliation_differences_total')?.get())?.values.find(
       ({ labels }) => labels.outcome === outcome,
     )?.value
-  await believe(userId, one, { status: 'ended' })
+  await storeSubscription(userId, one, { status: 'ended' })
   await job?.run()
   expect([await counted('corrected'), await counted('unsettled')]).toEqual([1, 0])
   await sql`update billing_events set status = 'applied' where user_id = ${userId}`
@@ -202,76 +206,77 @@ test('a difference that remains after its account was judged is counted and logg
   expect([await counted('corrected'), await counted('unsettled')]).toEqual([1, 1])
   expect(await eventsOf(userId)).toHaveLength(1)
   expect(logged.at(-1)).toContain(one.event.subscriptionId)
-  const done = await round([one])
-  expect(done).toMatchObject({ applied: 0, unsettled: 1, changes: [{ became: 'unsettled' }] })
-  expect(reportOf(done, { provider: 'stripe', dryRun: false })).toContain('Not to be settled by reconciliation: 1.')
+  const result = await run([one])
+  expect(result).toMatchObject({ corrected: 0, unsettled: 1, differences: [{ outcome: 'unsettled' }] })
+  expect(formatReport(result, { provider: 'stripe', dryRun: false })).toContain('Not settled by reconciliation: 1.')
 })
 
-test('an event that is kept already is not counted as a new one, whatever came after it', async () => {
+test('an event that is recorded already is not counted as a correction', async () => {
   const userId = await newAccount(sql)
-  const one = inList(userId)
-  await round([one])
+  const one = listEntry(userId)
+  await run([one])
   await sql`
     insert into billing_events (provider, event_key, type, action, user_ref, user_id, subscription_id, event, body, status)
     select provider, ${randomUUID()}, 'x', 'downgrade', user_ref, user_id, subscription_id,
       event || '{"key": "evt_1", "action": "downgrade"}', '', 'pending' from billing_events where user_id = ${userId}`
-  expect(await round([one])).toMatchObject({ applied: 0, changes: [{ became: 'repeated' }] })
+  expect(await run([one])).toMatchObject({ corrected: 0, differences: [{ outcome: 'repeated' }] })
 })
 
-test('a subscription that the list gives to another account moves there, and the account that had it is judged again', async () => {
-  const [holder, named] = [await newAccount(sql), await newAccount(sql)]
-  const first = inList(holder)
-  expect(await round([first])).toMatchObject({ applied: 1 })
-  await believe(holder, first, { status: 'active' })
+test('a subscription listed with another account moves there, and the workflows of both accounts are woken', async () => {
+  const [owner, named] = [await newAccount(sql), await newAccount(sql)]
+  const first = listEntry(owner)
+  expect(await run([first])).toMatchObject({ corrected: 1 })
+  await storeSubscription(owner, first, { status: 'active' })
   const { key: _, ...content } = first.event
   const moved = createListedSubscription(named, { ...content, at: content.at + 1000 })
-  const done = await round([moved])
-  expect(done.changes).toEqual([
+  const result = await run([moved])
+  expect(result.differences).toEqual([
     {
       subscriptionId: first.event.subscriptionId,
       kind: 'plan',
       userId: named,
-      ours: `active × 1 until 2126-04-01T10:00:00.000Z of account ${holder}`,
-      theirs: 'active × 1 until 2126-04-01T10:00:00.000Z',
-      became: 'told',
+      stored: `active × 1 until 2126-04-01T10:00:00.000Z of account ${owner}`,
+      listed: 'active × 1 until 2126-04-01T10:00:00.000Z',
+      outcome: 'corrected',
     },
   ])
-  expect([await eventsOf(holder), await eventsOf(named)]).toMatchObject([
+  expect([await eventsOf(owner), await eventsOf(named)]).toMatchObject([
     [],
     [{ event: first.event }, { event: moved.event }],
   ])
-  expect(await claimInboxWakes(sql, -1, 1000)).toEqual(expect.arrayContaining([holder, named]))
+  expect(await claimInboxWakes(sql, -1, 1000)).toEqual(expect.arrayContaining([owner, named]))
 })
 
-test('a listed subscription that names no account of ours is compared with the account that has it, and stays there', async () => {
+test('a subscription listed without a known account stays with its owner', async () => {
   const userId = await newAccount(sql)
-  const first = inList(userId)
-  await round([first])
-  await believe(userId, first, { status: 'active' })
+  const first = listEntry(userId)
+  await run([first])
+  await storeSubscription(userId, first, { status: 'active' })
   const { key: _, ...content } = first.event
   for (const [index, userRef] of [null, randomUUID()].entries()) {
-    const over = createListedSubscription(userRef, {
+    const ended = createListedSubscription(userRef, {
       ...content,
       action: 'downgrade',
       at: content.at + 1000 + index,
       quantity: index,
     })
-    expect(await round([over])).toMatchObject({ unknown: [], changes: [{ userId, became: 'told' }] })
+    expect(await run([ended])).toMatchObject({ unknown: [], differences: [{ userId, outcome: 'corrected' }] })
     expect(await eventsOf(userId)).toHaveLength(2 + index)
   }
 })
 
-test('an empty list changes nothing, and neither does what is missing from a list', async () => {
+test('subscriptions that the list lacks are not changed', async () => {
   const userId = await newAccount(sql)
-  const [missing, other] = [inList(userId), inList(await newAccount(sql), { action: 'downgrade' })]
-  await believe(userId, missing, { status: 'active' })
-  const seen = await everything()
-  for (const list of [[], [other]]) expect(await round(list)).toMatchObject({ changes: [], applied: 0, unknown: [] })
-  expect(await everything()).toEqual(seen)
+  const [missing, other] = [listEntry(userId), listEntry(await newAccount(sql), { action: 'downgrade' })]
+  await storeSubscription(userId, missing, { status: 'active' })
+  const before = await readRows()
+  for (const list of [[], [other]])
+    expect(await run(list)).toMatchObject({ differences: [], corrected: 0, unknown: [] })
+  expect(await readRows()).toEqual(before)
 })
 
-test('a list that fails changes nothing, and the job says so', async () => {
-  const seen = await everything()
+test('a failing list changes nothing, and the job fails', async () => {
+  const before = await readRows()
   const failing = {
     name: 'stripe',
     list: async () => {
@@ -282,93 +287,98 @@ test('a list that fails changes nothing, and the job says so', async () => {
   const metrics = createWorkerMetrics(new Registry())
   const [job] = billingReconciliationJobs({ sql, log, metrics, provider: failing })
   await expect(job?.run()).rejects.toThrow('stripe answered 500')
-  expect(await everything()).toEqual(seen)
+  expect(await readRows()).toEqual(before)
 })
 
-test('whose a subscription is, our own books tell when the list does not', async () => {
+test('the stored owner applies if the list names no account', async () => {
   const userId = await newAccount(sql)
   for (const userRef of [null, 'not an account of ours']) {
-    const one = inList(userRef)
-    await believe(userId, one, { status: 'past_due' })
-    expect((await round([one])).changes).toMatchObject([{ userId, became: 'told' }])
+    const one = listEntry(userRef)
+    await storeSubscription(userId, one, { status: 'past_due' })
+    expect((await run([one])).differences).toMatchObject([{ userId, outcome: 'corrected' }])
   }
 })
 
-test('one that nobody is known to have is named while it goes on, and passed over once it has ended', async () => {
-  const [nobodys, gone] = [inList(null), inList(randomUUID())]
-  const over = [inList(null, { action: 'downgrade' }), inList(null, { action: 'cancelled', periodEnd: start + 1 })]
-  const seen = await everything()
-  const done = await round([nobodys, gone, ...over])
-  expect(done).toMatchObject({ listed: 4, changes: [], applied: 0 })
-  expect(done.unknown).toEqual([nobodys.event.subscriptionId, gone.event.subscriptionId])
-  expect(logged.join('')).toContain(nobodys.event.subscriptionId)
-  expect(await everything()).toEqual(seen)
+test('a subscription without a known account is reported unless it has ended', async () => {
+  const [unnamed, deleted] = [listEntry(null), listEntry(randomUUID())]
+  const ended = [
+    listEntry(null, { action: 'downgrade' }),
+    listEntry(null, { action: 'cancelled', periodEnd: start + 1 }),
+  ]
+  const before = await readRows()
+  const result = await run([unnamed, deleted, ...ended])
+  expect(result).toMatchObject({ listed: 4, differences: [], corrected: 0 })
+  expect(result.unknown).toEqual([unnamed.event.subscriptionId, deleted.event.subscriptionId])
+  expect(logged.join('')).toContain(unnamed.event.subscriptionId)
+  expect(await readRows()).toEqual(before)
 })
 
-test('one that ended before we heard of it is nothing to its account', async () => {
+test('a subscription that ended before its first webhook is not a difference', async () => {
   const userId = await newAccount(sql)
-  expect(await round([inList(userId, { action: 'downgrade' })])).toMatchObject({ changes: [], unknown: [] })
+  expect(await run([listEntry(userId, { action: 'downgrade' })])).toMatchObject({ differences: [], unknown: [] })
 })
 
-test('plan and add-ons under one id are two', async () => {
+test('a plan and add-ons with the same id are two subscriptions', async () => {
   const userId = await newAccount(sql)
-  const plan = inList(userId)
-  const addon = inList(userId, { kind: 'addon', quantity: 1, subscriptionId: plan.event.subscriptionId })
-  await believe(userId, plan, { status: 'active' })
-  expect((await round([plan, addon])).changes).toMatchObject([{ kind: 'addon', ours: 'nothing' }])
+  const plan = listEntry(userId)
+  const addon = listEntry(userId, { kind: 'addon', quantity: 1, subscriptionId: plan.event.subscriptionId })
+  await storeSubscription(userId, plan, { status: 'active' })
+  expect((await run([plan, addon])).differences).toMatchObject([{ kind: 'addon', stored: 'none' }])
 })
 
-test('a dry run says what would be told, and tells nothing', async () => {
+test('a dry run reports corrections without recording them', async () => {
   const userId = await newAccount(sql)
-  const list = [inList(userId)]
-  expect(await round(list, { dryRun: true })).toMatchObject({ applied: 0, changes: [{ became: 'told' }] })
+  const list = [listEntry(userId)]
+  expect(await run(list, { dryRun: true })).toMatchObject({ corrected: 0, differences: [{ outcome: 'corrected' }] })
   expect(await eventsOf(userId)).toEqual([])
-  expect(await round(list)).toMatchObject({ applied: 1 })
+  expect(await run(list)).toMatchObject({ corrected: 1 })
 })
 
-test('no more than fifty are told in a round, the others in the next ones, and the log calls for somebody', async () => {
+test('a run corrects at most fifty subscriptions and logs an error if more differ', async () => {
   const users: string[] = []
   for (let count = 0; count < 60; count += 1) users.push(await newAccount(sql))
-  const list = users.map((userId) => inList(userId))
-  expect(await round(list)).toMatchObject({ applied: 50, held: 10 })
+  const list = users.map((userId) => listEntry(userId))
+  expect(await run(list)).toMatchObject({ corrected: 50, held: 10 })
   expect(logged.at(-1)).toContain('"level":"error"')
-  expect(await round(list)).toMatchObject({ applied: 10, held: 0 })
-  expect(await round(list)).toMatchObject({ applied: 0, held: 0 })
+  expect(await run(list)).toMatchObject({ corrected: 10, held: 0 })
+  expect(await run(list)).toMatchObject({ corrected: 0, held: 0 })
 })
 
-test('more than one batch is compared, each with its own row', async () => {
+test('several batches are compared, each entry with its own row', async () => {
   const userId = await newAccount(sql)
-  const list = Array.from({ length: 1001 }, (_, index) => inList(userId, { kind: 'addon', quantity: index % 4 }))
+  const list = Array.from({ length: 1001 }, (_, index) => listEntry(userId, { kind: 'addon', quantity: index % 4 }))
   const rows = list.map(({ event }) => ({ id: event.subscriptionId, quantity: event.quantity ?? 0 }))
   await sql`
     insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, period_end)
     select 'stripe', id, 'addon', ${userId}, 'active', quantity, ${new Date(end)}
     from unnest(${rows.map(({ id }) => id)}::text[], ${rows.map(({ quantity }) => quantity)}::int[]) as r (id, quantity)`
-  expect(await round(list)).toMatchObject({ listed: 1001, changes: [] })
+  expect(await run(list)).toMatchObject({ listed: 1001, differences: [] })
   const last = list.at(-1)
   await sql`update subscriptions set status = 'ended' where subscription_id = ${last?.event.subscriptionId ?? ''}`
-  expect((await round(list)).changes.map(({ subscriptionId }) => subscriptionId)).toEqual([last?.event.subscriptionId])
+  expect((await run(list)).differences.map(({ subscriptionId }) => subscriptionId)).toEqual([
+    last?.event.subscriptionId,
+  ])
 })
 
-test('the report reads like a page: what differs, what happens, and whom nobody knows', async () => {
+test('the report lists the differences with their outcomes and the subscriptions without an account', async () => {
   const userId = await newAccount(sql)
-  const [one, nobodys] = [
-    inList(userId, { subscriptionId: 'sub_in_the_report' }),
-    inList(null, { subscriptionId: 'sub_of_nobody' }),
+  const [one, unnamed] = [
+    listEntry(userId, { subscriptionId: 'sub_in_the_report' }),
+    listEntry(null, { subscriptionId: 'sub_without_account' }),
   ]
-  await believe(userId, one, { status: 'past_due', periodEnd: null })
-  const report = reportOf(await round([one, nobodys], { dryRun: true }), { provider: 'stripe', dryRun: true })
-  expect(report).toBe(`Subscriptions at stripe: 2. Different from ours: 1.
+  await storeSubscription(userId, one, { status: 'past_due', periodEnd: null })
+  const report = formatReport(await run([one, unnamed], { dryRun: true }), { provider: 'stripe', dryRun: true })
+  expect(report).toBe(`Subscriptions at stripe: 2. Different from the stored ones: 1.
 
-subscription       kind  account                               ours          theirs                                     what happens
-sub_in_the_report  plan  ${userId}  past_due × 1  active × 1 until 2126-04-01T10:00:00.000Z  would be told
+subscription       kind  account                               stored        at the provider                            outcome
+sub_in_the_report  plan  ${userId}  past_due × 1  active × 1 until 2126-04-01T10:00:00.000Z  would be corrected
 
-Nobody is known to have: sub_of_nobody.
-A dry run: nothing is told.
+Without a known account: sub_without_account.
+Dry run: nothing was changed.
 `)
 })
 
-test('the program says the same to whoever runs it, and changes nothing in a dry run', async () => {
+test('the command prints the report, and changes nothing in a dry run', async () => {
   const own = await startBillingDatabase()
   const userId = await newAccount(own)
   await own`
@@ -382,12 +392,12 @@ test('the program says the same to whoever runs it, and changes nothing in a dry
     }),
   }
   const cwd = fileURLToPath(new URL('../../..', import.meta.url))
-  const run = (...more: string[]) =>
-    promisify(execFile)(process.execPath, ['--import', 'tsx', 'activities/jobs/reconcile.ts', ...more], { cwd, env })
-  const dry = await run('--dry-run')
-  expect(dry.stdout).toMatch(/sub_lost.*would be told/)
+  const runCommand = (...args: string[]) =>
+    promisify(execFile)(process.execPath, ['--import', 'tsx', 'activities/jobs/reconcile.ts', ...args], { cwd, env })
+  const dry = await runCommand('--dry-run')
+  expect(dry.stdout).toMatch(/sub_lost.*would be corrected/)
   expect(await own`select from billing_events`).toHaveLength(0)
-  const { stdout } = await run()
-  expect(stdout).toMatch(/sub_lost.*is told/)
+  const { stdout } = await runCommand()
+  expect(stdout).toMatch(/sub_lost.*corrected/)
   expect(await own`select from billing_events where status = 'pending'`).toHaveLength(1)
 }, 60_000)
