@@ -163,7 +163,7 @@ const handleErrors =
     try {
       await next()
     } catch (error) {
-      // The connection is closed, so there is nobody to reply to.
+      // The connection is closed, so no reply can be sent.
       if (error instanceof RequestAbortedError) return
       const kind = problemKind(error)
       if (kind === 'broken') site.log.error({ err: error, method: ctx.method }, 'page failed')

@@ -56,7 +56,7 @@ function serialize({ name, value, path, maxAgeSeconds, sameSite }: Cookie): stri
 
 /**
  * One cookie of a Cookie header. A sibling host can set cookies of the same name for this host, and browsers may send them
- * first. When several have different values, none is used, so that nobody is signed in to an attacker's account.
+ * first. When several have different values, none is used, so that an attacker cannot sign a visitor in to another account.
  */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   const values = (header ?? '')

@@ -1,4 +1,4 @@
-/** What a request brings, within a bound. */
+/** Request bodies, with a size limit. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 
@@ -8,38 +8,38 @@ export class BodyTooLargeError extends Error {
   override name = 'BodyTooLargeError'
 }
 
-/** The body is no form whose fields are UTF-8. */
+/** The body is not a form in valid UTF-8. */
 export class InvalidFormEncodingError extends Error {
   override name = 'InvalidFormEncodingError'
 }
 
-/** Whoever sent it is gone before its end. */
+/** The client closed the connection before the end of the body. */
 export class RequestAbortedError extends Error {
   override name = 'RequestAbortedError'
 }
 
 /**
- * Rejects with {@link BodyTooLargeError} as soon as it is, and with {@link RequestAbortedError}. The rest of one that is too large is
- * thrown away as it comes: a connection that is closed instead loses the answer too.
+ * Rejects with {@link BodyTooLargeError} as soon as the limit is exceeded, and with {@link RequestAbortedError}. Discards the
+ * rest of a body that is too large: closing the connection instead would lose the reply.
  */
 export const readRequestBody = (request: IncomingMessage): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const brokenOff = () => reject(new RequestAbortedError('the request ended before its body'))
+    const abort = () => reject(new RequestAbortedError('the request ended before its body'))
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
       if (size <= bodyBytesMax) chunks.push(chunk)
       else reject(new BodyTooLargeError('the request body is too large'))
     })
     request.once('end', () => resolve(Buffer.concat(chunks)))
-    request.once('error', brokenOff)
-    request.once('close', brokenOff)
+    request.once('error', abort)
+    request.once('close', abort)
   })
 
 /**
- * The fields of a posted form. Throws {@link InvalidFormEncodingError} where `URLSearchParams` would put the replacement character in
- * the place of invalid bytes, so that a field would be stored that differs from the one that was sent.
+ * The fields of a posted form. Throws {@link InvalidFormEncodingError} on invalid UTF-8, which `URLSearchParams` would
+ * replace silently, so that a different value would be stored.
  */
 export function parseForm(body: Buffer): URLSearchParams {
   const text = body.toString('utf8')

@@ -1,12 +1,12 @@
-/** What every reply tells browsers to hold to. */
+/** The security headers of every reply. */
 import helmet from 'helmet'
 import type { Middleware } from 'koa'
 import type { SiteConfig } from '../platform/config/site.ts'
 
-/** The same for every reply, so they are made once. No inline script or style, and in nobody's frame. */
+/** Computes the headers once. They forbid inline scripts and styles, third-party content and framing. */
 export function securityHeaders({ siteUrl }: SiteConfig): Middleware {
-  const fixed: [string, string][] = []
-  const note = { setHeader: (name: string, value: string) => fixed.push([name, value]), removeHeader() {} }
+  const headers: [string, string][] = []
+  const recorder = { setHeader: (name: string, value: string) => headers.push([name, value]), removeHeader() {} }
   helmet({
     contentSecurityPolicy: {
       useDefaults: false,
@@ -26,10 +26,10 @@ export function securityHeaders({ siteUrl }: SiteConfig): Middleware {
     referrerPolicy: { policy: 'no-referrer' },
     frameguard: { action: 'deny' },
     strictTransportSecurity: siteUrl.startsWith('https:'),
-  })({} as never, note as never, () => {})
+  })({} as never, recorder as never, () => {})
   return async (ctx, next) => {
-    for (const [name, value] of fixed) ctx.res.setHeader(name, value)
-    // Pages show what only their reader may see; assets say otherwise for themselves.
+    for (const [name, value] of headers) ctx.res.setHeader(name, value)
+    // Pages contain personal data. Assets override it.
     ctx.set('Cache-Control', 'no-store')
     await next()
   }

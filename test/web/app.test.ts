@@ -217,7 +217,7 @@ describe('the client address that the API receives', () => {
   }
 
   test.each([
-    ['the peer address without a proxy, whatever X-Forwarded-For says', '0', '192.0.2.1', /^(127\.0\.0\.1|::1)$/],
+    ['the peer address without a proxy, even with X-Forwarded-For', '0', '192.0.2.1', /^(127\.0\.0\.1|::1)$/],
     ['the last entry behind one proxy', '1', '192.0.2.66, 203.0.113.5', /^203\.0\.113\.5$/],
     ['the second to last entry behind two proxies', '2', '192.0.2.66, 203.0.113.5, 198.51.100.1', /^203\.0\.113\.5$/],
     ['the peer address when the proxy added no entry', '1', undefined, /^(127\.0\.0\.1|::1)$/],

@@ -35,11 +35,11 @@ describe('in front of the API', async () => {
       headers: { Authorization: `Bearer ${other.bearer}` },
     })
     expect(reply.json()).toMatchObject({ user: { id: user.userId } })
-    const stranger = await site
+    const anonymous = await site
       .browser()
       .requestApi('GET', '/auth/session', undefined, { headers: { Authorization: `Bearer ${other.bearer}` } })
-    expect(stranger.status).toBe(401)
-    expect(stranger.headers.get('www-authenticate')).toBeNull()
+    expect(anonymous.status).toBe(401)
+    expect(anonymous.headers.get('www-authenticate')).toBeNull()
   })
 
   test('the tokens of a plugin login poll become cookies too', async () => {
@@ -60,8 +60,8 @@ describe('in front of the API', async () => {
     const reply = await browser.requestApi('POST', '/auth/refresh', { refresh_token: other.refreshToken })
     expect(reply.json()).toEqual({ token_type: 'Bearer', expires_in: 720 })
     expect(browser.cookies.get('svc_refresh')).not.toBe(before)
-    const stranger = await site.browser().requestApi('POST', '/auth/refresh', { refresh_token: other.refreshToken })
-    expect(stranger.json()).toMatchObject({ error: { code: 'invalid_refresh_token' } })
+    const anonymous = await site.browser().requestApi('POST', '/auth/refresh', { refresh_token: other.refreshToken })
+    expect(anonymous.json()).toMatchObject({ error: { code: 'invalid_refresh_token' } })
     // The token in the body was not exchanged.
     expect((await api.post('/auth/refresh', { refresh_token: other.refreshToken })).status).toBe(200)
   })

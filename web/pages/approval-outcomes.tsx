@@ -80,7 +80,7 @@ export const unknownAttempt: PageResult = {
   page: (
     <section class="card narrow">
       <h1>Sign-in request not found</h1>
-      <p>The link is incomplete, or the request was answered from another account.</p>
+      <p>The link is incomplete, or another account has already answered the request.</p>
       <p>Start signing in again from your streaming software to get a new link and code.</p>
       <RelaysLink />
     </section>
