@@ -1,0 +1,35 @@
+/** Writes rows of relay sessions as the API and the workflow would, for a service without a worker. */
+import type { Database } from '../../db/connection.ts'
+
+/** Makes the transition to active, on an instance at 198.51.100.7. */
+export async function writeActive(sql: Database, sessionId: string): Promise<void> {
+  await sql`
+    update relay_sessions set state = 'active', reason = 'relay_ready', version = version + 1, active_at = now(),
+      instance_id = 'i-1', relay_host = '198.51.100.7', srtla_port = 5000, publish_port = 4001, play_port = 4000,
+      stats_port = 5080
+    where id = ${sessionId}`
+}
+
+/** Records a command that no workflow carries out. */
+export async function writeCommand(sql: Database, sessionId: string, command: 'stop' | 'disconnect'): Promise<void> {
+  await sql`
+    update relay_sessions set command = ${command}, command_seq = command_seq + 1, commanded_at = now()
+    where id = ${sessionId}`
+}
+
+/** Makes the transitions to active and to the stop grace. */
+export async function writeStopGrace(sql: Database, sessionId: string): Promise<void> {
+  await writeActive(sql, sessionId)
+  await writeCommand(sql, sessionId, 'stop')
+  await sql`
+    update relay_sessions set state = 'grace', reason = 'stop_requested', version = version + 1,
+      grace_started_at = now(), grace_ends_at = now() + interval '1 minute'
+    where id = ${sessionId}`
+}
+
+/** State and command of each session of a user, the oldest first: `grace stop`. */
+export const listStatesAndCommands = async (sql: Database, userId: string): Promise<string[]> =>
+  (
+    await sql<{ state: string; command: string }[]>`
+      select state, command from relay_sessions where user_id = ${userId} order by created_at`
+  ).map(({ state, command }) => `${state} ${command}`)
