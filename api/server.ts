@@ -1,4 +1,4 @@
-/** `npm run api`: the HTTP process. */
+/** `npm run api`: the API process. */
 import { connectPostgres, requestLimits } from '../db/connection.ts'
 import { readConfig } from '../platform/config/config.ts'
 import { runProgram } from '../platform/program.ts'
@@ -8,11 +8,11 @@ await runProgram('api', readConfig, async ({ config, log, life }) => {
   const { url, connectionsMax } = config.database
   const sql = life.hold('database', connectPostgres(url, connectionsMax, requestLimits), (it) => it.end({ timeout: 5 }))
   const { port, ready } = await startApi({ config, log, sql, life })
-  log.info({ port }, 'the api listens')
+  log.info({ port }, 'the api is listening')
   ready.then(
     () => log.info('the api is ready'),
     (error: unknown) => {
-      log.fatal({ err: error }, 'the database could not be brought up to date')
+      log.fatal({ err: error }, 'the database migrations failed')
       process.exit(1)
     },
   )

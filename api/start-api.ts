@@ -1,15 +1,13 @@
-/** The API process: its services, its listener, and what it says of itself. */
+/** Starts the API: services, HTTP server, migrations. */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
-import { findEntitlementsWithUsage } from '../db/entitlements.ts'
 import { migrateWhenReachable } from '../db/migrations.ts'
 import { startPresence } from '../db/presence.ts'
-import { findProfiles } from '../db/profiles.ts'
 import { recordReports } from '../db/relay-health.ts'
-import { findLiveRelays, noLiveRelays } from '../db/relay-sessions.ts'
+import { findLiveRelays } from '../db/relay-sessions.ts'
 import { createBillingDeps } from '../db/subscriptions.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config/config.ts'
@@ -24,19 +22,20 @@ import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows } from '../workflows/subscription-client.ts'
 import { createDeliveries } from './deliveries.ts'
-import { createApp, notHttp } from './http/app.ts'
+import { createApp, invalidHttpRequest } from './http/app.ts'
+import { createAuthenticate } from './http/authentication.ts'
 import { type BillingMetrics, createBillingMetrics } from './http/billing-metrics.ts'
-import { createIdentify } from './http/callers.ts'
-import { createHttpMetrics } from './http/metrics.ts'
-import { createPages } from './http/pages.ts'
+import { createHttpMetrics } from './http/http-metrics.ts'
 import { createRateLimits } from './http/rate-limits.ts'
+import { createUnversionedRoutes } from './http/unversioned-routes.ts'
 import { createAccessTokens } from './identity/access-tokens.ts'
-import { createAuditAttempts } from './identity/audit-attempts.ts'
+import { findAccountSummaries } from './identity/account-summaries.ts'
+import { createRecordAuditAttempt } from './identity/audit-attempts.ts'
 import { createPasswords } from './identity/passwords.ts'
 import { routes } from './routes.ts'
-import type { Glance, Services } from './services.ts'
+import type { Services } from './services.ts'
 
-interface Needs {
+interface Deps {
   readonly config: Config
   readonly log: Logger
   readonly sql: Database
@@ -46,40 +45,46 @@ interface Needs {
 export interface RunningApi {
   readonly port: number
   readonly services: Services
-  /** Resolves once the database is up to date; requests are answered with 503 before. */
+  /** Resolves once the database migrations have run. Until then requests are answered with 503. */
   readonly ready: Promise<void>
 }
 
-/** Resolves once it listens, whether or not Postgres and Temporal are there. What it holds open ends with `life`. */
-export async function startApi({ config, log, sql, life }: Needs): Promise<RunningApi> {
+/** Resolves once the server listens, even if Postgres and Temporal are not reachable. `life` closes what this opens. */
+export async function startApi({ config, log, sql, life }: Deps): Promise<RunningApi> {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const services = await createServices({ config, log, sql, life }, createBillingMetrics(registry))
-  let isUpToDate = false
-  const isReady = () => isUpToDate
+  let isMigrated = false
+  const isReady = () => isMigrated
   const app = createApp({
     services,
-    identify: createIdentify(services),
+    authenticate: createAuthenticate(services),
     httpMetrics: createHttpMetrics(registry),
     routes,
-    pages: createPages({ services, registry, routes, isReady, isDraining: () => life.isStopping }),
+    unversionedRoutes: createUnversionedRoutes({
+      services,
+      registry,
+      routes,
+      isReady,
+      isDraining: () => life.isStopping,
+    }),
     isReady,
   })
-  const answer = app.callback()
-  // The app itself refuses a request without a host, in the contract's words.
+  const handleRequest = app.callback()
+  // The app refuses a request without a Host header itself, with the error body of the API.
   const server = createServer(
     { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000, requireHostHeader: false },
-    answer,
+    handleRequest,
   )
-  // An expectation that nobody knows is passed over: Node's own 417 has no body.
-  server.on('checkExpectation', answer)
-  server.on('clientError', refuseUnreadable)
+  // Ignores unknown expectations. Node would answer 417 without a body.
+  server.on('checkExpectation', handleRequest)
+  server.on('clientError', answerInvalidHttp)
   const port = await listen(server, config.port, life)
   life.drainFor(config.drainSeconds * 1000)
 
   const ready = migrateWhenReachable(config.database.url, log).then(() => {
-    isUpToDate = true
-    // Relays can report from now on: silence before is not theirs.
+    isMigrated = true
+    // From now on relays can report. Their silence before does not count.
     const limitSeconds = config.relay.healthTimeoutSeconds
     life.hold('presence', startPresence({ sql, log, role: 'api', limitSeconds, isAvailable: () => true }), (it) =>
       it.stop(),
@@ -88,7 +93,7 @@ export async function startApi({ config, log, sql, life }: Needs): Promise<Runni
   return { port, services, ready }
 }
 
-async function createServices({ config, log, sql, life }: Needs, billingMetrics: BillingMetrics): Promise<Services> {
+async function createServices({ config, log, sql, life }: Deps, billingMetrics: BillingMetrics): Promise<Services> {
   const { client: temporal } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
   const relaySessions = createRelaySessionWorkflows(temporal, {
     taskQueue: config.temporal.taskQueue,
@@ -111,35 +116,21 @@ async function createServices({ config, log, sql, life }: Needs, billingMetrics:
     deliveries,
     rateLimits: createRateLimits(sql, config.rateLimits),
     accessTokens: createAccessTokens(config),
-    auditAttempt: createAuditAttempts(sql),
+    recordAuditAttempt: createRecordAuditAttempt(sql),
     passwords: createPasswords(),
     mailer: logMailer(log, config.logLinks),
     oauthProviders: createOAuthProviders(config.oauth),
     sealing: createSealing(config.oauthEncryptionKeys),
-    liveRelays: batch((userIds: string[]) => findLiveRelays(sql, userIds)),
-    glance: batch((userIds: string[]) => glancesOf(sql, config, userIds)),
+    findLiveRelays: batch((userIds: string[]) => findLiveRelays(sql, userIds)),
+    findAccountSummary: batch((userIds: string[]) => findAccountSummaries(sql, config, userIds)),
     recordReport: batch((reports) => recordReports(sql, reports)),
   }
 }
 
-async function glancesOf(sql: Database, { timeBank }: Config, userIds: string[]): Promise<Glance[]> {
-  const asked = [...new Set(userIds)]
-  const [profiles, accounts, live] = await Promise.all([
-    findProfiles(sql, asked),
-    findEntitlementsWithUsage(sql, asked, timeBank),
-    findLiveRelays(sql, userIds),
-  ])
-  return userIds.map((userId, index) => ({
-    profile: profiles.get(userId),
-    ...accounts.get(userId),
-    live: live[index] ?? noLiveRelays,
-  }))
-}
-
-/** What is no HTTP request at all still gets the contract's error body. */
-function refuseUnreadable(_: Error, socket: Socket): void {
+/** Answers bytes that are not a valid HTTP request with the error body of the API. */
+function answerInvalidHttp(_: Error, socket: Socket): void {
   if (!socket.writable) return
-  const body = JSON.stringify(notHttp().body)
+  const body = JSON.stringify(invalidHttpRequest().body)
   const head = [
     'HTTP/1.1 400 Bad Request',
     `X-Request-Id: ${randomUUID()}`,

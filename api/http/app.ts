@@ -1,4 +1,4 @@
-/** The HTTP application: what happens to every request before and after its route. */
+/** The Koa application: the middleware around every request, and the registration of the routes. */
 import { randomUUID } from 'node:crypto'
 import { isIP } from 'node:net'
 import { Router } from '@koa/router'
@@ -8,9 +8,9 @@ import type { z } from 'zod'
 import { isInvalidText, isOutage } from '../../db/connection.ts'
 import type { User } from '../identity/access-tokens.ts'
 import type { Services } from '../services.ts'
-import type { Identify } from './callers.ts'
-import { type HttpMetrics, templateOf } from './metrics.ts'
-import { addressSubject } from './networks.ts'
+import type { Authenticate } from './authentication.ts'
+import { type HttpMetrics, routeTemplate } from './http-metrics.ts'
+import { clientNetwork } from './ip-networks.ts'
 import { Refusal } from './refusals.ts'
 import { readBytes, readJson, requireJson } from './request-bodies.ts'
 import { createOriginCheck } from './request-origin.ts'
@@ -18,37 +18,38 @@ import type { Route } from './route.ts'
 
 export const basePath = '/api/v1'
 
-interface Needs {
+interface Deps {
   readonly services: Services
-  readonly identify: Identify
+  readonly authenticate: Authenticate
   readonly httpMetrics: HttpMetrics
   readonly routes: readonly Route[]
   /** Routes outside the base path: health, metrics, documentation. */
-  readonly pages: Router
-  /** False while the database has not been brought up to date. */
+  readonly unversionedRoutes: Router
+  /** False until the database migrations have run. */
   readonly isReady: () => boolean
 }
 
-export function createApp({ services, identify, httpMetrics, routes, pages, isReady }: Needs): Koa {
+export function createApp({ services, authenticate, httpMetrics, routes, unversionedRoutes, isReady }: Deps): Koa {
   const app = new Koa({ proxy: services.config.trustedProxyHops > 0, maxIpsCount: services.config.trustedProxyHops })
   app.silent = true
-  app.use(observe(services, httpMetrics))
-  app.use(answerRefusals(services))
-  app.use(securityHeaders)
-  app.use(refuseUnreadable)
-  app.use(pages.routes())
+  app.use(recordRequest(services, httpMetrics))
+  app.use(handleErrors(services))
+  app.use(setSecurityHeaders)
+  app.use(refuseInvalidHttp)
+  app.use(unversionedRoutes.routes())
   app.use(refuseUntilReady(isReady))
   const router = new Router({ prefix: basePath, sensitive: true, strict: true })
-  // Without operators their paths are not there at all, whatever the method.
+  // Without an operator password the operator routes do not exist: 404 for every method.
   const hasOperators = services.config.operatorPassword !== undefined
-  for (const route of routes) if (hasOperators || route.caller !== 'operator') mount(router, route, services, identify)
+  for (const route of routes)
+    if (hasOperators || route.caller !== 'operator') register(router, route, services, authenticate)
   app.use(router.routes())
-  app.use(refuseUnknown([pages, router]))
+  app.use(refuseUnmatched([unversionedRoutes, router]))
   return app
 }
 
-/** Gives each request an id, and says in logs and metrics how it went, by the route's template only. */
-const observe =
+/** Assigns a request id, and records status and duration in the log and the metrics by route template. */
+const recordRequest =
   ({ log }: Services, httpMetrics: HttpMetrics): Middleware =>
   async (ctx, next) => {
     const requestId = randomUUID()
@@ -59,7 +60,7 @@ const observe =
       await next()
     } finally {
       const seconds = (performance.now() - startedAt) / 1000
-      const template = templateOf(ctx)
+      const template = routeTemplate(ctx)
       httpMetrics.observe({ method: ctx.method, route: template, status: ctx.status, seconds })
       log.debug(
         {
@@ -69,19 +70,19 @@ const observe =
           status: ctx.status,
           ms: Math.round(seconds * 1000),
         },
-        'answered',
+        'request completed',
       )
     }
   }
 
-/** Turns whatever was thrown into the contract's error body. What nobody foresaw is logged whole and told nothing. */
-const answerRefusals =
+/** Turns every thrown error into the error response of the API. Unexpected errors are logged and answered without details. */
+const handleErrors =
   ({ log }: Services): Middleware =>
   async (ctx, next) => {
     try {
       await next()
     } catch (error) {
-      const refusal = asRefusal(error)
+      const refusal = toRefusal(error)
       if (refusal.status >= 500)
         log.error({ request_id: ctx.state.requestId, err: error, code: refusal.code }, 'request failed')
       ctx.set(refusal.headers)
@@ -90,38 +91,38 @@ const answerRefusals =
     }
   }
 
-function asRefusal(error: unknown): Refusal {
+function toRefusal(error: unknown): Refusal {
   if (error instanceof Refusal) return error
   if (isOutage(error)) return new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '2' } })
-  // Text that Postgres can't hold, in a place where no schema forbade it.
+  // Text that Postgres cannot store, in a field whose schema does not exclude it.
   if (isInvalidText(error)) return new Refusal('invalid_request')
   return new Refusal('internal_error')
 }
 
-/** The same for every reply, so they are made once. */
-const securityHeaders = ((): Middleware => {
-  const fixed: [string, string][] = []
-  const note = { setHeader: (name: string, value: string) => fixed.push([name, value]), removeHeader() {} }
+/** The headers are the same for every response, so helmet computes them once. */
+const setSecurityHeaders = ((): Middleware => {
+  const headers: [string, string][] = []
+  const recorder = { setHeader: (name: string, value: string) => headers.push([name, value]), removeHeader() {} }
   helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
     crossOriginResourcePolicy: { policy: 'same-site' },
     referrerPolicy: { policy: 'no-referrer' },
     frameguard: { action: 'deny' },
-  })({} as never, note as never, () => {})
+  })({} as never, recorder as never, () => {})
   return (ctx, next) => {
-    for (const [name, value] of fixed) ctx.res.setHeader(name, value)
+    for (const [name, value] of headers) ctx.res.setHeader(name, value)
     return next()
   }
 })()
 
-/** An address that can't be read, or no host at all, which Node would refuse in its own words. */
-const refuseUnreadable: Middleware = (ctx, next) => {
+/** A request target that cannot be parsed, or a missing Host header; Node would refuse them without the API's error body. */
+const refuseInvalidHttp: Middleware = (ctx, next) => {
   const { headers, httpVersion } = ctx.req
-  if ((headers.host === undefined && httpVersion === '1.1') || !isAddressReadable(ctx)) throw notHttp()
+  if ((headers.host === undefined && httpVersion === '1.1') || !isTargetValid(ctx)) throw invalidHttpRequest()
   return next()
 }
 
-function isAddressReadable(ctx: Context): boolean {
+function isTargetValid(ctx: Context): boolean {
   try {
     return ctx.path !== undefined
   } catch {
@@ -129,7 +130,8 @@ function isAddressReadable(ctx: Context): boolean {
   }
 }
 
-export const notHttp = (): Refusal => new Refusal('invalid_request', { message: 'This is not a valid HTTP request.' })
+export const invalidHttpRequest = (): Refusal =>
+  new Refusal('invalid_request', { message: 'This is not a valid HTTP request.' })
 
 const refuseUntilReady =
   (isReady: () => boolean): Middleware =>
@@ -138,8 +140,8 @@ const refuseUntilReady =
     throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '2' } })
   }
 
-/** One route in its order: who asks, how often, what exactly, and only then the answer. */
-function mount(router: Router, route: Route, services: Services, identify: Identify): void {
+/** Checks a request in this order: origin, credentials, rate limit, input. Then runs the handler. */
+function register(router: Router, route: Route, services: Services, authenticate: Authenticate): void {
   const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
   const checkOrigin = createOriginCheck(services.config)
   const isOperatorWrite = route.caller === 'operator' && route.method !== 'GET'
@@ -147,17 +149,17 @@ function mount(router: Router, route: Route, services: Services, identify: Ident
     if (route.secret) ctx.set('Cache-Control', 'no-store')
     const ip = clientAddress(ctx.ip, ctx.req.socket.remoteAddress)
     const header = (name: string) => ctx.get(name) || undefined
-    // Before the password is looked at: another site's page neither acts nor uses up an operator's tries.
+    // Before the password: a page of another site must not use up the operator's sign-in attempts.
     if (isOperatorWrite) checkOrigin(header)
-    const caller = await identify(route.caller, { ip, header })
-    if (route.limit && !route.countsItself) {
-      const subject = route.caller === 'user' ? (caller as User).userId : addressSubject(ip)
+    const caller = await authenticate(route.caller, { ip, header })
+    if (route.limit && !route.isCountedByHandler) {
+      const subject = route.caller === 'user' ? (caller as User).userId : clientNetwork(ip)
       ctx.set(await services.rateLimits.count(route.limit, subject))
     }
-    const params = route.params ? parsed(route.params, ctx.params, 'path') : {}
-    const query = route.query ? parsed(route.query, ctx.query, 'query') : {}
+    const params = route.params ? parseInput(route.params, ctx.params, 'path') : {}
+    const query = route.query ? parseInput(route.query, ctx.query, 'query') : {}
     if (isOperatorWrite && route.method === 'POST') requireJson(ctx)
-    const body = route.body ? parsed(route.body, await readJson(ctx), 'body') : {}
+    const body = route.body ? parseInput(route.body, await readJson(ctx), 'body') : {}
     const bytes = route.bytesMax === undefined ? noBytes : await readBytes(ctx.req, route.bytesMax)
     const userAgent = (header('user-agent') ?? '').slice(0, 256)
     const { headers } = ctx.req
@@ -170,8 +172,8 @@ function mount(router: Router, route: Route, services: Services, identify: Ident
 
 const noBytes = Buffer.alloc(0)
 
-/** Checks the outside world against a schema. A path that names nothing possible is not found; the rest is invalid. */
-function parsed<Value>(schema: z.ZodType<Value>, value: unknown, where: 'path' | 'query' | 'body'): Value {
+/** Refuses with `not_found` for path parameters and with `invalid_request` otherwise. */
+function parseInput<Value>(schema: z.ZodType<Value>, value: unknown, where: 'path' | 'query' | 'body'): Value {
   const result = schema.safeParse(value)
   if (result.success) return result.data
   if (where === 'path') throw new Refusal('not_found')
@@ -182,18 +184,18 @@ function parsed<Value>(schema: z.ZodType<Value>, value: unknown, where: 'path' |
   })
 }
 
-/** An address to count by: what the trusted proxies say when that is an address, else the peer's own. */
-function clientAddress(claimed: string, peer: string | undefined): string {
-  const address = isIP(claimed) ? claimed : (peer ?? '0.0.0.0')
+/** @param forwarded from the trusted proxies; used only if it is an IP address. */
+function clientAddress(forwarded: string, peer: string | undefined): string {
+  const address = isIP(forwarded) ? forwarded : (peer ?? '0.0.0.0')
   return address.replace(/^::ffff:(?=[\d.]+$)/i, '')
 }
 
-/** A known path with another method is told so, everything else is unknown. */
-const refuseUnknown =
+/** `method_not_allowed` if the path has a route with another method, otherwise `not_found`. */
+const refuseUnmatched =
   (routers: readonly Router[]): Middleware =>
   (ctx) => {
     const allowed = new Set(
-      routers.flatMap((one) => one.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods)),
+      routers.flatMap((router) => router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods)),
     )
     if (allowed.size === 0) throw new Refusal('not_found')
     throw new Refusal('method_not_allowed', { headers: { Allow: [...allowed].sort().join(', ') } })

@@ -1,4 +1,4 @@
-/** What Prometheus reads of money: events as this process takes them, and accounts by plan as they stand in Postgres. */
+/** Billing metrics: events that this process received, and accounts by plan, read from Postgres. */
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { countAccountsByPlan, countUnusedBilling } from '../../db/account-figures.ts'
 import type { Sql } from '../../db/connection.ts'
@@ -6,9 +6,9 @@ import type { BillingEventAction, BillingEventStatus, BillingSource } from '../.
 
 interface CountedEvent {
   readonly provider: BillingSource
-  /** `none` where it is not known. */
+  /** `none` if the event could not be interpreted. */
   readonly action: BillingEventAction | 'none'
-  /** The status that it was kept with, or why it was not kept. */
+  /** The status that the event was stored with, or why it was not stored. */
   readonly outcome: BillingEventStatus | 'repeated' | 'invalid_signature'
 }
 
@@ -19,7 +19,7 @@ export interface BillingMetrics {
 export function createBillingMetrics(registry: Registry): BillingMetrics {
   const events = new Counter({
     name: 'svc_billing_events_total',
-    help: 'Billing events that were received, by what became of them at that moment.',
+    help: 'Received billing events by their status when they were stored.',
     labelNames: ['provider', 'action', 'outcome'],
     registers: [registry],
   })
@@ -33,13 +33,13 @@ const plans = [
   { plan_tier: 'paid', plan_status: 'cancelled' },
 ] as const
 
-/** Reads the figures. Answers a function that puts them on a page. */
-export async function readAccountGauges(sql: Sql): Promise<(page: Registry) => void> {
+/** Reads the figures. @returns a function that adds them to a registry. */
+export async function readAccountGauges(sql: Sql): Promise<(registry: Registry) => void> {
   const [byPlan, billed] = await Promise.all([countAccountsByPlan(sql), countUnusedBilling(sql)])
-  return (page) => {
+  return (registry) => {
     const gauge = (name: string, help: string, labelNames: string[] = []) =>
-      new Gauge({ name, help, labelNames, registers: [page] })
-    const accounts = gauge('svc_accounts', 'Accounts by the plan that they have.', ['plan_tier', 'plan_status'])
+      new Gauge({ name, help, labelNames, registers: [registry] })
+    const accounts = gauge('svc_accounts', 'Accounts by plan.', ['plan_tier', 'plan_status'])
     for (const plan of plans) accounts.set(plan, 0)
     for (const { planTier, planStatus, accounts: count } of byPlan)
       accounts.set({ plan_tier: planTier, plan_status: planStatus }, count)

@@ -13,7 +13,7 @@ export function docsPage(document: OpenapiDocument): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>${escaped(document.info.title)}</title><link rel="stylesheet" href="/docs.css"></head>
-<body><h1>${escaped(document.info.title)}</h1><p>${escaped(document.info.description)} The same as <a href="/openapi.json">OpenAPI 3.1</a>.</p>
+<body><h1>${escaped(document.info.title)}</h1><p>${escaped(document.info.description)} Also available as <a href="/openapi.json">OpenAPI 3.1</a>.</p>
 ${operations.map(section).join('\n')}
 </body></html>`
 }
@@ -23,10 +23,10 @@ function section({ method, path, operation }: { method: string; path: string; op
   return `<details><summary><b>${method}</b> <code>${escaped(path)}</code> <span>${escaped(operation.summary)}</span></summary>
 ${parameters.length > 0 ? `<h3>Parameters</h3>${json(parameters)}` : ''}
 ${requestBody ? `<h3>Body</h3>${json(requestBody)}` : ''}
-<h3>Answers</h3>${Object.entries(responses)
+<h3>Responses</h3>${Object.entries(responses)
     .map(
-      ([status, answer]) =>
-        `<h4>${status} <small>${escaped(answer.description)}</small></h4>${'content' in answer && Number(status) < 300 ? json(answer.content) : ''}`,
+      ([status, response]) =>
+        `<h4>${status} <small>${escaped(response.description)}</small></h4>${'content' in response && Number(status) < 300 ? json(response.content) : ''}`,
     )
     .join('')}</details>`
 }

@@ -1,10 +1,10 @@
-/** Generates the OpenAPI 3.1 document from the routes. */
+/** The OpenAPI 3.1 document, generated from the route declarations. */
 import { z } from 'zod'
 import { basePath } from './app.ts'
 import { type RefusalCode, refusals } from './refusals.ts'
 import type { CallerKind, Route } from './route.ts'
 
-const securityOf: Record<CallerKind, object[] | undefined> = {
+const securityByCaller: Record<CallerKind, object[] | undefined> = {
   none: undefined,
   user: [{ accessToken: [] }],
   maybe_user: [{}, { accessToken: [] }],
@@ -28,12 +28,12 @@ export interface Operation {
   readonly responses: Readonly<Record<string, { readonly description: string }>>
 }
 
-/** @param apiUrl the URL of the service. */
+/** @param apiUrl the base URL of the described server. */
 export function openapiDocument(routes: readonly Route[], apiUrl: string): OpenapiDocument {
   const paths: Record<string, Record<string, Operation>> = {}
   for (const route of routes) {
     const path = basePath + route.path
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route) }
   }
   return {
     openapi: '3.1.0',
@@ -59,15 +59,15 @@ export function openapiDocument(routes: readonly Route[], apiUrl: string): Opena
   }
 }
 
-function operation(route: Route): Operation {
-  const security = securityOf[route.caller]
+function describeOperation(route: Route): Operation {
+  const security = securityByCaller[route.caller]
   return {
     summary: route.summary,
     tags: [route.path.split('/')[1] ?? ''],
     ...(security ? { security } : {}),
     parameters: [
-      ...parameters('path', route.params),
-      ...parameters('query', route.query),
+      ...describeParameters('path', route.params),
+      ...describeParameters('query', route.query),
       ...Object.entries(route.requestHeaders ?? {}).map(([name, description]) => ({
         name,
         in: 'header',
@@ -79,7 +79,7 @@ function operation(route: Route): Operation {
     ...(route.body
       ? {
           requestBody: {
-            // An operator's POST must have a JSON content type, so the document requires a body.
+            // Operator routes require a JSON content type, so clients always send a body.
             required: route.caller === 'operator' || !route.body.safeParse({}).success,
             content: { 'application/json': { schema: jsonSchema(route.body, 'input') } },
           },
@@ -88,11 +88,11 @@ function operation(route: Route): Operation {
     ...(route.bytesMax === undefined
       ? {}
       : { requestBody: { required: true, content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } }),
-    responses: { ...successes(route), ...failures(route) },
+    responses: { ...describeSuccesses(route), ...describeErrors(route) },
   }
 }
 
-function parameters(where: 'path' | 'query', schema: z.ZodType | undefined): object[] {
+function describeParameters(location: 'path' | 'query', schema: z.ZodType | undefined): object[] {
   if (!schema) return []
   const { properties = {}, required = [] } = jsonSchema(schema, 'input') as {
     properties?: Record<string, object>
@@ -100,13 +100,13 @@ function parameters(where: 'path' | 'query', schema: z.ZodType | undefined): obj
   }
   return Object.entries(properties).map(([name, property]) => ({
     name,
-    in: where,
+    in: location,
     required: required.includes(name),
     schema: property,
   }))
 }
 
-const successes = (route: Route) =>
+const describeSuccesses = (route: Route) =>
   Object.fromEntries(
     Object.entries(route.answers).map(([status, schema]) => [
       status,
@@ -117,7 +117,7 @@ const successes = (route: Route) =>
     ]),
   )
 
-function failures(route: Route) {
+function describeErrors(route: Route) {
   const codes = new Set<RefusalCode>([...route.refuses, 'internal_error', 'temporarily_unavailable'])
   if (route.body || route.query) codes.add('invalid_request')
   if (route.body) codes.add('payload_too_large').add('unsupported_media_type')

@@ -1,4 +1,4 @@
-/** Counts a request against its limit and says so in the reply, as the RateLimit header fields draft has it. */
+/** Rate limits, with the RateLimit header fields of the IETF draft in the response. */
 import type { Database } from '../../db/connection.ts'
 import { type Charge, chargeWindows, countRequests, type RateLimitWindow, windowSeconds } from '../../db/rate-limits.ts'
 import { batch } from '../../platform/batch.ts'
@@ -9,17 +9,17 @@ import { Refusal } from './refusals.ts'
 export type RateLimitHeaders = Readonly<Record<string, string>>
 
 export interface RateLimits {
-  /** Counts one request and answers the header fields, or refuses with `rate_limited`. */
+  /** Counts one request. @returns the header fields. Refuses with `rate_limited`. */
   count(name: RateLimitName, subject: string): Promise<RateLimitHeaders>
-  /** The same for a window that was counted elsewhere, such as within a transaction. */
-  judge(name: RateLimitName, window: RateLimitWindow): RateLimitHeaders
+  /** The same for a window that was counted elsewhere, for example in a transaction. */
+  check(name: RateLimitName, window: RateLimitWindow): RateLimitHeaders
   /**
-   * Counts a guess at a secret whose outcome is known here and not answered yet: a wrong one adds to the window, a right one
-   * does not. Both refuse with `rate_limited` when the window is used up.
+   * Counts a guess at a secret, after it was compared and before the response is sent: a wrong guess adds to the window, a
+   * right one does not. Both are refused with `rate_limited` if the window is used up.
    *
-   * Each guess is one update of the window's row, so all guesses at all processes have one order, in which a right one passes
-   * only while fewer wrong ones than the limit come before it. In a burst no more wrong guesses than the limit are answered
-   * as wrong, and right ones never limit each other, however many are in flight. One process keeps the order of arrival.
+   * Each guess is one update of the window's row, which puts the guesses of all processes in one order. A right guess passes
+   * only if fewer wrong ones than the limit precede it. So in a burst no more wrong guesses than the limit are answered as
+   * wrong, and right guesses do not limit each other. Within one process the order is that of arrival.
    */
   countGuess(name: RateLimitName, subject: string, isRight: boolean): Promise<void>
 }
@@ -33,7 +33,7 @@ export function createRateLimits(sql: Database, limits: Config['rateLimits']): R
     concurrencyMax: 1,
   })
 
-  const judge: RateLimits['judge'] = (name, { requests, resetSeconds }) => {
+  const check: RateLimits['check'] = (name, { requests, resetSeconds }) => {
     const limit = limits[name]
     const headers = {
       'RateLimit-Policy': `"${name}";q=${limit};w=${windowSeconds}`,
@@ -45,12 +45,12 @@ export function createRateLimits(sql: Database, limits: Config['rateLimits']): R
   }
 
   return {
-    judge,
-    count: async (name, subject) => judge(name, await countOne(rateLimitKey(name, subject))),
+    check,
+    count: async (name, subject) => check(name, await countOne(rateLimitKey(name, subject))),
     countGuess: async (name, subject, isRight) => {
       const { requests, ...window } = await charge({ key: rateLimitKey(name, subject), amount: isRight ? 0 : 1 })
-      // A right guess is judged as the next one that would have counted.
-      judge(name, { ...window, requests: isRight ? requests + 1 : requests })
+      // A right guess passes only if one more counted guess would.
+      check(name, { ...window, requests: isRight ? requests + 1 : requests })
     },
   }
 }

@@ -1,4 +1,4 @@
-/** A route as data: the source of the router, the OpenAPI document, the rate limits and the documentation page. */
+/** Route declarations: the router, the rate limits, the OpenAPI document and the docs page are derived from them. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { z } from 'zod'
 import type { RateLimitName } from '../../platform/config/values.ts'
@@ -9,7 +9,7 @@ import type { RefusalCode } from './refusals.ts'
 export interface Callers {
   none: undefined
   user: User
-  /** Signed in or not. An invalid token is refused. */
+  /** A user or no one. An invalid access token is refused. */
   maybe_user: User | undefined
   operator: 'operator'
   relay: 'relay'
@@ -23,21 +23,21 @@ export interface Credentials {
   readonly header: (name: string) => string | undefined
 }
 
-/** A schema of an object: path parameters, query or body. */
-type Shape = z.ZodType<Record<string, unknown>>
+/** A schema of path parameters, query or body. */
+type ObjectSchema = z.ZodType<Record<string, unknown>>
 
 export interface Request<Kind extends CallerKind, Params, Query, Body> {
   readonly caller: Callers[Kind]
   readonly params: Params
   readonly query: Query
   readonly body: Body
-  /** The raw body if the route sets `bytesMax`, else empty. */
+  /** The raw body if the route sets `bytesMax`, otherwise empty. */
   readonly bytes: Buffer
   readonly headers: IncomingHttpHeaders
-  /** The client's address according to the trusted proxies. */
+  /** The client's address: from `X-Forwarded-For` as far as its proxies are trusted, otherwise the peer's. */
   readonly ip: string
   readonly userAgent: string
-  /** One request header, or undefined. */
+  /** Undefined for a missing or empty header. */
   readonly header: (name: string) => string | undefined
 }
 
@@ -49,31 +49,31 @@ export interface Reply {
 
 export interface Route<
   Kind extends CallerKind = CallerKind,
-  Params extends Shape = Shape,
-  Query extends Shape = Shape,
-  Body extends Shape = Shape,
+  Params extends ObjectSchema = ObjectSchema,
+  Query extends ObjectSchema = ObjectSchema,
+  Body extends ObjectSchema = ObjectSchema,
 > {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Below `/api/v1`, with parameters as `{name}`. */
   readonly path: string
   readonly summary: string
   readonly caller: Kind
-  /** The rate limit, per user for authenticated users, else per address. */
+  /** Counted per user if `caller` is `user`, otherwise per client network. */
   readonly limit?: RateLimitName
-  /** The handler counts requests itself, because not every request counts. */
-  readonly countsItself?: true
+  /** Set if the handler counts the request itself, because not every request counts. */
+  readonly isCountedByHandler?: true
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
-  /** Passes the raw body of any content type, up to this many bytes, instead of a parsed one. */
+  /** Set instead of `body` for a raw body of any content type, with this size limit. */
   readonly bytesMax?: number
-  /** Request headers with their descriptions. */
+  /** Required request headers and their descriptions. */
   readonly requestHeaders?: Readonly<Record<string, string>>
-  /** Success statuses with the schemas of their bodies; null for no body. */
+  /** The success statuses and the schemas of their bodies; null for no body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>
-  /** Error codes, besides those of every route. */
+  /** The error codes of the route, in addition to those of every route: see `api/http/openapi.ts`. */
   readonly refuses: readonly RefusalCode[]
-  /** The response has a secret and must not be cached. */
+  /** Sets `Cache-Control: no-store`, because the response contains a secret. */
   readonly secret?: true
   handle(
     request: Request<Kind, z.output<Params>, z.output<Query>, z.output<Body>>,
@@ -81,12 +81,12 @@ export interface Route<
   ): Promise<Reply> | Reply
 }
 
-/** Declares a route. Infers the types of its handler from its schemas. */
+/** Declares a route and infers the types of its handler from the schemas. */
 export const route = <
   const Kind extends CallerKind,
-  Params extends Shape = z.ZodType<Record<string, never>>,
-  Query extends Shape = z.ZodType<Record<string, never>>,
-  Body extends Shape = z.ZodType<Record<string, never>>,
+  Params extends ObjectSchema = z.ZodType<Record<string, never>>,
+  Query extends ObjectSchema = z.ZodType<Record<string, never>>,
+  Body extends ObjectSchema = z.ZodType<Record<string, never>>,
 >(
   declaration: Route<Kind, Params, Query, Body>,
 ): Route => declaration as unknown as Route

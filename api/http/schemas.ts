@@ -1,15 +1,26 @@
 /** Schemas that several routes share. */
 import { z } from 'zod'
+import { parseEmailAddress } from '../../platform/email-address.ts'
 
-/** A UUID in lower case, as Postgres returns it: ids are compared as text and are part of workflow ids. */
+/** In lower case, as Postgres formats it: ids are compared as text and are part of workflow ids. */
 export const id = z.uuid().toLowerCase()
 export const timestamp = z.iso.datetime()
-export const Nothing = z.object({})
+export const EmptyObject = z.object({})
 
-/** Text that Postgres can store: 1 to `lengthMax` characters, without NUL and lone surrogates. */
-export const storable = (lengthMax: number) =>
+/** Text that Postgres can store: 1 to `lengthMax` characters, no NUL, no unpaired surrogate. */
+export const storableText = (lengthMax: number) =>
   z
     .string()
     .min(1)
     .max(lengthMax)
-    .refine((text) => !/[\0\p{Surrogate}]/u.test(text), 'must not hold a NUL or half of a character')
+    .refine((text) => !/[\0\p{Surrogate}]/u.test(text), 'must not contain a NUL or an unpaired surrogate')
+
+export const EmailAddress = z
+  .string()
+  .describe('An email address of at most 254 characters, compared without regard to case.')
+  .transform((text, context) => {
+    const parsed = parseEmailAddress(text)
+    if ('address' in parsed) return parsed.address
+    context.addIssue({ code: 'custom', message: parsed.problem })
+    return z.NEVER
+  })

@@ -1,12 +1,12 @@
 /**
- * The access token: a JWT that proves who asks and through which sign-in, and nothing about relays.
- * Signed over the raw bytes of the secret's text (specification, "Tokens"); checked as strictly as RFC 8725 asks.
+ * Access tokens: JWTs that identify a user and an auth session. The HMAC key is the raw bytes of the secret's text (specification,
+ * "Tokens"). Verification follows RFC 8725.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { Config } from '../../platform/config/config.ts'
 
-/** Someone signed in: their account and the sign-in that this request came with. */
+/** An authenticated user with the auth session of the request. */
 export interface User {
   readonly userId: string
   readonly authSessionId: string
@@ -19,7 +19,7 @@ const audience = 'svc-api'
 export interface AccessTokens {
   readonly ttlSeconds: number
   sign(user: User): Promise<string>
-  /** The token's user, or undefined when it is not one of ours, not for us, issued in the future, or over. */
+  /** @returns undefined if the token is not valid: signature, issuer, audience, claims, issue time or expiry. */
   verify(token: string): Promise<User | undefined>
 }
 
@@ -32,7 +32,7 @@ export function createAccessTokens(config: Pick<Config, 'jwt' | 'apiUrl'>): Acce
     ]),
   )
 
-  const proven = new Map<string, Proven>()
+  const verified = new Map<string, VerifiedToken>()
 
   return {
     ttlSeconds: config.jwt.ttlSeconds,
@@ -47,8 +47,8 @@ export function createAccessTokens(config: Pick<Config, 'jwt' | 'apiUrl'>): Acce
         .setJti(randomUUID())
         .sign(current.bytes),
     verify: async (token) => {
-      const known = proven.get(token)
-      if (known) return known.expiresAt > Date.now() / 1000 ? known.user : undefined
+      const cached = verified.get(token)
+      if (cached) return cached.expiresAtSeconds > Date.now() / 1000 ? cached.user : undefined
       try {
         const { payload } = await jwtVerify(
           token,
@@ -61,8 +61,8 @@ export function createAccessTokens(config: Pick<Config, 'jwt' | 'apiUrl'>): Acce
             requiredClaims: ['sub', 'uid', 'sid', 'iat', 'exp', 'jti'],
           },
         )
-        const user = isIssuedAhead(payload) ? undefined : userOf(payload)
-        if (user) remember(proven, token, { user, expiresAt: payload.exp ?? 0 })
+        const user = isIssuedInFuture(payload) ? undefined : toUser(payload)
+        if (user) cache(verified, token, { user, expiresAtSeconds: payload.exp ?? 0 })
         return user
       } catch (error) {
         if (error instanceof errors.JOSEError) return undefined
@@ -72,35 +72,35 @@ export function createAccessTokens(config: Pick<Config, 'jwt' | 'apiUrl'>): Acce
   }
 }
 
-/** A token that was checked whole. Clients send the same one for minutes, and only its end can change what it proves. */
-interface Proven {
+/** A token that was verified. Clients send the same token for minutes; only its expiry can invalidate it. */
+interface VerifiedToken {
   readonly user: User
-  /** Seconds since 1970, as the token has it. */
-  readonly expiresAt: number
+  /** Unix time, the `exp` claim. */
+  readonly expiresAtSeconds: number
 }
 
-const provenMax = 10_000
+const cachedMax = 10_000
 
-/** Keeps the last ones, within a bound. */
-function remember(proven: Map<string, Proven>, token: string, proof: Proven): void {
-  const oldest = proven.size >= provenMax ? proven.keys().next().value : undefined
-  if (oldest !== undefined) proven.delete(oldest)
-  proven.set(token, proof)
+/** Evicts the oldest token when the cache is full. */
+function cache(verified: Map<string, VerifiedToken>, token: string, entry: VerifiedToken): void {
+  const oldest = verified.size >= cachedMax ? verified.keys().next().value : undefined
+  if (oldest !== undefined) verified.delete(oldest)
+  verified.set(token, entry)
 }
 
-/** Clocks of replicas differ by less. */
-const issuedAheadSecondsMax = 60
+/** The tolerated difference between the clocks of replicas. */
+const clockSkewSecondsMax = 60
 
-const isIssuedAhead = ({ iat = 0 }: JWTPayload): boolean => iat > Date.now() / 1000 + issuedAheadSecondsMax
+const isIssuedInFuture = ({ iat = 0 }: JWTPayload): boolean => iat > Date.now() / 1000 + clockSkewSecondsMax
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-const userOf = ({ sub, uid, sid }: JWTPayload): User | undefined =>
+const toUser = ({ sub, uid, sid }: JWTPayload): User | undefined =>
   typeof sub === 'string' && typeof sid === 'string' && uid === sub && uuid.test(sub) && uuid.test(sid)
     ? { userId: sub, authSessionId: sid }
     : undefined
 
-/** The key id names the secret without telling anything about it. */
+/** The key id is a hash, so that it does not reveal the secret. */
 function signingKey(secret: string) {
   const bytes = new TextEncoder().encode(secret)
   return { bytes, kid: createHash('sha256').update('kid:').update(bytes).digest('base64url').slice(0, 12) }

@@ -1,11 +1,11 @@
 /**
- * Bounds work that takes long, and shares it fairly among the parties that ask: those who wait are served in turns, one of
- * each party, and when the queue is full a party with much waiting gives way to one with less. So a party is kept out only
- * by as many others as the queue has places, and not by one with many requests.
+ * Fair queueing for expensive tasks: clients are served round robin, one task each, with a limit on running and on waiting tasks.
+ * When the queue is full, a client with many waiting tasks loses one to a client with fewer. So a client is refused only when as
+ * many other clients wait as the queue has places, not because one client sends many requests.
  */
 export interface FairQueue {
-  /** Rejects with {@link QueueFull} at once, or later when another party needs the place. */
-  run<Result>(party: string, work: () => Promise<Result>): Promise<Result>
+  /** Rejects with {@link QueueFullError}, at once or when the place is given to another client. */
+  run<Result>(client: string, work: () => Promise<Result>): Promise<Result>
 }
 
 export interface FairQueueBounds {
@@ -13,49 +13,49 @@ export interface FairQueueBounds {
   readonly waitingMax: number
 }
 
-export class QueueFull extends Error {
-  override name = 'QueueFull'
+export class QueueFullError extends Error {
+  override name = 'QueueFullError'
   constructor(readonly waiting: number) {
-    super(`${waiting} are waiting already`)
+    super(`the queue is full: ${waiting} tasks are waiting`)
   }
 }
 
 interface Task {
   start(): void
-  drop(): void
+  reject(): void
 }
 
 export function createFairQueue({ runningMax, waitingMax }: FairQueueBounds): FairQueue {
-  /** In the order of their turns; a party with nothing waiting is not there. */
-  const lines = new Map<string, Task[]>()
+  /** Waiting tasks by client, in round-robin order. Clients without waiting tasks have no entry. */
+  const queues = new Map<string, Task[]>()
   let running = 0
   let waiting = 0
 
   const startNext = () => {
-    const [next] = lines
+    const [next] = queues
     if (!next || running >= runningMax) return
-    const [party, line] = next
-    // It goes to the end of the turns with what it has left.
-    lines.delete(party)
-    const task = line.shift()
-    if (line.length > 0) lines.set(party, line)
+    const [client, queue] = next
+    // Moves the client to the end of the round-robin order.
+    queues.delete(client)
+    const task = queue.shift()
+    if (queue.length > 0) queues.set(client, queue)
     waiting -= 1
     running += 1
     task?.start()
   }
 
-  /** Makes a place for a party by dropping the newest task of the longest line, unless its own would be as long. */
-  const makePlace = (party: string): boolean => {
+  /** Rejects the newest task of the longest queue, unless the client's own queue would become as long. */
+  const freePlace = (client: string): boolean => {
     if (waiting < waitingMax) return true
-    const longest = [...lines.values()].reduce((one, other) => (other.length > one.length ? other : one), [])
-    if (longest.length <= (lines.get(party)?.length ?? 0) + 1) return false
-    longest.pop()?.drop()
+    const longest = [...queues.values()].reduce((one, other) => (other.length > one.length ? other : one), [])
+    if (longest.length <= (queues.get(client)?.length ?? 0) + 1) return false
+    longest.pop()?.reject()
     waiting -= 1
     return true
   }
 
   return {
-    run: (party, work) =>
+    run: (client, work) =>
       new Promise((resolve, reject) => {
         const start = async () => {
           try {
@@ -66,11 +66,11 @@ export function createFairQueue({ runningMax, waitingMax }: FairQueueBounds): Fa
           running -= 1
           startNext()
         }
-        const task: Task = { start: () => void start(), drop: () => reject(new QueueFull(waiting)) }
-        if (running >= runningMax && !makePlace(party)) return task.drop()
-        const line = lines.get(party) ?? []
-        line.push(task)
-        lines.set(party, line)
+        const task: Task = { start: () => void start(), reject: () => reject(new QueueFullError(waiting)) }
+        if (running >= runningMax && !freePlace(client)) return task.reject()
+        const queue = queues.get(client) ?? []
+        queue.push(task)
+        queues.set(client, queue)
         waiting += 1
         startNext()
       }),

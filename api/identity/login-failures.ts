@@ -1,26 +1,30 @@
 /**
- * The brake on guessing one account's password, besides the limit on how often one address may try at all.
+ * The limit on wrong passwords per account, in addition to the limit on sign-in attempts per client network.
  *
- * All addresses from which nobody signed in to the account lately share one budget of wrong passwords a minute, so that
- * guessing from many addresses at once is as slow as from one. An address from which someone did has a budget of its own:
- * strangers who use theirs up don't keep the owner out, and the block ends with the minute in any case.
- * Budgets go by the address as typed, whether it has an account or not, so that the brake tells nothing either.
+ * All networks that are not familiar to the account share one budget of wrong passwords per minute, so that guessing from many
+ * addresses is not faster than from one. A network from which the account was signed in to recently has a budget of its own:
+ * attackers elsewhere cannot lock the owner out. The counters use the email address that was entered, whether or not it has an
+ * account, so that a refusal does not reveal which addresses have accounts.
  */
 import { findAttemptTarget, refundAttempt } from '../../db/login-failures.ts'
-import { addressSubject } from '../http/networks.ts'
+import { clientNetwork } from '../http/ip-networks.ts'
 import { rateLimitKey } from '../http/rate-limits.ts'
 import type { Services } from '../services.ts'
 
-/** One try, counted as a failure before it is known to be one: a hundred tries at once are a hundred tries. */
-export interface CountedTry {
-  /** It was no wrong password after all. */
-  forgive(): Promise<void>
+/** An attempt that was counted as failed before the password was compared, so that concurrent attempts are all counted. */
+export interface CountedAttempt {
+  /** Call it when the attempt did not fail. */
+  refund(): Promise<void>
 }
 
-/** Counts the try; refuses with `rate_limited` when the budget is used up, the right password too. */
-export async function countTry({ sql, rateLimits }: Services, email: string, ip: string): Promise<CountedTry> {
+/** Refuses with `rate_limited` if the budget is used up, also for the right password. */
+export async function countPasswordAttempt(
+  { sql, rateLimits }: Services,
+  email: string,
+  ip: string,
+): Promise<CountedAttempt> {
   const { emailHash, isFamiliarNetwork } = await findAttemptTarget(sql, email, ip)
-  const subject = isFamiliarNetwork ? `${emailHash}@${addressSubject(ip)}` : emailHash
+  const subject = isFamiliarNetwork ? `${emailHash}@${clientNetwork(ip)}` : emailHash
   await rateLimits.count('login_failures', subject)
-  return { forgive: () => refundAttempt(sql, rateLimitKey('login_failures', subject)) }
+  return { refund: () => refundAttempt(sql, rateLimitKey('login_failures', subject)) }
 }

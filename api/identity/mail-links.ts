@@ -1,42 +1,42 @@
-/** Links that are mailed to an account's address, to prove that it is somebody's who reads it. */
-
+/** Links mailed to the address of an account. Following one proves that the user reads the mail of that address. */
 import type { Sql } from '../../db/connection.ts'
 import { consumeMailToken, findMailTokenOwner, insertMailToken, type MailPurpose } from '../../db/mail-tokens.ts'
 import { lockUser } from '../../db/users.ts'
 import { Refusal } from '../http/refusals.ts'
-import { hashOfToken, newSecretToken } from '../routes/auth-sessions.ts'
 import type { Services } from '../services.ts'
+import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
 
-/** The site's pages that take the links. */
+/** The pages of the site that the links open. */
 const pages: Readonly<Record<MailPurpose, string>> = { verify_email: 'verify-email', reset_password: 'reset-password' }
 
 /**
- * Mails a link to the account's address, unless there is nothing to mail: see {@link insertMailToken}. Says nothing of that
- * to anybody. Within the transaction that holds the account's row; no account takes the same steps.
+ * Mails a link to the address of the account, if there is anything to mail: see {@link insertMailToken}. The caller does not
+ * learn whether a mail was sent. Runs in the transaction that locked the account's row.
+ * @param userId undefined for no account, which takes the same time.
  */
-export async function mailLink(
+export async function sendMailLink(
   sql: Sql,
   { config, mailer }: Pick<Services, 'config' | 'mailer'>,
   purpose: MailPurpose,
   userId: string | undefined,
 ): Promise<void> {
-  const token = newSecretToken()
-  const to = await insertMailToken(sql, { tokenHash: hashOfToken(token), purpose, userId })
+  const token = createSecretToken()
+  const to = await insertMailToken(sql, { tokenHash: hashSecretToken(token), purpose, userId })
   if (to === undefined) return
   await mailer.send({ to, subject: purpose, link: `${config.siteUrl}/${pages[purpose]}?token=${token}` })
 }
 
-/** Whose link it is that was presented. Cheap, and changes nothing. Refuses with `token_invalid`. */
-export async function ownerOfLink(sql: Sql, purpose: MailPurpose, token: string): Promise<string> {
-  const userId = await findMailTokenOwner(sql, { tokenHash: hashOfToken(token), purpose })
+/** @returns the user's id. The link stays valid. Refuses with `token_invalid`. */
+export async function findMailLinkOwner(sql: Sql, purpose: MailPurpose, token: string): Promise<string> {
+  const userId = await findMailTokenOwner(sql, { tokenHash: hashSecretToken(token), purpose })
   if (userId === undefined) throw new Refusal('token_invalid')
   return userId
 }
 
-/** Uses the link up, with the account's row held. Answers the address that it proved. Refuses with `token_invalid`. */
-export async function useLink(sql: Sql, purpose: MailPurpose, token: string, userId: string): Promise<string> {
+/** Locks the account's row and consumes the link. @returns the address that it was mailed to. Refuses with `token_invalid`. */
+export async function consumeMailLink(sql: Sql, purpose: MailPurpose, token: string, userId: string): Promise<string> {
   await lockUser(sql, userId)
-  const email = await consumeMailToken(sql, { tokenHash: hashOfToken(token), purpose })
+  const email = await consumeMailToken(sql, { tokenHash: hashSecretToken(token), purpose })
   if (email === undefined) throw new Refusal('token_invalid')
   return email
 }

@@ -1,11 +1,10 @@
 /**
- * What becomes of somebody who came back from a provider: they sign in, are linked, or are asked for a proof. Identities go
- * by the provider's user id. An address counts only when the provider vouches for it, and even then gives nobody an
- * account that somebody else has proved to be theirs.
+ * What a completed OAuth callback leads to: a sign-in, a linked identity, or a merge request. Identities are keyed by the
+ * provider's user id. An email address is used only if the provider has verified it, and it never gives access to an account
+ * whose address someone else has proved to own.
  */
 import { secureAccount } from '../../db/account-proof.ts'
 import { recordAuditEntry } from '../../db/audit.ts'
-import { areAuthSessionsAlive } from '../../db/auth-sessions.ts'
 import type { Sql } from '../../db/connection.ts'
 import { clearMergeProofs } from '../../db/merge-requests.ts'
 import {
@@ -32,197 +31,205 @@ import {
 import type { OAuthTokens } from '../../providers/oauth/provider.ts'
 import { hasChatScopes, tokenPlace } from '../../providers/oauth/tokens.ts'
 import { Refusal } from '../http/refusals.ts'
-import { type OpenedAuthSession, openAuthSession, siteClient } from '../routes/auth-sessions.ts'
-import { type RequestedMerge, requestMerge } from '../routes/merges.ts'
-import { newStreamToken } from '../routes/stream-tokens.ts'
 import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
+import { type OpenedAuthSession, openAuthSession, requireAliveAuthSession, webClient } from './auth-sessions.ts'
+import { type RequestedMerge, requestMerge } from './merges.ts'
 import { sealTokens } from './provider-tokens.ts'
+import { createStreamToken } from './stream-tokens.ts'
 
-/** Whoever came back, as the provider tells, and from where. */
-export interface Arrival {
+/** The identity and tokens that the provider returned for a callback, and the client that sent it. */
+export interface VerifiedOAuthCallback {
   readonly identity: Identity
-  /** One that the provider vouches for, or null. */
+  /** Null unless the provider has verified the address. */
   readonly verifiedEmail: string | null
-  /** Stored for a connected chat only. All others are dropped: who it is has been read, and nothing else needs them. */
+  /** Stored only when the user connects chat; otherwise they are not needed after the identity was read. */
   readonly tokens: OAuthTokens
   readonly ip: string
   readonly userAgent: string
 }
 
-/** Others can take what was looked up a moment ago; each time somebody got further, so few times are enough. */
-const triesMax = 5
+/** Each conflict means that another transaction has committed, so few attempts are enough. */
+const attemptsMax = 5
 
-class Overtaken extends Error {
-  override name = 'Overtaken'
+/** Another transaction has changed what this one has read. */
+class ConcurrentUpdateError extends Error {
+  override name = 'ConcurrentUpdateError'
 }
 
 interface SignInOutcome {
-  readonly answer: OpenedAuthSession | RequestedMerge
-  /** Sessions that were ordered off, to be delivered after the commit. */
+  readonly result: OpenedAuthSession | RequestedMerge
+  /** Sessions with a new `disconnect` command, to be delivered after the commit. */
   readonly disconnected?: readonly RelaySessionRow[]
 }
 
 /**
- * Signs in to the identity's account, or to a new one. Answers a merge request instead when the address that the provider
- * vouches for is another account's. Refuses with `account_disabled`.
+ * Signs in to the account of the identity, or to a new account. Returns a merge request instead if another account has the
+ * address that the provider has verified. Refuses with `account_disabled`.
  */
-export async function signIn(services: Services, arrival: Arrival): Promise<OpenedAuthSession | RequestedMerge> {
-  for (let tries = 1; ; tries += 1) {
+export async function signInWithIdentity(
+  services: Services,
+  callback: VerifiedOAuthCallback,
+): Promise<OpenedAuthSession | RequestedMerge> {
+  for (let attempt = 1; ; attempt += 1) {
     try {
-      const { answer, disconnected = [] } = await services.sql.begin((tx) => trySignIn(tx, services, arrival))
+      const { result, disconnected = [] } = await services.sql.begin((tx) => trySignIn(tx, services, callback))
       for (const session of disconnected) services.deliveries.send(session)
-      return answer
+      return result
     } catch (error) {
-      if (!(error instanceof Overtaken) || tries === triesMax) throw error
+      if (!(error instanceof ConcurrentUpdateError) || attempt === attemptsMax) throw error
     }
   }
 }
 
-async function trySignIn(sql: Sql, services: Services, arrival: Arrival): Promise<SignInOutcome> {
-  await lockIdentity(sql, arrival.identity)
-  const ownerId = await findIdentityOwner(sql, arrival.identity)
-  if (ownerId) return { answer: await signInAsOwner(sql, ownerId, arrival) }
-  const { verifiedEmail } = arrival
-  // Without one there is nothing to compare, and nothing that could tell of other accounts.
-  if (!verifiedEmail) return { answer: await signInAsNew(sql, services, arrival) }
+async function trySignIn(sql: Sql, services: Services, callback: VerifiedOAuthCallback): Promise<SignInOutcome> {
+  await lockIdentity(sql, callback.identity)
+  const ownerId = await findIdentityOwner(sql, callback.identity)
+  if (ownerId) return { result: await signInToOwner(sql, ownerId, callback) }
+  const { verifiedEmail } = callback
+  // Without a verified address no account is looked up, so the response cannot reveal one.
+  if (!verifiedEmail) return { result: await signInToNewAccount(sql, services, callback) }
   const holderId = await lockUserByEmail(sql, verifiedEmail)
-  if (!holderId) return { answer: await signInAsNew(sql, services, arrival) }
+  if (!holderId) return { result: await signInToNewAccount(sql, services, callback) }
   const holder = await findCredentialsByEmail(sql, verifiedEmail)
-  if (holder?.userId !== holderId) throw new Overtaken()
+  if (holder?.userId !== holderId) throw new ConcurrentUpdateError()
   return holder.isEmailVerified
-    ? { answer: await requestMerge(sql, { ...arrival, verifiedEmail, userId: holderId }) }
-    : reclaim(sql, services, holderId, arrival, verifiedEmail)
+    ? { result: await requestMerge(sql, { ...callback, verifiedEmail, userId: holderId }) }
+    : reclaimAccount(sql, services, holderId, callback, verifiedEmail)
 }
 
-async function signInAsOwner(sql: Sql, userId: string, arrival: Arrival) {
+async function signInToOwner(sql: Sql, userId: string, callback: VerifiedOAuthCallback) {
   await lockUser(sql, userId)
-  // It may have been unlinked while we waited.
-  if ((await findIdentityOwner(sql, arrival.identity)) !== userId) throw new Overtaken()
-  await recordVouching(sql, userId, arrival)
-  return open(sql, userId, arrival)
+  // The identity may have been unlinked before the lock was acquired.
+  if ((await findIdentityOwner(sql, callback.identity)) !== userId) throw new ConcurrentUpdateError()
+  await recordVerifiedEmail(sql, userId, callback)
+  return openSession(sql, userId, callback)
 }
 
-async function signInAsNew(sql: Sql, { sealing }: Services, arrival: Arrival) {
+async function signInToNewAccount(sql: Sql, { sealing }: Services, callback: VerifiedOAuthCallback) {
   const userId = await insertUserFromProvider(sql, sealing, {
-    email: arrival.verifiedEmail,
-    streamToken: newStreamToken(),
+    email: callback.verifiedEmail,
+    streamToken: createStreamToken(),
   })
-  if (!userId) throw new Overtaken()
+  if (!userId) throw new ConcurrentUpdateError()
   await recordAuditEntry(sql, {
     initiator: 'user',
     action: 'signed_up',
     userId,
-    ip: arrival.ip,
-    client: siteClient,
-    detail: { method: arrival.identity.provider },
+    ip: callback.ip,
+    client: webClient,
+    detail: { method: callback.identity.provider },
   })
-  if (!(await insertLink(sql, userId, arrival))) throw new Overtaken()
-  return open(sql, userId, arrival)
+  if (!(await insertLink(sql, userId, callback))) throw new ConcurrentUpdateError()
+  return openSession(sql, userId, callback)
 }
 
 /**
- * The owner of an address has come for an account that someone opened with it and never proved to be theirs: whatever that
- * someone can enter it with is taken away first.
+ * The owner of an address signs in to an account that someone else created with it and never verified. All access of that other
+ * person is removed first, including the password.
  */
-async function reclaim(
+async function reclaimAccount(
   sql: Sql,
   { sealing }: Services,
   userId: string,
-  arrival: Arrival,
+  callback: VerifiedOAuthCallback,
   email: string,
 ): Promise<SignInOutcome> {
-  const newToken = newStreamToken()
   const { disconnected } = await secureAccount(sql, sealing, userId, {
     email,
-    newStreamToken: newToken,
+    newStreamToken: createStreamToken(),
     reason: 'merged',
   })
   await removePassword(sql, userId)
-  const { provider } = arrival.identity
+  const { provider } = callback.identity
   await recordAuditEntry(sql, {
     initiator: 'user',
     action: 'account_reclaimed',
     userId,
-    ip: arrival.ip,
-    client: siteClient,
+    ip: callback.ip,
+    client: webClient,
     detail: { provider },
   })
-  if (!(await insertLink(sql, userId, arrival))) throw new Overtaken()
-  return { answer: await open(sql, userId, arrival), disconnected }
+  if (!(await insertLink(sql, userId, callback))) throw new ConcurrentUpdateError()
+  return { result: await openSession(sql, userId, callback), disconnected }
 }
 
-const open = (sql: Sql, userId: string, { identity, ip, userAgent }: Arrival) =>
-  openAuthSession(sql, { userId, client: siteClient, ip, userAgent, method: identity.provider })
+const openSession = (sql: Sql, userId: string, { identity, ip, userAgent }: VerifiedOAuthCallback) =>
+  openAuthSession(sql, { userId, client: webClient, ip, userAgent, method: identity.provider })
 
 /**
- * Adds the identity to the account of a sign-in. Safe to repeat. Refuses with `unauthorized` when that sign-in is over, and
- * with `provider_already_linked` when the identity is another account's, or the account has another one of that provider.
- * @param wantsChat whether the tokens are meant for the chat too.
+ * Links the identity to the account of an auth session. Safe to repeat. Refuses with `unauthorized` if the auth session was
+ * revoked, and with `provider_already_linked` if the identity is linked to another account or the account has another identity
+ * of that provider.
+ * @param connectsChat whether to store the tokens for chat.
  */
-export const link = (
+export const linkIdentity = (
   { sql: database, sealing }: Services,
-  { userId, authSessionId }: User,
-  arrival: Arrival,
-  wantsChat: boolean,
+  user: User,
+  callback: VerifiedOAuthCallback,
+  connectsChat: boolean,
 ): Promise<void> =>
   database.begin(async (sql) => {
-    const { identity, tokens, ip } = arrival
+    const { userId } = user
+    const { identity, tokens, ip } = callback
     await lockIdentity(sql, identity)
     await lockUser(sql, userId)
-    const [alive] = await areAuthSessionsAlive(sql, [{ userId, authSessionId }])
-    if (!alive) throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
+    await requireAliveAuthSession(sql, user)
     const ownerId = await findIdentityOwner(sql, identity)
-    if (ownerId === userId) await recordVouching(sql, userId, arrival)
-    else if (ownerId || !(await insertLink(sql, userId, arrival))) throw new Refusal('provider_already_linked')
+    if (ownerId === userId) await recordVerifiedEmail(sql, userId, callback)
+    else if (ownerId || !(await insertLink(sql, userId, callback))) throw new Refusal('provider_already_linked')
     const { provider } = identity
-    if (wantsChat && hasChatScopes(provider, tokens.scopes)) {
-      await connectChat(sql, userId, provider, sealedFor(sealing, userId, provider, tokens))
+    if (connectsChat && hasChatScopes(provider, tokens.scopes)) {
+      const sealed = sealTokens(sealing, tokens, (field) => tokenPlace(userId, provider, field))
+      await connectChat(sql, userId, provider, sealed)
       await cancelRevocations(sql, identity)
     }
-    if (!ownerId) await auditLink(sql, userId, identity.provider, 'oauth_linked', ip)
+    if (!ownerId) await recordLinkChange(sql, userId, identity.provider, 'oauth_linked', ip)
   })
 
-/**
- * Takes an identity off an account; nothing when there is none of that provider. Refuses with `last_sign_in_method` when
- * nobody could sign in to the account any more.
- */
-export const unlink = ({ sql: database }: Services, userId: string, provider: Provider, ip: string): Promise<void> =>
+/** Does nothing if no identity of the provider is linked. Refuses with `last_sign_in_method` if the account has no other. */
+export const unlinkIdentity = (
+  { sql: database }: Services,
+  userId: string,
+  provider: Provider,
+  ip: string,
+): Promise<void> =>
   database.begin(async (sql) => {
-    // Of two at once the later one sees what the first has left.
+    // Serialises concurrent requests: together they must not remove the last sign-in method.
     await lockUser(sql, userId)
     const methods = await listSignInMethods(sql, userId)
     if (!methods.includes(provider)) return
     if (methods.length === 1) throw new Refusal('last_sign_in_method')
     await deleteOAuthAccount(sql, userId, provider)
     await clearMergeProofs(sql, userId, provider)
-    await auditLink(sql, userId, provider, 'oauth_unlinked', ip)
+    await recordLinkChange(sql, userId, provider, 'oauth_unlinked', ip)
   })
 
-const auditLink = (
+const recordLinkChange = (
   sql: Sql,
   userId: string,
   provider: Provider,
   action: 'oauth_linked' | 'oauth_unlinked',
   ip: string,
-) => recordAuditEntry(sql, { initiator: 'user', action, userId, ip, client: siteClient, detail: { provider } })
+) => recordAuditEntry(sql, { initiator: 'user', action, userId, ip, client: webClient, detail: { provider } })
 
-/** False when the identity is linked already, or the account has another one of that provider. */
-async function insertLink(sql: Sql, userId: string, arrival: Arrival): Promise<boolean> {
-  if (!(await insertOAuthAccount(sql, userId, arrival.identity))) return false
-  await recordVouching(sql, userId, arrival)
+/** @returns false if the identity is linked already or the account has another identity of that provider. */
+async function insertLink(sql: Sql, userId: string, callback: VerifiedOAuthCallback): Promise<boolean> {
+  if (!(await insertOAuthAccount(sql, userId, callback.identity))) return false
+  await recordVerifiedEmail(sql, userId, callback)
   return true
 }
 
 /**
- * At each round trip: a provider may come to vouch for the account's address later than the identity was linked. That verifies
- * the address, so an identity that is vouched for is never on an account that can still be reclaimed.
+ * Runs at every sign-in, since a provider may verify the account's address after the identity was linked. This also marks the
+ * account's address as verified: an account that can still be reclaimed never has an identity with a verified address.
  */
-async function recordVouching(sql: Sql, userId: string, { identity, verifiedEmail }: Arrival): Promise<void> {
+async function recordVerifiedEmail(
+  sql: Sql,
+  userId: string,
+  { identity, verifiedEmail }: VerifiedOAuthCallback,
+): Promise<void> {
   if (!verifiedEmail) return
   await verifyOwnEmail(sql, userId, verifiedEmail)
   await recordVerifiedAddress(sql, userId, identity.provider, verifiedEmail)
 }
-
-const sealedFor = (sealing: Services['sealing'], userId: string, provider: Provider, tokens: OAuthTokens) =>
-  sealTokens(sealing, tokens, (field) => tokenPlace(userId, provider, field))

@@ -1,43 +1,43 @@
 /**
- * The operator password, by HTTP Basic, and the limits on guessing it.
+ * Verification of the operator password (HTTP Basic) and the limits on guessing it.
  *
- * One address has a budget of wrong passwords a minute. All networks from which the password was not right lately share
- * another one, so that guessing from many addresses is bounded too; strangers who use that one up keep operators out of new
- * networks only, and as long as they go on. See {@link RateLimits.countGuess} for what holds in a burst.
+ * Each client network has a budget of wrong passwords per minute. All networks from which no operator has signed in recently
+ * share a second budget, so that guessing from many addresses is limited too. Attackers who use that one up lock operators out of
+ * new networks only, and only while the attack lasts. {@link RateLimits.countGuess} describes the order of concurrent guesses.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { findOperatorNetwork, touchOperatorNetwork } from '../../db/operator-networks.ts'
-import { addressSubject } from '../http/networks.ts'
+import { clientNetwork } from '../http/ip-networks.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Credentials } from '../http/route.ts'
 import type { Services } from '../services.ts'
 
-type Needs = Pick<Services, 'config' | 'sql' | 'rateLimits' | 'auditAttempt'>
+type Deps = Pick<Services, 'config' | 'sql' | 'rateLimits' | 'recordAuditAttempt'>
 
-/** Refuses with `not_found` where no operator password is set, `invalid_operator` and `rate_limited`. */
+/** Refuses with `invalid_operator`, `rate_limited`, and `not_found` if no operator password is configured. */
 export async function verifyOperator(
-  { config, sql, rateLimits, auditAttempt }: Needs,
+  { config, sql, rateLimits, recordAuditAttempt }: Deps,
   { ip, header }: Credentials,
 ): Promise<'operator'> {
   if (config.operatorPassword === undefined) throw new Refusal('not_found')
-  const given = readBasic(header('authorization'))
-  // Nothing was guessed: a browser asks without a password first, and any page can make it ask.
-  if (given === undefined) throw invalidOperator()
-  const isRight = isSameText(given, `operator:${config.operatorPassword}`)
-  const network = addressSubject(ip)
+  const presented = parseBasic(header('authorization'))
+  // Not counted as a guess: browsers send a first request without a password, and any page can cause one.
+  if (presented === undefined) throw invalidOperator()
+  const isRight = isEqual(presented, `operator:${config.operatorPassword}`)
+  const network = clientNetwork(ip)
   await rateLimits.countGuess('operator', network, isRight)
-  // Only what the address's own budget lets through is counted here, or one address could use up the shared one.
-  const known = await findOperatorNetwork(sql, network)
-  if (!known) await rateLimits.countGuess('operator_failures', 'all', isRight)
+  // After the budget of the network: otherwise one network could use up the shared one.
+  const knownNetwork = await findOperatorNetwork(sql, network)
+  if (!knownNetwork) await rateLimits.countGuess('operator_failures', 'all', isRight)
   if (!isRight) {
-    await auditAttempt({ initiator: 'operator', action: 'operator_sign_in_failed', ip })
+    await recordAuditAttempt({ initiator: 'operator', action: 'operator_sign_in_failed', ip })
     throw invalidOperator()
   }
-  if (!known || known.isStale) await touchOperatorNetwork(sql, network)
+  if (!knownNetwork || knownNetwork.isStale) await touchOperatorNetwork(sql, network)
   return 'operator'
 }
 
-function readBasic(authorization: string | undefined): string | undefined {
+function parseBasic(authorization: string | undefined): string | undefined {
   const basic = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(authorization ?? '')?.[1]
   return basic && Buffer.from(basic, 'base64').toString('utf8')
 }
@@ -45,7 +45,7 @@ function readBasic(authorization: string | undefined): string | undefined {
 const invalidOperator = () =>
   new Refusal('invalid_operator', { headers: { 'WWW-Authenticate': 'Basic realm="operators", charset="UTF-8"' } })
 
-/** Takes as long whatever is right of it, and however long each is. */
-const isSameText = (left: string, right: string): boolean => timingSafeEqual(digestOf(left), digestOf(right))
+/** In constant time. The digests have equal lengths, whatever the texts have. */
+const isEqual = (left: string, right: string): boolean => timingSafeEqual(digest(left), digest(right))
 
-const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

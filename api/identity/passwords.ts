@@ -1,93 +1,93 @@
-/** Passwords: which are good enough, and bcrypt with a bound on how much of the machine it may take. */
+/** Passwords: the rules for new ones, and bcrypt with limits on its use of the machine. */
 import { createRequire } from 'node:module'
 import bcrypt from 'bcrypt'
 import { z } from 'zod'
-import { routedBlock } from '../http/networks.ts'
+import { routedPrefix } from '../http/ip-networks.ts'
 import { Refusal } from '../http/refusals.ts'
-import { createFairQueue, type FairQueueBounds, QueueFull } from './fair-queue.ts'
+import { createFairQueue, type FairQueueBounds, QueueFullError } from './fair-queue.ts'
 
 const cost = 12
 const charactersMin = 10
-/** What bcrypt reads; it would ignore the rest without a word. */
+/** bcrypt silently ignores further bytes. */
 const bytesMax = 72
 
-/** bcrypt runs on libuv's four threads, and so does the signing of access tokens: it gets half of them. */
+/** bcrypt uses libuv's pool of four threads, and so does the signing of access tokens. bcrypt gets half of them. */
 const bounds = {
   runningMax: 2,
-  /** About nine seconds of work; whoever comes after is told to come back. */
+  /** About nine seconds of work; further requests are refused with `Retry-After`. */
   waitingMax: 64,
 }
 const hashSeconds = 0.3
 
-/** The same characters typed on another keyboard are the same password. */
-const normalized = (text: string): string => text.normalize('NFC')
+/** Keyboards encode the same characters differently. */
+const normalize = (text: string): string => text.normalize('NFC')
 
-/** Whether bcrypt would see all of the text, and as it is. */
+/** Whether bcrypt hashes all of the text, unchanged. */
 const isHashable = (text: string): boolean => Buffer.byteLength(text) <= bytesMax && !/[\0\p{Surrogate}]/u.test(text)
 
-let common: { test(password: string): boolean } | undefined
+let commonPasswords: { test(password: string): boolean } | undefined
 
-/** Loaded when the first password is chosen: 50,000 entries, 14 MB and 30 ms. All of them are in lower case. */
+/** The list has 50,000 entries in lower case. Loading takes 30 ms and 14 MB, so it waits for the first new password. */
 function isCommon(password: string): boolean {
-  common ??= createRequire(import.meta.url)('fxa-common-password-list') as { test(password: string): boolean }
-  return common.test(password) || common.test(password.toLowerCase())
+  commonPasswords ??= createRequire(import.meta.url)('fxa-common-password-list') as { test(password: string): boolean }
+  return commonPasswords.test(password) || commonPasswords.test(password.toLowerCase())
 }
 
-/** A password that may be chosen. One that is only typed to sign in is any text: see {@link Passwords.matches}. */
+/** The rules for a new password. At sign-in any text is accepted: see {@link Passwords.matches}. */
 export const NewPassword = z
   .string()
   .describe(`At least ${charactersMin} characters, at most ${bytesMax} bytes of UTF-8, and not a common password.`)
-  .transform(normalized)
+  .transform(normalize)
   .refine((text) => !/[\0\p{Surrogate}]/u.test(text), {
-    error: 'has characters that are none: type it again without them',
+    error: 'contains invalid characters: remove them',
     abort: true,
   })
   .refine((text) => [...text].length >= charactersMin, {
-    error: `is shorter than ${charactersMin} characters: choose a longer one`,
+    error: `must have at least ${charactersMin} characters`,
     abort: true,
   })
   .refine((text) => Buffer.byteLength(text) <= bytesMax, {
-    error: `is longer than ${bytesMax} bytes: choose a shorter one`,
+    error: `must have at most ${bytesMax} bytes`,
     abort: true,
   })
-  .refine((text) => !isCommon(text), 'is on the list of common passwords: choose one that nobody else would')
+  .refine((text) => !isCommon(text), 'is a common password: choose a different one')
 
 export interface Passwords {
   /**
-   * Networks that wait are served in turns, so that none keeps the others waiting (`api/identity/fair-queue.ts`). Refuses with
-   * `temporarily_unavailable` when too many wait.
-   * @param password one that passed {@link NewPassword}.
-   * @param ip who asks.
+   * Client networks are served round robin (`api/identity/fair-queue.ts`). Refuses with `temporarily_unavailable` when too many
+   * requests wait.
+   * @param password parsed by {@link NewPassword}.
+   * @param ip of the client.
    */
   hash(password: string, ip: string): Promise<string>
   /**
-   * Whether this is the password, after the same work whether there is one to compare with or not, and whatever was typed.
-   * Waits and refuses as {@link Passwords.hash}.
+   * Compares a password with a hash. Takes the same time without a hash and for every input. Queues and refuses as
+   * {@link Passwords.hash} does.
    */
   matches(password: string, hash: string | null | undefined, ip: string): Promise<boolean>
 }
 
-/** What is compared with when there is nothing to compare with: of the same cost, or the time would tell. Of a password that nobody kept. */
+/** Compared with when there is no hash. It has the same cost, so the response time does not reveal whether an account exists. */
 const dummyHash = '$2b$12$aOzKkHEvndINqSflfF2RNecyp4A1QFiuadSzK7S0ce8Nyl2VroOjG'
 
 export function createPasswords({ runningMax, waitingMax }: FairQueueBounds = bounds): Passwords {
   const queue = createFairQueue({ runningMax, waitingMax })
 
-  const bounded = <Result>(ip: string, work: () => Promise<Result>): Promise<Result> =>
-    queue.run(routedBlock(ip), work).catch((error: unknown) => {
-      if (!(error instanceof QueueFull)) throw error
+  const enqueue = <Result>(ip: string, work: () => Promise<Result>): Promise<Result> =>
+    queue.run(routedPrefix(ip), work).catch((error: unknown) => {
+      if (!(error instanceof QueueFullError)) throw error
       const seconds = Math.ceil((error.waiting * hashSeconds) / runningMax)
       throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': String(seconds) } })
     })
 
   return {
-    hash: (password, ip) => bounded(ip, () => bcrypt.hash(password, cost)),
+    hash: (password, ip) => enqueue(ip, () => bcrypt.hash(password, cost)),
     matches: async (password, hash, ip) => {
-      const typed = normalized(password)
-      const comparable = isHashable(typed)
-      const compared = hash && comparable ? hash : dummyHash
-      const same = await bounded(ip, () => bcrypt.compare(comparable ? typed : '', compared))
-      return same && comparable && Boolean(hash)
+      const text = normalize(password)
+      const isComparable = isHashable(text)
+      const comparedHash = isComparable && hash ? hash : dummyHash
+      const isEqual = await enqueue(ip, () => bcrypt.compare(isComparable ? text : '', comparedHash))
+      return isEqual && isComparable && Boolean(hash)
     },
   }
 }

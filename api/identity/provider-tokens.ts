@@ -1,10 +1,10 @@
-/** Providers' tokens on their way into rows: never as they are. */
+/** Encryption of OAuth providers' tokens before they are stored. */
 import type { SealedTokens } from '../../db/oauth-accounts.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import type { OAuthTokens } from '../../providers/oauth/provider.ts'
 import type { TokenField } from '../../providers/oauth/tokens.ts'
 
-/** Which row they are sealed for. */
+/** The row and field that a sealed token is bound to. */
 type Place = (field: TokenField) => readonly string[]
 
 export const sealTokens = (sealing: Sealing, tokens: OAuthTokens, place: Place): SealedTokens => ({

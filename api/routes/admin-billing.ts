@@ -9,7 +9,7 @@ import { type BillingProvider, BillingProviderError } from '../../providers/bill
 import { rebuildReceivedEvent } from '../../providers/billing/received-event.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
-import { id, Nothing, storable, timestamp } from '../http/schemas.ts'
+import { EmptyObject, id, storableText, timestamp } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 
 const Status = z.enum(billingEventStatuses)
@@ -67,7 +67,7 @@ export const dismissBillingEvent = route({
   summary: 'Dismiss a parked or dead event, so that it needs no attention. Safe to repeat',
   caller: 'operator',
   params: z.object({ id }),
-  body: z.object({ reason: storable(200).optional() }),
+  body: z.object({ reason: storableText(200).optional() }),
   answers: { 200: z.object({ event: EventView }) },
   refuses: ['not_found', 'invalid_transition'],
   handle: async ({ params, body, ip }, { sql }) => {
@@ -99,7 +99,7 @@ export const replayBillingEvent = route({
   summary: 'Parse the stored bytes of an event again and apply the result. Safe to repeat',
   caller: 'operator',
   params: z.object({ id }),
-  body: Nothing,
+  body: EmptyObject,
   answers: { 200: z.object({ event: EventView }) },
   refuses: ['not_found', 'temporarily_unavailable'],
   handle: async ({ params, ip }, services) => {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { type InstanceRow, listInstances as listInstanceRows } from '../../db/instances.ts'
 import { ok, route } from '../http/route.ts'
-import { id, storable, timestamp } from '../http/schemas.ts'
+import { id, storableText, timestamp } from '../http/schemas.ts'
 
 const InstanceView = z.object({
   instance_id: z.string(),
@@ -34,9 +34,9 @@ export const listInstances = route({
   summary: 'Instances at the providers, newest first',
   caller: 'operator',
   query: z.object({
-    region: storable(32).optional(),
+    region: storableText(32).optional(),
     gone: z.enum(['true', 'false']).optional(),
-    cursor: storable(200).optional(),
+    cursor: storableText(200).optional(),
   }),
   answers: { 200: z.object({ instances: z.array(InstanceView), next_cursor: z.string().nullable() }) },
   refuses: [],

@@ -1,8 +1,8 @@
-/** Background jobs as operators see them: when each ran, how it went, and which worker runs it now. */
+/** Background jobs for operators: the last run of each, its result, and the worker that holds the lease. */
 import { z } from 'zod'
 import { type JobRow, listJobs as listJobRows } from '../../db/jobs.ts'
 import { ok, route } from '../http/route.ts'
-import { id, storable, timestamp } from '../http/schemas.ts'
+import { id, storableText, timestamp } from '../http/schemas.ts'
 
 const JobView = z.object({
   name: z.string(),
@@ -11,7 +11,7 @@ const JobView = z.object({
   due_at: timestamp,
   last_started_at: timestamp.nullable(),
   last_success_at: timestamp.nullable(),
-  /** Of the last round; null when it succeeded. */
+  /** Null if the last run succeeded. */
   last_error: z.string().nullable(),
   last_duration_seconds: z.number().nullable(),
   leased_by: id.nullable(),
@@ -36,9 +36,9 @@ const pageSize = 100
 export const listJobs = route({
   method: 'GET',
   path: '/admin/jobs',
-  summary: 'Background jobs by name, with their last result and their lease',
+  summary: 'List background jobs by name, with their last result and their lease',
   caller: 'operator',
-  query: z.object({ cursor: storable(100).optional() }),
+  query: z.object({ cursor: storableText(100).optional() }),
   answers: { 200: z.object({ jobs: z.array(JobView), next_cursor: z.string().nullable() }) },
   refuses: [],
   handle: async ({ query }, { sql }) => {

@@ -12,7 +12,7 @@ import { isTemporalOutage } from '../../platform/temporal.ts'
 import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
-import { id, storable, timestamp } from '../http/schemas.ts'
+import { id, storableText, timestamp } from '../http/schemas.ts'
 import { presentSession, SessionView } from '../relay-session-view.ts'
 import type { Services } from '../services.ts'
 
@@ -39,7 +39,7 @@ export const listSessions = route({
   caller: 'operator',
   query: z.object({
     state: State.optional(),
-    region: storable(32).optional(),
+    region: storableText(32).optional(),
     user_id: id.optional(),
     cursor: id.optional(),
   }),
@@ -132,7 +132,7 @@ export const disconnect = route({
   summary: 'End a session at once. A stopped session is returned as it is',
   caller: 'operator',
   params: ById,
-  body: z.object({ reason: storable(500) }),
+  body: z.object({ reason: storableText(500) }),
   answers: { 200: z.object({ session: OperatorSession }) },
   refuses: ['not_found'],
   handle: async ({ params, body, ip }, { sql, deliveries }) => {

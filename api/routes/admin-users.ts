@@ -13,7 +13,7 @@ import { lockUser, setDisabled, setRelayAccess } from '../../db/users.ts'
 import { parseEmailAddress } from '../../platform/email-address.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, type Request, route } from '../http/route.ts'
-import { id, storable } from '../http/schemas.ts'
+import { id, storableText } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 import { OperatorSession, presentForOperator } from './admin-sessions.ts'
 import { EntitlementView, presentEntitlement, presentUser, UserView } from './session-summary.ts'
@@ -26,7 +26,7 @@ export const findUser = route({
   path: '/admin/users',
   summary: 'Accounts with an email address',
   caller: 'operator',
-  query: z.object({ email: storable(254) }),
+  query: z.object({ email: storableText(254) }),
   answers: { 200: z.object({ users: z.array(UserView), next_cursor: z.null() }) },
   refuses: [],
   handle: async ({ query }, { sql, config }) => {

@@ -31,7 +31,7 @@ export const open = route({
   },
 })
 
-/** Nothing when the provider has no page for this customer, does not answer, or answers no address for browsers. */
+/** EmptyObject when the provider has no page for this customer, does not answer, or answers no address for browsers. */
 async function openPersonalPortal(
   userId: string,
   verifiedEmail: string | undefined,

@@ -9,7 +9,7 @@ import { type PlanTier, subscriptionKinds, subscriptionStatuses } from '../../do
 import { BillingProviderError } from '../../providers/billing/provider.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
-import { storable, timestamp } from '../http/schemas.ts'
+import { storableText, timestamp } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 
 export const SubscriptionView = z.object({
@@ -59,7 +59,7 @@ export const cancel = route({
     'Cancel a subscription at the billing provider. It ends with its paid period, or at once if a payment is outstanding. Safe to repeat',
   caller: 'user',
   limit: 'billing_manage',
-  params: z.object({ subscription_id: storable(200) }),
+  params: z.object({ subscription_id: storableText(200) }),
   answers: { 200: z.object({ subscription: SubscriptionView }) },
   refuses: ['not_found', 'billing_provider_error'],
   handle: async ({ caller: { userId }, params: { subscription_id: subscriptionId }, ip }, services) => {

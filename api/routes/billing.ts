@@ -36,7 +36,7 @@ export const checkout = route({
     const request = {
       userId: caller.userId,
       email: profile.email,
-      // The page then says that it may take a moment. Nothing else is made of it: what counts is the webhook.
+      // The page then says that it may take a moment. EmptyObject else is made of it: what counts is the webhook.
       returnUrl: `${config.siteUrl}/account?done=bought`,
       cancelUrl: `${config.siteUrl}/account`,
       customerId,

@@ -1,49 +1,35 @@
-/**
- * The plugin's login (after RFC 8628): the plugin begins it and polls, a person decides it in the browser. Open to someone
- * who sends their own link to a victim, hence the code shown on both ends, the origin shown, and an approval of its own.
- */
-import { randomInt } from 'node:crypto'
+/** Plugin logins: started and polled by a plugin, approved or denied by a user in the browser. */
 import { z } from 'zod'
-import { recordAuditEntry } from '../../db/audit.ts'
-import { areAuthSessionsAlive } from '../../db/auth-sessions.ts'
-import type { Client } from '../../db/clients.ts'
-import type { Sql } from '../../db/connection.ts'
-import {
-  consumeLoginAttempt,
-  decideLoginAttempt,
-  findLoginAttempt,
-  insertLoginAttempt,
-  type LoginAttempt,
-  lockApprover,
-  lockLoginAttempt,
-  lockLoginAttemptByPollToken,
-  loginAttemptSeconds,
-  pollSecondsMin,
-  recordPoll,
-} from '../../db/login-attempts.ts'
-import { lockCredentials } from '../../db/users.ts'
+import { type LoginAttempt, loginAttemptSeconds } from '../../db/login-attempts.ts'
 import { Refusal } from '../http/refusals.ts'
-import { created, noContent, ok, type Request, route } from '../http/route.ts'
+import { created, noContent, ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'
-import type { User } from '../identity/access-tokens.ts'
-import type { Services } from '../services.ts'
-import { hashOfToken, newSecretToken, openAuthSession, TokenSet, tokenSet } from './auth-sessions.ts'
+import {
+  approvePluginLogin,
+  denyPluginLogin,
+  findPluginLogin,
+  pollPluginLogin,
+  pollSeconds,
+  startPluginLogin,
+} from '../identity/plugin-logins.ts'
+import { createTokenSet, TokenSet } from '../identity/token-sets.ts'
 
-/** How often a plugin is asked to poll. */
-const pollSeconds = 2
-const clientNameMax = 64
+const clientNameLengthMax = 64
 
-/** The plugin's own name for itself, to be read by a person: without characters that hide, reorder, control or show nothing. */
+/** Users read the name on the approval page. Invisible, control and bidirectional formatting characters are removed. */
 const ClientName = z
   .string()
-  .describe(`What the approval page calls the plugin: 1 to ${clientNameMax} characters.`)
+  .describe(`The name of the plugin on the approval page: 1 to ${clientNameLengthMax} characters.`)
   .transform((text) => text.replaceAll(/[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, '').trim())
-  .refine((text) => text !== '' && [...text].length <= clientNameMax, `is not 1 to ${clientNameMax} characters`)
+  .refine(
+    (text) => text !== '' && [...text].length <= clientNameLengthMax,
+    `must have 1 to ${clientNameLengthMax} visible characters`,
+  )
 
 export const start = route({
   method: 'POST',
   path: '/auth/plugin/login/start',
-  summary: 'Begin a login that a person approves in the browser',
+  summary: 'Start a login that a user approves in the browser',
   caller: 'none',
   limit: 'plugin_start',
   secret: true,
@@ -59,21 +45,13 @@ export const start = route({
     }),
   },
   refuses: [],
-  handle: async ({ body, ip, userAgent }, { config, sql }) => {
-    const pollToken = newSecretToken()
-    const userCode = newUserCode()
-    const attemptId = await insertLoginAttempt(sql, {
-      pollTokenHash: hashOfToken(pollToken),
-      userCode,
-      clientName: body.client_name,
-      ip,
-      userAgent,
-    })
+  handle: async ({ body, ip, userAgent }, services) => {
+    const started = await startPluginLogin(services, { clientName: body.client_name, ip, userAgent })
     return created({
-      login_attempt_id: attemptId,
-      authorize_url: `${config.siteUrl}/login?attempt=${attemptId}`,
-      poll_token: pollToken,
-      user_code: userCode,
+      login_attempt_id: started.attemptId,
+      authorize_url: `${services.config.siteUrl}/login?attempt=${started.attemptId}`,
+      poll_token: started.pollToken,
+      user_code: started.userCode,
       expires_in: loginAttemptSeconds,
       interval: pollSeconds,
     })
@@ -83,7 +61,7 @@ export const start = route({
 export const poll = route({
   method: 'POST',
   path: '/auth/plugin/login/poll',
-  summary: 'Ask whether the login was decided; answers its tokens exactly once',
+  summary: 'Poll a login. Returns the token set exactly once, after the approval',
   caller: 'none',
   limit: 'plugin_poll',
   secret: true,
@@ -98,48 +76,16 @@ export const poll = route({
   handle: async ({ body, ip, userAgent }, services) => {
     const attemptId = id.safeParse(body.login_attempt_id)
     if (!attemptId.success) throw new Refusal('not_found')
-    const opened = await services.sql.begin(async (tx) => {
-      const pollTokenHash = hashOfToken(body.poll_token)
-      const approverId = await lockApprover(tx, attemptId.data, pollTokenHash)
-      const approval = approvalOf(await lockLoginAttemptByPollToken(tx, attemptId.data, pollTokenHash))
-      // One that was approved this very moment, by an account that is not held, is there for the next poll.
-      if (approval === 'pending' || approval.userId !== approverId) return recordPoll(tx, attemptId.data)
-      await consumeLoginAttempt(tx, attemptId.data)
-      return openAuthSession(tx, { ...approval, ip, userAgent })
-    })
+    const opened = await pollPluginLogin(services, attemptId.data, body.poll_token, { ip, userAgent })
     if (!opened) return ok({ status: 'pending', interval: pollSeconds })
-    return ok({ status: 'complete', ...(await tokenSet(services, opened)) })
+    return ok({ status: 'complete', ...(await createTokenSet(services, opened)) })
   },
 })
-
-/** Whom the attempt signs in as what, or that nobody decided it yet; refuses everything else. */
-function approvalOf(attempt: LoginAttempt | undefined): 'pending' | { userId: string; client: Client } {
-  if (!attempt) throw new Refusal('not_found')
-  if (attempt.isExpired) throw new Refusal('attempt_expired')
-  if (attempt.status === 'consumed') throw new Refusal('attempt_consumed')
-  if (attempt.status === 'denied') throw new Refusal('attempt_denied')
-  if (attempt.status === 'approved' && attempt.userId) return { userId: attempt.userId, client: pluginOf(attempt) }
-  // Only a poll that would go on waiting can come too soon: one that ends the waiting is never put off.
-  if (attempt.wasJustPolled) throw tooSoon()
-  return 'pending'
-}
-
-const pluginOf = ({ clientName }: LoginAttempt): Client => ({ kind: 'plugin', name: clientName })
-
-const tooSoon = () =>
-  new Refusal('rate_limited', {
-    message: `Poll every ${pollSeconds} seconds.`,
-    headers: {
-      'Retry-After': String(pollSecondsMin),
-      'RateLimit-Policy': `"attempt";q=1;w=${pollSecondsMin}`,
-      RateLimit: `"attempt";r=0;t=${pollSecondsMin}`,
-    },
-  })
 
 export const read = route({
   method: 'GET',
   path: '/auth/plugin/login/attempts/{id}',
-  summary: 'What a person must see before deciding a login',
+  summary: 'Show a login to the user who is asked to approve it',
   caller: 'user',
   params: z.object({ id }),
   answers: {
@@ -155,8 +101,8 @@ export const read = route({
     }),
   },
   refuses: ['not_found'],
-  handle: async ({ caller, params }, { sql }) =>
-    ok(present(visible(await findLoginAttempt(sql, params.id), caller.userId))),
+  handle: async ({ caller, params }, services) =>
+    ok(present(await findPluginLogin(services, params.id, caller.userId))),
 })
 
 const present = (attempt: LoginAttempt) => ({
@@ -170,12 +116,6 @@ const present = (attempt: LoginAttempt) => ({
   expires_at: attempt.expiresAt.toISOString(),
 })
 
-/** Whoever has the link may look and decide; once someone has, it is theirs and nobody else's. */
-function visible(attempt: LoginAttempt | undefined, userId: string): LoginAttempt {
-  if (!attempt || (attempt.userId !== null && attempt.userId !== userId)) throw new Refusal('not_found')
-  return attempt
-}
-
 const decisionParts = {
   method: 'POST',
   caller: 'user',
@@ -188,61 +128,19 @@ export const approve = route({
   path: '/auth/plugin/login/attempts/{id}/approve',
   summary: 'Let the plugin sign in to this account. Safe to repeat',
   refuses: ['not_found', 'attempt_denied', 'attempt_expired'],
-  handle: (request, services) =>
-    decide('approved', request, services, ({ status }) => {
-      if (status === 'denied') throw new Refusal('attempt_denied')
-      return status === 'pending'
-    }),
+  handle: async ({ caller, params, ip }, services) => {
+    await approvePluginLogin(services, params.id, caller, ip)
+    return noContent()
+  },
 })
 
 export const deny = route({
   ...decisionParts,
   path: '/auth/plugin/login/attempts/{id}/deny',
-  summary: 'Keep the plugin out, also after an approval that it has not used yet. Safe to repeat',
+  summary: 'Deny the plugin, also after an approval whose tokens it has not collected. Safe to repeat',
   refuses: ['not_found', 'attempt_consumed', 'attempt_expired'],
-  handle: (request, services) =>
-    decide('denied', request, services, ({ status }) => {
-      if (status === 'consumed') throw new Refusal('attempt_consumed')
-      return status !== 'denied'
-    }),
+  handle: async ({ caller, params, ip }, services) => {
+    await denyPluginLogin(services, params.id, caller, ip)
+    return noContent()
+  },
 })
-
-/** @param isNews whether the decision changes the attempt; throws when it comes too late. */
-async function decide(
-  status: 'approved' | 'denied',
-  { caller, params, ip }: Pick<Request<'user', { id: string }, unknown, unknown>, 'caller' | 'params' | 'ip'>,
-  { sql }: Services,
-  isNews: (attempt: LoginAttempt) => boolean,
-) {
-  await sql.begin(async (tx) => {
-    await holdSignIn(tx, caller)
-    const attempt = visible(await lockLoginAttempt(tx, params.id), caller.userId)
-    if (attempt.isExpired) throw new Refusal('attempt_expired')
-    if (!isNews(attempt)) return
-    await decideLoginAttempt(tx, attempt.id, { status, userId: caller.userId })
-    await recordAuditEntry(tx, {
-      initiator: 'user',
-      action: `plugin_login_${status}`,
-      userId: caller.userId,
-      ip,
-      client: pluginOf(attempt),
-      detail: { login_attempt_id: attempt.id, plugin_ip: attempt.ip },
-    })
-  })
-  return noContent()
-}
-
-/** A sign-in that ended since the request came decides nothing: what it approves now would outlive the end of all access. */
-async function holdSignIn(sql: Sql, caller: User): Promise<void> {
-  await lockCredentials(sql, caller.userId)
-  const [alive] = await areAuthSessionsAlive(sql, [caller])
-  if (!alive) throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
-}
-
-/** Without the pairs that are easily taken for each other: 0 O, 1 I L, 2 Z, 5 S, 8 B, U V; the digit or the letter stays. */
-const codeCharacters = 'ABCDEFGHJKMNPQRTVWXY2345679'
-
-const newUserCode = (): string => {
-  const half = () => Array.from({ length: 4 }, () => codeCharacters[randomInt(codeCharacters.length)]).join('')
-  return `${half()}-${half()}`
-}

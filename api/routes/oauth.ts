@@ -1,42 +1,20 @@
-/** Signing in through providers: the browser is sent there with secrets of its own, and comes back with them. */
-import { createHash } from 'node:crypto'
+/** Sign-in, linking and proofs of ownership through OAuth providers. */
 import { z } from 'zod'
-import {
-  type AuthorizationPurpose,
-  authorizationRequestSeconds,
-  consumeAuthorizationRequest,
-  insertAuthorizationRequest,
-} from '../../db/authorization-requests.ts'
-import { findMergeRequest } from '../../db/merge-requests.ts'
-import {
-  type OAuthAuthorizationRequest,
-  OAuthDeniedError,
-  type OAuthProvider,
-  OAuthProviderError,
-  type OAuthProviderName,
-  oauthProviderNames,
-} from '../../providers/oauth/provider.ts'
-import { Refusal } from '../http/refusals.ts'
+import { authorizationRequestSeconds } from '../../db/authorization-requests.ts'
+import { oauthProviderNames } from '../../providers/oauth/provider.ts'
 import { created, noContent, ok, route } from '../http/route.ts'
 import { id } from '../http/schemas.ts'
-import type { User } from '../identity/access-tokens.ts'
-import { type Arrival, link, signIn, unlink as unlinkFrom } from '../identity/oauth-accounts.ts'
-import type { Services } from '../services.ts'
-import { hashOfToken, newSecretToken, TokenSet, tokenSet } from './auth-sessions.ts'
-import { type PendingMerge, provable, prove, type RequestedMerge } from './merges.ts'
+import { completeAuthorization, startAuthorization } from '../identity/authorization-requests.ts'
+import { type PendingMerge, proveMerge, type RequestedMerge } from '../identity/merges.ts'
+import { linkIdentity, signInWithIdentity, unlinkIdentity } from '../identity/oauth-accounts.ts'
+import { createTokenSet, TokenSet } from '../identity/token-sets.ts'
 
 const ByProvider = z.object({ provider: z.enum(oauthProviderNames) })
-const displayNames: Readonly<Record<OAuthProviderName, string>> = {
-  twitch: 'Twitch',
-  google: 'Google',
-  discord: 'Discord',
-}
-const retrySeconds = 5
 
 export const providers = route({
   method: 'GET',
   path: '/auth/oauth/providers',
-  summary: 'Which providers one can sign in with here',
+  summary: 'List the OAuth providers and whether each is configured',
   caller: 'none',
   answers: {
     200: z.object({
@@ -50,89 +28,31 @@ export const providers = route({
     }),
 })
 
-const StartBody = z.object({
-  intent: z.enum(['sign_in', 'link', 'merge']),
-  merge_request_id: id.optional().describe('The merge that the owner is to be proved for; with intent `merge` only.'),
-  scopes: z
-    .enum(['identity', 'chat'])
-    .default('identity')
-    .describe('`chat` asks to read and write the chat too; with intent `link` only.'),
-})
-
 export const start = route({
   method: 'POST',
   path: '/auth/oauth/{provider}/start',
-  summary: 'Begin a round trip to a provider. Linking needs the access token of the account',
+  summary: 'Start an OAuth round trip. Linking requires the access token of the account',
   caller: 'maybe_user',
   limit: 'oauth_start',
   secret: true,
   params: ByProvider,
-  body: StartBody,
+  body: z.object({
+    intent: z.enum(['sign_in', 'link', 'merge']),
+    merge_request_id: id.optional().describe('The merge request to prove; only with intent `merge`.'),
+    scopes: z
+      .enum(['identity', 'chat'])
+      .default('identity')
+      .describe('`chat` also requests access to read and write chat; only with intent `link`.'),
+  }),
   answers: { 201: z.object({ authorization_url: z.url(), binding: z.string(), expires_in: z.int() }) },
   refuses: ['not_available', 'not_found', 'merge_expired'],
   handle: async ({ caller, params, body }, services) => {
-    const provider = configured(services, params.provider)
-    const purpose = await purposeOf(services, body, caller)
-    const state = newSecretToken()
-    const binding = newSecretToken()
-    const round = roundOf(services, provider.name, { state, binding, scopes: body.scopes })
-    const url = await provider.authorizationUrl(round).catch(inOurWords(services, provider.name))
-    const secrets = { stateHash: hashOfToken(state), bindingHash: hashOfToken(binding), provider: provider.name }
-    // While the provider was asked, the account may have ended the merge.
-    const begun = await insertAuthorizationRequest(services.sql, secrets, { ...purpose, scopes: body.scopes })
-    if (!begun) throw new Refusal('not_found')
+    const { intent, merge_request_id: mergeRequestId, scopes } = body
+    const options = { intent, mergeRequestId, scopes }
+    const { url, binding } = await startAuthorization(services, params.provider, options, caller)
     return created({ authorization_url: url.href, binding, expires_in: authorizationRequestSeconds })
   },
 })
-
-function configured({ oauthProviders }: Services, name: OAuthProviderName): OAuthProvider {
-  const provider = oauthProviders.get(name)
-  if (!provider)
-    throw new Refusal('not_available', { message: `Signing in with ${displayNames[name]} is not set up here.` })
-  return provider
-}
-
-/** What the round trip is for, if its caller may ask for that. */
-async function purposeOf(
-  { sql }: Services,
-  { intent, merge_request_id: mergeRequestId, scopes }: z.output<typeof StartBody>,
-  caller: User | undefined,
-): Promise<AuthorizationPurpose> {
-  if (scopes === 'chat' && intent !== 'link')
-    throw new Refusal('invalid_request', { message: 'body field scopes: `chat` goes with intent `link` only' })
-  if (intent === 'sign_in') return { intent }
-  if (intent === 'link') {
-    if (!caller) throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer' } })
-    return { intent, userId: caller.userId, authSessionId: caller.authSessionId }
-  }
-  if (!mergeRequestId)
-    throw new Refusal('invalid_request', { message: 'body field merge_request_id: goes with intent `merge`' })
-  provable(await findMergeRequest(sql, mergeRequestId))
-  return { intent, mergeRequestId }
-}
-
-interface RoundSecrets extends Pick<OAuthAuthorizationRequest, 'state' | 'scopes'> {
-  readonly binding: string
-}
-
-/**
- * The same round at both ends of the trip. PKCE's verifier and the nonce follow from what only the browser holds, so no row
- * of ours has them: who reads the database can't complete anybody's sign-in.
- */
-const roundOf = (
-  { config }: Services,
-  provider: OAuthProviderName,
-  { state, binding, scopes }: RoundSecrets,
-): OAuthAuthorizationRequest => ({
-  state,
-  verifier: derived('verifier', binding),
-  nonce: derived('nonce', binding),
-  redirectUri: `${config.siteUrl}/oauth/${provider}/callback`,
-  scopes,
-})
-
-const derived = (what: 'verifier' | 'nonce', binding: string): string =>
-  createHash('sha256').update(`${what}:${binding}`).digest('base64url')
 
 const MergeRequired = z.object({
   status: z.literal('merge_required'),
@@ -140,7 +60,7 @@ const MergeRequired = z.object({
   merge_token: z
     .string()
     .optional()
-    .describe('Only where the merge begins; not in the answer to the round trip that proved its owner.'),
+    .describe('Only when the merge starts; absent in the response to the round trip that proved its owner.'),
   sign_in_methods: z.array(z.enum(['password', ...oauthProviderNames])),
   expires_in: z.int(),
 })
@@ -148,14 +68,14 @@ const MergeRequired = z.object({
 export const callback = route({
   method: 'POST',
   path: '/auth/oauth/{provider}/callback',
-  summary: 'Complete a round trip: sign in, link, or prove whose account a merge is about',
-  // Not counted: it takes a round trip that was, and each one once.
+  summary: 'Complete an OAuth round trip: sign in, link an identity, or prove the ownership of an account',
+  // Not rate limited: each call needs an authorization request, which was counted and is consumed once.
   caller: 'none',
   secret: true,
   params: ByProvider,
   body: z.object({
     code: z.string().min(1).max(4096),
-    // Missing ones are refused as wrong ones are: the browser lost them, or never had them.
+    // A missing value is refused like a wrong one: `token_invalid` instead of `invalid_request`.
     state: z.string().max(256).default(''),
     binding: z.string().max(256).default(''),
     iss: z.string().max(2048).optional(),
@@ -178,30 +98,17 @@ export const callback = route({
     'provider_already_linked',
   ],
   handle: async ({ params, body, ip, userAgent }, services) => {
-    const provider = configured(services, params.provider)
-    const secrets = {
-      stateHash: hashOfToken(body.state),
-      bindingHash: hashOfToken(body.binding),
-      provider: provider.name,
-    }
-    const trip = await consumeAuthorizationRequest(services.sql, secrets)
-    if (!trip)
-      throw new Refusal('token_invalid', { message: 'This sign-in is not under way any more: start it again.' })
-    const round = roundOf(services, provider.name, { ...body, scopes: trip.scopes })
-    const came = await provider.exchange(round, body).catch(inOurWords(services, provider.name))
-    const { providerUserId, verifiedEmail } = came.identity
-    const identity = { provider: provider.name, providerUserId }
-    const arrival: Arrival = { identity, verifiedEmail, tokens: came.tokens, ip, userAgent }
-    switch (trip.intent) {
+    const { request, callback } = await completeAuthorization(services, params.provider, { ...body, ip, userAgent })
+    switch (request.intent) {
       case 'link':
-        await link(services, trip, arrival, trip.scopes === 'chat')
+        await linkIdentity(services, request, callback, request.scopes === 'chat')
         return ok({ status: 'linked' })
       case 'merge':
-        return ok(presentMerge(await prove(services, trip.mergeRequestId, identity, ip)))
+        return ok(presentMerge(await proveMerge(services, request.mergeRequestId, callback.identity, ip)))
       case 'sign_in': {
-        const outcome = await signIn(services, arrival)
-        if ('mergeRequestId' in outcome) return ok(presentMerge(outcome))
-        return ok({ status: 'signed_in', ...(await tokenSet(services, outcome)) })
+        const result = await signInWithIdentity(services, callback)
+        if ('mergeRequestId' in result) return ok(presentMerge(result))
+        return ok({ status: 'signed_in', ...(await createTokenSet(services, result)) })
       }
     }
   },
@@ -215,33 +122,16 @@ const presentMerge = (merge: PendingMerge | RequestedMerge): z.infer<typeof Merg
   expires_in: merge.secondsLeft,
 })
 
-/** What a provider's failure means to the person in front of the browser. */
-const inOurWords =
-  ({ log }: Services, provider: OAuthProviderName) =>
-  (error: unknown): never => {
-    const name = displayNames[provider]
-    if (error instanceof OAuthDeniedError)
-      throw new Refusal('token_invalid', { message: `${name} did not confirm it: start it again.` })
-    if (!(error instanceof OAuthProviderError)) throw error
-    log.warn({ provider, trouble: error.message }, 'a provider did not answer as it should')
-    throw new Refusal('temporarily_unavailable', {
-      message: `${name} did not answer as it should: try again in a moment.`,
-      headers: {
-        'Retry-After': String(retrySeconds),
-      },
-    })
-  }
-
 export const unlink = route({
   method: 'DELETE',
   path: '/auth/oauth/{provider}',
-  summary: 'Take a provider off the account, as long as another way to sign in is left. Safe to repeat',
+  summary: 'Unlink a provider from the account, unless it is the last sign-in method. Safe to repeat',
   caller: 'user',
   params: ByProvider,
   answers: { 204: null },
   refuses: ['not_found', 'last_sign_in_method'],
   handle: async ({ caller, params, ip }, services) => {
-    await unlinkFrom(services, caller.userId, params.provider, ip)
+    await unlinkIdentity(services, caller.userId, params.provider, ip)
     return noContent()
   },
 })

@@ -1,39 +1,22 @@
-/** A forgotten password: whoever reads the account's mail chooses another, and everybody else is out. */
-import { setTimeout as sleep } from 'node:timers/promises'
+/** Password reset. */
 import { z } from 'zod'
-import { isOwnershipProved, listLinkedIdentities, secureAccount } from '../../db/account-proof.ts'
-import { recordAuditEntry } from '../../db/audit.ts'
-import { lockUserByEmail, setPassword } from '../../db/users.ts'
 import { oauthProviderNames } from '../../providers/oauth/provider.ts'
 import { accepted, noContent, ok, route } from '../http/route.ts'
-import { Nothing } from '../http/schemas.ts'
-import { mailLink, ownerOfLink, useLink } from '../identity/mail-links.ts'
+import { EmailAddress, EmptyObject } from '../http/schemas.ts'
+import { previewPasswordReset, requestPasswordReset, resetPassword } from '../identity/password-reset.ts'
 import { NewPassword } from '../identity/passwords.ts'
-import { Email } from './accounts.ts'
-import { newStreamToken } from './stream-tokens.ts'
-
-/** Longer than the work takes: the link costs an address with an account one write more than it costs another. */
-const answerMillis = 50
 
 export const forgot = route({
   method: 'POST',
   path: '/auth/password/forgot',
-  summary: 'Ask for a link to choose another password. Tells nothing of whether the address has an account',
+  summary: 'Request a password reset link. The response does not reveal whether the address has an account',
   caller: 'none',
   limit: 'forgot',
-  body: z.object({ email: Email }),
-  answers: { 202: Nothing },
+  body: z.object({ email: EmailAddress }),
+  answers: { 202: EmptyObject },
   refuses: [],
   handle: async ({ body, ip }, services) => {
-    const answerTime = sleep(answerMillis)
-    // The same statements and a write for an address without an account too, or the time would tell on a busy day.
-    const userId = (await services.sql.begin(async (tx) => {
-      const account = await lockUserByEmail(tx, body.email)
-      await mailLink(tx, services, 'reset_password', account)
-      return account
-    })) as string | undefined
-    await services.auditAttempt({ initiator: 'user', action: 'password_reset_requested', userId, ip })
-    await answerTime
+    await requestPasswordReset(services, body.email, ip)
     return accepted()
   },
 })
@@ -41,8 +24,7 @@ export const forgot = route({
 export const preview = route({
   method: 'POST',
   path: '/auth/password/reset/preview',
-  summary:
-    'What choosing another password with a link changes besides the password. Uses the link up as little as opening it',
+  summary: 'Show what a password reset changes besides the password. The link stays valid',
   caller: 'none',
   secret: true,
   body: z.object({ token: z.string() }),
@@ -50,47 +32,33 @@ export const preview = route({
     200: z.object({
       linked_accounts: z
         .array(z.object({ provider: z.enum(oauthProviderNames), stays: z.boolean() }))
-        .describe('Those that are linked. One stays when its provider vouches for the address of the account.'),
+        .describe(
+          'The linked provider accounts. One stays linked if its provider has verified the address of the account.',
+        ),
       replaces_stream_token: z
         .boolean()
         .describe(
-          'Whether the stream token is replaced and the relays end: the first time that the owner of the address resets an account that another person may have opened.',
+          'Whether the stream token is replaced and the relays end: at the first reset by the owner of the address, if another person may have created the account.',
         ),
     }),
   },
   refuses: ['token_invalid'],
-  handle: async ({ body }, { sql }) => {
-    const userId = await ownerOfLink(sql, 'reset_password', body.token)
-    const [linked, isProved] = await Promise.all([listLinkedIdentities(sql, userId), isOwnershipProved(sql, userId)])
-    return ok({ linked_accounts: linked, replaces_stream_token: !isProved })
+  handle: async ({ body }, services) => {
+    const { linkedIdentities, replacesStreamToken } = await previewPasswordReset(services, body.token)
+    return ok({ linked_accounts: linkedIdentities, replaces_stream_token: replacesStreamToken })
   },
 })
 
 export const reset = route({
   method: 'POST',
   path: '/auth/password/reset',
-  summary: 'Choose another password with the link from the mail. Ends every sign-in of the account',
+  summary: 'Set a new password with the token of a mailed link. Revokes every auth session of the account',
   caller: 'none',
   body: z.object({ token: z.string(), password: NewPassword }),
   answers: { 204: null },
   refuses: ['token_invalid'],
-  handle: async ({ body, ip }, { sql, sealing, passwords, deliveries }) => {
-    // Before the hashing, which is expensive: a request without a link gets none of it.
-    const userId = await ownerOfLink(sql, 'reset_password', body.token)
-    const passwordHash = await passwords.hash(body.password, ip)
-    const { disconnected } = await sql.begin(async (tx) => {
-      const email = await useLink(tx, 'reset_password', body.token, userId)
-      const secured = await secureAccount(tx, sealing, userId, {
-        email,
-        newStreamToken: newStreamToken(),
-        reason: 'password_reset',
-      })
-      await setPassword(tx, userId, passwordHash)
-      const detail = { sign_ins_ended: secured.authSessionsRevoked, unlinked: secured.unlinked.join(' ') }
-      await recordAuditEntry(tx, { initiator: 'user', action: 'password_reset', userId, ip, detail })
-      return secured
-    })
-    for (const session of disconnected) deliveries.send(session)
+  handle: async ({ body, ip }, services) => {
+    await resetPassword(services, body, ip)
     return noContent()
   },
 })

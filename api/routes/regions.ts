@@ -1,4 +1,4 @@
-/** Where relays can run, and whether there is room. */
+/** Regions and their capacity. */
 import { z } from 'zod'
 import { countLiveRelaySessions } from '../../db/relay-sessions.ts'
 import type { RegionConfig } from '../../platform/config/values.ts'
@@ -6,15 +6,15 @@ import { ok, route } from '../http/route.ts'
 import { timestamp } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 
-type Room = 'available' | 'limited' | 'full'
-const Room = z.enum(['available', 'limited', 'full'])
-/** Beyond this share of its capacity a region counts as limited. */
+const CapacityStatus = z.enum(['available', 'limited', 'full'])
+type CapacityStatus = z.infer<typeof CapacityStatus>
+/** A region is limited from this share of its capacity on. */
 const limitedShare = 0.8
 
 export const manifest = route({
   method: 'GET',
   path: '/relay/manifest',
-  summary: 'Regions where relays can be started, and the image that they run',
+  summary: 'List the regions with their availability and relay image',
   caller: 'user',
   limit: 'manifest',
   answers: {
@@ -33,15 +33,15 @@ export const manifest = route({
   },
   refuses: [],
   handle: async (_, services) => {
-    const rooms = await roomByRegion(services)
-    const fallback = services.config.regions.find((one) => one.default) ?? services.config.regions[0]
+    const regions = await listRegionStatuses(services)
+    const defaultRegion = services.config.regions.find((one) => one.default) ?? services.config.regions[0]
     return ok({
-      regions: rooms.map(({ region, room }) => ({
+      regions: regions.map(({ region, status }) => ({
         region: region.region,
         display_name: region.display_name,
         provider: region.provider,
-        default: region === fallback,
-        available: room !== 'full',
+        default: region === defaultRegion,
+        available: status !== 'full',
         image: region.image,
       })),
     })
@@ -51,29 +51,36 @@ export const manifest = route({
 export const capacity = route({
   method: 'GET',
   path: '/capacity/status',
-  summary: 'Whether relays can be had just now',
+  summary: 'Show whether relays can be started at present, overall and by region',
   caller: 'none',
   limit: 'capacity',
   answers: {
-    200: z.object({ status: Room, regions: z.array(z.object({ region: z.string(), status: Room })), as_of: timestamp }),
+    200: z.object({
+      status: CapacityStatus,
+      regions: z.array(z.object({ region: z.string(), status: CapacityStatus })),
+      as_of: timestamp,
+    }),
   },
   refuses: [],
   handle: async (_, services) => {
-    const rooms = await roomByRegion(services)
-    const has = (room: Room) => rooms.some((one) => one.room === room)
+    const regions = await listRegionStatuses(services)
+    const has = (status: CapacityStatus) => regions.some((one) => one.status === status)
     return ok({
       status: has('available') ? 'available' : has('limited') ? 'limited' : 'full',
-      regions: rooms.map(({ region, room }) => ({ region: region.region, status: room })),
+      regions: regions.map(({ region, status }) => ({ region: region.region, status })),
       as_of: new Date().toISOString(),
     })
   },
 })
 
-async function roomByRegion({ config, sql }: Services): Promise<{ region: RegionConfig; room: Room }[]> {
+async function listRegionStatuses({
+  config,
+  sql,
+}: Services): Promise<{ region: RegionConfig; status: CapacityStatus }[]> {
   const counts = await countLiveRelaySessions(sql)
   return config.regions.map((region) => {
     const live = counts.filter((one) => one.region === region.region).reduce((sum, one) => sum + one.sessions, 0)
-    const room = live >= region.capacity ? 'full' : live >= region.capacity * limitedShare ? 'limited' : 'available'
-    return { region, room }
+    const status = live >= region.capacity ? 'full' : live >= region.capacity * limitedShare ? 'limited' : 'available'
+    return { region, status }
   })
 }

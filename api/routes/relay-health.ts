@@ -5,7 +5,7 @@ import { triggerJob } from '../../db/jobs.ts'
 import { isInGraceFor, relayStates } from '../../domain/relay-session.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
-import { id, storable } from '../http/schemas.ts'
+import { id, storableText } from '../http/schemas.ts'
 
 /** The part of srtla's statistics that says whether a stream comes in. */
 const Stats = z.looseObject({
@@ -19,7 +19,7 @@ export const report = route({
   caller: 'relay',
   body: z.object({
     session_id: id,
-    instance_id: storable(128),
+    instance_id: storableText(128),
     observed_at: z.iso.datetime({ offset: true }).optional(),
     stats: Stats.optional(),
   }),

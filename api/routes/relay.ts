@@ -29,7 +29,7 @@ export const start = route({
   caller: 'user',
   limit: 'relay_start',
   // The transaction counts the request, because a replay of the same key does not count.
-  countsItself: true,
+  isCountedByHandler: true,
   requestHeaders: { 'Idempotency-Key': 'A UUIDv4, new for each start. It is stored for one hour.' },
   query: View,
   body: z.object({ connection_id: ConnectionId.default('default'), region: z.string().max(32).optional() }),
@@ -68,7 +68,7 @@ export const start = route({
 
 async function answerStart(outcome: StartOutcome, audience: Audience, services: Services): Promise<Reply> {
   const window = 'window' in outcome ? outcome.window : undefined
-  const headers = window ? services.rateLimits.judge('relay_start', window) : {}
+  const headers = window ? services.rateLimits.check('relay_start', window) : {}
   switch (outcome.type) {
     case 'key_reused':
       throw new Refusal('idempotency_key_reused')
@@ -148,8 +148,8 @@ export const active = route({
   answers: { 200: z.object({ session: SessionView.nullable(), sessions: z.array(SessionView) }) },
   refuses: [],
   secret: true,
-  handle: async ({ caller, query }, { liveRelays, sealing }) => {
-    const { streamToken: stored, sessions } = await liveRelays(caller.userId)
+  handle: async ({ caller, query }, { findLiveRelays, sealing }) => {
+    const { streamToken: stored, sessions } = await findLiveRelays(caller.userId)
     const isForOwner = audienceOf(query) === 'owner' && sessions.length > 0
     const secrets = isForOwner ? { sealing, streamToken: openStreamToken(sealing, caller.userId, stored) } : undefined
     const views = sessions.map((row) => presentSession(row, secrets))

@@ -1,4 +1,4 @@
-/** All that a client shows of an account at a glance: the user, the entitlement, the usage, the relay. */
+/** The summary of the signed-in account: user, entitlement, usage and active relay. */
 import { z } from 'zod'
 import type { Entitlement } from '../../db/entitlements.ts'
 import type { ProfileRow } from '../../db/profiles.ts'
@@ -37,7 +37,7 @@ export const UserView = z.object({
   email_verified: z.boolean(),
   plan_tier: z.enum(planTiers),
   relay_access_status: z.enum(accessStatuses),
-  /** Absent where an operator looks: it lets streams in. */
+  /** Absent in operator responses, because it is a secret. */
   stream_token: z.string().optional(),
   linked_accounts: z.array(z.object({ provider: z.enum(oauthProviderNames), linked: z.boolean() })),
   created_at: timestamp,
@@ -59,7 +59,7 @@ export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<
 export const summary = route({
   method: 'GET',
   path: '/auth/session',
-  summary: 'The signed-in user with entitlement, usage and active relay',
+  summary: 'Show the signed-in user with entitlement, usage and active relay',
   caller: 'user',
   query: View,
   answers: {
@@ -72,10 +72,10 @@ export const summary = route({
   },
   refuses: [],
   secret: true,
-  handle: async ({ caller, query }, { config, glance, sealing }) => {
-    const { profile, entitlement, usage, live } = await glance(caller.userId)
+  handle: async ({ caller, query }, { config, findAccountSummary, sealing }) => {
+    const { profile, entitlement, usage, liveRelays } = await findAccountSummary(caller.userId)
     if (!profile || !entitlement || !usage) throw new Refusal('unauthorized')
-    const [oldest] = live.sessions
+    const [oldest] = liveRelays.sessions
     const secrets =
       audienceOf(query) === 'owner'
         ? { sealing, streamToken: openStreamToken(sealing, profile.id, profile) }

@@ -1,18 +1,11 @@
-/** Stream tokens: what a user's streams are let in by at the relays. */
-import { randomInt } from 'node:crypto'
+/** Replacement of stream tokens, which is not implemented yet. */
 import { Refusal } from '../http/refusals.ts'
 import { route } from '../http/route.ts'
-
-const length = 8
-const alphanumerics = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
-
-export const newStreamToken = (): string =>
-  Array.from({ length }, () => alphanumerics[randomInt(alphanumerics.length)]).join('')
 
 export const regenerate = route({
   method: 'POST',
   path: '/user/regenerate-tokens',
-  summary: 'A new stream token: deferred, and not available yet',
+  summary: 'Replace the stream token: not available yet',
   caller: 'user',
   answers: {},
   refuses: ['not_available'],

@@ -1,4 +1,4 @@
-/** The Time Bank as its owner sees it. */
+/** The Time Bank: relay time that is included and used in the current cycle. */
 import { z } from 'zod'
 import { type EntitlementWithUsage, findEntitlementsWithUsage } from '../../db/entitlements.ts'
 import { usageEnforcements } from '../../domain/usage-cycle.ts'
@@ -7,7 +7,7 @@ import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { timestamp } from '../http/schemas.ts'
 
-/** All integers: clients read them as 32-bit numbers. */
+/** Seconds are integers: clients parse them as 32-bit numbers. */
 export const UsageView = z.object({
   cycle_start: timestamp,
   cycle_end: timestamp,
@@ -40,7 +40,7 @@ export function presentUsage(
 export const current = route({
   method: 'GET',
   path: '/usage/current',
-  summary: 'Relay time of the present cycle',
+  summary: 'Show the relay time of the current cycle',
   caller: 'user',
   limit: 'usage',
   answers: { 200: UsageView },

@@ -1,7 +1,7 @@
 /** What a reader of the database finds of the tokens that let streams and phones in. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { newStreamToken } from '../../api/routes/stream-tokens.ts'
+import { createStreamToken } from '../../api/identity/stream-tokens.ts'
 import { sealSessionToken, sealStreamToken } from '../../db/sealed-tokens.ts'
 import { insertUser, insertUserFromProvider } from '../../db/users.ts'
 import { createSealing } from '../../platform/sealing.ts'
@@ -58,7 +58,7 @@ test('a token that is moved into another row does not open there', async () => {
   const moved = await sql<
     { sealed: string }[]
   >`select stream_token_sealed as sealed from users where id = ${one.userId}`
-  const { hash } = sealStreamToken(sealing, other.userId, newStreamToken())
+  const { hash } = sealStreamToken(sealing, other.userId, createStreamToken())
   await sql`
     update users set stream_token_sealed = ${moved[0]?.sealed ?? ''}, stream_token_hash = ${hash} where id = ${other.userId}`
   await expect(streamTokenOf(api, other.userId)).rejects.toThrow()
@@ -67,7 +67,7 @@ test('a token that is moved into another row does not open there', async () => {
 })
 
 test('no two accounts get one stream token, also while a key is replaced and where one is stored in plain text', async () => {
-  const streamToken = newStreamToken()
+  const streamToken = createStreamToken()
   const rotated = createSealing([{ id: 'new', key: randomBytes(32).toString('base64') }, ...config.oauthEncryptionKeys])
   const add = (by = sealing) =>
     insertUser(sql, by, { email: `${randomUUID()}@example.com`, passwordHash: 'x', streamToken })
@@ -86,7 +86,7 @@ test('no two accounts get one stream token, also while a key is replaced and whe
 })
 
 test('of many accounts that are added at once with one stream token one gets it', async () => {
-  const streamToken = newStreamToken()
+  const streamToken = createStreamToken()
   const added = await Promise.all(
     Array.from({ length: 8 }, () => insertUserFromProvider(sql, sealing, { email: null, streamToken })),
   )

@@ -1,7 +1,8 @@
 /** The API in this process, with its own database. `given` creates test data with random values. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
-import { openAuthSession, siteClient, tokenSet } from '../../api/routes/auth-sessions.ts'
+import { openAuthSession, webClient } from '../../api/identity/auth-sessions.ts'
+import { createTokenSet } from '../../api/identity/token-sets.ts'
 import type { Services } from '../../api/services.ts'
 import { startApi as startListening } from '../../api/start-api.ts'
 import type { Client as SignedInClient } from '../../db/clients.ts'
@@ -164,7 +165,7 @@ function createGiven(services: Services): TestApi['given'] {
     const opened = await services.sql.begin((tx) =>
       openAuthSession(tx, { userId: account.userId, client, ip: '192.0.2.1', userAgent: '' }),
     )
-    const { cp_access_jwt, refresh_token } = await tokenSet(services, opened)
+    const { cp_access_jwt, refresh_token } = await createTokenSet(services, opened)
     const { userId, email } = account
     const { authSessionId } = opened
     return { userId, email, password, authSessionId, bearer: cp_access_jwt, refreshToken: refresh_token }
@@ -175,9 +176,9 @@ function createGiven(services: Services): TestApi['given'] {
       const streamToken = randomBytes(4).toString('hex')
       const userId = await insertUser(services.sql, services.sealing, { email, passwordHash, streamToken })
       if (!userId) throw new Error('a random address or stream token was taken')
-      return signIn({ userId, email }, siteClient)
+      return signIn({ userId, email }, webClient)
     },
-    signIn: (user, plugin) => signIn(user, plugin === undefined ? siteClient : { kind: 'plugin', name: plugin }),
+    signIn: (user, plugin) => signIn(user, plugin === undefined ? webClient : { kind: 'plugin', name: plugin }),
   }
 }
 

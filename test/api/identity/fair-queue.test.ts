@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createFairQueue, QueueFull } from '../../../api/identity/fair-queue.ts'
+import { createFairQueue, QueueFullError } from '../../../api/identity/fair-queue.ts'
 
 /** Work that ends when the test says so. */
 function createWork() {
@@ -62,7 +62,7 @@ describe('the queue', () => {
           const done = results.filter(isDone)
           expect(done).toHaveLength(Math.min(parties.length, bounds.runningMax + bounds.waitingMax))
           for (const result of results)
-            if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(QueueFull)
+            if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(QueueFullError)
           // Behind those that ran at once, a refused party had no fewer places than any other, give or take one.
           const waited = results.slice(bounds.runningMax)
           const placesOf = (name: string) =>

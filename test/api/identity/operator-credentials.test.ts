@@ -1,6 +1,6 @@
 /** Guessing the operator password, one after the other, at once, at several processes, and from many addresses. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createIdentify } from '../../../api/http/callers.ts'
+import { createAuthenticate } from '../../../api/http/authentication.ts'
 import type { Refusal } from '../../../api/http/refusals.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
@@ -55,12 +55,12 @@ describe('from one address', async () => {
     ['five wrong and fifty-five right ones', 5, 55],
     ['two hundred wrong ones and a right one', 200, 1],
   ])('of %s in one moment, those behind the fifth wrong one are refused unseen', async (_, wrong, right) => {
-    const identify = createIdentify(api.services)
+    const authenticate = createAuthenticate(api.services)
     const ip = freshAddress()
     const passwords = [...times(wrong).map((n) => `guess ${n}`), ...times(right).map(() => operatorPassword)]
     const guesses = passwords.map((password) => {
       const header = (name: string) => (name === 'authorization' ? basic(password).Authorization : undefined)
-      return identify('operator', { ip, header }).catch((refusal: Refusal) => refusal.code)
+      return authenticate('operator', { ip, header }).catch((refusal: Refusal) => refusal.code)
     })
     expect(await Promise.all(guesses)).toEqual([
       ...times(5).map(() => 'invalid_operator'),

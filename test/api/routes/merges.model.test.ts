@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { Refusal } from '../../../api/http/refusals.ts'
 import type { Route } from '../../../api/http/route.ts'
 import type { User } from '../../../api/identity/access-tokens.ts'
-import { mailLink } from '../../../api/identity/mail-links.ts'
+import { sendMailLink } from '../../../api/identity/mail-links.ts'
 import { login, signup } from '../../../api/routes/accounts.ts'
 import { verify } from '../../../api/routes/email-verification.ts'
 import { confirm } from '../../../api/routes/merges.ts'
@@ -134,7 +134,7 @@ function createWorld() {
         mailed.token = ''
         await api.sql.begin(async (tx) => {
           const userId = await lockUserByEmail(tx, addressOf(step.person))
-          await mailLink(tx, services, isReset ? 'reset_password' : 'verify_email', userId)
+          await sendMailLink(tx, services, isReset ? 'reset_password' : 'verify_email', userId)
         })
         if (mailed.token === '') return 'none'
         const { token } = mailed

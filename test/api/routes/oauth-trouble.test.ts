@@ -10,7 +10,7 @@ const displayNames = { twitch: 'Twitch', google: 'Google', discord: 'Discord' }
 const tables = ['users', 'user_oauth_accounts', 'auth_sessions', 'refresh_tokens', 'merge_requests', 'audit_entries']
 const secondsMax = 10
 
-const breakages: readonly Failure[] = ['status 500', 'html', '10 MB', 'nothing', 'redirect']
+const failures: readonly Failure[] = ['status 500', 'html', '10 MB', 'nothing', 'redirect']
 const endpoints: readonly (readonly [OAuthProviderName, Endpoint])[] = [
   ['twitch', 'token'],
   ['google', 'token'],
@@ -18,10 +18,10 @@ const endpoints: readonly (readonly [OAuthProviderName, Endpoint])[] = [
   ['discord', 'userinfo'],
 ]
 
-describe('a provider that does not answer as it should', () => {
-  test.each(endpoints.flatMap(([name, endpoint]) => breakages.map((how) => [name, endpoint, how] as const)))(
-    '(%s, %s: %s) is named in a clear refusal, and the account is as it was',
-    async (name, endpoint, how) => {
+describe('a provider that does not respond as expected', () => {
+  test.each(endpoints.flatMap(([name, endpoint]) => failures.map((failure) => [name, endpoint, failure] as const)))(
+    '(%s, %s: %s) is named in the error message, and nothing is written',
+    async (name, endpoint, failure) => {
       const person = newProviderAccount()
       const { body } = await authorize(name, person)
       const before = await fetchUser(api, body.cp_access_jwt)
@@ -30,17 +30,15 @@ describe('a provider that does not answer as it should', () => {
       const linking = await visitProvider(name, newProviderAccount(), { intent: 'link', bearer: body.cp_access_jwt })
       const rows = await countRows(api, tables)
 
-      providers[name].failWith(how, endpoint)
-      const began = performance.now()
+      providers[name].failWith(failure, endpoint)
+      const startedAt = performance.now()
       const answers = await Promise.all([signingIn, signingUp, linking].map((back) => sendCallback(name, back)))
-      const seconds = (performance.now() - began) / 1000
+      const seconds = (performance.now() - startedAt) / 1000
       providers[name].recover()
 
       for (const answer of answers) {
         expect([answer.status, answer.body.error?.code]).toEqual([503, 'temporarily_unavailable'])
-        expect(answer.body.error?.message).toBe(
-          `${displayNames[name]} did not answer as it should: try again in a moment.`,
-        )
+        expect(answer.body.error?.message).toContain(displayNames[name])
         expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
       }
       expect(seconds).toBeLessThan(secondsMax)
@@ -50,7 +48,7 @@ describe('a provider that does not answer as it should', () => {
     },
   )
 
-  test.each(['twitch', 'google'] as const)('%s can’t be gone to, and no round trip is kept', async (name) => {
+  test.each(['twitch', 'google'] as const)('(%s, discovery) is refused at the start, and no authorization request is stored', async (name) => {
     const fresh = await startApi(providers[name].variables)
     providers[name].failWith('status 500', 'discovery')
     const refused = await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })
@@ -60,13 +58,13 @@ describe('a provider that does not answer as it should', () => {
     expect((await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })).status).toBe(201)
   })
 
-  test('is told in the log, without what was sent to it', async () => {
+  test('is logged without the secrets of the request', async () => {
     const back = await visitProvider('google', newProviderAccount())
     providers.google.failWith('html', 'token')
     await sendCallback('google', back)
     providers.google.recover()
-    const line = api.logged.findLast((one) => one.includes('a provider did not answer as it should'))
-    expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 'warn', provider: 'google', trouble: expect.any(String) })
+    const warnings = api.logged.filter((line) => line.includes('"level":"warn"'))
+    expect(JSON.parse(warnings.at(-1) ?? '{}')).toMatchObject({ provider: 'google', reason: expect.any(String) })
     for (const secret of [back.code, back.state, back.binding]) expect(api.logged.join('')).not.toContain(secret)
   })
 })

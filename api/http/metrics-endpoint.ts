@@ -1,6 +1,6 @@
 /**
- * The page that Prometheus reads: what this process counted, what all workers counted, and what stands in Postgres.
- * The last two are the same on every api replica: take `max by`, not `sum by`, over replicas.
+ * `GET /metrics` for Prometheus: the metrics of this process, of all workers, and gauges read from Postgres. The last two are the
+ * same on every API replica: aggregate replicas with `max by`, not `sum by`.
  */
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
 import { readInboxFigures } from '../../db/billing-events.ts'
@@ -17,28 +17,28 @@ import type { Services } from '../services.ts'
 import { readAccountGauges } from './billing-metrics.ts'
 
 export async function renderMetrics(services: Services, own: Registry): Promise<string> {
-  const shared = await sharedMetrics(services).catch((error: unknown) => {
-    services.log.warn({ err: error }, 'metrics without what stands in Postgres')
+  const shared = await readSharedMetrics(services).catch((error: unknown) => {
+    services.log.warn({ err: error }, 'the metrics are incomplete: Postgres could not be read')
     return new Registry()
   })
-  const page = Registry.merge([own, shared])
+  const merged = Registry.merge([own, shared])
   new Gauge({
     name: 'svc_metrics_complete',
-    help: '1 when what stands in Postgres could be read for this page.',
-    registers: [page],
+    help: '1 if the metrics from Postgres are included, otherwise 0.',
+    registers: [merged],
   }).set((await shared.getMetricsAsArray()).length > 0 ? 1 : 0)
-  return page.metrics()
+  return merged.metrics()
 }
 
-const gaugesOf =
-  (page: Registry) =>
+const createGaugeFactory =
+  (registry: Registry) =>
   (name: string, help: string, labelNames: string[] = []) =>
-    new Gauge({ name, help, labelNames, registers: [page] })
+    new Gauge({ name, help, labelNames, registers: [registry] })
 
-/** An actor that acts this late is not merely busy. */
+/** A subscription workflow that is this late has probably stopped. */
 const overdueSeconds = 60
 
-async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
+async function readSharedMetrics({ sql, config }: Services): Promise<Registry> {
   const [
     sessions,
     quietSessions,
@@ -51,7 +51,7 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
     workers,
     skews,
     instances,
-    counted,
+    workerRegistries,
   ] = await Promise.all([
     countLiveRelaySessions(sql),
     listQuietSessions(sql, config.relay.healthTimeoutSeconds / 2),
@@ -66,8 +66,8 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
     countInstances(sql),
     workerMetrics(sql),
   ])
-  const page = new Registry()
-  const gauge = gaugesOf(page)
+  const registry = new Registry()
+  const gauge = createGaugeFactory(registry)
 
   const live = gauge('svc_relay_sessions', 'Live relay sessions by state and region.', ['state', 'region'])
   for (const { region } of config.regions)
@@ -79,7 +79,7 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
   ])
   for (const { region } of config.regions)
     quiet.set({ region }, silence.find((one) => one.region === region)?.quiet ?? 0)
-  gauge('svc_relay_sessions_overlong', 'Live sessions older than the longest duration.').set(overlong)
+  gauge('svc_relay_sessions_overlong', 'Live sessions older than the maximum duration.').set(overlong)
   gauge('svc_relay_commands_undelivered', 'Accepted commands that are not delivered to their workflow.').set(
     undelivered.commands,
   )
@@ -88,32 +88,40 @@ async function sharedMetrics({ sql, config }: Services): Promise<Registry> {
   )
   const existing = gauge('svc_relay_instances', 'Instances that exist at the providers.', ['region'])
   for (const { region, count } of instances) existing.set({ region }, count)
-  gauge('svc_workers_alive', 'Worker processes that said lately that they are alive.').set(workers)
-  const skew = gauge('svc_clock_skew_seconds', 'Greatest difference of a live worker to the other clock.', ['clock'])
+  gauge('svc_workers_alive', 'Worker processes with a recent heartbeat.').set(workers)
+  const skew = gauge(
+    'svc_clock_skew_seconds',
+    'Largest clock difference between a live worker and Postgres or Temporal.',
+    ['clock'],
+  )
   for (const clock of ['postgres', 'temporal'] as const) if (skews[clock] !== null) skew.set({ clock }, skews[clock])
 
-  const events = gauge('svc_billing_events', 'Billing events that are not settled, by what they wait for.', ['status'])
+  const events = gauge('svc_billing_events', 'Billing events that are not settled, by status.', ['status'])
   for (const { status, events: count } of inbox) events.set({ status }, count)
-  gauge('svc_billing_oldest_pending_seconds', 'Age of the oldest event that its actor has not taken.').set(
+  gauge('svc_billing_oldest_pending_seconds', 'Age of the oldest event that its workflow has not applied.').set(
     inbox.find((one) => one.status === 'pending')?.oldestSeconds ?? 0,
   )
-  gauge('svc_billing_oldest_unresolved_seconds', 'Age of the oldest event whose provider has still to be asked.').set(
-    inbox.find((one) => one.status === 'unresolved')?.oldestSeconds ?? 0,
-  )
-  gauge('svc_subscriptions_overdue', 'Accounts whose actor should have acted over a minute ago.').set(overdue)
-  setAccountGauges(page)
-  countJobs(page, jobs)
-  return counted.length === 0 ? page : Registry.merge([page, AggregatorRegistry.aggregate(counted as never)])
+  gauge(
+    'svc_billing_oldest_unresolved_seconds',
+    'Age of the oldest event that still needs data from its provider.',
+  ).set(inbox.find((one) => one.status === 'unresolved')?.oldestSeconds ?? 0)
+  gauge('svc_subscriptions_overdue', 'Accounts whose subscription workflow is over a minute late.').set(overdue)
+  setAccountGauges(registry)
+  addJobMetrics(registry, jobs)
+  return workerRegistries.length === 0
+    ? registry
+    : Registry.merge([registry, AggregatorRegistry.aggregate(workerRegistries as never)])
 }
 
-function countJobs(page: Registry, jobs: readonly JobRow[]): void {
-  const gauge = gaugesOf(page)
-  const counter = (name: string, help: string) => new Counter({ name, help, labelNames: ['job'], registers: [page] })
-  const runs = counter('svc_job_runs_total', 'Rounds of a background job.')
-  const failures = counter('svc_job_failures_total', 'Rounds that failed.')
-  const seconds = counter('svc_job_duration_seconds_total', 'Time spent in rounds.')
-  const lastSeconds = gauge('svc_job_last_duration_seconds', 'Duration of the last round.', ['job'])
-  const lastSuccess = gauge('svc_job_last_success_timestamp_seconds', 'When a round last succeeded.', ['job'])
+function addJobMetrics(registry: Registry, jobs: readonly JobRow[]): void {
+  const gauge = createGaugeFactory(registry)
+  const counter = (name: string, help: string) =>
+    new Counter({ name, help, labelNames: ['job'], registers: [registry] })
+  const runs = counter('svc_job_runs_total', 'Runs of a background job.')
+  const failures = counter('svc_job_failures_total', 'Failed runs of a background job.')
+  const seconds = counter('svc_job_duration_seconds_total', 'Total duration of the runs.')
+  const lastSeconds = gauge('svc_job_last_duration_seconds', 'Duration of the last run.', ['job'])
+  const lastSuccess = gauge('svc_job_last_success_timestamp_seconds', 'Time of the last successful run.', ['job'])
   for (const job of jobs) {
     runs.inc({ job: job.name }, job.runs)
     failures.inc({ job: job.name }, job.failures)

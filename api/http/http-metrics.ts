@@ -1,4 +1,4 @@
-/** What this process counts of itself, and the page that Prometheus reads. */
+/** Metrics of the HTTP requests that this process has answered. */
 import type { Context } from 'koa'
 import { Counter, Histogram, type Registry } from 'prom-client'
 
@@ -9,13 +9,13 @@ export interface HttpMetrics {
 export function createHttpMetrics(registry: Registry): HttpMetrics {
   const requests = new Counter({
     name: 'svc_http_requests_total',
-    help: 'Requests answered, by route template.',
+    help: 'Completed requests by route template.',
     labelNames: ['method', 'route', 'status'],
     registers: [registry],
   })
   const seconds = new Histogram({
     name: 'svc_http_request_duration_seconds',
-    help: 'Time from the request to its answer, by route template.',
+    help: 'Duration of requests by route template.',
     labelNames: ['method', 'route'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [registry],
@@ -31,6 +31,6 @@ export function createHttpMetrics(registry: Registry): HttpMetrics {
 
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** The template of the route that answered. A path that matched none has no label of its own: anyone can invent paths. */
-export const templateOf = (ctx: Context): string =>
+/** Paths without a route share one label: clients could create any number of labels otherwise. */
+export const routeTemplate = (ctx: Context): string =>
   typeof ctx._matchedRoute === 'string' ? ctx._matchedRoute : 'unmatched'

@@ -1,14 +1,14 @@
-/** Groups client addresses for rate limits and fair queueing. */
+/** Which IP addresses count as one client, for rate limits and for fair queueing. */
 import { isIPv6 } from 'node:net'
 
-/** The key of an address in rate limits: the IPv4 address or the IPv6 /64, since one client owns a whole /64. */
-export const addressSubject = (ip: string): string => (isIPv6(ip) ? `${firstGroups(ip, 4)}::/64` : ip)
+/** The IPv4 address, or the /64 of an IPv6 address: one subscriber usually has a whole /64. */
+export const clientNetwork = (ip: string): string => (isIPv6(ip) ? `${firstGroups(ip, 4)}::/64` : ip)
 
 /**
- * The smallest separately routed network of an address, commonly owned by one party: IPv4 /24 or IPv6 /48. One party can have
- * thousands of single addresses or /64s.
+ * The smallest prefix that is commonly announced and assigned by itself: IPv4 /24, IPv6 /48. Hundreds of single addresses, or
+ * thousands of /64s, cost their holder nothing.
  */
-export const routedBlock = (ip: string): string =>
+export const routedPrefix = (ip: string): string =>
   isIPv6(ip) ? `${firstGroups(ip, 3)}::/48` : (/^\d+\.\d+\.\d+(?=\.\d+$)/.exec(ip)?.[0] ?? ip)
 
 function firstGroups(ip: string, count: number): string {
