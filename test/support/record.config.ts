@@ -1,4 +1,4 @@
-/** For `npm run histories`: the same servers, another kind of file. */
+/** For `npm run histories`: the servers of the tests, but the files that record histories. */
 import { defineConfig, mergeConfig } from 'vitest/config'
 import tests from '../../vitest.config.ts'
 

@@ -1,8 +1,8 @@
-/** Records the histories that the replay test keeps: `npm run histories`. */
+/** Records the histories for the replay test: `npm run histories`. */
 import { beforeAll, test } from 'vitest'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import * as messages from '../../workflows/messages.ts'
-import { keepHistory } from '../support/histories.ts'
+import { recordHistory } from '../support/histories.ts'
 import { eventually, freeze, type RelayUser, startService, type TestService } from '../support/relays.ts'
 import { startWithShortHistory } from '../support/short-history.ts'
 
@@ -95,5 +95,5 @@ test.for(Object.keys(paths))('%s', { timeout: 60_000 }, async (name) => {
     ({ status }) => status.name === 'COMPLETED',
     40,
   )
-  await keepHistory(messages.relaySessionWorkflowId(sessionId), name)
+  await recordHistory(messages.relaySessionWorkflowId(sessionId), name)
 })

@@ -1,9 +1,9 @@
-/** Records the histories that the replay test keeps: `npm run histories`. */
+/** Records the histories for the replay test: `npm run histories`. */
 import { beforeAll, test } from 'vitest'
 import * as messages from '../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
-import { keepHistory } from '../support/histories.ts'
+import { recordHistory } from '../support/histories.ts'
 import { eventually, operator } from '../support/relays.ts'
 import {
   addonSubscriptionId,
@@ -99,5 +99,5 @@ test.for(Object.entries(paths))('%s', { timeout: 60_000 }, async ([name, take]) 
     () => service.api.services.temporal.workflow.getHandle(workflowId, runId).fetchHistory(),
     ({ events }) => lastEvents.includes(String(events?.at(-1)?.eventType)),
   )
-  await keepHistory(workflowId, `subscriptions/${name}`, runId)
+  await recordHistory(workflowId, `subscriptions/${name}`, runId)
 })
