@@ -1,4 +1,4 @@
-/** What strangers repeat, as the audit trail keeps it. */
+/** Audit entries of repeated attempts by unauthenticated clients. */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -40,12 +40,12 @@ const arbitraryTries = (userIds: readonly string[]) =>
     { maxLength: 150 },
   )
 
-test('attempts of any number, from any networks, are all counted in a bounded number of entries', async () => {
+test('any number of attempts from any networks is counted in a bounded number of entries', async () => {
   const userIds = await Promise.all([1, 2].map(async () => (await api.given.user()).userId))
   const rounds = fc.array(fc.tuple(arbitraryTries(userIds), fc.boolean()), { minLength: 1, maxLength: 6 })
   await fc.assert(
     fc.asyncProperty(rounds, async (given) => {
-      // Of actions of their own, so that the runs do not see each other.
+      // Each run uses its own actions, to be independent of the others.
       const run = randomUUID()
       const named = given.map(([tries, isAtOnce]) => ({
         isAtOnce,
@@ -68,7 +68,7 @@ test('attempts of any number, from any networks, are all counted in a bounded nu
           expect(entries.reduce((sum, one) => sum + one.attempts, 0)).toBe(tries.length)
           const named = entries.filter((one) => one.ip !== null)
           expect(new Set(named.map((one) => one.ip)).size).toBe(named.length)
-          // An entry that names an address counts nothing of another one.
+          // An entry with an address counts only attempts from that address.
           for (const one of named)
             expect(one.attempts).toBeLessThanOrEqual(tries.filter(({ network }) => network === one.ip).length)
         }

@@ -13,7 +13,7 @@ atEnd(async () => {
   await database.drop()
 })
 
-test('subscriptions that two accounts held go to the one that their latest event names, and both are judged again', async () => {
+test('a subscription of two accounts is assigned to the account that its latest event names, and both are evaluated again', async () => {
   await sql`create table schema_migrations (
     name text primary key, checksum text not null, applied_at timestamptz not null default now())`
   for (const { name, text, checksum } of (await readMigrations()).filter(({ name }) => name < '0009')) {

@@ -4,7 +4,7 @@ import { commandLimits, connectPostgres, type Database, isOutage } from '../../d
 import { createEmptyDatabase } from '../support/api.ts'
 import { eventually, passageTo } from '../support/relays.ts'
 
-// Its own, since other tests' connections must not be the ones that are broken.
+// A separate server, since the tests break its connections.
 const database = await createEmptyDatabase()
 const { url } = database
 const direct = connectPostgres(url, 1)
@@ -59,7 +59,7 @@ test.each(cases)(
       await breakers[how]?.(passage)
       await sleep(50)
     }
-    // None is left unanswered, and none ended the process.
+    // All queries settle, and the process survives.
     await Promise.all(askers)
     expect(answers).toBeGreaterThan(0)
     expect(failures.length).toBeGreaterThan(0)
@@ -72,7 +72,7 @@ test.each(cases)(
   },
 )
 
-/** Answered within a second, so that the tests are short. */
+/** A short timeout, to keep the tests short. */
 const shortLimits = { ...commandLimits, answerMillisMax: 1000 }
 
 async function silentDatabase(connectionsMax: number) {
@@ -82,7 +82,7 @@ async function silentDatabase(connectionsMax: number) {
   return { passage, sql }
 }
 
-/** How long the work took to fail as an outage. */
+/** The time until the work fails as an outage. */
 async function millisToOutage(work: Promise<unknown>): Promise<number> {
   const startedAt = performance.now()
   const error = await work.then(
@@ -101,27 +101,27 @@ describe('a server that does not answer', () => {
       const { passage, sql } = await silentDatabase(2)
       await Promise.all([ask(sql), ask(sql)])
       passage.silence()
-      // More than there are connections: some wait behind others on a connection, some for a connection.
+      // More queries than connections: some are queued on a connection, others wait for one.
       const waits = await Promise.all(Array.from({ length: 8 }, () => millisToOutage(ask(sql))))
       expect(Math.max(...waits)).toBeLessThan(2000)
       passage.answer()
-      // No connection of before is left, also none that was idle.
+      // All previous connections are closed, including idle ones.
       await Promise.all(Array.from({ length: 4 }, () => ask(sql)))
     },
   )
 
-  test('fails queries in time that come while there is no connection at all', async () => {
+  test('fails queries in time that arrive while there is no connection', async () => {
     const { passage, sql } = await silentDatabase(2)
     passage.silence()
     const waits = await Promise.all(Array.from({ length: 6 }, () => millisToOutage(sql`select 1`)))
     expect(Math.max(...waits)).toBeLessThan(2000)
-    // The driver waits before it connects again, and these wait with it.
+    // The driver waits before it reconnects, and these queries wait too.
     expect(await millisToOutage(sql`select 1`)).toBeLessThan(2000)
     passage.answer()
     expect(await sql`select ${[1]}::int[] as numbers`).toEqual([{ numbers: [1] }])
   })
 
-  test('costs the queries after it nothing, since idle connections that it may have lost are replaced', async () => {
+  test('does not delay later queries, since idle connections are replaced', async () => {
     const { passage, sql } = await silentDatabase(4)
     await Promise.all(Array.from({ length: 4 }, () => sql`select pg_sleep(0.05)`))
     passage.silence()
@@ -130,11 +130,11 @@ describe('a server that does not answer', () => {
     for (let query = 0; query < 8; query += 1) expect(await sql`select 1 as one`).toEqual([{ one: 1 }])
   })
 
-  test('leaves a query alone that is answered in time, while the event loop is held up for longer', async () => {
+  test('does not fail a query that is answered in time while the event loop is blocked', async () => {
     const { sql } = await silentDatabase(1)
     await sql`select 1`
     const answer = sql`select 1 as one, pg_sleep(0.05)`.execute()
-    // Sent first: the answer then waits for this process and not the process for the answer.
+    // Sent before the loop is blocked, so that the answer waits for this process.
     await sleep(20)
     const until = Date.now() + 2000
     while (Date.now() < until);
@@ -142,7 +142,7 @@ describe('a server that does not answer', () => {
   })
 })
 
-test('a transaction whose connection was lost reaches no later connection', async () => {
+test('a transaction with a lost connection does not use a later connection', async () => {
   const passage = await passageTo(url)
   const sql = connectPostgres(passage.url, 1)
   onTestFinished(() => sql.end({ timeout: 1 }))
@@ -164,20 +164,20 @@ test('a transaction whose connection was lost reaches no later connection', asyn
   await passage.block()
   await passage.open()
   await expect(lost).rejects.toSatisfy(isOutage)
-  // The pool's only connection is a new one by now.
+  // The pool's only connection is a new one.
   await sql`select 1`
   resume()
   await expect(rest).rejects.toSatisfy(isOutage)
   expect(await direct`select n from lost_writes`).toEqual([])
 })
 
-test('a transaction whose connection was lost leaves none of its queries unanswered', async () => {
+test('all queries of a transaction with a lost connection settle', async () => {
   const passage = await passageTo(url)
   const sql = connectPostgres(passage.url, 1)
   onTestFinished(() => sql.end({ timeout: 1 }))
   let settled: PromiseSettledResult<unknown>[] = []
   const lost = sql.begin(async (tx) => {
-    // The first is under way, and the others wait for it.
+    // The first query runs, and the others wait for it.
     settled = await Promise.allSettled([tx`select pg_sleep(${10}::int)`, tx`select 1`, tx`select 2`])
   })
   await eventually(
@@ -193,7 +193,7 @@ test('a transaction whose connection was lost leaves none of its queries unanswe
   )
 })
 
-test('a connection can be reserved again after attempts that failed while the server was away', async () => {
+test('a connection can be reserved after failed attempts during an outage', async () => {
   const passage = await passageTo(url)
   await passage.block()
   const sql = connectPostgres(passage.url, 1)
@@ -213,7 +213,7 @@ test('a connection can be reserved again after attempts that failed while the se
   await passage.block()
   await passage.open()
   await expect(reserved`select 1`).rejects.toSatisfy(isOutage)
-  // Given back after it was lost, it does not stand in the way of the next query.
+  // Releasing a lost reservation does not affect the next query.
   reserved.release()
   const rows = await eventually(
     () => sql`select 2 as two`.catch(() => []),

@@ -5,7 +5,7 @@ import { type GivenUser, startApi, type TokenSet } from '../support/api.ts'
 const api = await startApi()
 const user = await api.given.user()
 
-/** What a lineage must be like after each step, by the contract's words alone. Tokens are numbered as they were handed out. */
+/** A model of a token lineage according to the contract. Tokens are numbered in the order of issue. */
 interface Model {
   alive: boolean
   tokens: Array<{ secondsLeft: number; replacedSecondsAgo?: number; successor?: number; superseded?: boolean }>
@@ -81,8 +81,8 @@ class PassTime implements fc.AsyncCommand<Model, Real> {
   }
 }
 
-test('whatever is refreshed, replayed, lost and logged out in whatever order, one token is live or none', async () => {
-  // The newest tokens most of all, and few logouts: a lineage that dies at once tells little.
+test('after any sequence of refreshes, replays, lost replies and logouts at most one token is live', async () => {
+  // Prefers the newest tokens and few logouts, since a lineage that ends at once tests little.
   const refresh = fc.constantFrom(0, 0, 0, 1, 1, 1, 2, 3).map((back) => new Refresh(back))
   const passTime = fc.constantFrom(4, 11, 16, days30 - 3600, days30).map((seconds) => new PassTime(seconds))
   const logout = fc.constant(new Logout())
@@ -103,7 +103,7 @@ test('whatever is refreshed, replayed, lost and logged out in whatever order, on
   )
 })
 
-test('however many refresh and log out at once, no more than one token is live', async () => {
+test('with any number of concurrent refreshes and logouts at most one token is live', async () => {
   const burst = fc.array(fc.constantFrom('first', 'second', 'logout'), { minLength: 2, maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(burst, async (asked) => {

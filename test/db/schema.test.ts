@@ -5,7 +5,7 @@ import { migrate } from '../../db/migrations.ts'
 import { schemaText } from '../../db/schema.ts'
 import { createEmptyDatabase } from '../support/api.ts'
 
-test('the committed schema is what the migrations make', async () => {
+test('db/schema.sql is the result of the migrations', async () => {
   const database = await createEmptyDatabase()
   const sql = connectPostgres(database.url, 1)
   onTestFinished(async () => {

@@ -1,4 +1,4 @@
-/** What a reader of the database finds of the tokens that let streams and phones in. */
+/** Stored forms of stream tokens and session tokens. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createStreamToken } from '../../api/identity/stream-tokens.ts'
@@ -23,7 +23,7 @@ async function allRows(): Promise<string> {
   return texts.flat().join('\n')
 }
 
-test('no row holds a stream token or a token of a session in plain text, nor a hash that can be computed without a key', async () => {
+test('no row contains a stream token or session token in plain text, or an unkeyed hash of one', async () => {
   const user = await givenUser()
   const { session } = (await user.start()).body
   const tokens = [await streamTokenOf(api, user.userId), session.pair_token ?? '', session.relay_ws_token ?? '']
@@ -38,7 +38,7 @@ test('no row holds a stream token or a token of a session in plain text, nor a h
   }
 })
 
-test('a token of a session is found by its keyed hash, and by those of keys that are being replaced', async () => {
+test('a session token is found by its keyed hash, including hashes under keys that are being replaced', async () => {
   const user = await givenUser()
   const { session } = (await user.start()).body
   const added = { id: 'new', key: randomBytes(32).toString('base64') }
@@ -53,7 +53,7 @@ test('a token of a session is found by its keyed hash, and by those of keys that
   }
 })
 
-test('a token that is moved into another row does not open there', async () => {
+test('a sealed token that is copied to another row cannot be decrypted', async () => {
   const [one, other] = [await givenUser(), await givenUser()]
   const moved = await sql<
     { sealed: string }[]
@@ -66,7 +66,7 @@ test('a token that is moved into another row does not open there', async () => {
   expect((await api.get('/auth/session?view=dock', { bearer: other.bearer })).status).toBe(200)
 })
 
-test('no two accounts get one stream token, also while a key is replaced and where one is stored in plain text', async () => {
+test('two accounts cannot have the same stream token, even during a key rotation or with one in plain text', async () => {
   const streamToken = createStreamToken()
   const rotated = createSealing([{ id: 'new', key: randomBytes(32).toString('base64') }, ...config.oauthEncryptionKeys])
   const add = (by = sealing) =>
@@ -85,7 +85,7 @@ test('no two accounts get one stream token, also while a key is replaced and whe
   expect(tokens.filter((id) => id !== undefined)).toEqual([])
 })
 
-test('of many accounts that are added at once with one stream token one gets it', async () => {
+test('of concurrent new accounts with the same stream token one is created', async () => {
   const streamToken = createStreamToken()
   const added = await Promise.all(
     Array.from({ length: 8 }, () => insertUserFromProvider(sql, sealing, { email: null, streamToken })),

@@ -6,7 +6,7 @@ import { migrate, readMigrations } from '../../db/migrations.ts'
 import { createEmptyDatabase } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 
-test('sign-ins and audit entries of before keep what they are by the name that only browsers could have', async () => {
+test('existing sign-ins and audit entries get their kind from the name that only browsers had', async () => {
   const database = await createEmptyDatabase()
   atEnd(() => database.drop())
   const sql = connectPostgres(database.url, 1)
@@ -28,7 +28,7 @@ test('sign-ins and audit entries of before keep what they are by the name that o
     { client: 'web', clientKind: 'web' },
     { client: 'Browser', clientKind: 'plugin' },
   ])
-  // What a process of the version before signs in meanwhile is no browser's.
+  // A sign-in that a process of the previous version adds is not a browser's.
   await sql`insert into auth_sessions (user_id, client, ip) values (${userId}, 'Browser', '192.0.2.1')`
   expect(await sql`select from auth_sessions where kind = 'web'`).toHaveLength(1)
   await sql.end()

@@ -48,7 +48,7 @@ const free: AccountEntitlement = {
   subscriptions: [],
 }
 
-/** A paid account whose actor is about to take its plan away, having taken in these events. */
+/** A paid account whose workflow has read these events and is about to end the plan. */
 async function aboutToDowngrade(taken: readonly ReceivedBillingEvent[] = []) {
   const { userId } = await given.user()
   await sql`update users set plan_tier = 'paid', plan_status = 'past_due' where id = ${userId}`
@@ -88,7 +88,7 @@ async function judge(userId: string): Promise<WriteOutcome> {
   })
 }
 
-/** Until this many statements of this file's api wait for somebody's lock. */
+/** Resolves when this many statements of this file wait for a lock. */
 const untilWaiting = (count: number) =>
   eventually(
     async () =>
@@ -96,8 +96,8 @@ const untilWaiting = (count: number) =>
     (waiting) => waiting >= count,
   )
 
-describe('what the actor judged', () => {
-  test('is written once, with the events that it took in, and not a second time', async () => {
+describe('an entitlement', () => {
+  test('is written once, with the events that it is based on', async () => {
     const { userId, write } = await aboutToDowngrade([eventFor('')])
     expect(await write()).toEqual({ type: 'written', surplusEndsAt: null, disconnectedRelays: 0 })
     expect([await tierOf(userId), (await eventsOf(userId)).map((one) => one.status)]).toEqual(['free', ['applied']])
@@ -105,14 +105,14 @@ describe('what the actor judged', () => {
     expect(await sql`select from audit_entries where user_id = ${userId} and action = 'plan_changed'`).toHaveLength(1)
   })
 
-  test('is not written when an event was accepted since it looked', async () => {
+  test('is not written when an event was accepted after the inbox was read', async () => {
     const { userId, write } = await aboutToDowngrade()
     await recordEvent(sql, eventFor(userId))
     expect(await write()).toEqual({ type: 'outdated' })
     expect([await tierOf(userId), (await eventsOf(userId)).map((one) => one.status)]).toEqual(['paid', ['pending']])
   })
 
-  test('waits for an event that is being accepted, and is not written then', async () => {
+  test('waits for an event that is being accepted, and is then not written', async () => {
     const { userId, write } = await aboutToDowngrade()
     let written: Promise<WriteOutcome> | undefined
     await sql.begin(async (tx) => {
@@ -124,7 +124,7 @@ describe('what the actor judged', () => {
     expect(await tierOf(userId)).toBe('paid')
   })
 
-  test('is written though an event was being accepted that then was not', async () => {
+  test('is written when the transaction that accepts an event is rolled back', async () => {
     const { userId, write } = await aboutToDowngrade()
     let written: Promise<WriteOutcome> | undefined
     const failing = sql.begin(async (tx) => {
@@ -138,7 +138,7 @@ describe('what the actor judged', () => {
     expect(await tierOf(userId)).toBe('free')
   })
 
-  test('has each subscription as it is, to the millisecond, and thousands of them in no time', async () => {
+  test('stores each subscription with millisecond precision, and thousands of them quickly', async () => {
     const { userId } = await given.user()
     const [periodStart, periodEnd] = [Date.UTC(2026, 0, 1) + 123, Date.UTC(9999, 0, 1) - 1]
     const one = { provider: 'sandbox', kind: 'addon', status: 'active', quantity: 3, periodStart, periodEnd } as const
@@ -157,7 +157,7 @@ describe('what the actor judged', () => {
     }
     const began = Date.now()
     expect(await write(many)).toMatchObject({ type: 'written' })
-    // An actor gives its write ten seconds.
+    // The workflow's activity has a timeout of ten seconds.
     expect(Date.now() - began).toBeLessThan(3000)
     const ended = { ...one, kind: 'plan', subscriptionId: 'sub_1', status: 'ended', periodStart: null, periodEnd: null }
     expect(await write([...many, { ...ended, kind: 'plan', status: 'ended' }])).toMatchObject({ type: 'written' })
@@ -170,18 +170,18 @@ describe('what the actor judged', () => {
     expect(rows).toHaveLength(10_001)
   })
 
-  test('of an account that is gone is written nowhere', async () => {
+  test('of a deleted account is not written', async () => {
     const request = { userId: randomUUID(), version: 0, eventIds: [], entitlement: free, at: 0, addonNoticeSeconds: 0 }
     expect(await writeEntitlement(sql, request)).toEqual({ type: 'gone' })
   })
 })
 
-describe('an event that comes while a judgement is being written', () => {
-  test('waits for it, and counts as received after it', async () => {
+describe('an event that arrives while an entitlement is being written', () => {
+  test('waits for the write, and counts as received after it', async () => {
     const { userId, ids, write } = await aboutToDowngrade([eventFor('')])
     let working: Promise<unknown> | undefined
     const writtenAt = await sql.begin(async (tx) => {
-      // What the write touches last, so that it stands still with all its locks.
+      // The last table of the write, so that the write waits while it holds all its locks.
       await tx`select from billing_events where id = any(${ids}::uuid[]) for update`
       const written = write()
       await untilWaiting(1)
@@ -210,7 +210,7 @@ describe('an event that comes while a judgement is being written', () => {
     expect(await written).toMatchObject({ type: 'written' })
   })
 
-  test('again, as a replay, waits as well, and neither stands in the way of the other', async () => {
+  test('waits as a replay too, without a deadlock', async () => {
     const event = eventFor('')
     const { userId, ids, write } = await aboutToDowngrade([event])
     const all = Array.from({ length: 20 }, (_, index) =>
@@ -248,7 +248,7 @@ describe('an event that is replaced after its account was read', () => {
     },
   )
 
-  test("as another account's: both accounts wait until they are judged again", async () => {
+  test("as another account's: both accounts wait until they are evaluated again", async () => {
     const event = eventFor('')
     const { userId, ids, write } = await aboutToDowngrade([event])
     expect(await write()).toMatchObject({ type: 'written' })

@@ -9,25 +9,25 @@ import { type GivenUser, startApi } from '../support/api.ts'
 const api = await startApi()
 const { sql } = api
 
-// Names are looked up along the search path: a clock in front of Postgres's own makes any day the present one.
+// Functions are resolved along the search path: a `now` in an earlier schema replaces Postgres's clock.
 await sql`create schema clock`
 await sql`
   create function clock.now() returns timestamptz stable language sql as
   'select to_timestamp(current_setting(''clock.millis'')::float8 / 1000)'`
 
-/** Asks while it is another day, in milliseconds since 1970, by the clock of the database. */
+/** Runs the query at another time of the database clock, in milliseconds since 1970. */
 const at = <Answer>(millis: number, ask: (tx: Sql) => Promise<Answer>): Promise<Answer> =>
   sql.begin(async (tx) => {
     await tx`select set_config('clock.millis', ${String(millis)}, true), set_config('search_path', 'clock,pg_catalog,public', true)`
     return ask(tx)
   }) as Promise<Answer>
 
-/** From and to in milliseconds since 1970; null while it runs. */
+/** Start and end in milliseconds since 1970; null while it runs. */
 interface Interval {
   readonly from: number
   readonly to: number | null
 }
-/** In milliseconds since 1970; null for what the billing provider did not tell. */
+/** In milliseconds since 1970; null if the billing provider did not state it. */
 interface Plan {
   readonly paid: boolean
   readonly start: number | null
@@ -51,7 +51,7 @@ async function insertSession({ userId }: GivenUser): Promise<string> {
   return row?.id ?? ''
 }
 
-/** Intervals in place of those there were; those that run are each of a session of its own. */
+/** Replaces the intervals. Each running interval has its own session. */
 async function replaceIntervals(user: GivenUser, intervals: readonly Interval[], sessionIds: readonly string[]) {
   await sql`delete from usage_intervals where user_id = ${user.userId}`
   await sql`
@@ -62,7 +62,7 @@ async function replaceIntervals(user: GivenUser, intervals: readonly Interval[],
       ${intervals.map((one) => date(one.to)?.toISOString() ?? null)}::timestamptz[]) as i (session_id, started_at, ended_at)`
 }
 
-/** An account that has used relays so. */
+/** An account with these intervals. */
 async function userOf(...intervals: Interval[]): Promise<GivenUser> {
   const user = await api.given.user()
   const running = Math.max(1, intervals.filter((one) => one.to === null).length)
@@ -103,18 +103,18 @@ test('the cycle is in UTC, with any time zone of the connection', async () => {
 describe('the relay time used', () => {
   const noon = Date.UTC(2027, 4, 17, 12)
 
-  test('is none of who has used nothing', async () => {
+  test('is zero without any use', async () => {
     const user = await api.given.user()
     expect((await measure(sql, user)).usage).toMatchObject({ consumedSeconds: 0, activeSessions: 0 })
   })
 
-  test('of sixty relays of nine tenths of a second is 54 seconds', async () => {
+  test('of sixty relays with 0.9 seconds each is 54 seconds', async () => {
     const starts = Array.from({ length: 60 }, (_, place) => noon - hour + place * second)
     const user = await userOf(...starts.map((from) => ({ from, to: from + 900 })))
     expect((await usageAt(noon, user)).consumedSeconds).toBe(54)
   })
 
-  test('has no part of a second', async () => {
+  test('is in whole seconds', async () => {
     const user = await userOf({ from: noon - second, to: noon - 1 })
     expect((await usageAt(noon, user)).consumedSeconds).toBe(0)
   })
@@ -123,7 +123,7 @@ describe('the relay time used', () => {
   test.each([
     ['of the calendar', Date.UTC(2027, 4, 1), { paid: false, start: null, end: null }],
     ['that is paid', turn, { paid: true, start: Date.UTC(2027, 3, 17, 9, 30, 0, 250), end: turn }],
-  ])('over the end of a cycle %s is split there, and all of it counts once', async (_, end, plan) => {
+  ])('across the end of a cycle %s is split there and counts once', async (_, end, plan) => {
     const inCycles = async (...intervals: Interval[]) => {
       const user = await userOf(...intervals)
       await setPlan(user, plan)
@@ -136,7 +136,7 @@ describe('the relay time used', () => {
     expect(await inCycles({ from: end - 1500, to: null })).toEqual([1, 0, day / second])
   })
 
-  test('of relays that run at once adds up, and one that still runs counts to now', async () => {
+  test('of concurrent relays adds up, and a running one counts until now', async () => {
     const user = await userOf(
       { from: noon - 20_000, to: noon - 10_000 },
       { from: noon - 15_000, to: noon - 5000 },
@@ -147,13 +147,13 @@ describe('the relay time used', () => {
     expect(usage).toMatchObject({ consumedSeconds: 57, activeSessions: 2, asOf: new Date(noon) })
   })
 
-  test('is never less for a relay that begins after now', async () => {
+  test('is not reduced by a relay that starts in the future', async () => {
     const user = await userOf({ from: noon - 10_000, to: noon - 5000 }, { from: noon + hour, to: null })
     const usage = await usageAt(noon, user)
     expect(usage).toMatchObject({ consumedSeconds: 5, activeSessions: 1 })
   })
 
-  test('is each account’s own, however often it is asked for', async () => {
+  test('is separate for each account, even if one is requested several times', async () => {
     const one = await userOf({ from: noon - 3000, to: noon })
     const other = await userOf({ from: noon - 5000, to: null })
     await setPlan(other, { paid: true, start: noon - 2000, end: noon + day })
@@ -169,7 +169,7 @@ describe('the relay time used', () => {
     expect(usages.size).toBe(2)
   })
 
-  test('is of intervals that run once for a session, and never end before they begin', async () => {
+  test('has at most one running interval per session, and no negative interval', async () => {
     const now = Date.now()
     const user = await api.given.user()
     const session = [await insertSession(user)]
@@ -179,7 +179,7 @@ describe('the relay time used', () => {
   })
 })
 
-test('whatever ran, and whenever it is asked, the numbers are exact and fit each other', async () => {
+test('the numbers are exact and consistent for any intervals at any time', async () => {
   const user = await api.given.user()
   const sessionIds = await Promise.all(Array.from({ length: 4 }, () => insertSession(user)))
   const [from, to] = [Date.UTC(2027, 0, 1), Date.UTC(2029, 0, 1)]
@@ -192,7 +192,7 @@ test('whatever ran, and whenever it is asked, the numbers are exact and fit each
       start: period?.[0] ?? null,
       end: period ? (period[0] ?? other) + period[1] : null,
     }))
-  // Around now, from the milliseconds to longer than a cycle.
+  // Around now, from milliseconds to more than a cycle.
   const anyAge = fc.integer({ min: -2 * day, max: 45 * day })
   const anyLength = fc.oneof(fc.nat(5000), fc.nat(2 * day), fc.nat(50 * day))
   const ended = fc.array(fc.record({ age: anyAge, length: anyLength }), { maxLength: 300 })
@@ -200,7 +200,7 @@ test('whatever ran, and whenever it is asked, the numbers are exact and fit each
 
   await fc.assert(
     fc.asyncProperty(anyTime, anyPlan, ended, running, async (now, plan, past, ages) => {
-      // Those that run come first: each has a session of its own then.
+      // Running intervals first, each with its own session.
       const intervals = [
         ...ages.map((age) => ({ from: now - age, to: null })),
         ...past.map(({ age, length }) => ({ from: now - age, to: now - age + length })),
@@ -239,7 +239,7 @@ describe('an entitlement', () => {
     return ids.map((id) => entitlements.get(id)?.reasonCode)
   }
 
-  test('is refused for used relay time only if that is enforced', async () => {
+  test('is denied for used relay time only if that is enforced', async () => {
     const [paid, free] = [await api.given.user(), await api.given.user()]
     await setPlan(paid, { paid: true, start: null, end: null })
     const ids = [paid.userId, free.userId]

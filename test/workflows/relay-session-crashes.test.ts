@@ -20,7 +20,7 @@ import {
   shortTimes,
 } from '../support/relays.ts'
 
-/** Sessions that are under way when the process dies, each a few milliseconds further on than the next. */
+/** The number of concurrent sessions, each a few milliseconds ahead of the next. */
 const sessionsUnderWay = 8
 const apartMillis = 45
 
@@ -60,7 +60,7 @@ beforeAll(async () => {
     await api.post(`/admin/users/${userId}/grant`, { plan_tier: 'paid' }, { headers: operator })
 }, 90_000)
 
-/** Asks as a plugin does: the same question again until the service answers it. */
+/** Repeats the same request until it is answered, as a plugin does. */
 const persistently = (path: string, body: object, user: GivenUser, key = randomUUID()) =>
   eventually(
     () =>
@@ -71,7 +71,7 @@ const persistently = (path: string, body: object, user: GivenUser, key = randomU
     60,
   ).then((answer) => answer?.body.session as OneSession['session'])
 
-/** Asks once for each user, a little apart, and kills the victims while all of it is under way. */
+/** Sends one request per user at short intervals, and kills the victims while the requests are in progress. */
 async function killDuring(victims: readonly ProgramName[], ask: (user: GivenUser) => Promise<OneSession['session']>) {
   const asked = users.map(async (user, index) => {
     await sleep(index * apartMillis)
@@ -94,8 +94,8 @@ describe.each<{ victims: ProgramName[] }>([
   { victims: ['api'] },
   { victims: ['worker'] },
   { victims: ['api', 'worker'] },
-])('when $victims is killed between any two steps', ({ victims }) => {
-  test('of a start, each accepted session becomes active on one relay, and of a stop, each ends with none', async () => {
+])('when $victims is killed at any point', ({ victims }) => {
+  test('each accepted start becomes active on one relay, and each accepted stop leaves none', async () => {
     const sessions = await killDuring(victims, (user) => persistently('/relay/start', {}, user))
     expect(new Set(sessions.map((session) => session.session_id)).size).toBe(sessionsUnderWay)
     await eventually(states, (all) => all.every((state) => state === 'active'), 60)

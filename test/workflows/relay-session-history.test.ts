@@ -26,14 +26,14 @@ const untilEnded = (sessionId: string) =>
   )
 
 describe('the history of a relay session', () => {
-  test('has 40 events at most for a whole life', async () => {
+  test('has at most 40 events for a complete session', async () => {
     const { user, session } = await service.activeRelay()
     await user.stop({ session_id: session.session_id })
     const { historyLength } = await untilEnded(session.session_id)
     expect(historyLength).toBeLessThanOrEqual(40)
   })
 
-  test('holds no secret', async () => {
+  test('contains no secret', async () => {
     const { user, session } = await service.activeRelay()
     await user.stop({ session_id: session.session_id, immediate: true })
     await untilEnded(session.session_id)
@@ -49,7 +49,7 @@ describe('the history of a relay session', () => {
     }
   })
 
-  test('shows state, region and user to whoever searches, and a summary to whoever looks', async () => {
+  test('has search attributes for state, region and user, and a summary', async () => {
     const { user, session } = await service.activeRelay()
     const { client } = { client: service.api.services.temporal }
     const query = `RelayState = 'active' AND Region = 'local' AND UserId = '${user.userId}'`
@@ -71,14 +71,14 @@ describe('the history of a relay session', () => {
     expect(await timerNames(session.session_id)).toContain('grace after stop_requested ends')
   })
 
-  test('is handed on when it grows long, with the deadline that it had', async () => {
+  test('continues as new when it grows long, with the same deadline', async () => {
     const user = await service.user()
     const sessionId = await startWithShortHistory(service.api, user)
     await untilState(sessionId, 'active')
     const { firstExecutionRunId } = await firstRun(sessionId)
     await user.stop({ session_id: sessionId })
     const before = await handleOf(sessionId).query(messages.snapshot)
-    // Signals that change nothing still fill the history until it is handed on in the midst of the grace.
+    // Signals without an effect fill the history until it continues as new during the grace.
     for (let index = 0; index < 4; index += 1) await handleOf(sessionId).signal(messages.healthRestored)
     const runs = await eventually(
       () => handleOf(sessionId).describe(),
@@ -96,8 +96,8 @@ describe('the history of a relay session', () => {
   })
 })
 
-describe('an actor', () => {
-  test('that an operator cancels in the Temporal UI ends its session with nothing left', async () => {
+describe('a workflow', () => {
+  test('that is cancelled in the Temporal UI ends its session and its relay', async () => {
     const { session } = await service.activeRelay()
     await handleOf(session.session_id).cancel()
     await untilState(session.session_id, 'stopped')
@@ -108,14 +108,14 @@ describe('an actor', () => {
     )
   })
 
-  test('that is cancelled while a stop is on its way leaves no command undelivered', async () => {
+  test('that is cancelled while a stop is being delivered leaves no undelivered command', async () => {
     const { user, session } = await service.activeRelay()
     const { sql, services } = service.api
     const stop = await recordCommand(sql, session.session_id, 'stop', 'user')
     if (!stop) throw new Error('the session is live')
     await Promise.all([services.relaySessions.deliver(stop), handleOf(session.session_id).cancel()])
     await untilState(session.session_id, 'stopped')
-    // The same update once more, as the job would send it.
+    // The same update again, as the job sends it.
     await services.relaySessions.deliver({ ...stop, commandDeliveredSeq: 1 })
     const [row] = await sql`
       select command_seq, command_delivered_seq from relay_sessions where id = ${session.session_id}`
@@ -123,7 +123,7 @@ describe('an actor', () => {
     expect((await user.active()).sessions).toEqual([])
   })
 
-  test('that is terminated is followed by one that goes on with the relay', async () => {
+  test('that is terminated is restarted and keeps the relay', async () => {
     const { user, session } = await service.activeRelay()
     await handleOf(session.session_id).terminate('an operator in panic')
     await service.api.sql`update jobs set due_at = now() where name = 'restart_workflows'`
@@ -140,7 +140,7 @@ describe('an actor', () => {
     )
   })
 
-  test('obeys the command that was accepted last, however late an earlier one arrives', async () => {
+  test('executes the command that was accepted last, however late an earlier one arrives', async () => {
     const { session } = await service.activeRelay()
     const { sql, services } = service.api
     const stop = await recordCommand(sql, session.session_id, 'stop_now', 'user')
@@ -151,7 +151,7 @@ describe('an actor', () => {
     expect(await stateOf(session.session_id)).toBe('active')
   })
 
-  test('that hears of an older command first looks at what was accepted since', async () => {
+  test('that receives an older command first checks for newer ones', async () => {
     const { session } = await service.activeRelay()
     const { sql, services } = service.api
     const stop = await recordCommand(sql, session.session_id, 'stop_now', 'user')
@@ -162,8 +162,8 @@ describe('an actor', () => {
   })
 })
 
-describe('when most of a region falls silent at once', () => {
-  test('no relay is given up for it', async () => {
+describe('when most relays of a region fall silent together', () => {
+  test('no relay is stopped', async () => {
     const relays = await Promise.all(Array.from({ length: 6 }, () => service.activeRelay()))
     const frozen = relays.map(({ session }) => freeze(service.relaysOf(session.session_id)[0] ?? 0))
     const until = Date.now() + 5000
@@ -204,7 +204,7 @@ describe('recorded histories of relay session workflows', async () => {
   })
 })
 
-/** The names that the actor gave its timers, in their order. */
+/** The summaries of the timers, in order. */
 async function timerNames(sessionId: string): Promise<string[]> {
   const { events } = await handleOf(sessionId).fetchHistory()
   return (events ?? [])

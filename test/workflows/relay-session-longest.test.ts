@@ -10,7 +10,7 @@ beforeAll(async () => {
   service = await startService({ variables: { SVC_RELAY_MAX_SESSION_SECONDS: String(longestMillis / 1000) } })
 })
 
-/** Sends to the relay all the time, as a phone on the air does. */
+/** Sends to the relay continuously, like a phone that streams. */
 function broadcast(url: string, onTestFinished: (stop: () => void) => void): void {
   const { hostname, port } = new URL(url.replace(/^srt/, 'http'))
   const socket = createSocket('udp4')
@@ -34,7 +34,7 @@ const lived = async (sessionId: string): Promise<number> => {
 }
 
 describe.concurrent('a session that is older than the longest duration', () => {
-  test('ends once nobody sends through its relay', async () => {
+  test('ends when no stream comes in', async () => {
     const { session } = await service.activeRelay()
     const millis = await lived(session.session_id)
     expect(millis).toBeGreaterThanOrEqual(longestMillis)
@@ -50,7 +50,7 @@ describe.concurrent('a session that is older than the longest duration', () => {
     expect((await service.history(session.session_id)).session.state).toBe('active')
   })
 
-  test('goes on while someone sends, for half as long again at most', async ({ onTestFinished }) => {
+  test('continues while a stream comes in, up to 1.5 times its maximum duration', async ({ onTestFinished }) => {
     const { session } = await service.activeRelay()
     broadcast(session.connect?.srt_url ?? '', onTestFinished)
     expect(await lived(session.session_id)).toBeGreaterThanOrEqual(longestMillis * 1.5)

@@ -9,8 +9,8 @@ beforeAll(async () => {
   plane = await startControlPlane()
 }, 90_000)
 
-describe('while the control plane is away', () => {
-  test('no relay loses its health, though nobody could hear it for longer than the timeout', async () => {
+describe('while the control plane is unavailable', () => {
+  test('no relay loses its health, although no report could be received for longer than the timeout', async () => {
     const user = await plane.paidUser()
     const { session } = (await user.start()).body
     await plane.untilState(session.session_id, 'active')
@@ -29,7 +29,7 @@ describe('while the control plane is away', () => {
     await plane.untilState(session.session_id, 'stopped')
   }, 90_000)
 
-  test('a grace that ends while no worker runs is ended by the next one', async () => {
+  test('a grace that ends while no worker runs is ended by the next worker', async () => {
     const user = await plane.paidUser()
     const { session } = (await user.start()).body
     await plane.untilState(session.session_id, 'active')
@@ -59,7 +59,7 @@ describe('a start that was accepted just before', () => {
     await plane.untilState(body.session.session_id, 'stopped')
   }
 
-  test('Postgres goes away for longer than the provisioning timeout becomes active when it is back', async () => {
+  test('Postgres is unavailable for longer than the provisioning timeout becomes active afterwards', async () => {
     await becomesActive(async () => {
       await plane.postgres.block()
       await sleep(12_000)
@@ -67,9 +67,9 @@ describe('a start that was accepted just before', () => {
     })
   }, 120_000)
 
-  test('all workers die for longer than the provisioning timeout becomes active with the next one', async () => {
+  test('no worker runs for longer than the provisioning timeout becomes active with the next worker', async () => {
     await becomesActive(async () => {
-      // Until its workflow has begun, whose timer then runs while no worker does.
+      // Waits until its workflow has started, so that its timer runs while no worker does.
       await sleep(200)
       await plane.worker.kill()
       await sleep(12_000)

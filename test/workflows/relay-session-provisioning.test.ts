@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { eventually, type RelayUser, relayProcesses, startService, type TestService } from '../support/relays.ts'
 
-/** How the provider behaves in the present test: the real one, with one call that goes wrong. */
+/** The provider of the current test: the real one with one failing call. */
 let behaviour: Partial<RelayProvider> & { real: RelayProvider }
 let service: TestService
 let user: RelayUser
@@ -48,7 +48,7 @@ const nothingIsLeft = async (sessionId: string) => {
 }
 
 describe('provisioning', () => {
-  test('that the provider refuses for good ends stopped at once', async () => {
+  test('that the provider refuses permanently ends stopped at once', async () => {
     behaviour.create = async () => {
       throw new RelayProviderError('no such image', true)
     }
@@ -57,7 +57,7 @@ describe('provisioning', () => {
     await nothingIsLeft(sessionId)
   })
 
-  test('that fails once is tried again and becomes active', async () => {
+  test('that fails once is retried and becomes active', async () => {
     let tries = 0
     behaviour.create = (spec, signal) => {
       tries += 1
@@ -71,7 +71,7 @@ describe('provisioning', () => {
     expect(service.relaysOf(sessionId)).toHaveLength(1)
   })
 
-  test('whose reply is lost adopts the instance instead of making a second', async () => {
+  test('whose reply is lost adopts the instance instead of creating another', async () => {
     let tries = 0
     behaviour.create = async (spec, signal) => {
       tries += 1
@@ -88,7 +88,7 @@ describe('provisioning', () => {
     expect(service.relaysOf(sessionId)).toHaveLength(1)
   })
 
-  test('that creates, loses every reply and gives up leaves nothing', async () => {
+  test('that loses every reply and fails leaves no instance', async () => {
     behaviour.create = async (spec, signal) => {
       await behaviour.real.create(spec, signal)
       throw new RelayProviderError('the connection was lost', true)
@@ -98,18 +98,18 @@ describe('provisioning', () => {
     await nothingIsLeft(sessionId)
   })
 
-  test('that hangs ends at its deadline with nothing left', async () => {
+  test('that hangs ends at its deadline without an instance', async () => {
     behaviour.create = async (spec, signal) => {
       await behaviour.real.create(spec, signal)
       return new Promise(() => {})
     }
     const sessionId = await started()
-    // Its relay is there and reports, but nobody ever learns that it is the one.
+    // The relay runs and reports, but it is never bound to the session.
     expect(await untilStopped(sessionId)).toMatchObject({ reason: 'provision_timeout' })
     await nothingIsLeft(sessionId)
   })
 
-  test('that is stopped while the provider is still creating ends stopped, and no process remains', async () => {
+  test('that is stopped while the provider creates the instance ends stopped without a relay process', async () => {
     behaviour.create = async (spec, signal) => {
       await sleep(800)
       return behaviour.real.create(spec, signal)
@@ -124,7 +124,7 @@ describe('provisioning', () => {
     expect(transitions).toMatchObject([{ from: 'provisioning', to: 'stopped', reason: 'stop_requested' }])
   })
 
-  test('that is stopped while the provider hangs is stopped at once, and what it made goes', async () => {
+  test('that is stopped while the provider hangs is stopped at once, and its instance is destroyed', async () => {
     let isMade = false
     behaviour.create = async (spec, signal) => {
       await behaviour.real.create(spec, signal)
@@ -140,10 +140,10 @@ describe('provisioning', () => {
 })
 
 describe('destroying', () => {
-  test('is tried until the provider confirms that nothing is left', async () => {
+  test('is retried until the provider confirms that nothing is left', async () => {
     const { session } = await service.activeRelay(user)
     let tries = 0
-    // The relay ends by itself once it is told; only the provider's word counts all the same.
+    // The relay ends itself when its report is answered with stop, but only the provider's confirmation counts.
     behaviour.list = (filter) => {
       tries += 1
       return tries < 3 ? Promise.reject(new RelayProviderError('busy')) : behaviour.real.list(filter)
@@ -154,7 +154,7 @@ describe('destroying', () => {
     expect(tries).toBeGreaterThanOrEqual(3)
   })
 
-  test('what no session owns happens only after two rounds a minute apart', async () => {
+  test('an orphan happens only after two runs a minute apart', async () => {
     const foreign = await behaviour.real.create(
       {
         sessionId: crypto.randomUUID(),

@@ -11,7 +11,7 @@ beforeAll(async () => {
   })
 })
 
-/** What a test puts in the way of a create. */
+/** The failure that a test injects into a create. */
 let create: (make: (spec: RelaySpec) => Promise<RelayInstance>, spec: RelaySpec) => Promise<RelayInstance>
 beforeEach(() => {
   create = (make, spec) => make(spec)
@@ -28,7 +28,7 @@ const untilState = (sessionId: string, state: string) =>
   )
 const isRunning = (sessionId: string) => service.api.services.relaySessions.isRunning(sessionId)
 
-/** Removes the execution from Temporal, history and all. */
+/** Deletes the execution and its history from Temporal. */
 async function deleteExecution(sessionId: string): Promise<void> {
   const { temporal } = service.api.services
   await temporal.workflowService.deleteWorkflowExecution({
@@ -41,12 +41,12 @@ async function deleteExecution(sessionId: string): Promise<void> {
   )
 }
 
-/** The restart compares only what Temporal's list must show by now. */
+/** Waits until the session is old enough for the restart job, since Temporal's list is delayed. */
 const ageSession = (sessionId: string) =>
   service.api.sql`update relay_sessions set created_at = created_at - interval '1 minute' where id = ${sessionId}`
 
 describe.concurrent('a live session whose workflow execution was deleted in Temporal', () => {
-  test('is carried on by another one within a minute, on the same relay', async () => {
+  test('is replaced within a minute and keeps the relay', async () => {
     const { user, session } = await service.activeRelay()
     const [pid] = service.relaysOf(session.session_id)
     await ageSession(session.session_id)
@@ -64,7 +64,7 @@ describe.concurrent('a live session whose workflow execution was deleted in Temp
 })
 
 describe.concurrent('a workflow from an older store of Temporal', () => {
-  test('whose session is stopped finds that out and ends', async () => {
+  test('whose session is stopped adopts that state and ends', async () => {
     const { user, session } = await service.activeRelay()
     const { session_id: sessionId } = session
     await user.stop({ session_id: sessionId, immediate: true })
@@ -131,7 +131,7 @@ describe('a session whose workflow execution was deleted while it was provisioni
 })
 
 describe('a relay that dies before its first report', () => {
-  test('is created again long before provisioning would be given up', async () => {
+  test('is created again long before the provisioning deadline', async () => {
     let creates = 0
     create = async (make, spec) => {
       creates += 1
@@ -149,8 +149,8 @@ describe('a relay that dies before its first report', () => {
   }, 60_000)
 })
 
-describe('when all relays of a region are gone for good', () => {
-  test('their sessions end, since the provider says so, and starts get new relays', async () => {
+describe('when all relays of a region are permanently gone', () => {
+  test('their sessions end when the provider confirms it, and starts get new relays', async () => {
     const relays = await Promise.all(Array.from({ length: 6 }, () => service.activeRelay()))
     const before = relays.map(({ session }) => session.session_id)
     for (const { pid, sessionId } of relayProcesses(service.dataDir))

@@ -9,8 +9,8 @@ beforeAll(async () => {
   plane = await startControlPlane()
 }, 90_000)
 
-describe('while Temporal is away', () => {
-  test('a start is accepted, and carried out when it is back', async () => {
+describe('while Temporal is unavailable', () => {
+  test('a start is accepted, and executed afterwards', async () => {
     const user = await plane.paidUser()
     await plane.temporal.stop()
     const { status, body } = await user.start()
@@ -24,7 +24,7 @@ describe('while Temporal is away', () => {
     await plane.untilState(body.session.session_id, 'stopped')
   }, 90_000)
 
-  test('a stop is accepted, and carried out when it is back', async () => {
+  test('a stop is accepted, and executed afterwards', async () => {
     const user = await plane.paidUser()
     const { session } = (await user.start()).body
     await plane.untilState(session.session_id, 'active')
@@ -42,7 +42,7 @@ describe('while Temporal is away', () => {
     )
   }, 90_000)
 
-  test('a start that takes a stop back wins, whatever arrives first', async () => {
+  test('a start after a stop wins, whichever arrives first', async () => {
     const user = await plane.paidUser()
     const { session } = (await user.start()).body
     await plane.untilState(session.session_id, 'active')
@@ -63,7 +63,7 @@ describe('while Temporal is away', () => {
 })
 
 describe('when Temporal comes back without its histories', () => {
-  test('each live session gets a new workflow within a minute, one that was provisioning too', async () => {
+  test('each live session gets a new workflow within a minute, including one that is provisioning', async () => {
     const [streaming, starting] = [await plane.paidUser(), await plane.paidUser()]
     const active = (await streaming.start()).body.session.session_id
     await plane.untilState(active, 'active')
@@ -87,7 +87,7 @@ describe('when Temporal comes back without its histories', () => {
     await plane.untilState(provisioning, 'stopped')
   }, 120_000)
 
-  test('a live session gets a new actor as soon as it is needed, and its stop is carried out', async () => {
+  test('a command for a live session restarts its workflow, which executes the command', async () => {
     const user = await plane.paidUser()
     const { session } = (await user.start()).body
     await plane.untilState(session.session_id, 'active')

@@ -14,7 +14,7 @@ const movesOf = async (sessionId: string) =>
   )
 
 describe('a relay session', () => {
-  test('is provisioning when it is accepted, and active once its relay reports', async () => {
+  test('is provisioning when accepted, and active after the first report', async () => {
     const user = await service.user()
     const { status, body } = await user.start()
     expect(status).toBe(201)
@@ -32,7 +32,7 @@ describe('a relay session', () => {
     expect(await movesOf(body.session.session_id)).toEqual(['provisioning → active: relay_ready by relay'])
   })
 
-  test('that is stopped waits in grace and then ends with nothing left', async () => {
+  test('that is stopped is in grace and then ends without an instance', async () => {
     const { user, session } = await service.activeRelay()
     const { body } = await user.stop({ session_id: session.session_id })
     expect(body.session).toMatchObject({ state: 'grace', reason: 'stop_requested' })
@@ -52,7 +52,7 @@ describe('a relay session', () => {
     ])
   })
 
-  test('that is started again within the grace of its stop is the same relay, unbroken', async () => {
+  test('that is started again within its stop grace keeps the same relay', async () => {
     const { user, session } = await service.activeRelay()
     const [pid] = service.relaysOf(session.session_id)
     await user.stop({ session_id: session.session_id })
@@ -79,7 +79,7 @@ describe('a relay session', () => {
     ])
   })
 
-  test('whose relay falls silent is in grace, and active again on the same instance when it reports', async () => {
+  test('whose relay is silent is in grace, and active again on the same instance when it reports', async () => {
     const { user, session } = await service.activeRelay()
     const [pid = 0] = service.relaysOf(session.session_id)
     const frozen = freeze(pid)
@@ -99,7 +99,7 @@ describe('a relay session', () => {
     ])
   })
 
-  test('whose relay stays silent is stopped when the grace has passed', async () => {
+  test('whose relay stays silent is stopped at the end of the grace', async () => {
     const { session } = await service.activeRelay()
     const [pid = 0] = service.relaysOf(session.session_id)
     process.kill(pid, 'SIGKILL')
@@ -113,7 +113,7 @@ describe('a relay session', () => {
     ])
   })
 
-  test('started twenty times at once for one connection is one relay', async () => {
+  test('that is started twenty times concurrently for one connection has one relay', async () => {
     const user = await service.user()
     const answers = await Promise.all(Array.from({ length: 20 }, () => user.start({}, randomUUID())))
     expect(answers.map((one) => one.status).sort()).toEqual([...Array(19).fill(200), 201])

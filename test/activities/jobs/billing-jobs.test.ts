@@ -96,7 +96,7 @@ describe('deliver_billing_events', () => {
     expect(await findEvent(api, old)).toMatchObject({ status: 'dead', user_id: null })
   })
 
-  test('wakes the account in the next round when Temporal was away', async () => {
+  test('wakes the account in the next run when Temporal was unavailable', async () => {
     const { userId } = await api.given.user()
     const id = await sendEvent(10, { user_id: userId })
     const away = connectTemporal({ ...api.services.config.temporal, address: `127.0.0.1:${await freePort()}` })
@@ -141,7 +141,7 @@ describe('backoff of wakes', () => {
     return userId
   }
 
-  // Each run is made anew, as by a worker that has just started: nothing is kept in memory.
+  // Each run uses new jobs, like a worker that has just started, so no state is in memory.
   test.each(['deliver_billing_events', 'wake_subscriptions'])(
     '%s wakes a workflow that does not act less and less often, down to every ten minutes',
     async (job) => {
@@ -188,7 +188,7 @@ describe('backoff of wakes', () => {
     expect(await backoffOf(userId)).toEqual({ attempts: 0, backoffSeconds: null })
   })
 
-  test('a wake that Temporal did not take is sent in the next round, and holds no other back', async () => {
+  test('a failed wake is sent in the next run, and does not delay others', async () => {
     const [reachable, unreachable] = [await stuckAccount(), await stuckAccount()]
     const woken: string[] = []
     const wake = async (userId: string) => {
@@ -204,7 +204,7 @@ describe('backoff of wakes', () => {
 })
 
 describe('the metrics page', () => {
-  test('tells how many events wait for what, how long, and whose actor is late', async () => {
+  test('shows the number and age of waiting events, and of overdue accounts', async () => {
     const apart = await startApi()
     const { sql } = apart
     const metrics = async () => {

@@ -8,7 +8,7 @@ const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, pla
 const regions = ['first', 'second', 'third']
 
 let api: TestApi
-/** What each region's provider has. */
+/** The instances of each region's provider. */
 let instances: Map<string, RelayInstance[]>
 let failing: { list: Set<string>; destroy: Set<string> }
 
@@ -39,7 +39,7 @@ const providerOf = (region: string): RelayProvider => ({
   },
 })
 
-/** An instance that two rounds a minute apart saw without an owner. */
+/** An instance that two runs a minute apart found without an owner. */
 async function addOrphan(region: string): Promise<string> {
   const instanceId = `i-${randomUUID()}`
   instances.get(region)?.push({ instanceId, sessionId: randomUUID(), region, endpoint, createdAt: new Date() })
@@ -55,22 +55,22 @@ const sweep = async () => {
 }
 const left = () => [...instances.values()].flat().map(({ instanceId }) => instanceId)
 
-describe('the sweep of orphans', () => {
-  test('goes on with the other regions when the listing of one fails, and fails in the end', async () => {
+describe('sweep_orphans', () => {
+  test('continues with the other regions when the listing of one fails, and then fails', async () => {
     const [kept] = [await addOrphan('first'), await addOrphan('second'), await addOrphan('third')]
     failing.list.add('first')
     await expect(sweep()).rejects.toThrow('half an answer')
     expect(left()).toEqual([kept])
   })
 
-  test('goes on with the other orphans when one cannot be destroyed', async () => {
+  test('continues with the other orphans when one cannot be destroyed', async () => {
     const [stuck] = [await addOrphan('second'), await addOrphan('second'), await addOrphan('third')]
     failing.destroy.add(stuck)
     await expect(sweep()).rejects.toThrow('busy')
     expect(left()).toEqual([stuck])
   })
 
-  test('destroys the instance of a stopped session in the round after its report', async () => {
+  test('destroys the instance of a stopped session in the run after its report', async () => {
     const user = await api.given.user()
     const sessionId = randomUUID()
     await api.sql`
@@ -90,7 +90,7 @@ describe('the sweep of orphans', () => {
     expect(left()).toEqual([])
   })
 
-  test('spares the instance of a live session whose report names a stopped one', async () => {
+  test('keeps the instance of a live session whose report names a stopped one', async () => {
     const user = await api.given.user()
     const [live, stopped] = [randomUUID(), randomUUID()]
     const instanceId = `i-${live}`

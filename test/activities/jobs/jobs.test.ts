@@ -20,7 +20,7 @@ function runJob(job: Partial<Job> & Pick<Job, 'name' | 'run'>): { stop(): Promis
 }
 
 describe.concurrent('a job', () => {
-  test('whose worker died in the middle of a round is run by another within seconds', async () => {
+  test('whose worker died during a run is run by another worker within seconds', async () => {
     await insertMissingJobs(api.sql, ['orphaned'])
     expect(await leaseJob(api.sql, 'orphaned', randomUUID())).toBe(true)
     let runs = 0
@@ -35,7 +35,7 @@ describe.concurrent('a job', () => {
     )
   })
 
-  test('is run by one worker at a time, however long its round takes', async () => {
+  test('is run by one worker at a time, however long a run takes', async () => {
     let running = 0
     let most = 0
     const run = async () => {
@@ -49,7 +49,7 @@ describe.concurrent('a job', () => {
     expect(most).toBe(1)
   })
 
-  test('whose round hangs loses its lease, so that another worker goes on', async () => {
+  test('whose run hangs loses its lease, so that another worker runs it', async () => {
     const lost: string[] = []
     const hang = (name: string) => (signal?: AbortSignal) =>
       new Promise<void>((resolve) => {
@@ -66,7 +66,7 @@ describe.concurrent('a job', () => {
     )
   })
 
-  test('whose worker stops ends its round early, in good order', async () => {
+  test('whose worker stops ends its run early', async () => {
     let isRunning = false
     const run = (signal?: AbortSignal) =>
       new Promise<void>((resolve) => {
@@ -83,7 +83,7 @@ describe.concurrent('a job', () => {
     expect([job?.failures, job?.lastSuccessAt]).toEqual([0, expect.any(Date)])
   })
 
-  test('that fails says why, and has its next turn', async () => {
+  test('that fails records the error and runs again', async () => {
     let runs = 0
     const run = async () => {
       runs += 1

@@ -18,12 +18,12 @@ const log = createLog('worker', 'debug', { write: (line) => void logged.push(lin
 
 interface Round {
   readonly sealing?: Sealing
-  /** Stands between the job and the real provider. */
+  /** Wraps the provider. */
   readonly around?: (provider: OAuthProvider) => OAuthProvider
   readonly signal?: AbortSignal
 }
 
-/** One round of the job, as a worker runs it. */
+/** Runs the job once. */
 const round = async ({ around = (provider) => provider, signal, ...needs }: Round = {}): Promise<void> => {
   const providers = new Map([...real].map(([name, provider]) => [name, around(provider)]))
   const [job] = providerTokenJobs({ sql: api.sql, log, sealing, providers, ...needs })
@@ -34,7 +34,7 @@ interface Chat extends GivenUser {
   readonly provider: OAuthProviderName
 }
 
-/** A chat that somebody has connected, and that is due unless the test says otherwise. */
+/** Creates a connected chat, by default one whose tokens are due. */
 async function connectedChat(provider: OAuthProviderName, isDue = true): Promise<Chat> {
   const user = { ...(await api.given.user()), provider }
   const { body } = await authorize(provider, newProviderAccount(), {
@@ -66,7 +66,7 @@ async function rowOf({ userId, provider }: Chat): Promise<Row> {
   return row
 }
 
-/** What a sealed token says, to whoever has the key. */
+/** Decrypts a token. */
 const opened = ({ userId, provider }: Chat, field: TokenField, row: Row, by = sealing) =>
   by.open(
     row[field === 'access_token' ? 'accessTokenSealed' : 'refreshTokenSealed'],
@@ -76,7 +76,7 @@ const opened = ({ userId, provider }: Chat, field: TokenField, row: Row, by = se
 const auditOf = ({ userId }: Chat) => api.sql`
   select initiator, action, detail from audit_entries where user_id = ${userId} and action like 'chat_%' order by id`
 
-test.each(oauthProviderNames)('the tokens of a chat at %s are renewed when an hour has passed', async (provider) => {
+test.each(oauthProviderNames)('the tokens of a %s chat are refreshed after an hour', async (provider) => {
   const chat = await connectedChat(provider)
   const before = await rowOf(chat)
   await round()
@@ -90,7 +90,7 @@ test.each(oauthProviderNames)('the tokens of a chat at %s are renewed when an ho
   expect(after.tokenExpiresAt.getTime()).toBeGreaterThan(Date.now() + 3_000_000)
 })
 
-test('the tokens of a chat are renewed a quarter of an hour before they end', async () => {
+test('the tokens of a chat are refreshed 15 minutes before they expire', async () => {
   const soon = await connectedChat('google', false)
   const later = await connectedChat('google', false)
   const [ends, endsLater] = [new Date(Date.now() + 14 * 60_000), new Date(Date.now() + 16 * 60_000)]
@@ -101,7 +101,7 @@ test('the tokens of a chat are renewed a quarter of an hour before they end', as
   expect((await rowOf(later)).tokenExpiresAt).toEqual(endsLater)
 })
 
-test('tokens that are not due are left alone, and so are identities without a chat', async () => {
+test('tokens that are not due are not refreshed, and neither are identities without a chat', async () => {
   const fresh = await connectedChat('twitch', false)
   const unconnected = { ...(await api.given.user()), provider: 'discord' as const }
   await authorize('discord', newProviderAccount(), { intent: 'link', bearer: unconnected.bearer })
@@ -111,7 +111,7 @@ test('tokens that are not due are left alone, and so are identities without a ch
   expect(await Promise.all([rowOf(fresh), rowOf(unconnected)])).toEqual(before)
 })
 
-test('renewed tokens are sealed with the new key, so that the old one can go', async () => {
+test('refreshed tokens are sealed with the new key', async () => {
   const chat = await connectedChat('twitch')
   const added = { id: 'new', key: randomBytes(32).toString('base64') }
   await round({ sealing: createSealing([added, ...config.oauthEncryptionKeys]) })
@@ -121,24 +121,27 @@ test('renewed tokens are sealed with the new key, so that the old one can go', a
   expect(opened(chat, 'refresh_token', row, onlyNew)).toEqual({ text: issued?.refreshToken, isStale: false })
 })
 
-test.each(oauthProviderNames)('a grant that was withdrawn at %s ends the chat, and is audited', async (provider) => {
-  const chat = await connectedChat(provider)
-  await doubles[provider].withdrawGrants()
-  await round()
-  expect(await rowOf(chat)).toMatchObject({
-    chatConnectedAt: null,
-    accessTokenSealed: null,
-    refreshTokenSealed: null,
-    tokenExpiresAt: null,
-  })
-  expect(await auditOf(chat)).toMatchObject([
-    { initiator: 'system', action: 'chat_disconnected', detail: { provider } },
-  ])
-  await round()
-  expect(await auditOf(chat)).toHaveLength(1)
-})
+test.each(oauthProviderNames)(
+  'a grant that was withdrawn at %s disconnects the chat and writes an audit entry',
+  async (provider) => {
+    const chat = await connectedChat(provider)
+    await doubles[provider].withdrawGrants()
+    await round()
+    expect(await rowOf(chat)).toMatchObject({
+      chatConnectedAt: null,
+      accessTokenSealed: null,
+      refreshTokenSealed: null,
+      tokenExpiresAt: null,
+    })
+    expect(await auditOf(chat)).toMatchObject([
+      { initiator: 'system', action: 'chat_disconnected', detail: { provider } },
+    ])
+    await round()
+    expect(await auditOf(chat)).toHaveLength(1)
+  },
+)
 
-test('trouble with a provider leaves all as it was, and the next round makes up for it', async () => {
+test('a failing provider changes nothing, and the next run refreshes the tokens', async () => {
   const chat = await connectedChat('discord')
   const before = await rowOf(chat)
   doubles.discord.failWith('status 500')
@@ -150,7 +153,7 @@ test('trouble with a provider leaves all as it was, and the next round makes up 
   expect((await rowOf(chat)).accessTokenSealed).not.toBe(before.accessTokenSealed)
 })
 
-test('a provider that fails again and again is left in peace until the next round, and holds up no other', async () => {
+test('a provider that fails repeatedly is skipped until the next run, and does not delay others', async () => {
   const chats: Chat[] = []
   for (let count = 0; count < 20; count += 1) chats.push(await connectedChat('discord'))
   const other = await connectedChat('twitch')
@@ -165,7 +168,7 @@ test('a provider that fails again and again is left in peace until the next roun
   for (const chat of chats) expect((await rowOf(chat)).tokensCheckedAt.getTime()).toBeGreaterThan(Date.now() - 60_000)
 })
 
-test('a row that nobody can open stops no other, and says so in the log', async () => {
+test('a row that no key decrypts does not stop the others, and is logged', async () => {
   const [broken, well] = [await connectedChat('twitch'), await connectedChat('twitch')]
   const gone = createSealing([{ id: 'gone', key: randomBytes(32).toString('base64') }])
   const sealed = gone.seal('token', tokenPlace(broken.userId, 'twitch', 'refresh_token'))
@@ -178,7 +181,7 @@ test('a row that nobody can open stops no other, and says so in the log', async 
   await api.sql`delete from user_oauth_accounts where user_id = ${broken.userId}`
 })
 
-test('of many rounds at once one uses a refresh token, and nobody takes the others for a withdrawn grant', async () => {
+test('of concurrent runs one uses the refresh token, and no chat is disconnected', async () => {
   const chat = await connectedChat('discord')
   const issued = doubles.discord.issuedTokens.length
   await Promise.all(Array.from({ length: 5 }, () => round()))
@@ -188,7 +191,7 @@ test('of many rounds at once one uses a refresh token, and nobody takes the othe
   expect(await auditOf(chat)).toEqual([])
 })
 
-/** Ends every transaction that waits for a provider, as a restart of Postgres does, and resolves once they are gone. */
+/** Terminates all transactions that wait for a provider, as a restart of Postgres does. */
 const loseTransactions = () =>
   eventually(
     () => api.sql`
@@ -219,14 +222,14 @@ test.each(['before', 'after'])(
   },
 )
 
-test('a worker that is stopping begins no more refreshes', async () => {
+test('a stopping worker starts no further refreshes', async () => {
   const chat = await connectedChat('twitch')
   const before = await rowOf(chat)
   await round({ signal: AbortSignal.abort() })
   expect(await rowOf(chat)).toEqual(before)
 })
 
-test('neither the log nor the audit entries hold a token, whatever happens', async () => {
+test('neither the log nor the audit entries contain a token', async () => {
   const [renewed, withdrawn] = [await connectedChat('twitch'), await connectedChat('google')]
   await doubles.google.withdrawGrants()
   await round()

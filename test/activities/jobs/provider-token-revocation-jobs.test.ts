@@ -17,7 +17,7 @@ const providers = createOAuthProviders(config.oauth)
 const logged: string[] = []
 const log = createLog('worker', 'debug', { write: (line) => void logged.push(line) })
 
-/** One round of the job, as a worker runs it that was just started. */
+/** Runs the job once, as a newly started worker does. */
 const round = async (by: Sealing = sealing, signal?: AbortSignal): Promise<void> => {
   const [job] = providerTokenRevocationJobs({ sql: api.sql, log, sealing: by, providers })
   await job?.run(signal)
@@ -41,7 +41,7 @@ async function connectedChat(name: OAuthProviderName, person = newProviderAccoun
 const unlink = async (name: OAuthProviderName, { user }: Chat) =>
   expect((await api.delete(`/auth/oauth/${name}`, { bearer: user.bearer })).status).toBe(204)
 const queued = async () => (await api.sql`select from provider_token_revocations`).length
-/** Whether the provider still takes the chat's tokens. */
+/** Whether the provider still accepts the chat's tokens. */
 const isTaken = (name: OAuthProviderName, { refreshToken }: Chat): Promise<boolean> =>
   (providers.get(name)?.refresh(refreshToken) ?? Promise.reject(new Error('not configured'))).then(
     () => true,
@@ -54,20 +54,20 @@ const pass = (seconds: number) => api.sql`
   update provider_token_revocations set next_attempt_at = next_attempt_at - make_interval(secs => ${seconds}),
     created_at = created_at - make_interval(secs => ${seconds})`
 
-test.each(oauthProviderNames)('unlinking a chat of %s revokes its tokens at the provider', async (name) => {
+test.each(oauthProviderNames)('unlinking a %s chat revokes its tokens at the provider', async (name) => {
   const chat = await connectedChat(name)
   const asked = doubles[name].requestCount('revocation')
   await unlink(name, chat)
   await round()
   expect(doubles[name].requestCount('revocation')).toBe(asked + 2)
-  // At Twitch a revocation ends the access token alone.
+  // At Twitch a revocation ends only the access token.
   if (name !== 'twitch') expect(await isTaken(name, chat)).toBe(false)
   expect(await queued()).toBe(0)
   await round()
   expect(doubles[name].requestCount('revocation')).toBe(asked + 2)
 })
 
-test('an identity without a chat has nothing to be revoked', async () => {
+test('unlinking an identity without a chat revokes nothing', async () => {
   const { bearer } = await api.given.user()
   await authorize('google', newProviderAccount(), { intent: 'link', bearer })
   const asked = doubles.google.requestCount('revocation')
@@ -76,14 +76,14 @@ test('an identity without a chat has nothing to be revoked', async () => {
   expect([await queued(), doubles.google.requestCount('revocation')]).toEqual([0, asked])
 })
 
-test('an owner who reclaims an account has the tokens of the stranger’s chat revoked', async () => {
+test('reclaiming an account revokes the tokens of the chat that another person connected', async () => {
   const chat = await connectedChat('discord')
   expect((await authorize('google', newProviderAccount({ email: chat.user.email }))).body.status).toBe('signed_in')
   await round()
   expect(await isTaken('discord', chat)).toBe(false)
 })
 
-test('a reset has the tokens of the chats revoked that it unlinks, and of no other', async () => {
+test('a password reset revokes the tokens of the chats that it unlinks, and of no others', async () => {
   const user = await api.given.user()
   const dropped = await connectedChat('discord', newProviderAccount(), user)
   const kept = await connectedChat('google', newProviderAccount({ email: user.email }), user)
@@ -94,7 +94,7 @@ test('a reset has the tokens of the chats revoked that it unlinks, and of no oth
   expect([await isTaken('discord', dropped), await isTaken('google', kept)]).toEqual([false, true])
 })
 
-test('a provider that is away is asked again, ever less often, until the tokens are revoked', async () => {
+test('revocation is retried with backoff while the provider is unavailable', async () => {
   const chat = await connectedChat('discord')
   doubles.discord.failWith('status 500', 'revocation')
   await unlink('discord', chat)
@@ -121,7 +121,7 @@ test('a provider that is away is asked again, ever less often, until the tokens 
   expect(await isTaken('discord', { ...chat, refreshToken: issued })).toBe(false)
 })
 
-test('tokens that can’t be revoked within a day are forgotten, and the log says so', async () => {
+test('tokens that cannot be revoked within a day are deleted, with a log entry', async () => {
   const chat = await connectedChat('google')
   doubles.google.failWith('status 500', 'revocation')
   await unlink('google', chat)
@@ -135,7 +135,7 @@ test('tokens that can’t be revoked within a day are forgotten, and the log say
   expect(logged.join('')).toContain('could not be revoked within a day')
 })
 
-test('a chat that is connected again meanwhile keeps its new tokens', async () => {
+test('a chat that is connected again in the meantime keeps its new tokens', async () => {
   const first = await connectedChat('discord')
   doubles.discord.failWith('status 500', 'revocation')
   await unlink('discord', first)
@@ -148,7 +148,7 @@ test('a chat that is connected again meanwhile keeps its new tokens', async () =
   expect(await isTaken('discord', again)).toBe(true)
 })
 
-test('queued tokens are sealed, also with the new key while a key is replaced', async () => {
+test('queued tokens are sealed, and sealed again with the new key during a rotation', async () => {
   const chat = await connectedChat('google')
   await unlink('google', chat)
   const rows = async () => JSON.stringify(await api.sql`select * from provider_token_revocations`)
@@ -161,7 +161,7 @@ test('queued tokens are sealed, also with the new key while a key is replaced', 
   expect([await queued(), await isTaken('google', chat)]).toEqual([0, false])
 })
 
-test('a row that none of our keys opens stops no other', async () => {
+test('a row that no key decrypts does not stop the others', async () => {
   const broken = await connectedChat('google')
   await unlink('google', broken)
   await api.sql`update provider_token_revocations set token_sealed = 'v1.gone.AAAA.AAAA.AAAA'`
@@ -173,7 +173,7 @@ test('a row that none of our keys opens stops no other', async () => {
   await api.sql`delete from provider_token_revocations`
 })
 
-test('a worker that stops begins no more, and the next one goes on', async () => {
+test('a stopping worker starts no further revocations, and the next worker continues', async () => {
   const chat = await connectedChat('google')
   await unlink('google', chat)
   await round(sealing, AbortSignal.abort())
@@ -182,7 +182,7 @@ test('a worker that stops begins no more, and the next one goes on', async () =>
   expect([await queued(), await isTaken('google', chat)]).toEqual([0, false])
 })
 
-test('the log holds no token, whatever happens', () => {
+test('the log contains no token', () => {
   const tokens = Object.values(doubles).flatMap(({ issuedTokens }) =>
     issuedTokens.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? []].flat()),
   )

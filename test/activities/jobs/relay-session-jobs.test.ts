@@ -20,7 +20,7 @@ const insertSessions = async (count: number): Promise<string[]> => {
   return rows.map(({ id }) => id)
 }
 
-/** Sends commands by a client of Temporal that fails for some sessions. */
+/** Delivers commands through a Temporal client that fails for some sessions. */
 function deliveries(isAway: (session: RelaySessionAddress) => boolean) {
   const tried: string[] = []
   const deliver: RelaySessionWorkflows['deliver'] = async (session) => {
@@ -41,8 +41,8 @@ const undelivered = async (ids: readonly string[]) =>
       select from relay_sessions where id = any(${ids as string[]}::uuid[]) and command_delivered_seq < command_seq`
   ).count
 
-describe('the delivery of commands', () => {
-  test('reaches a session behind any number of others that do not answer', async () => {
+describe('deliver_commands', () => {
+  test('delivers to a session behind many others whose workflows do not answer', async () => {
     const stuck = await insertSessions(520)
     const [behind = ''] = await insertSessions(1)
     await api.sql`update relay_sessions set deliver_at = now() - interval '1 second' where id = ${behind}`
@@ -54,7 +54,7 @@ describe('the delivery of commands', () => {
     await api.sql`update relay_sessions set command_delivered_seq = command_seq where id = any(${stuck}::uuid[])`
   })
 
-  test('is tried ever later for one that does not answer, and at once again for a new command', async () => {
+  test('retries with backoff, which a new command resets', async () => {
     const [id = ''] = await insertSessions(1)
     const { tried, round } = deliveries(() => true)
     const waits: number[] = []
@@ -74,7 +74,7 @@ describe('the delivery of commands', () => {
     expect(Math.round(row?.wait)).toBe(3)
   })
 
-  test('owes nothing to a session that has stopped', async () => {
+  test('delivers nothing to a stopped session', async () => {
     const [id = ''] = await insertSessions(1)
     await api.sql`update relay_sessions set state = 'stopped', reason = 'provision_failed', stopped_at = now() where id = ${id}`
     const { tried, round } = deliveries(() => true)
@@ -87,7 +87,7 @@ describe('the delivery of commands', () => {
   })
 })
 
-test('statements that lock several sessions of an account at once never deadlock', async () => {
+test('concurrent statements that lock several sessions of an account do not deadlock', async () => {
   const ids = await insertSessions(40)
   const [{ userId } = {}] = await api.sql`select user_id from relay_sessions where id = ${ids[0] ?? ''}`
   const sql = connectPostgres(api.services.config.database.url, 8)

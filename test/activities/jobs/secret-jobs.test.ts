@@ -18,7 +18,7 @@ const { sealing, config } = api.services
 const logged: string[] = []
 const log = createLog('worker', 'debug', { write: (line) => void logged.push(line) })
 
-/** One round of the job, as a worker runs it. */
+/** Runs the job once. */
 const round = async (by: Sealing = sealing, signal?: AbortSignal): Promise<void> => {
   const [job] = secretJobs({ sql, log, sealing: by })
   await job?.run(signal)
@@ -42,7 +42,7 @@ async function userWithSecrets(): Promise<RelayUser> {
   return user
 }
 
-/** All that is sealed for a user, as its owner or the service needs it. */
+/** All decrypted tokens of a user. */
 async function secretsOf({ userId }: RelayUser, by: Sealing = sealing) {
   const [user] = await sql<{ streamToken: string | null; streamTokenSealed: string | null }[]>`
     select stream_token, stream_token_sealed from users where id = ${userId}`
@@ -61,7 +61,7 @@ async function secretsOf({ userId }: RelayUser, by: Sealing = sealing) {
   ]
 }
 
-/** As the version before sealed tokens has written them. */
+/** Stores tokens as plain text, like versions before sealed tokens. */
 async function storeInPlainText({ userId }: RelayUser, [streamToken, pairToken, relayWsToken]: (string | null)[]) {
   await sql`
     update users set stream_token = ${streamToken ?? null}, stream_token_sealed = null, stream_token_hash = null
@@ -78,7 +78,7 @@ const rowsOf = ({ userId }: RelayUser) => sql`
   from users u join relay_sessions s on s.user_id = u.id join user_oauth_accounts a on a.user_id = u.id
   where u.id = ${userId}`
 
-test('tokens in plain text are shown as they are, sealed by the job, and the same afterwards', async () => {
+test('tokens in plain text are returned, sealed by the job, and unchanged afterwards', async () => {
   const user = await userWithSecrets()
   const secrets = await secretsOf(user)
   await storeInPlainText(user, secrets)
@@ -99,7 +99,7 @@ test('tokens in plain text are shown as they are, sealed by the job, and the sam
   expect(await shown()).toEqual(secrets.slice(0, 3))
 })
 
-test('a round that finds everything sealed with the present key changes nothing', async () => {
+test('a run changes nothing when everything is sealed with the current key', async () => {
   const user = await userWithSecrets()
   await round()
   const before = await rowsOf(user)
@@ -107,7 +107,7 @@ test('a round that finds everything sealed with the present key changes nothing'
   expect(await rowsOf(user)).toEqual(before)
 })
 
-test('after a round the key that was replaced is needed for nothing', async () => {
+test('after a run the replaced key is not needed any more', async () => {
   const users = [await userWithSecrets(), await userWithSecrets()]
   const before = await Promise.all(users.map((user) => secretsOf(user)))
   const added = newKey()
@@ -116,12 +116,12 @@ test('after a round the key that was replaced is needed for nothing', async () =
   expect(await Promise.all(users.map((user) => secretsOf(user, onlyNew)))).toEqual(before)
   const [row] = await rowsOf(users[0] as RelayUser)
   expect(row?.streamTokenHash).toEqual(onlyNew.hash(String(before[0]?.[0]), 'stream_token'))
-  // Back to the key of the api, as an operator may who changes their mind.
+  // Returns to the previous key.
   await round(createSealing([...config.oauthEncryptionKeys, added]))
   expect(await Promise.all(users.map((user) => secretsOf(user)))).toEqual(before)
 })
 
-test('many accounts are sealed in one round', async () => {
+test('many accounts are sealed in one run', async () => {
   await sql`
     insert into users (email, stream_token)
     select 'old-' || n || '@example.com', 'P' || lpad(n::text, 7, '0') from generate_series(1, 950) n`
@@ -131,7 +131,7 @@ test('many accounts are sealed in one round', async () => {
   expect(await streamTokenOf(api, row?.id ?? '')).toBe('P0000950')
 })
 
-test('a row that none of our keys opens is left as it is, holds up no other, and fails the round', async () => {
+test('a row that no key decrypts is unchanged, does not stop the others, and fails the run', async () => {
   const [broken, well] = [await userWithSecrets(), await userWithSecrets()]
   const gone = sealStreamToken(createSealing([{ ...newKey(), id: 'gone' }]), broken.userId, 'Ab12Cd34')
   await sql`
@@ -148,7 +148,7 @@ test('a row that none of our keys opens is left as it is, holds up no other, and
   await round()
 })
 
-test('a token that is replaced while it is being sealed again stays the new one', async () => {
+test('a token that is replaced while the job seals it keeps its new value', async () => {
   const user = await userWithSecrets()
   await storeInPlainText(user, await secretsOf(user))
   const next = sealStreamToken(sealing, user.userId, 'Ab12Cd34')
@@ -166,7 +166,7 @@ test('a token that is replaced while it is being sealed again stays the new one'
   expect(await streamTokenOf(api, user.userId)).toBe('Ab12Cd34')
 })
 
-test('a session that is stopped keeps no token, whatever was there to be sealed', async () => {
+test('a session that stops during the run keeps no token', async () => {
   const user = await userWithSecrets()
   await storeInPlainText(user, await secretsOf(user))
   await sql`
@@ -176,7 +176,7 @@ test('a session that is stopped keeps no token, whatever was there to be sealed'
   expect((await rowsOf(user))[0]).toMatchObject({ pairTokenSealed: null, relayWsTokenSealed: null })
 })
 
-test('a worker that stops leaves the rest to the next round, which is no success', async () => {
+test('a run that is interrupted by a stopping worker fails, and the next run continues', async () => {
   await sql`
     insert into users (email, stream_token)
     select 'more-' || n || '@example.com', 'Q' || lpad(n::text, 7, '0') from generate_series(1, 450) n`
@@ -185,7 +185,7 @@ test('a worker that stops leaves the rest to the next round, which is no success
   expect(await sql`select from users where stream_token is not null`).toHaveLength(0)
 })
 
-test('neither the log nor an error holds a token', async () => {
+test('neither the log nor an error contains a token', async () => {
   const user = await userWithSecrets()
   const secrets = await secretsOf(user)
   await storeInPlainText(user, secrets)

@@ -8,7 +8,7 @@ const { sql } = api
 const { config, log } = api.services
 const round = () => watchUsage({ config, sql, log })
 
-/** An account in the middle of a billing period of 60 days, with an hour for its relay. */
+/** An account in the middle of a billing period of 60 days, with one included hour. */
 async function paidUser(): Promise<GivenUser> {
   const user = await api.given.user()
   await sql`
@@ -18,7 +18,7 @@ async function paidUser(): Promise<GivenUser> {
   return user
 }
 
-/** Relay time until so many seconds ago; until now and on when that is left out. */
+/** Adds relay time that ended this many seconds ago, or that still runs by default. */
 async function use({ userId }: GivenUser, seconds: number, endedAgo?: number): Promise<void> {
   const [session] = await sql<{ id: string }[]>`
     insert into relay_sessions (user_id, connection_id, region, command_initiator)
@@ -29,7 +29,7 @@ async function use({ userId }: GivenUser, seconds: number, endedAgo?: number): P
     values (${session?.id ?? ''}, ${userId}, ${until} - make_interval(secs => ${seconds}), ${endedAgo === undefined ? null : until})`
 }
 
-/** What the audit says that the account was told, in that order. */
+/** The percentages of the account's usage notices in the audit, in order. */
 const toldTo = async ({ userId }: GivenUser) =>
   (
     await sql<{ initiator: string; detail: { percent: number } }[]>`
@@ -40,7 +40,7 @@ const keptFor = async ({ userId }: GivenUser) =>
     (row) => row.percent,
   )
 
-test('each share of the relay time is told once, however often it is looked at', async () => {
+test('each threshold of relay time is recorded once, however often the job runs', async () => {
   const user = await paidUser()
   await use(user, 2879, 60)
   await round()
@@ -59,7 +59,7 @@ test('each share of the relay time is told once, however often it is looked at',
   expect(await keptFor(user)).toEqual([80, 95, 100])
 })
 
-test('shares that were passed at once are told together, by rounds at once only one time', async () => {
+test('thresholds that are passed together are recorded together, and once by concurrent runs', async () => {
   const [most, all] = [await paidUser(), await paidUser()]
   await use(most, 3500)
   await use(all, 4000)
@@ -68,7 +68,7 @@ test('shares that were passed at once are told together, by rounds at once only 
   expect((await toldTo(all)).toSorted()).toEqual(['100 by system', '80 by system', '95 by system'])
 })
 
-test('the next cycle tells them again', async () => {
+test('the thresholds are recorded again in the next cycle', async () => {
   const user = await paidUser()
   await use(user, 3000, 60)
   await round()
@@ -81,7 +81,7 @@ test('the next cycle tells them again', async () => {
   expect(await toldTo(user)).toHaveLength(2)
 })
 
-test('what is included counts for all relays of the plan together', async () => {
+test('the included time applies to all relays of the plan together', async () => {
   const user = await paidUser()
   await sql`update users set addons = 3 where id = ${user.userId}`
   await use(user, 11_000, 60)
@@ -92,7 +92,7 @@ test('what is included counts for all relays of the plan together', async () => 
   expect(await keptFor(user)).toEqual([80])
 })
 
-test('who has nothing included is told nothing', async () => {
+test('an account without included time gets no notices', async () => {
   const user = await paidUser()
   await sql`update users set plan_tier = 'free', plan_status = 'none' where id = ${user.userId}`
   await use(user, 5000)
@@ -100,7 +100,7 @@ test('who has nothing included is told nothing', async () => {
   expect(await keptFor(user)).toEqual([])
 })
 
-test('who has not used a relay lately is not looked at', async () => {
+test('an account without recent relay time is not checked', async () => {
   const [lately, longAgo] = [await paidUser(), await paidUser()]
   await use(lately, 3000, 14 * 60)
   await use(longAgo, 3000, 16 * 60)
@@ -108,7 +108,7 @@ test('who has not used a relay lately is not looked at', async () => {
   expect([await keptFor(lately), await keptFor(longAgo)]).toEqual([[80], []])
 })
 
-test('a notice that could not be kept leaves no audit entry, and comes with the next round', async () => {
+test('a notice that could not be stored writes no audit entry, and is recorded in the next run', async () => {
   const user = await paidUser()
   await use(user, 3000, 60)
   await sql`alter table audit_entries add constraint no_notice check (action <> 'usage_notice') not valid`
@@ -122,7 +122,7 @@ test('a notice that could not be kept leaves no audit entry, and comes with the 
   expect([await keptFor(user), await toldTo(user)]).toEqual([[80], ['80 by system']])
 })
 
-test('more accounts than are counted at once are all told', async () => {
+test('more accounts than one batch are all processed', async () => {
   const users = await sql<{ id: string }[]>`
     insert into users (email, stream_token, plan_tier, plan_status)
     select gen_random_uuid() || '@example.com', 'u' || lpad(i::text, 7, '0'), 'paid', 'active' from generate_series(1, 1100) i
@@ -140,6 +140,6 @@ test('more accounts than are counted at once are all told', async () => {
   expect(told?.notices).toBe(1100)
 })
 
-test('it is one job of the worker', () => {
+test('usage is checked by one job', () => {
   expect(usageJobs({ config, sql, log })).toMatchObject([{ name: 'watch_usage', everySeconds: 60 }])
 })

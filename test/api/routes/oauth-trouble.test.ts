@@ -48,15 +48,18 @@ describe('a provider that does not respond as expected', () => {
     },
   )
 
-  test.each(['twitch', 'google'] as const)('(%s, discovery) is refused at the start, and no authorization request is stored', async (name) => {
-    const fresh = await startApi(providers[name].variables)
-    providers[name].failWith('status 500', 'discovery')
-    const refused = await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })
-    providers[name].recover()
-    expect([refused.status, refused.body.error?.code]).toEqual([503, 'temporarily_unavailable'])
-    expect(await fresh.sql`select from oauth_authorization_requests`).toHaveLength(0)
-    expect((await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })).status).toBe(201)
-  })
+  test.each(['twitch', 'google'] as const)(
+    '(%s, discovery) is refused at the start, and no authorization request is stored',
+    async (name) => {
+      const fresh = await startApi(providers[name].variables)
+      providers[name].failWith('status 500', 'discovery')
+      const refused = await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })
+      providers[name].recover()
+      expect([refused.status, refused.body.error?.code]).toEqual([503, 'temporarily_unavailable'])
+      expect(await fresh.sql`select from oauth_authorization_requests`).toHaveLength(0)
+      expect((await fresh.post(`/auth/oauth/${name}/start`, { intent: 'sign_in' })).status).toBe(201)
+    },
+  )
 
   test('is logged without the secrets of the request', async () => {
     const back = await visitProvider('google', newProviderAccount())
