@@ -17,18 +17,18 @@ beforeAll(async () => {
   api = await startApi({ SVC_OPERATOR_PASSWORD: operatorPassword })
 })
 
-const list = async (at: TestApi, query = '') =>
-  (await at.get<Instances>(`/admin/instances${query}`, { headers: operator })).body
-const instanceNamed = async (at: TestApi, id: string, query = '') =>
-  (await list(at, query)).instances.find((one) => one.instance_id === id)
+const list = async (on: TestApi, query = '') =>
+  (await on.get<Instances>(`/admin/instances${query}`, { headers: operator })).body
+const findInstance = async (on: TestApi, instanceId: string) =>
+  (await list(on)).instances.find(({ instance_id }) => instance_id === instanceId)
 
 test('the instance of a live session is listed as owned, and as gone once its session has ended', async () => {
   const user = await service.user()
   const { session_id } = (await user.start()).body.session
   const instanceId = fakeInstanceId(session_id)
   const owned = await eventually(
-    () => instanceNamed(service.api, instanceId),
-    (one) => one !== undefined,
+    () => findInstance(service.api, instanceId),
+    (instance) => instance !== undefined,
   )
   expect(owned).toEqual({
     instance_id: instanceId,
@@ -41,15 +41,15 @@ test('the instance of a live session is listed as owned, and as gone once its se
   })
   await user.stop({ session_id, immediate: true })
   await eventually(
-    () => instanceNamed(service.api, instanceId),
-    (one) => one?.gone_at !== null && one?.owned === false,
+    () => findInstance(service.api, instanceId),
+    (instance) => instance?.gone_at !== null && instance?.owned === false,
   )
 })
 
-test('an instance that no session owns is listed with the time since when it was seen so', async () => {
+test('an instance without an owner is listed with the time of the first sweep that found it', async () => {
   const instanceId = `orphan-${randomUUID()}`
   await findOrphans(api.sql, 'local', [{ instanceId, sessionId: null }], 60)
-  expect(await instanceNamed(api, instanceId)).toMatchObject({
+  expect(await findInstance(api, instanceId)).toMatchObject({
     ...{ session_id: null, owned: false, gone_at: null },
     unowned_since: expect.stringMatching(/Z$/),
   })
@@ -69,25 +69,25 @@ test('instances are filtered by region and by whether they are gone', async () =
   )
   await findOrphans(api.sql, 'region-2', [{ instanceId: there, sessionId: null }], 60)
   await markInstanceGone(api.sql, gone)
-  const idsOf = async (query: string) => (await list(api, query)).instances.map((one) => one.instance_id)
+  const idsOf = async (query: string) => (await list(api, query)).instances.map(({ instance_id }) => instance_id)
   expect((await idsOf('?region=region-1')).toSorted()).toEqual([here, gone].toSorted())
   expect(await idsOf('?region=region-1&gone=false')).toEqual([here])
   expect(await idsOf('?region=region-1&gone=true')).toEqual([gone])
   expect(outcome(await api.get('/admin/instances?gone=maybe', { headers: operator }))).toEqual([400, 'invalid_request'])
 })
 
-test('instances are listed newest first, a page at a time', async () => {
+test('instances are listed in pages, the newest first', async () => {
   await api.sql`
     insert into instances (instance_id, region, created_at)
     select 'page-' || n, 'paged', now() - make_interval(secs => n) from generate_series(1, 150) n`
   const first = await list(api, '?region=paged')
   const second = await list(api, `?region=paged&cursor=${first.next_cursor}`)
   expect([first.instances.length, second.instances.length, second.next_cursor]).toEqual([100, 50, null])
-  expect([...first.instances, ...second.instances].map((one) => one.instance_id)).toEqual(
+  expect([...first.instances, ...second.instances].map(({ instance_id }) => instance_id)).toEqual(
     Array.from({ length: 150 }, (_, index) => `page-${index + 1}`),
   )
 })
 
-test('only operators see them', async () => {
+test('instances are listed for operators only', async () => {
   expect(outcome(await api.get('/admin/instances'))).toEqual([401, 'invalid_operator'])
 })

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
-import { type ErrorBody, outcome, startApi, streamTokenOf } from '../../support/api.ts'
-import { highLimits } from '../../support/environment.ts'
+import { type ErrorBody, outcome, streamTokenOf } from '../../support/api.ts'
 import { type FakeRelayService, fakeInstanceId, startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually, type OneSession, operator, operatorPassword, startService } from '../../support/relays.ts'
 
@@ -11,36 +10,34 @@ const regions = JSON.stringify([
   { region: 'there', display_name: 'There', provider: 'local', capacity: 500 },
 ])
 
-/** Its relays send no reports, so that each transition is the operator's. */
-let service: FakeRelayService
-const patientTimes = {
+/** Longer than the tests, so that each transition is an operator's or a user's. */
+const longTimeouts = {
   SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300',
   SVC_RELAY_STOP_GRACE_SECONDS: '300',
   SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300',
 }
+
+/** Its relays send no reports. */
+let service: FakeRelayService
 beforeAll(async () => {
   service = await startFakeRelayService({
     variables: {
-      ...patientTimes,
+      ...longTimeouts,
       SVC_REGIONS: regions,
       SVC_TEMPORAL_UI_URL: 'http://ui.example/',
     },
   })
 })
 
-const get = <Body = Partial<ErrorBody>>(path: string, headers: Record<string, string> = operator) =>
-  service.api.get<Body>(`/admin${path}`, { headers })
+const get = <Body = Partial<ErrorBody>>(path: string) => service.api.get<Body>(`/admin${path}`, { headers: operator })
 const post = <Body = Partial<ErrorBody>>(path: string, body: object) =>
   service.api.post<Body>(`/admin${path}`, body, { headers: operator })
 const transition = (id: string, to: string) => post<OneSession>(`/sessions/${id}/transition`, { to })
-const basic = (name: string, password: string) => ({
-  Authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`,
-})
-const entriesOf = async (userId: string, action: string) =>
+const findAuditEntries = (userId: string, action: string) =>
   service.api
     .sql`select initiator, ip, detail from audit_entries where user_id = ${userId} and action = ${action} order by id`
 
-interface Sessions {
+interface SessionPage {
   readonly sessions: readonly (SessionView & { readonly user_id: string })[]
   readonly next_cursor: string | null
 }
@@ -50,12 +47,13 @@ interface UserDetail {
   readonly sessions: readonly SessionView[]
 }
 
-const started = async (plan?: { addons: number }) => {
+const startSession = async (plan?: { addons: number }) => {
   const user = await service.user(plan)
   return { user, session: (await user.start()).body.session }
 }
-const bound = async () => {
-  const { user, session } = await started()
+/** Resolves when an instance is bound to the session. */
+const startBoundSession = async () => {
+  const { user, session } = await startSession()
   await eventually(
     async () => (await user.active()).session?.instance_id,
     (instanceId) => instanceId != null,
@@ -63,77 +61,9 @@ const bound = async () => {
   return { user, session }
 }
 
-describe('operators', () => {
-  const paths: [string, string][] = [
-    ['GET', '/admin/users?email=a'],
-    ['GET', `/admin/users/${randomUUID()}`],
-    ['POST', `/admin/users/${randomUUID()}/grant`],
-    ['POST', `/admin/users/${randomUUID()}/disable`],
-    ['POST', `/admin/users/${randomUUID()}/relay-access`],
-    ['GET', '/admin/audit'],
-    ['GET', '/admin/sessions'],
-    ['GET', `/admin/sessions/${randomUUID()}`],
-    ['POST', `/admin/sessions/${randomUUID()}/disconnect`],
-    ['POST', `/admin/sessions/${randomUUID()}/transition`],
-    ['DELETE', '/admin/sessions'],
-    ['GET', '/admin/anything'],
-  ]
-
-  test('are not there at all without a configured password', async () => {
-    const api = await startApi()
-    for (const [method, path] of paths) {
-      const response = await fetch(`${api.url}/api/v1${path}`, { method, headers: basic('operator', '') })
-      expect([method, path, response.status]).toEqual([method, path, 404])
-      expect(response.headers.get('www-authenticate')).toBeNull()
-    }
-  })
-
-  test.each([
-    ['nothing', {}],
-    ['a wrong password', basic('operator', 'wrong')],
-    ['another name', basic('root', operatorPassword)],
-    ['a shorter password', basic('operator', operatorPassword.slice(0, -1))],
-    ['a bearer token', { Authorization: `Bearer ${operatorPassword}` }],
-    ['no base64', { Authorization: 'Basic ¬¬¬' }],
-  ])('are asked who they are when they bring %s', async (_, headers) => {
-    const answer = await get('/sessions', headers as never)
-    expect(outcome(answer)).toEqual([401, 'invalid_operator'])
-    expect(answer.headers.get('www-authenticate')).toMatch(/^Basic realm="/)
-  })
-
-  test('who guess five times are kept out for the minute, with the right password too', async () => {
-    const api = await startApi({
-      SVC_OPERATOR_PASSWORD: operatorPassword,
-      SVC_RATE_LIMITS: highLimits({ operator: 5 }),
-    })
-    const ask = (headers: Record<string, string>, ip: string) => api.get('/admin/sessions', { headers, ip })
-    for (let round = 0; round < 10; round += 1) expect((await ask(operator, '192.0.2.1')).status).toBe(200)
-    for (let round = 0; round < 5; round += 1)
-      expect(outcome(await ask(basic('operator', `guess ${round}`), '192.0.2.1'))).toEqual([401, 'invalid_operator'])
-    const refused = await ask(operator, '192.0.2.1')
-    expect(outcome(refused)).toEqual([429, 'rate_limited'])
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-    expect((await ask(operator, '192.0.2.2')).status).toBe(200)
-    await api.sql`update rate_limit_windows set opened_at = opened_at - interval '1 minute'`
-    expect((await ask(operator, '192.0.2.1')).status).toBe(200)
-  })
-
-  test('who guess many times at once are told five times that they are wrong', async () => {
-    const api = await startApi({
-      SVC_OPERATOR_PASSWORD: operatorPassword,
-      SVC_RATE_LIMITS: highLimits({ operator: 5 }),
-    })
-    const answers = await Promise.all(
-      Array.from({ length: 40 }, (_, round) => api.get('/admin/sessions', { headers: basic('operator', `${round}`) })),
-    )
-    expect(answers.filter((answer) => answer.status === 401)).toHaveLength(5)
-    expect(answers.filter((answer) => answer.status === 429)).toHaveLength(35)
-  })
-})
-
 describe('a session', () => {
-  test('is shown with what its actor says, its moves and where to look further', async () => {
-    const { user, session } = await bound()
+  test('is shown with its row, its workflow’s snapshot, its transitions and links to Temporal', async () => {
+    const { user, session } = await startBoundSession()
     const id = session.session_id
     await transition(id, 'active')
     const { status, body } = await get<Record<string, unknown>>(`/sessions/${id}`)
@@ -171,8 +101,8 @@ describe('a session', () => {
     expect(outcome(await get(`/sessions/${randomUUID()}`))).toEqual([404, 'not_found'])
   })
 
-  test('is ended by a disconnect at once, through grace, and again is as it is', async () => {
-    const { user, session } = await bound()
+  test('is ended at once through grace by a disconnect, and a second disconnect returns it unchanged', async () => {
+    const { user, session } = await startBoundSession()
     await transition(session.session_id, 'active')
     const path = `/sessions/${session.session_id}/disconnect`
     for (const body of [{}, { reason: '' }, { reason: 'x'.repeat(501) }, { reason: 7 }])
@@ -183,36 +113,36 @@ describe('a session', () => {
       { from: 'active', to: 'grace', reason: 'force_disconnected', initiator: 'operator' },
       { from: 'grace', to: 'stopped', reason: 'force_disconnected', initiator: 'operator' },
     ])
-    const again = await post<OneSession>(path, { reason: 'once more' })
-    expect([again.status, again.body]).toEqual([200, body])
-    expect(await entriesOf(user.userId, 'session_disconnected')).toMatchObject([
+    const repeated = await post<OneSession>(path, { reason: 'once more' })
+    expect([repeated.status, repeated.body]).toEqual([200, body])
+    expect(await findAuditEntries(user.userId, 'session_disconnected')).toMatchObject([
       { initiator: 'operator', detail: { session_id: session.session_id, reason: 'abuse, reported twice' } },
       { initiator: 'operator', detail: { reason: 'once more' } },
     ])
     expect(outcome(await post(`/sessions/${randomUUID()}/disconnect`, { reason: 'x' }))).toEqual([404, 'not_found'])
   })
 
-  test('makes each of the five moves by hand, and no other', async () => {
-    const { user, session } = await bound()
+  test('accepts the five legal transitions from an operator and refuses all others', async () => {
+    const { user, session } = await startBoundSession()
     const id = session.session_id
-    const refused = async (...ends: string[]) => {
-      for (const to of ends) expect(outcome(await transition(id, to))).toEqual([409, 'invalid_transition'])
+    const expectRefused = async (...states: string[]) => {
+      for (const to of states) expect(outcome(await transition(id, to))).toEqual([409, 'invalid_transition'])
     }
-    const moved = async (to: string, reason: string) =>
+    const expectTransition = async (to: string, reason: string) =>
       expect((await transition(id, to)).body.session).toMatchObject({ state: to, reason })
-    await refused('provisioning', 'grace')
-    await moved('active', 'relay_ready')
-    await refused('provisioning', 'active', 'stopped')
-    await moved('grace', 'stop_requested')
-    await refused('provisioning', 'grace')
-    await moved('active', 'start_requested')
-    await moved('grace', 'stop_requested')
-    await moved('stopped', 'force_disconnected')
-    await refused('provisioning', 'active', 'grace', 'stopped')
+    await expectRefused('provisioning', 'grace')
+    await expectTransition('active', 'relay_ready')
+    await expectRefused('provisioning', 'active', 'stopped')
+    await expectTransition('grace', 'stop_requested')
+    await expectRefused('provisioning', 'grace')
+    await expectTransition('active', 'start_requested')
+    await expectTransition('grace', 'stop_requested')
+    await expectTransition('stopped', 'force_disconnected')
+    await expectRefused('provisioning', 'active', 'grace', 'stopped')
 
-    const { session: other } = await started()
+    const { session: other } = await startSession()
     expect((await transition(other.session_id, 'stopped')).body.session.state).toBe('stopped')
-    expect((await entriesOf(user.userId, 'session_transitioned')).map((entry) => entry.detail.to)).toEqual([
+    expect((await findAuditEntries(user.userId, 'session_transitioned')).map((entry) => entry.detail.to)).toEqual([
       'active',
       'grace',
       'active',
@@ -224,37 +154,41 @@ describe('a session', () => {
       expect(outcome(await transition(id, to as string))).toEqual([400, 'invalid_request'])
   })
 
-  test('in grace by hand does not count, and a start brings it back', async () => {
-    const { user, session } = await started({ addons: 0 })
+  test('that an operator put in its stop grace does not count against the limit, and is resumed by a start', async () => {
+    const { user, session } = await startSession({ addons: 0 })
     await transition(session.session_id, 'active')
     await transition(session.session_id, 'grace')
     expect((await get<UserDetail>(`/users/${user.userId}`)).body.entitlement).toMatchObject({ active_managed_conns: 0 })
     expect((await user.start()).body.session).toMatchObject({ session_id: session.session_id, state: 'active' })
   })
 
-  test('is asked for a move in vain while no worker runs, and can be looked at all the same', async () => {
-    const still = await startService({ worker: false })
-    const user = await still.user()
+  test('can be shown while no worker runs, but a transition is answered with 503', async () => {
+    const serviceWithoutWorker = await startService({ worker: false })
+    const user = await serviceWithoutWorker.user()
     const { session_id } = (await user.start()).body.session
-    const [moved, shown] = await Promise.all([
-      still.api.post(`/admin/sessions/${session_id}/transition`, { to: 'active' }, { headers: operator }),
-      still.history(session_id),
+    const [response, history] = await Promise.all([
+      serviceWithoutWorker.api.post(
+        `/admin/sessions/${session_id}/transition`,
+        { to: 'active' },
+        { headers: operator },
+      ),
+      serviceWithoutWorker.history(session_id),
     ])
-    expect(outcome(moved)).toEqual([503, 'temporarily_unavailable'])
-    expect(Number(moved.headers.get('retry-after'))).toBeGreaterThan(0)
-    expect(shown).toMatchObject({ session: { state: 'provisioning' }, live: null, transitions: [] })
+    expect(outcome(response)).toEqual([503, 'temporarily_unavailable'])
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(history).toMatchObject({ session: { state: 'provisioning' }, live: null, transitions: [] })
   })
 
-  test('makes no transition later that was answered with 503, and both the request and its end are audited', async () => {
-    const service = await startFakeRelayService({ worker: false, variables: patientTimes })
+  test('never makes a transition that was answered with 503, and audits its request and its withdrawal', async () => {
+    const service = await startFakeRelayService({ worker: false, variables: longTimeouts })
     const user = await service.user()
     const { session_id } = (await user.start()).body.session
-    const answer = await service.api.post(
+    const response = await service.api.post(
       `/admin/sessions/${session_id}/transition`,
       { to: 'stopped' },
       { headers: operator },
     )
-    expect(outcome(answer)).toEqual([503, 'temporarily_unavailable'])
+    expect(outcome(response)).toEqual([503, 'temporarily_unavailable'])
     await service.startWorker()
     await eventually(
       () => service.history(session_id),
@@ -270,8 +204,8 @@ describe('a session', () => {
     ])
   })
 
-  test('brought back from a stop by hand counts against the limit, and no other start displaces it', async () => {
-    const { user, session } = await started({ addons: 0 })
+  test('that an operator resumed from a stop counts against the limit and is not displaced by a start', async () => {
+    const { user, session } = await startSession({ addons: 0 })
     await transition(session.session_id, 'active')
     await user.stop({ session_id: session.session_id })
     expect((await transition(session.session_id, 'active')).body.session).toMatchObject({ state: 'active' })
@@ -283,48 +217,52 @@ describe('a session', () => {
 })
 
 describe('the list of sessions', () => {
-  test('is turned page by page, each session once, the newest first', async () => {
+  test('has pages that contain each session once, the newest first', async () => {
     const user = await service.api.given.user()
     await service.api.sql`
       insert into relay_sessions (user_id, connection_id, region, command_initiator, command_delivered_seq, created_at)
       select ${user.userId}, 'c' || n, 'there', 'user', 1, now() - make_interval(secs => n / 10) from generate_series(1, 205) n`
-    const pages: Sessions[] = []
+    const pages: SessionPage[] = []
     let cursor: string | null = null
     do {
-      const more: string = cursor ? `&cursor=${cursor}` : ''
-      const { body }: { body: Sessions } = await get<Sessions>(`/sessions?user_id=${user.userId}${more}`)
+      const cursorParameter: string = cursor ? `&cursor=${cursor}` : ''
+      const { body }: { body: SessionPage } = await get<SessionPage>(
+        `/sessions?user_id=${user.userId}${cursorParameter}`,
+      )
       pages.push(body)
       cursor = body.next_cursor
     } while (cursor && pages.length < 10)
     expect(pages.map((page) => page.sessions.length)).toEqual([100, 100, 5])
-    const all = pages.flatMap((page) => page.sessions)
-    expect(new Set(all.map((one) => one.session_id)).size).toBe(205)
-    const times = all.map((one) => one.created_at)
+    const sessions = pages.flatMap((page) => page.sessions)
+    expect(new Set(sessions.map(({ session_id }) => session_id)).size).toBe(205)
+    const times = sessions.map((one) => one.created_at)
     expect(times).toEqual([...times].sort().reverse())
-    expect(all.every((one) => one.user_id === user.userId)).toBe(true)
+    expect(sessions.every((one) => one.user_id === user.userId)).toBe(true)
     await service.api.sql`delete from users where id = ${user.userId}`
   })
 
-  test('is narrowed by state, region and owner', async () => {
+  test('can be filtered by state, region and user', async () => {
     const user = await service.user()
     const here = (await user.start({ connection_id: 'a' })).body.session.session_id
     const there = (await user.start({ connection_id: 'b', region: 'there' })).body.session.session_id
     await transition(there, 'active')
-    const ids = async (query: string) =>
-      (await get<Sessions>(`/sessions?user_id=${user.userId}&${query}`)).body.sessions.map((one) => one.session_id)
-    expect(await ids('')).toEqual([there, here])
-    expect(await ids('state=active')).toEqual([there])
-    expect(await ids('region=here')).toEqual([here])
-    expect(await ids('region=here&state=active')).toEqual([])
-    expect(await ids(`cursor=${there}`)).toEqual([here])
-    expect(await ids(`cursor=${randomUUID()}`)).toEqual([])
+    const listIds = async (query: string) =>
+      (await get<SessionPage>(`/sessions?user_id=${user.userId}&${query}`)).body.sessions.map(
+        ({ session_id }) => session_id,
+      )
+    expect(await listIds('')).toEqual([there, here])
+    expect(await listIds('state=active')).toEqual([there])
+    expect(await listIds('region=here')).toEqual([here])
+    expect(await listIds('region=here&state=active')).toEqual([])
+    expect(await listIds(`cursor=${there}`)).toEqual([here])
+    expect(await listIds(`cursor=${randomUUID()}`)).toEqual([])
     for (const query of ['state=gone', 'user_id=7', 'cursor=7', 'region='])
       expect(outcome(await get(`/sessions?${query}`))).toEqual([400, 'invalid_request'])
   })
 })
 
-test('no operator is shown a secret', async () => {
-  const { user, session } = await bound()
+test('responses to operators contain no secrets', async () => {
+  const { user, session } = await startBoundSession()
   const id = session.session_id
   await transition(id, 'active')
   const [row] = await service.api.sql`
@@ -332,7 +270,7 @@ test('no operator is shown a secret', async () => {
   const tokens = [session.pair_token, session.relay_ws_token, await streamTokenOf(service.api, user.userId)]
   const secrets = [...Object.values(row ?? {}), ...tokens, user.bearer, user.refreshToken, operatorPassword]
   for (const secret of secrets) expect(secret).toMatch(/./)
-  const answers = [
+  const responses = [
     await get(`/users?email=${user.email}`),
     await get(`/users/${user.userId}`),
     await get('/sessions'),
@@ -343,9 +281,9 @@ test('no operator is shown a secret', async () => {
     await post(`/users/${user.userId}/relay-access`, { enabled: true }),
     await post(`/users/${user.userId}/disable`, {}),
   ]
-  for (const answer of answers) {
-    expect(answer.status).toBe(200)
-    const text = JSON.stringify(answer.body)
+  for (const response of responses) {
+    expect(response.status).toBe(200)
+    const text = JSON.stringify(response.body)
     for (const secret of secrets) expect(text).not.toContain(secret)
   }
 })

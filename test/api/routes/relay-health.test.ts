@@ -3,179 +3,182 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { relaySessionWorkflowId } from '../../../workflows/messages.ts'
 import { type ErrorBody, outcome } from '../../support/api.ts'
 import { type FakeRelayService, fakeInstanceId, startFakeRelayService } from '../../support/fake-relays.ts'
-import { eventually, operator, type RelayUser, startService, type TestService } from '../../support/relays.ts'
+import { eventually, operator, startService, type TestService } from '../../support/relays.ts'
 import { untilAtRest } from '../../support/workflows.ts'
 
-const [current, previous] = [randomBytes(48).toString('base64'), randomBytes(48).toString('base64')]
+const [currentSecret, previousSecret] = [randomBytes(48).toString('base64'), randomBytes(48).toString('base64')]
 const variables = {
-  SVC_RELAY_AUTH_SECRET: `${current},${previous}`,
+  SVC_RELAY_AUTH_SECRET: `${currentSecret},${previousSecret}`,
   SVC_RELAY_HEALTH_INTERVAL_SECONDS: '2',
   SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '4',
 }
 
 let service: FakeRelayService
-/** Without a worker: no command is carried out. */
-let still: TestService
+/** Without a worker, so that no command is carried out. */
+let serviceWithoutWorker: TestService
 beforeAll(async () => {
   service = await startFakeRelayService({ variables })
-  still = await startService({ variables, worker: false })
+  serviceWithoutWorker = await startService({ variables, worker: false })
 })
 
-interface Answer {
+interface ReportReply {
   readonly state: string
   readonly desired: string
   readonly report_in_seconds: number
 }
 
-const report = (body: object, at: TestService = service, secret: string | undefined = current) =>
-  at.api.post<Answer & Partial<ErrorBody>>('/relay/health', body, {
-    headers: secret === undefined ? {} : { 'X-Relay-Auth': secret },
-  })
-const reportOf = (sessionId: string, more: object = {}) =>
-  report({ session_id: sessionId, instance_id: fakeInstanceId(sessionId), ...more })
+const report = (body: object, at: TestService = service, secret: string = currentSecret) =>
+  at.api.post<ReportReply & Partial<ErrorBody>>('/relay/health', body, { headers: { 'X-Relay-Auth': secret } })
+/** Reports as the bound instance of the session. */
+const reportFor = (sessionId: string, fields: object = {}) =>
+  report({ session_id: sessionId, instance_id: fakeInstanceId(sessionId), ...fields })
 const bind = (sessionId: string, instanceId: string) =>
-  still.api.sql`update relay_sessions set instance_id = ${instanceId} where id = ${sessionId}`
-const started = async (at: TestService, user?: RelayUser) => {
-  const owner = user ?? (await at.user())
-  return { user: owner, session: (await owner.start({ connection_id: randomUUID() })).body.session }
-}
+  serviceWithoutWorker.api.sql`update relay_sessions set instance_id = ${instanceId} where id = ${sessionId}`
+const startSession = async () => (await (await serviceWithoutWorker.user()).start()).body.session
 /** A session whose relay has reported, so that it is active. */
-const activeRelay = async () => {
+const startActiveRelay = async () => {
   const user = await service.user()
   return { user, session: await service.startActiveRelay(user) }
 }
 
 describe('a report', () => {
-  test('is answered with the state, what is wanted, and when to come again', async () => {
-    const { session } = await started(still)
-    const answer = await report({ session_id: session.session_id, instance_id: 'i-1' }, still)
-    expect([answer.status, answer.body]).toEqual([200, { state: 'provisioning', desired: 'run', report_in_seconds: 2 }])
+  test('returns the state, whether the relay should run, and the report interval', async () => {
+    const session = await startSession()
+    const response = await report({ session_id: session.session_id, instance_id: 'i-1' }, serviceWithoutWorker)
+    expect([response.status, response.body]).toEqual([
+      200,
+      { state: 'provisioning', desired: 'run', report_in_seconds: 2 },
+    ])
   })
 
-  test('of the bound instance makes the session active, and later ones change nothing', async () => {
-    const { session } = await activeRelay()
-    const { body } = await reportOf(session.session_id, {
+  test('of the bound instance makes the session active, and the next report leaves it active', async () => {
+    const { session } = await startActiveRelay()
+    const { body } = await reportFor(session.session_id, {
       observed_at: new Date().toISOString(),
       stats: { groups: [{ connections: [{ addr: 'x' }], anything: 1 }], more: [] },
     })
     expect(body).toEqual({ state: 'active', desired: 'run', report_in_seconds: 2 })
   })
 
-  test('that is one of many costs Temporal nothing', async () => {
-    const { session } = await activeRelay()
+  test('of an active session adds nothing to the history of its workflow', async () => {
+    const { session } = await startActiveRelay()
     const { temporal, deliveries } = service.api.services
     const handle = temporal.workflow.getHandle(relaySessionWorkflowId(session.session_id))
     const historyLength = async () => {
       await deliveries.drain()
       return (await untilAtRest(handle)).historyLength
     }
-    await reportOf(session.session_id)
+    await reportFor(session.session_id)
     const before = await historyLength()
-    for (let round = 0; round < 5; round += 1) expect((await reportOf(session.session_id)).status).toBe(200)
+    for (let index = 0; index < 5; index += 1) expect((await reportFor(session.session_id)).status).toBe(200)
     expect(await historyLength()).toBe(before)
   })
 
-  test('before the instance is bound is kept, and counts once it is', async () => {
-    const { session } = await started(still)
-    const { session_id } = session
-    expect((await report({ session_id, instance_id: 'early' }, still)).status).toBe(200)
-    const [row] = await still.api.sql`select instance_id from relay_health where session_id = ${session_id}`
+  test('is stored before the instance is bound', async () => {
+    const { session_id } = await startSession()
+    expect((await report({ session_id, instance_id: 'early' }, serviceWithoutWorker)).status).toBe(200)
+    const [row] = await serviceWithoutWorker.api
+      .sql`select instance_id from relay_health where session_id = ${session_id}`
     expect(row?.instanceId).toBe('early')
   })
 
-  test('takes its session’s id in capitals', async () => {
-    const { session } = await activeRelay()
+  test('accepts a session_id in upper case', async () => {
+    const { session } = await startActiveRelay()
     const { session_id } = session
-    const answer = await report({ session_id: session_id.toUpperCase(), instance_id: fakeInstanceId(session_id) })
-    expect([answer.status, answer.body.state]).toEqual([200, 'active'])
+    const response = await report({ session_id: session_id.toUpperCase(), instance_id: fakeInstanceId(session_id) })
+    expect([response.status, response.body.state]).toEqual([200, 'active'])
   })
 
-  test('in a crowd of two hundred gets the answer that is its own', async () => {
-    const [mine, theirs] = [await started(still), await started(still)]
-    await bind(mine.session.session_id, 'mine')
-    await bind(theirs.session.session_id, 'theirs')
-    const asked = Array.from({ length: 200 }, (_, round) => {
-      const cases = [
-        [{ session_id: mine.session.session_id, instance_id: 'mine' }, 200],
-        [{ session_id: theirs.session.session_id, instance_id: 'mine' }, 409],
-        [{ session_id: randomUUID(), instance_id: 'mine' }, 404],
-        [{ session_id: theirs.session.session_id, instance_id: 'theirs' }, 200],
-      ] as const
-      return cases[round % cases.length] ?? cases[0]
-    })
-    const answers = await Promise.all(asked.map(([body]) => report(body, still)))
-    expect(answers.map((answer) => answer.status)).toEqual(asked.map(([, status]) => status))
+  test('among two hundred concurrent reports gets its own response', async () => {
+    const [session, otherSession] = [await startSession(), await startSession()]
+    await bind(session.session_id, 'instance')
+    await bind(otherSession.session_id, 'other-instance')
+    const cases = [
+      { body: { session_id: session.session_id, instance_id: 'instance' }, status: 200 },
+      { body: { session_id: otherSession.session_id, instance_id: 'instance' }, status: 409 },
+      { body: { session_id: randomUUID(), instance_id: 'instance' }, status: 404 },
+      { body: { session_id: otherSession.session_id, instance_id: 'other-instance' }, status: 200 },
+    ]
+    const reports = Array.from({ length: 50 }, () => cases).flat()
+    const responses = await Promise.all(reports.map(({ body }) => report(body, serviceWithoutWorker)))
+    expect(responses.map(({ status }) => status)).toEqual(reports.map(({ status }) => status))
   })
 
-  test('says whether anyone sends, and so since when no one has', async () => {
-    const { session } = await started(still)
-    const say = (stats?: object) => report({ session_id: session.session_id, instance_id: 'i', stats }, still)
-    const idleSince = async () =>
-      (await still.api.sql`select idle_since from relay_health where session_id = ${session.session_id}`)[0]
-        ?.idleSince as Date | null
-    await say({ groups: [{ connections: [{}] }] })
-    expect(await idleSince()).toBeNull()
-    await say({ groups: [{ connections: [] }, {}] })
-    const since = await idleSince()
-    expect(since).toBeInstanceOf(Date)
-    await say({ groups: [] })
-    expect(await idleSince()).toEqual(since)
-    await say()
-    expect(await idleSince()).toBeNull()
+  test('sets the time since when no stream comes in', async () => {
+    const { session_id } = await startSession()
+    const reportStats = (stats?: object) => report({ session_id, instance_id: 'i', stats }, serviceWithoutWorker)
+    const findIdleSince = async () => {
+      const [row] = await serviceWithoutWorker.api.sql<{ idleSince: Date | null }[]>`
+        select idle_since from relay_health where session_id = ${session_id}`
+      return row?.idleSince
+    }
+    await reportStats({ groups: [{ connections: [{}] }] })
+    expect(await findIdleSince()).toBeNull()
+    await reportStats({ groups: [{ connections: [] }, {}] })
+    const idleSince = await findIdleSince()
+    expect(idleSince).toBeInstanceOf(Date)
+    await reportStats({ groups: [] })
+    expect(await findIdleSince()).toEqual(idleSince)
+    await reportStats()
+    expect(await findIdleSince()).toBeNull()
   })
 })
 
-describe('a relay is believed', () => {
-  test('with either secret of a rotation', async () => {
-    const { session } = await started(still)
-    const body = { session_id: session.session_id, instance_id: 'i-1' }
-    expect((await report(body, still, current)).status).toBe(200)
-    expect((await report(body, still, previous)).status).toBe(200)
+describe('the secret of relays', () => {
+  test.each([
+    ['the current', currentSecret],
+    ['the previous', previousSecret],
+  ])('is accepted if it is %s one', async (_, secret) => {
+    const { session_id } = await startSession()
+    expect((await report({ session_id, instance_id: 'i-1' }, serviceWithoutWorker, secret)).status).toBe(200)
   })
 
-  test.each([undefined, '', 'wrong', `${current},${previous}`, `${current} ${current}`, current.toLowerCase()])(
-    'but not with %s',
-    async (secret) => {
-      const { session } = await started(still)
-      const answer = await report({ session_id: session.session_id, instance_id: 'i-1' }, still, secret ?? undefined)
-      if (secret === undefined) return expect(answer.status).toBe(200)
-      expect(outcome(answer)).toEqual([401, 'invalid_relay_auth'])
-    },
-  )
+  test.each([
+    '',
+    'wrong',
+    `${currentSecret},${previousSecret}`,
+    `${currentSecret} ${currentSecret}`,
+    currentSecret.toLowerCase(),
+  ])('is refused if it is %j', async (secret) => {
+    const { session_id } = await startSession()
+    const response = await report({ session_id, instance_id: 'i-1' }, serviceWithoutWorker, secret)
+    expect(outcome(response)).toEqual([401, 'invalid_relay_auth'])
+  })
 
-  test('and not without any, whatever it says', async () => {
+  test('is required before the request body is checked', async () => {
     for (const body of [{ session_id: randomUUID(), instance_id: 'i' }, {}, '{'])
-      expect(outcome(await still.api.post('/relay/health', body))).toEqual([401, 'invalid_relay_auth'])
+      expect(outcome(await serviceWithoutWorker.api.post('/relay/health', body))).toEqual([401, 'invalid_relay_auth'])
   })
 })
 
 describe('a report is refused', () => {
-  test('for a session that nobody knows', async () => {
-    expect(outcome(await reportOf(randomUUID()))).toEqual([404, 'not_found'])
+  test('for an unknown session', async () => {
+    expect(outcome(await reportFor(randomUUID()))).toEqual([404, 'not_found'])
   })
 
-  test('from another instance than the bound one, which is then looked for', async () => {
-    const { session } = await activeRelay()
+  test('from an instance that is not the bound one, and triggers the sweep of orphans', async () => {
+    const { session } = await startActiveRelay()
     await service.api.sql`update jobs set due_at = now() + interval '1 hour' where name = 'sweep_orphans'`
-    const answer = await report({ session_id: session.session_id, instance_id: 'another' })
-    expect(outcome(answer)).toEqual([409, 'instance_mismatch'])
+    const response = await report({ session_id: session.session_id, instance_id: 'another' })
+    expect(outcome(response)).toEqual([409, 'instance_mismatch'])
     const [job] = await service.api
       .sql`select due_at <= now() + interval '1 minute' as due from jobs where name = 'sweep_orphans'`
     expect(job?.due).toBe(true)
-    expect((await reportOf(session.session_id)).status).toBe(200)
+    expect((await reportFor(session.session_id)).status).toBe(200)
     const [row] = await service.api.sql`select instance_id from relay_health where session_id = ${session.session_id}`
     expect(row?.instanceId).toBe(fakeInstanceId(session.session_id))
   })
 
-  test('for a session that has stopped, and is not kept', async () => {
-    const { user, session } = await activeRelay()
+  test('for a stopped session, and is not stored', async () => {
+    const { user, session } = await startActiveRelay()
     const { session_id } = session
     await user.stop({ session_id, immediate: true })
-    const last = () => service.api.sql`select last_report_at from relay_health where session_id = ${session_id}`
-    const [before] = await last()
-    expect(outcome(await reportOf(session_id))).toEqual([409, 'invalid_transition'])
+    const findLastReport = () =>
+      service.api.sql`select last_report_at from relay_health where session_id = ${session_id}`
+    const [before] = await findLastReport()
+    expect(outcome(await reportFor(session_id))).toEqual([409, 'invalid_transition'])
     expect(outcome(await report({ session_id, instance_id: 'another' }))).toEqual([409, 'invalid_transition'])
-    expect(await last()).toEqual([before])
+    expect(await findLastReport()).toEqual([before])
   })
 
   test.each([
@@ -191,45 +194,44 @@ describe('a report is refused', () => {
     { session_id: randomUUID(), instance_id: 'i', stats: [] },
     { session_id: randomUUID(), instance_id: 'i', stats: { groups: {} } },
     [],
-  ])('when it is %j', async (body) => {
-    expect(outcome(await report(body, still))).toEqual([400, 'invalid_request'])
+  ])('with the request body %j', async (body) => {
+    expect(outcome(await report(body, serviceWithoutWorker))).toEqual([400, 'invalid_request'])
   })
 })
 
-describe('a relay is told to stop', () => {
-  test('once an operator disconnected it, though no worker runs to do so', async () => {
-    const { session } = await started(still)
-    const { session_id } = session
+describe('a relay', () => {
+  test('should stop once an operator has disconnected its session, even while no worker runs', async () => {
+    const { session_id } = await startSession()
     await bind(session_id, 'i-1')
     const body = { session_id, instance_id: 'i-1' }
-    expect((await report(body, still)).body.desired).toBe('run')
-    const disconnected = await still.api.post(
+    expect((await report(body, serviceWithoutWorker)).body.desired).toBe('run')
+    const disconnected = await serviceWithoutWorker.api.post(
       `/admin/sessions/${session_id}/disconnect`,
       { reason: 'abuse' },
       { headers: operator },
     )
     expect(disconnected.status).toBe(200)
-    expect((await report(body, still)).body).toMatchObject({ state: 'provisioning', desired: 'stop' })
+    expect((await report(body, serviceWithoutWorker)).body).toMatchObject({ state: 'provisioning', desired: 'stop' })
   })
 
-  test('but not by a stop of its owner, who may come back within the grace', async () => {
-    const { user, session } = await activeRelay()
+  test('should keep running in its stop grace, in which its owner may start it again', async () => {
+    const { user, session } = await startActiveRelay()
     await user.stop({ session_id: session.session_id })
-    expect((await reportOf(session.session_id)).body).toMatchObject({ state: 'grace', desired: 'run' })
+    expect((await reportFor(session.session_id)).body).toMatchObject({ state: 'grace', desired: 'run' })
     expect((await user.start({ connection_id: session.connection_id })).body.session.state).toBe('active')
   })
 })
 
-test('a relay that reports again within its grace is active again', async () => {
-  const { user, session } = await activeRelay()
+test('a report during the grace for lost health makes the session active again', async () => {
+  const { user, session } = await startActiveRelay()
   await eventually(
     async () => (await user.active()).session?.reason,
     (reason) => reason === 'health_lost',
   )
-  expect((await reportOf(session.session_id)).body.state).toBe('grace')
-  const back = await eventually(
+  expect((await reportFor(session.session_id)).body.state).toBe('grace')
+  const restored = await eventually(
     async () => (await user.active()).session,
-    (one) => one?.state === 'active',
+    (found) => found?.state === 'active',
   )
-  expect(back).toMatchObject({ reason: 'health_restored', instance_id: session.instance_id })
+  expect(restored).toMatchObject({ reason: 'health_restored', instance_id: session.instance_id })
 })
