@@ -25,7 +25,7 @@ import type { User } from './access-tokens.ts'
 import { type OpenedAuthSession, openAuthSession, requireAliveAuthSession } from './auth-sessions.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
 
-/** The polling interval that plugins are told to use. */
+/** The polling interval in the responses to plugins. */
 export const pollSeconds = 2
 
 export interface StartedPluginLogin {

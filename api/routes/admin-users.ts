@@ -1,4 +1,4 @@
-/** Accounts as operators see and change them. Every act of theirs is an audit entry. */
+/** Accounts for operators. Every change is recorded as an audit entry. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { revokeAllAccess } from '../../db/account-proof.ts'
@@ -24,7 +24,7 @@ const UserDetail = z.object({ user: UserView, entitlement: EntitlementView, sess
 export const findUser = route({
   method: 'GET',
   path: '/admin/users',
-  summary: 'Accounts with an email address',
+  summary: 'Find the account with an email address',
   caller: 'operator',
   query: z.object({ email: storableText(254) }),
   answers: { 200: z.object({ users: z.array(UserView), next_cursor: z.null() }) },
@@ -40,75 +40,82 @@ export const findUser = route({
 export const showUser = route({
   method: 'GET',
   path: '/admin/users/{id}',
-  summary: 'One account with its entitlement and live sessions',
+  summary: 'Show an account with its entitlement and live sessions',
   caller: 'operator',
   params: ById,
   answers: { 200: UserDetail },
   refuses: ['not_found'],
   handle: async ({ params }, services) => {
     const [account, sessions] = await Promise.all([
-      shown(params.id, services),
+      readAccount(params.id, services),
       listLiveSessions(services.sql, params.id),
     ])
     return ok({ ...account, sessions: sessions.map(presentForOperator) })
   },
 })
 
-/** Parts of every change of an account. */
+/** Shared by the routes that change an account. */
 const changeParts = { method: 'POST', caller: 'operator', params: ById, refuses: ['not_found'] } as const
 
 export const grant = route({
   ...changeParts,
   path: '/admin/users/{id}/grant',
-  summary: 'Give an account a complimentary plan, or take it away',
+  summary: 'Grant a complimentary plan to an account, or withdraw it',
   body: z.object({
     plan_tier: z.enum(['free', 'paid']),
     addons: z.int().min(0).max(3).default(0),
     until: z.iso
       .datetime({ offset: true })
-      .refine((text) => Date.parse(text) >= 0 && Date.parse(text) < Date.UTC(10_000, 0), 'is not of this calendar')
+      .refine(
+        (text) => Date.parse(text) >= 0 && Date.parse(text) < Date.UTC(10_000, 0),
+        'must be between the years 1970 and 9999',
+      )
       .optional(),
   }),
   answers: { 200: z.object({ entitlement: EntitlementView }) },
   handle: async (request, services) => {
     const { plan_tier: planTier, addons, until } = request.body
-    const kept = await change(request, services, {
+    const eventId = await changeAccount(request, services, {
       action: 'plan_granted',
       detail: { plan_tier: planTier, addons, until: until ?? null },
-      make: (tx, userId) => recordGrant(tx, { userId, planTier, addons, until: until ? new Date(until) : null }),
+      write: (tx, userId) => recordGrant(tx, { userId, planTier, addons, until: until ? new Date(until) : null }),
     })
     const action = planTier === 'paid' ? 'grant' : 'withdraw'
     services.billingMetrics.countEvent({ provider: 'operator', action, outcome: 'pending' })
-    await taken(kept, request.params.id, services)
-    const { entitlement } = await shown(request.params.id, services)
+    await waitUntilApplied(eventId, request.params.id, services)
+    const { entitlement } = await readAccount(request.params.id, services)
     return ok({ entitlement })
   },
 })
 
-/** How long an answer waits for the account's actor, which may be away: the grant is kept all the same. */
-const actorMillisMax = 5000
+/** The response waits this long for the subscription workflow. The grant is stored even if the workflow is not available. */
+const applyMillisMax = 5000
 
-/** Resolves once the account's actor has taken the grant, or has not for some seconds. */
-async function taken(eventId: string, userId: string, { sql, subscriptions, deliveries }: Services): Promise<void> {
+/** Resolves once the subscription workflow has applied the event, or after {@link applyMillisMax}. */
+async function waitUntilApplied(
+  eventId: string,
+  userId: string,
+  { sql, subscriptions, deliveries }: Services,
+): Promise<void> {
   deliveries.signal(() => subscriptions.wake(userId))
-  for (const deadline = Date.now() + actorMillisMax; Date.now() < deadline; await sleep(20))
+  for (const deadline = Date.now() + applyMillisMax; Date.now() < deadline; await sleep(20))
     if ((await findEventStatus(sql, eventId)) === 'applied') return
 }
 
 export const relayAccess = route({
   ...changeParts,
   path: '/admin/users/{id}/relay-access',
-  summary: 'Allow an account relays or forbid them, whatever its plan. Forbidding ends those that run',
+  summary: 'Enable or disable relays for an account, whatever its plan. Disabling ends its live relays',
   body: z.object({ enabled: z.boolean() }),
   answers: { 200: z.object({ entitlement: EntitlementView }) },
   handle: async (request, services) => {
     const { enabled } = request.body
-    await change(request, services, {
+    await changeAccount(request, services, {
       action: enabled ? 'relay_access_enabled' : 'relay_access_disabled',
       endsRelays: !enabled,
-      make: (tx, userId) => setRelayAccess(tx, userId, enabled),
+      write: (tx, userId) => setRelayAccess(tx, userId, enabled),
     })
-    const { entitlement } = await shown(request.params.id, services)
+    const { entitlement } = await readAccount(request.params.id, services)
     return ok({ entitlement })
   },
 })
@@ -116,53 +123,53 @@ export const relayAccess = route({
 export const disable = route({
   ...changeParts,
   path: '/admin/users/{id}/disable',
-  summary: 'Shut an account, with its sign-ins and relays, or open it again. Safe to repeat',
+  summary: 'Disable an account and end its auth sessions and relays, or enable it again. Safe to repeat',
   body: z.object({ disabled: z.boolean().default(true) }),
   answers: { 200: z.object({ user: UserView }) },
   handle: async (request, services) => {
     const { disabled } = request.body
-    await change(request, services, {
+    await changeAccount(request, services, {
       action: disabled ? 'account_disabled' : 'account_enabled',
       endsRelays: disabled,
-      make: async (tx, userId) => {
+      write: async (tx, userId) => {
         await setDisabled(tx, userId, disabled)
         if (disabled) await revokeAllAccess(tx, userId, 'account_disabled')
       },
     })
-    const { user } = await shown(request.params.id, services)
+    const { user } = await readAccount(request.params.id, services)
     return ok({ user })
   },
 })
 
-interface Change<Made> {
+interface AccountChange<Result> {
   readonly action: string
   readonly detail?: AuditEntry['detail']
   readonly endsRelays?: boolean
-  readonly make: (tx: Sql, userId: string) => Promise<Made>
+  readonly write: (tx: Sql, userId: string) => Promise<Result>
 }
 
 /**
- * Changes an account, and keeps that an operator did. Relays that the change ends are told so behind the answer.
- * Answers what was made.
+ * Runs a change and records its audit entry in one transaction. Disconnected relays are signalled after the commit.
+ * @returns the result of `write`. Refuses with `not_found`.
  */
-async function change<Made>(
+async function changeAccount<Result>(
   { params, ip }: Pick<Request<'operator', { id: string }, unknown, unknown>, 'params' | 'ip'>,
   { sql, deliveries }: Services,
-  { action, detail = {}, endsRelays = false, make }: Change<Made>,
-): Promise<Made> {
-  const { made, disconnected } = (await sql.begin(async (tx) => {
-    // Held as a start holds it, so that no relay is reserved on what is being taken away.
+  { action, detail = {}, endsRelays = false, write }: AccountChange<Result>,
+): Promise<Result> {
+  const { result, disconnected } = (await sql.begin(async (tx) => {
+    // A relay start locks the same row, so that no relay starts on an entitlement that is being removed.
     if (!(await lockUser(tx, params.id))) throw new Refusal('not_found')
-    const made = await make(tx, params.id)
+    const result = await write(tx, params.id)
     await recordAuditEntry(tx, { initiator: 'operator', action, userId: params.id, ip, detail })
-    return { made, disconnected: endsRelays ? await disconnectAll(tx, params.id, 'operator') : [] }
-  })) as { made: Made; disconnected: RelaySessionRow[] }
+    return { result, disconnected: endsRelays ? await disconnectAll(tx, params.id, 'operator') : [] }
+  })) as { result: Result; disconnected: RelaySessionRow[] }
   for (const session of disconnected) deliveries.send(session)
-  return made
+  return result
 }
 
-/** The account as it is. Refuses with `not_found`. */
-async function shown(userId: string, { sql, config }: Services) {
+/** Refuses with `not_found`. */
+async function readAccount(userId: string, { sql, config }: Services) {
   const [profile, entitlement] = await Promise.all([
     findProfile(sql, userId),
     findEntitlement(sql, userId, config.timeBank),
