@@ -1,4 +1,4 @@
-/** Leads people to where they manage payments: a page of the provider's for this one customer, where it has one. */
+/** The page where a customer manages payments: the provider's page for this customer if it has one, or a configured URL. */
 import { z } from 'zod'
 import { findCustomerId } from '../../db/billing-customers.ts'
 import { findProfile } from '../../db/profiles.ts'
@@ -11,7 +11,7 @@ import type { Services } from '../services.ts'
 export const open = route({
   method: 'POST',
   path: '/billing/portal',
-  summary: 'The address of a page where the caller manages payments. It is personal, and works for a few minutes',
+  summary: 'The URL of a page where the caller manages payments. It is personal and expires within minutes',
   caller: 'user',
   limit: 'billing_manage',
   secret: true,
@@ -25,14 +25,14 @@ export const open = route({
     if (!plan || !profile) throw new Refusal('unauthorized')
     if (!plan.hasSubscriptions) throw new Refusal('not_found')
     const verifiedEmail = profile.isEmailVerified ? (profile.email ?? undefined) : undefined
-    const url = (await openPersonalPortal(caller.userId, verifiedEmail, services)) ?? services.config.billing.portalUrl
+    const url = (await requestPortal(caller.userId, verifiedEmail, services)) ?? services.config.billing.portalUrl
     if (url === undefined) throw new Refusal('billing_provider_error')
     return ok({ portal_url: url })
   },
 })
 
-/** EmptyObject when the provider has no page for this customer, does not answer, or answers no address for browsers. */
-async function openPersonalPortal(
+/** Undefined if the provider has no page for this customer, fails, or returns an unusable URL. */
+async function requestPortal(
   userId: string,
   verifiedEmail: string | undefined,
   { sql, config, billing, log }: Services,
@@ -41,23 +41,23 @@ async function openPersonalPortal(
   const returnUrl = `${config.siteUrl}/account`
   try {
     const url = await billing.provider.portal({ customerId, verifiedEmail, returnUrl })
-    if (url !== undefined && !isForBrowsers(url, config.siteUrl))
-      throw new BillingProviderError('the portal is at no address for browsers')
+    if (url !== undefined && !isBrowserUrl(url, config.siteUrl))
+      throw new BillingProviderError('the portal URL is neither HTTPS nor a page of the site')
     return url
   } catch (error) {
     if (!(error instanceof BillingProviderError)) throw error
-    log.error({ err: error }, 'the billing provider gave no portal')
+    log.error({ err: error }, 'a portal page could not be requested from the billing provider')
     return undefined
   }
 }
 
-/** Over HTTPS, or a page of our site. */
-export const isForBrowsers = (url: string, siteUrl: string): boolean =>
+/** Whether the URL is HTTPS or a page of the site. */
+export const isBrowserUrl = (url: string, siteUrl: string): boolean =>
   url.startsWith('https://') || url.startsWith(`${siteUrl}/`)
 
 /**
- * Where clients lead people to manage payments. A personal address expires within minutes, so it is requested on demand, by the
- * page of our site that this names.
+ * The page for managing payments. A personal URL expires within minutes, so this names a page of the site that requests one on
+ * demand.
  */
 export async function findManageUrl(userId: string, { sql, config, billing }: Services): Promise<string | null> {
   if (billing.sandbox) return `${config.siteUrl}/sandbox/subscriptions`

@@ -1,4 +1,4 @@
-/** What the billing provider tells: kept before it is answered, taken by the account's actor behind the answer. */
+/** Webhooks of the billing provider. An event is stored before the reply; its account's workflow is woken after it. */
 import { z } from 'zod'
 import { recordCustomers } from '../../db/billing-customers.ts'
 import { recordEvent } from '../../db/billing-events.ts'
@@ -26,18 +26,18 @@ export const webhook = route({
     }
     const parsed = await provider.parse({ headers, body: bytes })
     const received = buildReceivedEvent(provider.name, parsed, bytes)
-    const kept = await recordEvent(sql, received)
+    const recorded = await recordEvent(sql, received)
     const action = received.event?.action ?? received.unresolved?.action ?? 'none'
-    billingMetrics.countEvent({ provider: provider.name, action, outcome: kept?.status ?? 'repeated' })
+    billingMetrics.countEvent({ provider: provider.name, action, outcome: recorded?.status ?? 'repeated' })
     const customer = provider.parseCustomer({ headers, body: bytes })
     if (customer && parsed.meaning === 'event') await recordCustomers(sql, provider.name, [customer])
-    for (const userId of kept?.accounts ?? []) deliveries.signal(() => subscriptions.wake(userId))
-    if (kept?.status === 'unresolved') deliveries.runInBackground(() => resolveAndSignal(kept.id, services))
+    for (const userId of recorded?.accounts ?? []) deliveries.signal(() => subscriptions.wake(userId))
+    if (recorded?.status === 'unresolved') deliveries.runInBackground(() => resolveAndSignal(recorded.id, services))
     return ok({ received: true })
   },
 })
 
-/** Makes the first attempt to resolve a kept event, and wakes the accounts that it concerns. A job makes the others. */
+/** Makes the first attempt to resolve a stored event, and wakes the workflows of the changed accounts. A job makes further attempts. */
 async function resolveAndSignal(id: string, { billing, sql, deliveries, subscriptions }: Services): Promise<void> {
   const deps = { provider: billing.provider, events: createUnresolvedEvents(sql) }
   for (const userId of await resolveEvent({ id, attempts: 0 }, deps))

@@ -1,28 +1,29 @@
-/** Buying, and what was bought. Who has paid for what is the subscription actor's judgement; here it is only read. */
+/** Checkout, and the account's plan as last written by its subscription workflow. */
 import { z } from 'zod'
 import { listSubscriptions } from '../../db/account-subscriptions.ts'
 import { findCustomerId } from '../../db/billing-customers.ts'
 import { findProfile } from '../../db/profiles.ts'
 import { findPlan, type PlanRow } from '../../db/subscriptions.ts'
+import { addonsMax, planStatuses, planTiers } from '../../domain/plans.ts'
 import type { CheckoutRequest } from '../../providers/billing/provider.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { timestamp } from '../http/schemas.ts'
-import { findManageUrl, isForBrowsers } from './billing-portal.ts'
+import { findManageUrl, isBrowserUrl } from './billing-portal.ts'
 import { presentSubscriptions, SubscriptionView } from './billing-subscriptions.ts'
 
-const Wanted = z
-  .object({ plan: z.literal('paid').optional(), addons: z.int().min(1).max(3).optional() })
-  .refine((wanted) => (wanted.plan === undefined) !== (wanted.addons === undefined), 'ask for a plan or for add-ons')
+const CheckoutBody = z
+  .object({ plan: z.literal('paid').optional(), addons: z.int().min(1).max(addonsMax).optional() })
+  .refine((body) => (body.plan === undefined) !== (body.addons === undefined), 'must have either plan or addons')
 
 export const checkout = route({
   method: 'POST',
   path: '/billing/checkout',
-  summary: 'The address of a page where the plan is paid for, or as many add-ons as are wanted in all',
+  summary: 'The URL of a payment page for the plan, or for add-ons up to the requested total',
   caller: 'user',
   limit: 'checkout',
-  body: Wanted,
+  body: CheckoutBody,
   answers: { 200: z.object({ checkout_url: z.url() }) },
   refuses: ['already_subscribed', 'billing_provider_error'],
   handle: async ({ caller, body }, services) => {
@@ -36,32 +37,33 @@ export const checkout = route({
     const request = {
       userId: caller.userId,
       email: profile.email,
-      // The page then says that it may take a moment. EmptyObject else is made of it: what counts is the webhook.
+      // The page only shows a notice. The plan changes when the webhook arrives.
       returnUrl: `${config.siteUrl}/account?done=bought`,
       cancelUrl: `${config.siteUrl}/account`,
       customerId,
-      ...missing(plan, body),
+      ...findMissing(plan, body),
     }
     try {
-      return ok({ checkout_url: payPage(await billing.provider.checkout(request), config.siteUrl) })
+      return ok({ checkout_url: checkUrl(await billing.provider.checkout(request), config.siteUrl) })
     } catch (error) {
       if (!(error instanceof BillingProviderError)) throw error
-      log.error({ err: error }, 'the billing provider gave no checkout')
+      log.error({ err: error }, 'a checkout could not be created at the billing provider')
       throw new Refusal('billing_provider_error')
     }
   },
 })
 
-/** The address, where a browser may be sent there: over HTTPS, or to a page of our site. */
-function payPage(url: string, siteUrl: string): string {
-  if (!isForBrowsers(url, siteUrl)) throw new BillingProviderError('the checkout is at no address for browsers')
+/** Throws unless the URL is HTTPS or a page of the site. */
+function checkUrl(url: string, siteUrl: string): string {
+  if (!isBrowserUrl(url, siteUrl))
+    throw new BillingProviderError('the checkout URL is neither HTTPS nor a page of the site')
   return url
 }
 
-/** What is left to buy. Refuses with `already_subscribed` when that is nothing. */
-function missing(plan: PlanRow, wanted: z.infer<typeof Wanted>): Pick<CheckoutRequest, 'kind' | 'quantity'> {
-  if (wanted.addons !== undefined) {
-    const quantity = wanted.addons - plan.addons
+/** The product to buy. Refuses with `already_subscribed` if nothing is missing. */
+function findMissing(plan: PlanRow, body: z.infer<typeof CheckoutBody>): Pick<CheckoutRequest, 'kind' | 'quantity'> {
+  if (body.addons !== undefined) {
+    const quantity = body.addons - plan.addons
     if (quantity <= 0) throw new Refusal('already_subscribed')
     return { kind: 'addon', quantity }
   }
@@ -70,8 +72,8 @@ function missing(plan: PlanRow, wanted: z.infer<typeof Wanted>): Pick<CheckoutRe
 }
 
 /**
- * Whether the plan ends by itself: it was cancelled, or is complimentary until a day and no other one is paid for. Then a new one
- * may be bought before that. Beside a complimentary plan without an end a bought one would bring nothing.
+ * Whether the plan ends at a known time: it is cancelled, or complimentary with an end. A new plan may be bought before that. A
+ * complimentary plan without an end makes a bought one pointless.
  */
 const isEnding = ({ planStatus, endsAt }: PlanRow): boolean =>
   planStatus === 'cancelled' || (planStatus === 'active' && endsAt !== null)
@@ -79,18 +81,18 @@ const isEnding = ({ planStatus, endsAt }: PlanRow): boolean =>
 export const subscription = route({
   method: 'GET',
   path: '/billing/subscription',
-  summary: 'The plan with its add-ons, and what becomes of it when',
+  summary: 'The plan with its add-ons, and when it renews or ends',
   caller: 'user',
   answers: {
     200: z.object({
-      plan_tier: z.enum(['free', 'paid']),
-      plan_status: z.enum(['none', 'active', 'past_due', 'cancelled']),
+      plan_tier: z.enum(planTiers),
+      plan_status: z.enum(planStatuses),
       addons: z.int(),
       renews_at: timestamp.nullable(),
       ends_at: timestamp.nullable(),
       grace_ends_at: timestamp.nullable(),
       manage_url: z.url().nullable(),
-      /** At the billing provider, those that have not ended. */
+      /** Subscriptions at billing providers that have not ended. */
       subscriptions: z.array(SubscriptionView),
     }),
   },
@@ -105,13 +107,13 @@ export const subscription = route({
       plan_tier: plan.planTier,
       plan_status: plan.planStatus,
       addons: plan.addons,
-      renews_at: plan.planStatus === 'active' && plan.endsAt === null ? textOf(plan.periodEnd) : null,
-      ends_at: textOf(plan.endsAt),
-      grace_ends_at: textOf(plan.graceEndsAt),
+      renews_at: plan.planStatus === 'active' && plan.endsAt === null ? formatDate(plan.periodEnd) : null,
+      ends_at: formatDate(plan.endsAt),
+      grace_ends_at: formatDate(plan.graceEndsAt),
       manage_url: plan.hasSubscriptions ? await findManageUrl(caller.userId, services) : null,
       subscriptions: presentSubscriptions(subscriptions, plan.planTier, services),
     })
   },
 })
 
-const textOf = (date: Date | null): string | null => date?.toISOString() ?? null
+const formatDate = (date: Date | null): string | null => date?.toISOString() ?? null

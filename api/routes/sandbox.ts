@@ -1,6 +1,6 @@
 /**
- * The sandbox's counter: a person plays what would happen at a billing provider. Only where the sandbox is the provider;
- * elsewhere there is nothing here. What is played comes back as a signed webhook, like everything from a provider.
+ * Sandbox controls: a user plays outcomes that would happen at a real billing provider. Each outcome arrives as a signed webhook.
+ * With another billing provider these routes answer 404.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
@@ -10,7 +10,7 @@ import {
   listSandboxSubscriptions,
   releaseSandboxSubscription,
 } from '../../db/sandbox-subscriptions.ts'
-import { subscriptionKinds } from '../../domain/plans.ts'
+import { addonsMax, subscriptionKinds } from '../../domain/plans.ts'
 import { type SandboxSubscription, sandboxStatuses } from '../../domain/sandbox-subscription.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
 import { SandboxRefusedError } from '../../providers/billing/sandbox.ts'
@@ -26,9 +26,9 @@ const SubscriptionView = z.object({
   quantity: z.int(),
   status: z.enum(sandboxStatuses),
   period_end: timestamp.nullable(),
-  /** What can happen to it now. */
+  /** The outcomes that are possible now. */
   outcomes: z.array(z.enum(sandboxOutcomes)),
-  /** Another one after each change. */
+  /** Differs after each change. */
   version: z.string(),
 })
 
@@ -50,7 +50,7 @@ export const list = route({
   answers: { 200: z.object({ subscriptions: z.array(SubscriptionView) }) },
   refuses: ['not_found'],
   handle: async ({ caller }, services) => {
-    sandboxOf(services)
+    requireSandbox(services)
     const subscriptions = await listSandboxSubscriptions(services.sql, caller.userId)
     return ok({ subscriptions: subscriptions.map(present) })
   },
@@ -59,20 +59,20 @@ export const list = route({
 export const act = route({
   method: 'POST',
   path: '/billing/sandbox/subscriptions/{subscription_id}/{outcome}',
-  summary: 'Play what happens to a subscription at the sandbox. Answers once its webhook was taken',
+  summary: 'Play an outcome of a subscription at the sandbox. Replies once its webhook is accepted',
   caller: 'user',
   params: z.object({ subscription_id: z.string().regex(/^sub_[\w-]{1,60}$/), outcome: z.enum(sandboxOutcomes) }),
-  /** With the `version` that the caller saw, a request that is sent twice acts once, however late the second comes. */
-  body: z.object({ quantity: z.int().min(0).max(3).optional(), version: z.string().max(40).optional() }),
+  /** With the `version` from an earlier reply, a repeated request acts once. */
+  body: z.object({ quantity: z.int().min(0).max(addonsMax).optional(), version: z.string().max(40).optional() }),
   answers: { 200: z.object({ subscription: SubscriptionView }) },
   refuses: ['not_found', 'invalid_transition', 'billing_provider_error'],
   handle: async ({ caller, params, body }, services) => {
-    const sandbox = sandboxOf(services)
+    const sandbox = requireSandbox(services)
     const own = await listSandboxSubscriptions(services.sql, caller.userId)
     if (!own.some(({ id }) => id === params.subscription_id)) throw new Refusal('not_found')
     const play = async () => {
       const subscription = await sandbox.act(params.subscription_id, params.outcome, body)
-      await judged(caller.userId, services)
+      await waitUntilApplied(caller.userId, services)
       return ok({ subscription: present(subscription) })
     }
     try {
@@ -86,12 +86,14 @@ export const act = route({
 })
 
 /**
- * Requests without a version that arrive before the first of them is answered were sent without knowledge of its outcome:
- * they are refused, because a payment that follows a payment is a renewal.
+ * Refuses requests without a version while another one is running: their sender cannot have its result, and a second payment
+ * would be a renewal.
  */
 async function runExclusively<Result>(id: string, { sql }: Services, run: () => Promise<Result>): Promise<Result> {
   if (!(await claimSandboxSubscription(sql, id)))
-    throw new Refusal('invalid_transition', { message: 'Another change of this subscription is under way.' })
+    throw new Refusal('invalid_transition', {
+      message: 'Another change of this subscription is in progress. Try again in a moment.',
+    })
   try {
     return await run()
   } finally {
@@ -99,16 +101,16 @@ async function runExclusively<Result>(id: string, { sql }: Services, run: () => 
   }
 }
 
-/** How long an answer waits for the account's actor, which may be away: the webhook is kept all the same. */
-const actorMillisMax = 3000
+/** How long the reply waits for the account's workflow. The webhook is stored in any case. */
+const workflowMillisMax = 3000
 
-/** Resolves once the actor has taken all that was told of the account, so that whoever looks next sees what became of it. */
-async function judged(userId: string, { sql }: Services): Promise<void> {
-  for (const deadline = Date.now() + actorMillisMax; Date.now() < deadline; await sleep(20))
+/** Resolves once the workflow has applied all events, so that the next request sees the new plan. */
+async function waitUntilApplied(userId: string, { sql }: Services): Promise<void> {
+  for (const deadline = Date.now() + workflowMillisMax; Date.now() < deadline; await sleep(20))
     if (!(await hasUnappliedEvents(sql, userId, []))) return
 }
 
-function sandboxOf({ billing }: Services) {
+function requireSandbox({ billing }: Services) {
   if (!billing.sandbox) throw new Refusal('not_found')
   return billing.sandbox
 }
