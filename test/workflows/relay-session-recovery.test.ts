@@ -41,7 +41,7 @@ async function deleteExecution(sessionId: string): Promise<void> {
   )
 }
 
-/** Waits until the session is old enough for the restart job, since Temporal's list is delayed. */
+/** Makes the session old enough for the restart job, since Temporal's list is delayed. */
 const ageSession = (sessionId: string) =>
   service.api.sql`update relay_sessions set created_at = created_at - interval '1 minute' where id = ${sessionId}`
 
