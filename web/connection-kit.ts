@@ -1,12 +1,8 @@
 /** The settings of a relay in the formats that streaming software imports. */
+import type { Session } from './api-replies.ts'
 
 /** `connect` of a session. Secret: the stream ID is enough to stream to the relay. */
-export interface Addresses {
-  readonly srtla_url: string
-  readonly srt_url: string
-  readonly player_url: string
-  readonly stats_url: string
-}
+export type Addresses = NonNullable<Session['connect']>
 
 export interface ConnectionKit {
   /** Adds the stream to Moblin, over SRTLA. */

@@ -1,19 +1,9 @@
 /** The recent audit entries of an account, so that its owner can detect foreign access. */
+import type { AuditEntry } from '../api-replies.ts'
 import { TimeAgo } from '../time-text.tsx'
 import { formatAddons } from './account-billing.tsx'
-import { type ClientKind, describeClient } from './account-sign-ins.tsx'
+import { describeClient } from './account-sign-ins.tsx'
 import { displayNames, formatProviderNames, parseProvider } from './providers.tsx'
-
-export interface Entry {
-  readonly id: string
-  readonly at: string
-  readonly actor: 'user' | 'operator' | 'system'
-  readonly action: string
-  readonly ip: string | null
-  readonly client: string | null
-  readonly client_kind: ClientKind | null
-  readonly detail: Readonly<Record<string, string | number | boolean | null>>
-}
 
 const entriesMax = 20
 
@@ -21,9 +11,9 @@ const entriesMax = 20
 const attemptActions = new Set(['sign_in_failed', 'sign_in_unverified', 'signup_refused', 'password_reset_requested'])
 const attemptsMax = 8
 
-function selectEntries(entries: readonly Entry[]): readonly Entry[] {
+function selectEntries(entries: readonly AuditEntry[]): readonly AuditEntry[] {
   let attempts = 0
-  const isShown = ({ action }: Entry) => !attemptActions.has(action) || ++attempts <= attemptsMax
+  const isShown = ({ action }: AuditEntry) => !attemptActions.has(action) || ++attempts <= attemptsMax
   return entries.filter(isShown).slice(0, entriesMax)
 }
 
@@ -63,7 +53,7 @@ const actionTexts: Readonly<Record<string, string>> = {
 }
 
 interface ActivityProps {
-  readonly entries: readonly Entry[]
+  readonly entries: readonly AuditEntry[]
   /** Whether the account has an email address, and so a password to change. */
   readonly hasEmail: boolean
 }
@@ -97,7 +87,7 @@ export const Activity = ({ entries, hasEmail }: ActivityProps) => (
   </section>
 )
 
-const EntryTime = ({ entry: { at, detail } }: { readonly entry: Entry }) =>
+const EntryTime = ({ entry: { at, detail } }: { readonly entry: AuditEntry }) =>
   typeof detail.last_at === 'string' ? (
     <span data-times={detail.times}>
       {detail.times} times, first <TimeAgo at={at} />, last <TimeAgo at={detail.last_at} />
@@ -106,13 +96,13 @@ const EntryTime = ({ entry: { at, detail } }: { readonly entry: Entry }) =>
     <TimeAgo at={at} />
   )
 
-function describeAddress({ ip, detail }: Entry): string {
+function describeAddress({ ip, detail }: AuditEntry): string {
   if (detail.several_addresses) return ' · from several IP addresses'
   return ip ? ` · ${ip}` : ''
 }
 
 /** Actions without a text, from a newer API, are shown by their name. */
-function describeAction({ action, detail }: Entry): string {
+function describeAction({ action, detail }: AuditEntry): string {
   if (action === 'plan_changed') return `Plan changed: ${describePlan(detail)}`
   if (action === 'plan_granted' && detail.plan_tier === 'free') return 'Granted plan removed'
   if (action === 'addons_billed_without_plan')
@@ -127,7 +117,7 @@ function describeAction({ action, detail }: Entry): string {
 
 const planStatusTexts: Readonly<Record<string, string>> = { past_due: ', payment failed', cancelled: ', cancelled' }
 
-function describePlan({ plan_tier: tier, plan_status: status, addons }: Entry['detail']): string {
+function describePlan({ plan_tier: tier, plan_status: status, addons }: AuditEntry['detail']): string {
   const addonsText = Number(addons) > 0 ? `, ${formatAddons(Number(addons))}` : ''
   return `${tier === 'paid' ? 'paid plan' : 'free plan'}${planStatusTexts[String(status)] ?? ''}${addonsText}`
 }

@@ -1,34 +1,9 @@
 /** Purchases: the plan's renewal, what can be bought, and the links to checkout and the billing portal. */
 import { addonsMax, relayLimit } from '../../domain/plans.ts'
 import type { ApiResponse } from '../api.ts'
+import type { Billing, Reply } from '../api-replies.ts'
 import type { PageResult, Visit } from '../page.ts'
 import { DateTime, Day } from '../time-text.tsx'
-
-/** One of `subscriptions` in the body of `GET /billing/subscription`. */
-export interface Subscription {
-  readonly subscription_id: string
-  readonly kind: 'plan' | 'addon'
-  readonly status: 'active' | 'past_due' | 'cancelled' | 'ended'
-  readonly quantity: number
-  readonly renews_at: string | null
-  readonly ends_at: string | null
-  readonly billed_without_plan: boolean
-  readonly billed_twice: boolean
-  readonly can_cancel: boolean
-}
-
-/** The body of `GET /billing/subscription`. */
-export interface Billing {
-  readonly plan_tier: 'free' | 'paid'
-  readonly plan_status: 'none' | 'active' | 'past_due' | 'cancelled'
-  readonly addons: number
-  readonly renews_at: string | null
-  readonly ends_at: string | null
-  readonly grace_ends_at: string | null
-  readonly manage_url: string | null
-  /** Those that have not ended at the billing provider. */
-  readonly subscriptions: readonly Subscription[]
-}
 
 interface BillingProps {
   readonly billing: Billing
@@ -165,7 +140,7 @@ export async function redirectToCheckout(
 ): Promise<PageResult> {
   const addons = visit.form.get('addons')
   const item = addons === null ? { plan: visit.form.get('plan') } : { addons: Number(addons) }
-  const response = await visit.callApi<{ checkout_url: string }>('POST', '/api/v1/billing/checkout', item)
+  const response = await visit.callApi<Reply<'post', '/billing/checkout'>>('POST', '/api/v1/billing/checkout', item)
   if (response.status !== 200) return renderRefusal(response)
   const url = new URL(response.body.checkout_url)
   if (url.origin === visit.origin) return { redirectTo: url.pathname + url.search }
@@ -180,7 +155,7 @@ export async function redirectToBillingPortal(
   visit: Visit,
   renderRefusal: (response: ApiResponse) => Promise<PageResult>,
 ): Promise<PageResult> {
-  const response = await visit.callApi<{ portal_url: string }>('POST', '/api/v1/billing/portal', {})
+  const response = await visit.callApi<Reply<'post', '/billing/portal'>>('POST', '/api/v1/billing/portal', {})
   if (response.status !== 200) return renderRefusal(response)
   const url = new URL(response.body.portal_url)
   if (url.origin === visit.origin) return { redirectTo: url.pathname + url.search }

@@ -1,17 +1,8 @@
 /** The plan of an account, what it includes, and the relay time used. */
+import type { Billing, Entitlement, Usage } from '../api-replies.ts'
 import { Day, formatHours } from '../time-text.tsx'
-import { Addons, type Billing, Purchases, Renewal } from './account-billing.tsx'
+import { Addons, Purchases, Renewal } from './account-billing.tsx'
 import { BillingWarnings } from './account-subscriptions.tsx'
-
-export interface Entitlement {
-  readonly relay_access_status: 'enabled' | 'disabled'
-  readonly reason_code: 'ok' | 'plan_required' | 'operator_disabled' | 'usage_exhausted'
-  readonly plan_tier: 'free' | 'paid'
-  readonly plan_status: 'none' | 'active' | 'past_due' | 'cancelled'
-  readonly active_managed_conns: number
-  readonly max_concurrent_conns: number
-  readonly grace_ends_at: string | null
-}
 
 interface PlanProps {
   readonly entitlement: Entitlement
@@ -66,16 +57,6 @@ function IncludedRelays({ entitlement }: { readonly entitlement: Entitlement }) 
       {reason === 'usage_exhausted' ? 'You’ve used all relay time of this cycle, so you can’t start new relays.' : null}
     </>
   )
-}
-
-export interface Usage {
-  readonly cycle_start: string
-  readonly cycle_end: string
-  readonly included_seconds: number
-  readonly consumed_seconds: number
-  readonly remaining_seconds: number
-  readonly overage_seconds: number
-  readonly enforcement: 'report' | 'enforce'
 }
 
 export const RelayTime = ({ usage }: { readonly usage: Usage }) => (

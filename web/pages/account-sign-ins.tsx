@@ -1,11 +1,7 @@
 /** The ways to sign in to an account: linked accounts, and where it is signed in. */
+import type { AuthSession, LinkedAccount } from '../api-replies.ts'
 import { TimeAgo } from '../time-text.tsx'
 import { displayNames, type ProviderName } from './providers.tsx'
-
-export interface LinkedAccount {
-  readonly provider: ProviderName
-  readonly linked: boolean
-}
 
 interface LinkedAccountsProps {
   readonly accounts: readonly LinkedAccount[]
@@ -81,17 +77,7 @@ const LinkForm = ({ provider, isForChat }: { readonly provider: ProviderName; re
   </form>
 )
 
-export type ClientKind = 'web' | 'plugin'
-
-export interface AuthSession {
-  readonly id: string
-  readonly client: string
-  readonly kind: ClientKind
-  readonly ip: string
-  readonly created_at: string
-  readonly last_used_at: string
-  readonly current: boolean
-}
+type ClientKind = AuthSession['kind']
 
 export const AuthSessions = ({ sessions }: { readonly sessions: readonly AuthSession[] }) => (
   <section class="card" aria-labelledby="auth-sessions">

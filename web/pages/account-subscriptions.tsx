@@ -1,7 +1,8 @@
 /** Warnings about subscriptions that are billed without benefit, each with a button that cancels it. */
 import type { ComponentChildren } from 'preact'
+import type { Billing, Subscription } from '../api-replies.ts'
 import { Day } from '../time-text.tsx'
-import { type Billing, formatAddons, type Subscription } from './account-billing.tsx'
+import { formatAddons } from './account-billing.tsx'
 
 const isBilled = ({ status }: Subscription): boolean => status === 'active' || status === 'past_due'
 

@@ -1,16 +1,11 @@
 /** The account page: plan, relay time, profile, linked accounts, sign-ins and activity. */
 import { type ApiResponse, ApiUnavailableError } from '../api.ts'
+import type { Account, AccountSummary, Billing, Reply } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
-import { Activity, type Entry } from './account-activity.tsx'
-import {
-  type Billing,
-  checkoutProblems,
-  portalProblems,
-  redirectToBillingPortal,
-  redirectToCheckout,
-} from './account-billing.tsx'
-import { type Entitlement, Plan, RelayTime, type Usage } from './account-plan.tsx'
-import { type AuthSession, AuthSessions, type LinkedAccount, LinkedAccounts } from './account-sign-ins.tsx'
+import { Activity } from './account-activity.tsx'
+import { checkoutProblems, portalProblems, redirectToBillingPortal, redirectToCheckout } from './account-billing.tsx'
+import { Plan, RelayTime } from './account-plan.tsx'
+import { AuthSessions, LinkedAccounts } from './account-sign-ins.tsx'
 import { cancelProblems } from './account-subscriptions.tsx'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { PlanAlerts } from './plan-alerts.tsx'
@@ -119,24 +114,13 @@ const finish = (
 ): Promise<PageResult> | PageResult =>
   response.status < 300 ? { redirectTo: `/account?done=${notice}` } : accountPage(visit, refusal(response, texts))
 
-interface AccountSummary {
-  readonly user: {
-    readonly email: string | null
-    readonly email_verified: boolean
-    readonly linked_accounts: readonly LinkedAccount[]
-    readonly created_at: string
-  }
-  readonly entitlement: Entitlement
-  readonly usage: Usage
-}
-
 async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
   const [summary, billing, sessions, providers, audit] = await Promise.all([
     visit.callApi<AccountSummary>('GET', '/api/v1/auth/session?view=dock'),
     visit.callApi<Billing>('GET', '/api/v1/billing/subscription'),
-    visit.callApi<{ sessions?: readonly AuthSession[] }>('GET', '/api/v1/auth/sessions'),
+    visit.callApi<Reply<'get', '/auth/sessions'>>('GET', '/api/v1/auth/sessions'),
     configuredProviders(visit),
-    visit.callApi<{ entries?: readonly Entry[] }>('GET', '/api/v1/auth/audit'),
+    visit.callApi<Reply<'get', '/auth/audit'>>('GET', '/api/v1/auth/audit'),
   ])
   // A list that failed to load must not look empty, as if there were no other sign-in.
   for (const { status } of [summary, billing, sessions, audit])
@@ -155,8 +139,8 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
         <RelayTime usage={usage} />
         <Profile user={user} />
         <LinkedAccounts accounts={user.linked_accounts} configured={providers} />
-        <AuthSessions sessions={sessions.body.sessions ?? []} />
-        <Activity entries={audit.body.entries ?? []} hasEmail={user.email !== null} />
+        <AuthSessions sessions={sessions.body.sessions} />
+        <Activity entries={audit.body.entries} hasEmail={user.email !== null} />
       </>
     ),
   }
@@ -168,7 +152,7 @@ const Message = ({ problem, done }: { readonly problem: Problem | undefined; rea
   return text ? <NoticeMessage notice={{ code: done, text }} /> : null
 }
 
-const Profile = ({ user }: { readonly user: AccountSummary['user'] }) => (
+const Profile = ({ user }: { readonly user: Account }) => (
   <section class="card" aria-labelledby="profile">
     <h2 id="profile">Profile</h2>
     {user.email === null ? (

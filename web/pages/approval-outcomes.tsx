@@ -1,12 +1,13 @@
 /** The pages for a plugin's sign-in that is no longer pending. */
+import type { LoginAttempt } from '../api-replies.ts'
 import type { PageResult } from '../page.ts'
 import { DecisionForm } from './approval-question.tsx'
-import { type Attempt, approvalPath } from './login-attempt.ts'
+import { approvalPath } from './login-attempt.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 
-type Outcome = Exclude<Attempt['status'], 'pending'>
+type Outcome = Exclude<LoginAttempt['status'], 'pending'>
 
-export const outcomePages: Readonly<Record<Outcome, (attempt: Attempt) => PageResult>> = {
+export const outcomePages: Readonly<Record<Outcome, (attempt: LoginAttempt) => PageResult>> = {
   approved: (attempt) => ({
     name: 'approval-approved',
     title: 'Approved',

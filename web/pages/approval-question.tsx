@@ -1,12 +1,14 @@
 /** The question whether to approve a plugin's sign-in, with what a person needs to detect phishing. */
+
 import type { ComponentChildren } from 'preact'
+import type { Account, LoginAttempt } from '../api-replies.ts'
 import { formatAge, TimeLeft } from '../time-text.tsx'
-import { type Account, type Attempt, approvalPath } from './login-attempt.ts'
+import { approvalPath } from './login-attempt.ts'
 import type { NetworkMatch } from './network-match.ts'
 import { displayNames } from './providers.tsx'
 
 interface QuestionProps {
-  readonly attempt: Attempt
+  readonly attempt: LoginAttempt
   readonly account: Account
   readonly network: NetworkMatch
 }
@@ -55,7 +57,7 @@ export const Question = ({ attempt, account, network }: QuestionProps) => (
 interface DecisionProps {
   readonly decision: 'approve' | 'deny'
   readonly text: string
-  readonly attempt: Attempt
+  readonly attempt: LoginAttempt
   /** The account that the page shows. An approval is valid for this one only. */
   readonly account?: Account
 }

@@ -2,16 +2,17 @@
  * Approving a plugin's sign-in. An attacker can start the sign-in and send its link to a victim, so the page shows where the
  * request comes from, makes Deny as easy as Approve, and opening it decides nothing.
  */
+import type { Account, AccountSummary, LoginAttempt } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { approvalFailedPage, outcomePages, unknownAttempt } from './approval-outcomes.tsx'
 import { Question } from './approval-question.tsx'
-import { type Account, type Attempt, approvalPath, isAttemptId } from './login-attempt.ts'
+import { approvalPath, isAttemptId } from './login-attempt.ts'
 import { compareNetworks } from './network-match.ts'
 import { problemOf } from './refusal-text.ts'
 
 /** For a signed-in visitor. */
 export async function showApproval(visit: Visit, attempt: string): Promise<PageResult> {
-  const response = await visit.callApi<Attempt>('GET', `/api/v1/auth/plugin/login/attempts/${attempt}`)
+  const response = await visit.callApi<LoginAttempt>('GET', `/api/v1/auth/plugin/login/attempts/${attempt}`)
   const { status, body } = response
   if (status === 404) return unknownAttempt
   if (status !== 200) return approvalFailedPage(status, problemOf(response), attempt)
@@ -41,7 +42,7 @@ const decisionRoute = (decision: 'approve' | 'deny'): PageRoute => ({
 export const approve = decisionRoute('approve')
 export const deny = decisionRoute('deny')
 
-async function questionPage(visit: Visit, attempt: Attempt): Promise<PageResult> {
+async function questionPage(visit: Visit, attempt: LoginAttempt): Promise<PageResult> {
   const account = await accountOf(visit)
   if (!account) {
     const problem = { code: 'account_unavailable', text: 'We couldn’t load your account. Try again in a moment.' }
@@ -56,4 +57,4 @@ async function questionPage(visit: Visit, attempt: Attempt): Promise<PageResult>
 }
 
 const accountOf = async ({ callApi }: Visit): Promise<Account | undefined> =>
-  (await callApi<{ user?: Account }>('GET', '/api/v1/auth/session')).body.user
+  (await callApi<Partial<AccountSummary>>('GET', '/api/v1/auth/session')).body.user

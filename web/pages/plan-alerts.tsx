@@ -1,7 +1,7 @@
 /** Alerts about the plan on every page: a failed payment, more relays than the plan includes, and scarce relay time. */
 import type { ComponentChildren } from 'preact'
+import type { Entitlement, Usage } from '../api-replies.ts'
 import { DateTime, Day, formatHours, TimeLeft } from '../time-text.tsx'
-import type { Entitlement, Usage } from './account-plan.tsx'
 
 interface PlanAlertsProps {
   readonly entitlement: Entitlement

@@ -3,24 +3,10 @@
  * `data-version` differs from that of a newly fetched page.
  */
 import { createHash } from 'node:crypto'
-import type { Addresses } from '../connection-kit.ts'
+import type { Session } from '../api-replies.ts'
 import { formatCountdown, TimeAgo } from '../time-text.tsx'
 import { ConnectionKit } from './connection-kit.tsx'
 import { newIdempotencyKey } from './relays-start.tsx'
-
-/** A live session as in the replies of `/relay/active`. */
-export interface Session {
-  readonly session_id: string
-  readonly connection_id: string
-  readonly state: 'provisioning' | 'active' | 'grace' | 'stopped'
-  readonly reason: string
-  readonly region: string
-  readonly relay_host_masked: string | null
-  readonly created_at: string
-  readonly active_at: string | null
-  readonly grace_ends_at: string | null
-  readonly connect?: Addresses | null
-}
 
 interface SessionProps {
   readonly session: Session

@@ -2,16 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { addonsMax, relayLimit } from '../../domain/plans.ts'
 import type { ApiResponse } from '../api.ts'
-import type { Entitlement } from './account-plan.tsx'
+import type { Entitlement, Region } from '../api-replies.ts'
 import type { Problem } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
-
-export interface Region {
-  readonly region: string
-  readonly display_name: string
-  readonly default: boolean
-  readonly available: boolean
-}
 
 /** The values of a submitted start form. */
 export interface StartFormValues {

@@ -1,11 +1,11 @@
 /** The relays page: lists live relays, and starts and stops them. */
 import type { ApiResponse } from '../api.ts'
+import type { AccountSummary, Entitlement, Region, Reply, Session, Usage } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
-import type { Entitlement, Usage } from './account-plan.tsx'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { PlanAlerts } from './plan-alerts.tsx'
-import { RelaySession, type Session } from './relays-session.tsx'
-import { formAlreadyUsed, type Region, relayProblemOf, type StartFormValues, StartRelay } from './relays-start.tsx'
+import { RelaySession } from './relays-session.tsx'
+import { formAlreadyUsed, relayProblemOf, type StartFormValues, StartRelay } from './relays-start.tsx'
 
 export const show: PageRoute = {
   method: 'GET',
@@ -23,7 +23,7 @@ export const start: PageRoute = {
       connectionId: visit.form.get('connection_id')?.trim() ?? '',
       region: visit.form.get('region') ?? '',
     }
-    const response = await visit.callApi<{ session?: Session }>(
+    const response = await visit.callApi<Partial<Reply<'post', '/relay/start'>>>(
       'POST',
       '/api/v1/relay/start?view=dock',
       { connection_id: values.connectionId, ...(values.region ? { region: values.region } : {}) },
@@ -59,7 +59,7 @@ export const stop: PageRoute = {
 const relayNotFound: Problem = { code: 'not_found', text: 'This relay was not found.' }
 
 async function isStopping(visit: Visit, sessionId: string): Promise<boolean> {
-  const { body } = await visit.callApi<{ sessions?: readonly Session[] }>('GET', '/api/v1/relay/active?view=dock')
+  const { body } = await visit.callApi<Partial<Reply<'get', '/relay/active'>>>('GET', '/api/v1/relay/active?view=dock')
   const session = body.sessions?.find((one) => one.session_id === sessionId)
   return session?.state === 'grace' && session.reason === 'stop_requested'
 }
@@ -72,10 +72,10 @@ interface Refusal {
 
 async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
   const [live, summary, manifest, capacity] = await Promise.all([
-    visit.callApi<{ sessions?: readonly Session[] }>('GET', '/api/v1/relay/active'),
-    visit.callApi<{ entitlement?: Entitlement; usage?: Usage }>('GET', '/api/v1/auth/session?view=dock'),
-    visit.callApi<{ regions?: readonly Region[] }>('GET', '/api/v1/relay/manifest'),
-    visit.callApi<{ status?: string }>('GET', '/api/v1/capacity/status'),
+    visit.callApi<Partial<Reply<'get', '/relay/active'>>>('GET', '/api/v1/relay/active'),
+    visit.callApi<Partial<AccountSummary>>('GET', '/api/v1/auth/session?view=dock'),
+    visit.callApi<Partial<Reply<'get', '/relay/manifest'>>>('GET', '/api/v1/relay/manifest'),
+    visit.callApi<Partial<Reply<'get', '/capacity/status'>>>('GET', '/api/v1/capacity/status'),
   ])
   const { sessions } = live.body
   return {

@@ -1,5 +1,6 @@
 /** Setting a new password with the link from the email of `forgot-password.tsx`. */
 import { ApiUnavailableError, readApiError } from '../api.ts'
+import type { Reply } from '../api-replies.ts'
 import { signOutCookies } from '../cookies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { NewPasswordField } from './fields.tsx'
@@ -45,10 +46,7 @@ interface Preview {
 
 /** Undefined when the token is invalid. */
 async function previewReset(callApi: Visit['callApiAnonymously'], token: string): Promise<Preview | undefined> {
-  type Body = {
-    readonly linked_accounts: readonly { readonly provider: string; readonly stays: boolean }[]
-    readonly replaces_stream_token: boolean
-  }
+  type Body = Reply<'post', '/auth/password/reset/preview'>
   if (token === '') return undefined
   const response = await callApi<Body>('POST', '/api/v1/auth/password/reset/preview', { token })
   if (readApiError(response).code === 'token_invalid') return undefined

@@ -1,21 +1,14 @@
 /** One subscription of the sandbox, with a button for each event that it can simulate. */
 import { addonsMax } from '../../domain/plans.ts'
+import type { SandboxSubscription as ApiSubscription } from '../api-replies.ts'
 import { Day } from '../time-text.tsx'
 import { formatAddons } from './account-billing.tsx'
 
-export const outcomes = ['pay', 'fail', 'recover', 'cancel', 'resume', 'refund', 'end'] as const
-export type Outcome = (typeof outcomes)[number]
+export type Outcome = ApiSubscription['outcomes'][number]
+export const outcomes = ['pay', 'fail', 'recover', 'cancel', 'resume', 'refund', 'end'] as const satisfies Outcome[]
 
-export interface Subscription {
-  readonly subscription_id: string
-  readonly kind: 'plan' | 'addon'
-  readonly quantity: number
-  readonly status: 'open' | 'active' | 'past_due' | 'cancelled' | 'ended'
-  readonly period_end: string | null
-  readonly outcomes: readonly Outcome[]
-  /** Sent with each form. After a double click the second request has an outdated version, and is refused. */
-  readonly version: string
-}
+/** `version` is sent with each form: after a double click the second request has an outdated one, and is refused. */
+export type Subscription = ApiSubscription
 
 interface SubscriptionProps {
   readonly subscription: Subscription

@@ -1,0 +1,34 @@
+/** Bodies of the API's successful replies, derived from `api-types.ts`, which `npm run generate` writes from docs/openapi.json. */
+import type { paths } from './api-types.ts'
+
+type JsonOf<Operation, Status extends number> = Operation extends {
+  responses: Record<Status, { content: { readonly 'application/json': infer Body } }>
+}
+  ? Body
+  : never
+
+/** The JSON body of a reply, such as `Reply<'get', '/relay/active'>`. `never` when the API has no such operation. */
+export type Reply<
+  Method extends string,
+  Path extends string,
+  Status extends number = 200,
+> = `/api/v1${Path}` extends infer Key extends keyof paths
+  ? Method extends keyof paths[Key]
+    ? JsonOf<paths[Key][Method], Status>
+    : never
+  : never
+
+export type AccountSummary = Reply<'get', '/auth/session'>
+export type Account = AccountSummary['user']
+export type LinkedAccount = Account['linked_accounts'][number]
+export type Entitlement = AccountSummary['entitlement']
+export type Usage = AccountSummary['usage']
+export type AuthSession = Reply<'get', '/auth/sessions'>['sessions'][number]
+export type AuditEntry = Reply<'get', '/auth/audit'>['entries'][number]
+export type LoginAttempt = Reply<'get', '/auth/plugin/login/attempts/{id}'>
+export type Billing = Reply<'get', '/billing/subscription'>
+export type Subscription = Billing['subscriptions'][number]
+export type SandboxSubscription = Reply<'get', '/billing/sandbox/subscriptions'>['subscriptions'][number]
+/** A live relay session. */
+export type Session = Reply<'get', '/relay/active'>['sessions'][number]
+export type Region = Reply<'get', '/relay/manifest'>['regions'][number]
