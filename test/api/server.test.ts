@@ -24,7 +24,7 @@ async function startApiProgram(variables: Readonly<Record<string, string>> = {})
   return { api, program }
 }
 
-test('an api that is asked to end answers what is under way, takes nothing new, and is gone within seconds', async () => {
+test('after SIGTERM the api completes running requests, accepts no new ones and exits within seconds', async () => {
   const { api, program } = await startApiProgram()
   // Hashing the password takes a quarter of a second, in which the api is asked to end.
   const underWay = api.post<TokenSet>('/auth/signup', { email: 'a@example.com', password: 'correct horse battery' })
@@ -37,7 +37,7 @@ test('an api that is asked to end answers what is under way, takes nothing new, 
   await expect(api.get('/capacity/status')).rejects.toThrow()
 })
 
-test('an api that drains is not ready and answers every request until its time is over', async () => {
+test('a draining api is not ready and answers every request until the drain time ends', async () => {
   const { api, program } = await startApiProgram({ SVC_DRAIN_SECONDS: '3' })
   const readiness = async () => {
     const answer = await fetch(`${api.url}/readyz`)

@@ -27,8 +27,8 @@ const samples = (text: string): Map<string, number> =>
   )
 const sampleOf = (text: string, series: string): number | undefined => samples(text).get(series)
 
-describe('the health page', () => {
-  test('is well when Postgres, Temporal and a worker are there', async () => {
+describe('GET /health', () => {
+  test('is ok while Postgres, Temporal and a worker are available', async () => {
     const answer = await eventually(
       () => page(service.api, '/health'),
       (one) => one.status === 200,
@@ -38,7 +38,7 @@ describe('the health page', () => {
     expect((await page(service.api, '/health', { method: 'HEAD' })).status).toBe(200)
   })
 
-  test('names what fails', async () => {
+  test('names the failing check', async () => {
     const alone = await startApi({ TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` })
     const startedAt = Date.now()
     const answer = await page(alone, '/health')
@@ -51,7 +51,7 @@ describe('the health page', () => {
     expect((await page(alone, '/livez')).status).toBe(200)
   })
 
-  test('takes a worker that said nothing for a while for gone', async () => {
+  test('reports a worker without a recent heartbeat as failing', async () => {
     const api = await startApi()
     const worker = async () =>
       ((await (await page(api, '/health')).json()) as { checks: { worker: string } }).checks.worker
@@ -61,7 +61,7 @@ describe('the health page', () => {
     expect(await worker()).toBe('ok')
   })
 
-  test('is not well while another process still makes the tables', async () => {
+  test('is failing while another process runs the migrations', async () => {
     const { services } = await startApi({ SVC_RELAY_AUTH_SECRET: relaySecret })
     const migrating = await services.sql.reserve()
     const log = createLog('api', 'fatal')
@@ -81,8 +81,8 @@ describe('the health page', () => {
   })
 })
 
-describe('the metrics page', () => {
-  test('counts requests by the template of their route, and tells of nobody', async () => {
+describe('GET /metrics', () => {
+  test('counts requests by route template, without ids or addresses of users', async () => {
     const user = await service.user()
     const { session_id } = await service.startActiveRelay(user)
     await service.history(session_id)
@@ -121,7 +121,7 @@ describe('the metrics page', () => {
     for (const label of labels) expect(bounded).toContain(label)
   })
 
-  test('tells what workers counted and what stands in Postgres', async () => {
+  test('includes the metrics of workers and the gauges from Postgres', async () => {
     const text = await metricsOf(service.api)
     const move = (from: string, to: string, reason: string) =>
       sampleOf(text, `svc_relay_transitions_total{from="${from}",reason="${reason}",region="local",to="${to}"}`)
@@ -142,7 +142,7 @@ describe('the metrics page', () => {
     }
   })
 
-  test('adds up all workers, those that ended too, and counts only the living', async () => {
+  test('sums the metrics of all workers, including ended ones, and counts only live workers', async () => {
     const { sql } = service.api
     const series = 'svc_relay_transitions_total{from="provisioning",reason="relay_ready",region="local",to="active"}'
     const before = sampleOf(await metricsOf(service.api), series) ?? 0
@@ -152,7 +152,7 @@ describe('the metrics page', () => {
     expect(sampleOf(text, 'svc_workers_alive')).toBe(1)
   })
 
-  test('is text that Prometheus reads', async () => {
+  test('is valid Prometheus text', async () => {
     const answer = await page(service.api, '/metrics')
     expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/)
     const typed = new Set<string>()
@@ -173,8 +173,8 @@ describe('the metrics page', () => {
   })
 })
 
-describe('the description of the interface', () => {
-  test('is there to be read by people and programs', async () => {
+describe('the API documentation', () => {
+  test('is served as OpenAPI and as HTML', async () => {
     const openapi = (await (await page(service.api, '/openapi.json')).json()) as { openapi: string; paths: object }
     expect(openapi.openapi).toMatch(/^3\.1/)
     const docs = await page(service.api, '/docs')

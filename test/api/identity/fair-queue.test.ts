@@ -24,8 +24,8 @@ function createWork() {
 const settled = (tasks: readonly Promise<unknown>[]) => Promise.allSettled(tasks)
 const isDone = (result: PromiseSettledResult<unknown>) => result.status === 'fulfilled'
 
-describe('the queue', () => {
-  test('serves the parties in turns, whatever each has waiting', async () => {
+describe('a fair queue', () => {
+  test('serves clients round robin, regardless of how many tasks each has', async () => {
     const { started, work, endAll } = createWork()
     const queue = createFairQueue({ runningMax: 1, waitingMax: 20 })
     const tasks = ['a0', 'a1', 'a2', 'a3', 'b0', 'b1', 'c0'].map((name) => queue.run(name.slice(0, 1), work(name)))
@@ -34,7 +34,7 @@ describe('the queue', () => {
     expect((await settled(tasks)).every(isDone)).toBe(true)
   })
 
-  test('goes on after work that fails, at once or later', async () => {
+  test('continues after a task that fails synchronously or asynchronously', async () => {
     const queue = createFairQueue({ runningMax: 1, waitingMax: 5 })
     const results = await settled([
       queue.run('a', () => Promise.reject(new Error('later'))),
@@ -46,7 +46,7 @@ describe('the queue', () => {
     expect(results.map(isDone)).toEqual([false, false, true])
   })
 
-  test('keeps its bounds, settles every task, and refuses no party with less waiting than another', async () => {
+  test('keeps its limits, settles every task, and never rejects the client with the fewest tasks', async () => {
     const party = fc.constantFrom('a', 'a', 'a', 'a', 'b', 'c', 'd')
     await fc.assert(
       fc.asyncProperty(

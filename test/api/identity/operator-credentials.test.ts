@@ -25,14 +25,14 @@ describe('from one address', async () => {
   const api = await start({ operator: 5 })
   const replica = await start({ operator: 5 }, { DATABASE_URL: api.services.config.database.url })
 
-  test('fifty right requests at once are all answered', async () => {
+  test('fifty concurrent requests with the right password all succeed', async () => {
     const ip = freshAddress()
     const statuses = await Promise.all(times(50).map(() => guess(api, operatorPassword, ip)))
     expect(statuses).toEqual(times(50).map(() => 200))
     expect(await guess(api, 'wrong', ip)).toBe(401)
   })
 
-  test.each([200, 500])('the right password behind %i wrong ones is refused with them', async (wrong) => {
+  test.each([200, 500])('the right password is refused after %i wrong ones in a burst', async (wrong) => {
     const ip = freshAddress()
     const guesses = times(wrong).map((n) => guess(api, `guess ${n}`, ip))
     const statuses = await Promise.all([...guesses, guess(api, operatorPassword, ip)])
@@ -41,7 +41,7 @@ describe('from one address', async () => {
     expect(await guess(api, operatorPassword, freshAddress())).toBe(200)
   })
 
-  test('any number of right ones pass among fewer wrong ones than the limit, and none behind the limit', async () => {
+  test('any number of right passwords pass among fewer wrong ones than the limit, and none after the limit', async () => {
     const ip = freshAddress()
     const mixed = times(60).map((n) => guess(api, n % 15 === 0 ? `guess ${n}` : operatorPassword, ip))
     const statuses = await Promise.all(mixed)
@@ -54,28 +54,31 @@ describe('from one address', async () => {
   test.each([
     ['five wrong and fifty-five right ones', 5, 55],
     ['two hundred wrong ones and a right one', 200, 1],
-  ])('of %s in one moment, those behind the fifth wrong one are refused unseen', async (_, wrong, right) => {
-    const authenticate = createAuthenticate(api.services)
-    const ip = freshAddress()
-    const passwords = [...times(wrong).map((n) => `guess ${n}`), ...times(right).map(() => operatorPassword)]
-    const guesses = passwords.map((password) => {
-      const header = (name: string) => (name === 'authorization' ? basic(password).Authorization : undefined)
-      return authenticate('operator', { ip, header }).catch((refusal: Refusal) => refusal.code)
-    })
-    expect(await Promise.all(guesses)).toEqual([
-      ...times(5).map(() => 'invalid_operator'),
-      ...times(wrong + right - 5).map(() => 'rate_limited'),
-    ])
-  })
+  ])(
+    'of %s in one burst, every guess after the fifth wrong one is refused without revealing its result',
+    async (_, wrong, right) => {
+      const authenticate = createAuthenticate(api.services)
+      const ip = freshAddress()
+      const passwords = [...times(wrong).map((n) => `guess ${n}`), ...times(right).map(() => operatorPassword)]
+      const guesses = passwords.map((password) => {
+        const header = (name: string) => (name === 'authorization' ? basic(password).Authorization : undefined)
+        return authenticate('operator', { ip, header }).catch((refusal: Refusal) => refusal.code)
+      })
+      expect(await Promise.all(guesses)).toEqual([
+        ...times(5).map(() => 'invalid_operator'),
+        ...times(wrong + right - 5).map(() => 'rate_limited'),
+      ])
+    },
+  )
 
-  test('two processes let no more wrong guesses through than one', async () => {
+  test('two processes answer no more wrong guesses than one', async () => {
     const ip = freshAddress()
     const statuses = await Promise.all(times(80).map((n) => guess(n % 2 ? api : replica, `guess ${n}`, ip)))
     expect([count(statuses, 401), count(statuses, 429)]).toEqual([5, 75])
     for (const at of [api, replica]) expect(await guess(at, operatorPassword, ip)).toBe(429)
   })
 
-  test('asking without a password uses up no tries', async () => {
+  test('a request without a password does not count as a guess', async () => {
     const ip = freshAddress()
     for (const _ of times(7)) expect((await api.get('/admin/sessions', { ip })).status).toBe(401)
     expect(await guess(api, operatorPassword, ip)).toBe(200)
@@ -90,7 +93,7 @@ describe('from many addresses', async () => {
     await api.sql`delete from operator_networks`
   })
 
-  test('wrong guesses share one budget, which keeps operators out of new networks only', async () => {
+  test('wrong guesses share one budget, which blocks operators only in new networks', async () => {
     const known = freshAddress()
     expect(await guess(api, operatorPassword, known)).toBe(200)
     const statuses = await Promise.all(times(100).map((n) => guess(api, `guess ${n}`, address(n))))
@@ -102,12 +105,12 @@ describe('from many addresses', async () => {
     expect(await guess(api, operatorPassword, address(200))).toBe(200)
   })
 
-  test('one address alone does not use up the budget of all', async () => {
+  test('one address alone cannot use up the shared budget', async () => {
     await Promise.all(times(60).map((n) => guess(api, `guess ${n}`, address(1))))
     expect(await guess(api, operatorPassword, address(2))).toBe(200)
   })
 
-  test('a network counts as an operator’s for 30 days after the last use', async () => {
+  test('a network is known for 30 days after an operator last used it', async () => {
     const known = freshAddress()
     const passTime = (days: number) =>
       api.sql`update operator_networks set last_used_at = last_used_at - make_interval(days => ${days})`

@@ -25,7 +25,7 @@ async function allRows(): Promise<string> {
 const tokensOf = (name: OAuthProviderName) =>
   providers[name].issuedTokens.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? accessToken])
 
-test('neither rows nor the log nor a reply hold a token, a code, or a secret of the browser', async () => {
+test('no row, log line or response contains a provider token, a code or a secret of the browser', async () => {
   const returns: CallbackBody[] = []
   const replies: unknown[] = []
   for (const name of names) {
@@ -78,7 +78,7 @@ const keptFor = async (userId: string): Promise<Kept[]> => api.sql<Kept[]>`
   select access_token_sealed as access, refresh_token_sealed as refresh, scopes from user_oauth_accounts
   where user_id = ${userId} order by provider`
 
-test('a token of a chat opens for the account that it is linked to, and nowhere else', async () => {
+test('a chat token can be decrypted only for the account that it is linked to', async () => {
   const [userId, otherId] = [await connectChat('twitch'), await connectChat('twitch')]
   await api.sql`
     update user_oauth_accounts set access_token_sealed =
@@ -93,7 +93,7 @@ test('a token of a chat opens for the account that it is linked to, and nowhere 
   expect(tokensOf('twitch')).toContain(sealing.open(row?.refresh ?? '', place(userId, 'refresh_token')).text)
 })
 
-test('no token is kept of a sign-in, of a link, or of a merge, since nothing needs it', async () => {
+test('no provider token is stored for a sign-in, a link or a merge', async () => {
   const none = { access: null, refresh: null, scopes: [] }
   for (const name of names) {
     const person = newProviderAccount()
@@ -112,7 +112,7 @@ test('no token is kept of a sign-in, of a link, or of a merge, since nothing nee
   expect(await keptFor(user.userId)).toEqual([none])
 })
 
-test('a chat whose scopes were not granted keeps no token either', async () => {
+test('no provider token is stored when the chat scopes are not granted', async () => {
   const { userId, bearer } = await api.given.user()
   const back = await visitProvider('discord', newProviderAccount(), { intent: 'link', scopes: 'chat', bearer })
   const { oauthProviders } = api.services

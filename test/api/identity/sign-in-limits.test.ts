@@ -25,7 +25,7 @@ const guessFrom = async (at: Client, ips: readonly (string | undefined)[]) => {
 }
 const ended = [401, 401, 401, 401, 401, 429]
 
-test('two processes count together, and go on counting after both were restarted', async () => {
+test('two processes share the count, also after both are restarted', async () => {
   const database = await createDatabase()
   atEnd(() => database.drop())
   const ports = [await freePort(), await freePort()]
@@ -59,7 +59,7 @@ test('two processes count together, and go on counting after both were restarted
   expect(await login(one, account, '192.0.2.2')).toBe(200)
 })
 
-test('a right password is refused as well while its address is limited, and counted while it is not', async () => {
+test('a right password counts as an attempt and is refused while its address is limited', async () => {
   const api = await startApi(limits)
   const user = await api.given.user()
   const statuses = []
@@ -67,7 +67,7 @@ test('a right password is refused as well while its address is limited, and coun
   expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429])
 })
 
-test('what others fail at keeps nobody out who comes from elsewhere', async () => {
+test('failed attempts from one address do not block sign-ins from another', async () => {
   const api = await startApi(limits)
   const user = await api.given.user()
   const attack = Array.from({ length: 6 }, () => login(api, { ...user, password: 'a wrong guess' }, '198.51.100.1'))
@@ -75,21 +75,21 @@ test('what others fail at keeps nobody out who comes from elsewhere', async () =
   expect(await login(api, user, '192.0.2.1')).toBe(200)
 })
 
-describe('an address is the same one', () => {
-  test('whatever it claims to pass on, while no proxy is trusted', async () => {
+describe('attempts are counted for one address', () => {
+  test('regardless of X-Forwarded-For while no proxy is trusted', async () => {
     const api = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '0' })
     const claims = ['1.1.1.1', '2.2.2.2, 3.3.3.3', '2001:db8::1', undefined, 'unknown', '4.4.4.4']
     expect(await guessFrom(api, claims)).toEqual(ended)
   })
 
-  test('whatever stands before the hop that the trusted proxy saw', async () => {
+  test('regardless of entries before the one that the trusted proxy added', async () => {
     const api = await startApi(limits)
     const claims = ['192.0.2.1', '1.1.1.1, 192.0.2.1', '2.2.2.2,3.3.3.3,192.0.2.1', ', 192.0.2.1', '::1, 192.0.2.1']
     expect(await guessFrom(api, [...claims, 'x, 192.0.2.1'])).toEqual(ended)
     expect(await login(api, guess(), '192.0.2.1, 192.0.2.2')).toBe(401)
   })
 
-  test('as its neighbours in the same /64, and as its IPv4 in IPv6', async () => {
+  test('across an IPv6 /64, and for an IPv4 address and its IPv4-mapped form', async () => {
     const api = await startApi(limits)
     const neighbours = [
       '2001:db8:1:2::1',
@@ -104,7 +104,7 @@ describe('an address is the same one', () => {
   })
 })
 
-describe('a path is no way around it', () => {
+describe('a variant of a path does not bypass the limit', () => {
   /** As it stands: a client library would tidy it up. */
   const post = (url: string, path: string, body: string): Promise<number> =>
     new Promise((resolve, reject) => {
@@ -117,7 +117,7 @@ describe('a path is no way around it', () => {
       sent.end(body)
     })
 
-  test('that is written in another way: it leads nowhere, or is counted', async () => {
+  test('every variant is either not found or counted', async () => {
     const api = await startApi(limits)
     const { email, password } = await api.given.user()
     const right = JSON.stringify({ email, password })

@@ -52,16 +52,16 @@ async function expectAlike(turns: Turns): Promise<void> {
 const givenAddresses = (count: number) =>
   Promise.all(Array.from({ length: count }, async () => (await api.given.user()).email))
 
-test('forgetting a password takes as long for an address with an account as for one without', async () => {
+test('a request for a reset link takes the same time with and without an account', async () => {
   await expectAlike({ rounds: 100, ask: (email) => api.post('/auth/password/forgot', { email }) })
 }, 90_000)
 
-test('a wrong password takes as long for an address with an account as for one without', async () => {
+test('a wrong password takes the same time with and without an account', async () => {
   const ask = (email: string) => api.post('/auth/login', { email, password: 'not the password' })
   await expectAlike({ rounds: 15, ask })
 }, 120_000)
 
-test('where a verified address is required, the right password of an address that waits for it takes as long as an unknown one', async () => {
+test('where verification is required, the right password of an unverified address takes as long as an unknown address', async () => {
   const strict = await startApi({
     SVC_REQUIRE_EMAIL_VERIFICATION: 'true',
     DATABASE_URL: api.services.config.database.url,
@@ -70,7 +70,7 @@ test('where a verified address is required, the right password of an address tha
   await expectAlike({ rounds: 10, ask })
 }, 90_000)
 
-test('where a verified address is required, signing up takes as long for a taken address as for a free one', async () => {
+test('where verification is required, a sign-up takes the same time for a taken and a free address', async () => {
   const strict = await startApi({
     SVC_REQUIRE_EMAIL_VERIFICATION: 'true',
     DATABASE_URL: api.services.config.database.url,

@@ -15,8 +15,8 @@ const login = (email: string, typed: string, ip = '192.0.2.7', at: Client = api)
 const signup = (email: string, chosen: unknown = password, at: Client = api) =>
   at.post<TokenSet & Partial<ErrorBody>>('/auth/signup', { email, password: chosen })
 
-describe('signing up', () => {
-  test('opens an account and signs in to it', async () => {
+describe('sign-up', () => {
+  test('creates an account and signs in to it', async () => {
     const answer = await signup(freshEmail())
     expect(answer.status).toBe(201)
     expect(answer.headers.get('cache-control')).toBe('no-store')
@@ -35,14 +35,14 @@ describe('signing up', () => {
     expect((await fetchUser(api, body.cp_access_jwt)).stream_token).toMatch(/^[A-Za-z0-9]{8}$/)
   })
 
-  test('refuses an address that has an account, whatever its case and the spaces around it', async () => {
+  test('refuses an address that has an account, regardless of case and surrounding spaces', async () => {
     const email = freshEmail()
     await signup(email)
     const again = await signup(` ${email.toUpperCase()} `)
     expect([again.status, codeOf(again)]).toEqual([409, 'email_taken'])
   })
 
-  test('at once from many places opens one account', async () => {
+  test('creates one account for concurrent requests', async () => {
     const email = freshEmail()
     const answers = await Promise.all(Array.from({ length: 8 }, () => signup(email)))
     expect(answers.map((one) => one.status).sort()).toEqual([201, ...Array(7).fill(409)])
@@ -57,13 +57,13 @@ describe('signing up', () => {
     ['password123', /common/],
     ['PassWord123', /common/],
     ['1234567890', /common/],
-  ])('refuses the password %j and says what is wrong with it', async (chosen, reason) => {
+  ])('refuses the password %j with the reason', async (chosen, reason) => {
     const answer = await signup(freshEmail(), chosen)
     expect([answer.status, codeOf(answer)]).toEqual([400, 'invalid_request'])
     expect(answer.body.error?.message).toMatch(reason)
   })
 
-  test('takes a password of exactly 72 bytes', async () => {
+  test('accepts a password of exactly 72 bytes', async () => {
     expect((await signup(freshEmail(), 'é'.repeat(36))).status).toBe(201)
   })
 
@@ -92,8 +92,8 @@ describe('signing up', () => {
   })
 })
 
-describe('signing in', () => {
-  test('takes the address in any case and the password in either Unicode form', async () => {
+describe('sign-in', () => {
+  test('accepts the address in any case and the password in either Unicode form', async () => {
     const email = freshEmail()
     await signup(email, 'crème brûlée au café'.normalize('NFC'))
     const answer = await login(email.toUpperCase(), 'crème brûlée au café'.normalize('NFD'))
@@ -101,7 +101,7 @@ describe('signing in', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store')
   })
 
-  test('tells a wrong password and an unknown address in the same words', async () => {
+  test('gives the same response to a wrong password and an unknown address', async () => {
     const { email } = await api.given.user()
     const wrong = await login(email, 'not the password')
     const unknown = await login(freshEmail(), 'not the password')
@@ -110,7 +110,7 @@ describe('signing in', () => {
     expect(codeOf(wrong)).toBe('invalid_credentials')
   })
 
-  test('takes as long for an unknown address, and for an account without a password, as for a wrong password', async () => {
+  test('takes the same time for an unknown address, an account without a password and a wrong password', async () => {
     const known = await api.given.user()
     const without = await api.given.user()
     await api.sql`update users set password_hash = null where id = ${without.userId}`
@@ -131,7 +131,7 @@ describe('signing in', () => {
     }
   })
 
-  test('takes no password that only begins like the right one', async () => {
+  test('refuses a password that only starts with the right one', async () => {
     const email = freshEmail()
     const longest = 'x'.repeat(71).concat('y')
     await signup(email, longest)
@@ -140,14 +140,14 @@ describe('signing in', () => {
   })
 
   test.each(['', 'a\0b', 'half \ud83d', 'x'.repeat(60_000)])(
-    'answers a password that nobody can have as a wrong one',
+    'refuses an impossible password like a wrong one',
     async (typed) => {
       const { email } = await api.given.user()
       expect(codeOf(await login(email, typed))).toBe('invalid_credentials')
     },
   )
 
-  test('tells that an account is disabled only to who knows its password', async () => {
+  test('reveals that an account is disabled only with its password', async () => {
     const user = await api.given.user()
     await api.sql`update users set disabled_at = now() where id = ${user.userId}`
     expect(codeOf(await login(user.email, 'not the password'))).toBe('invalid_credentials')
@@ -155,7 +155,7 @@ describe('signing in', () => {
     expect([answer.status, codeOf(answer)]).toEqual([403, 'account_disabled'])
   })
 
-  test('leaves neither passwords nor tokens in the log, and failures in the audit', async () => {
+  test('logs neither passwords nor tokens, and records failures in the audit trail', async () => {
     const user = await api.given.user()
     await login(user.email, 'not the password')
     const { body } = await login(user.email, user.password)
@@ -168,14 +168,14 @@ describe('signing in', () => {
   })
 })
 
-describe('the brake on guessing', async () => {
+describe('the limit on wrong passwords of an account', async () => {
   const braked = await startApi({ SVC_RATE_LIMITS: highLimits({ login_failures: 3 }) })
   const failThrice = async (email: string, ip: (round: number) => string) => {
     for (let round = 0; round < 3; round += 1)
       expect((await login(email, 'a wrong guess', ip(round), braked)).status).toBe(401)
   }
 
-  test('holds back the right password too, from every strange address, until the minute is over', async () => {
+  test('also refuses the right password, from every unfamiliar address, until the minute ends', async () => {
     const user = await braked.given.user()
     await failThrice(user.email, (round) => `203.0.113.${round}`)
     const limited = await login(user.email, user.password, '203.0.113.9', braked)
@@ -185,7 +185,7 @@ describe('the brake on guessing', async () => {
     expect((await login(user.email, user.password, '203.0.113.9', braked)).status).toBe(200)
   })
 
-  test('does not keep the owner out of an address that they signed in from', async () => {
+  test('does not block the owner at an address from which they have signed in', async () => {
     const user = await braked.given.user()
     expect((await login(user.email, user.password, '2001:db8:1:2::9', braked)).status).toBe(200)
     await failThrice(user.email, (round) => `203.0.113.${round}`)
@@ -193,13 +193,13 @@ describe('the brake on guessing', async () => {
     expect((await login(user.email, user.password, '2001:db8:1:2::1', braked)).status).toBe(200)
   })
 
-  test('holds for addresses without an account as well, in any case', async () => {
+  test('also applies to email addresses without an account, in any case', async () => {
     const email = freshEmail()
     await failThrice(email, () => '203.0.113.1')
     expect((await login(email.toUpperCase(), 'a wrong guess', '203.0.113.1', braked)).status).toBe(429)
   })
 
-  test('counts tries that come at once, and forgets those with the right password', async () => {
+  test('counts concurrent attempts and refunds those with the right password', async () => {
     const user = await braked.given.user()
     for (let round = 0; round < 4; round += 1)
       expect((await login(user.email, user.password, '203.0.113.1', braked)).status).toBe(200)
@@ -210,10 +210,10 @@ describe('the brake on guessing', async () => {
   })
 })
 
-describe('with verification of addresses required', async () => {
+describe('where verification of addresses is required', async () => {
   const strict = await startApi({ SVC_REQUIRE_EMAIL_VERIFICATION: 'true' })
 
-  test('signing up tells the same whether the address has an account or not', async () => {
+  test('a sign-up gives the same response with and without an existing account', async () => {
     const { email } = await strict.given.user()
     const taken = await signup(email, password, strict)
     const free = await signup(freshEmail(), password, strict)
@@ -228,7 +228,7 @@ describe('with verification of addresses required', async () => {
     headers: [...headers].filter(([name]) => !['x-request-id', 'date', 'ratelimit'].includes(name)),
   })
 
-  test('a stranger who has signed up learns by no sign-in whether the address was free', async () => {
+  test('no sign-in after a sign-up reveals whether the address was free', async () => {
     const verified = await strict.given.user()
     await strict.sql`update users set email_verified_at = now() where id = ${verified.userId}`
     const pending = await strict.given.user()
@@ -252,7 +252,7 @@ describe('with verification of addresses required', async () => {
     for (const answer of answers) expect(answer).toEqual(answers[0])
   })
 
-  test('nor by how often it may be tried', async () => {
+  test('the number of allowed attempts does not reveal it either', async () => {
     const limited = await startApi({
       SVC_REQUIRE_EMAIL_VERIFICATION: 'true',
       SVC_RATE_LIMITS: highLimits({ login_failures: 3 }),
@@ -277,7 +277,7 @@ describe('with verification of addresses required', async () => {
   })
 })
 
-test('limits sign-ins to 5 a minute for each address, however many forged hops it names', async () => {
+test('sign-ins are limited to 5 a minute per address, regardless of forged X-Forwarded-For entries', async () => {
   const limited = await startApi({ SVC_RATE_LIMITS: 'login_failures=1000' })
   const statuses = []
   for (let round = 0; round < 6; round += 1)
@@ -285,7 +285,7 @@ test('limits sign-ins to 5 a minute for each address, however many forged hops i
   expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
 })
 
-test('more hashing than the bound allows is refused for the moment, not queued without end', async () => {
+test('password hashing beyond the queue limit is refused with 503', async () => {
   const passwords = createPasswords({ runningMax: 1, waitingMax: 1 })
   const results = await Promise.allSettled(
     ['one', 'two', 'three', 'four'].map((text) => passwords.hash(text, '192.0.2.1')),

@@ -27,7 +27,7 @@ const addEntries = (userId: string, count: number) => api.sql`
   select 'user', 'did_something', ${userId}, jsonb_build_object('n', n) from generate_series(1, ${count}::int) n`
 
 describe('the audit trail of an account', () => {
-  test('tells its owner what happened, the newest first', async () => {
+  test('lists actions to the owner, newest first', async () => {
     const user = await api.given.user()
     await api.post('/auth/login', { email: user.email, password: 'not the password' }, { ip: '198.51.100.9' })
     const { status, body } = await own(user)
@@ -50,14 +50,14 @@ describe('the audit trail of an account', () => {
     })
   })
 
-  test('holds nothing of other accounts, and is nobody else’s to read', async () => {
+  test('contains no entries of other accounts and is readable only by its owner', async () => {
     const [user, other] = [await api.given.user(), await api.given.user()]
     await addEntries(other.userId, 3)
     expect((await own(user)).body.entries.map((entry) => entry.action)).toEqual(['signed_in'])
     expect((await own({ bearer: '' })).status).toBe(401)
   })
 
-  test('says what an operator did, but neither from where nor what they noted for themselves', async () => {
+  test('shows actions of operators without their address and internal reasons', async () => {
     const user = await api.given.user()
     await api.post(`/admin/users/${user.userId}/relay-access`, { enabled: true }, { headers: operator })
     await api.sql`
@@ -79,7 +79,7 @@ describe('the audit trail of an account', () => {
   test.each([
     ['its owner', (user: GivenUser, query: string) => own(user, `?${query}`)],
     ['operators', (user: GivenUser, query: string) => all(`?user_id=${user.userId}&${query}`)],
-  ])('is turned by %s page by page, each entry once', async (_, read) => {
+  ])('is paged by %s with each entry once', async (_, read) => {
     const user = await api.given.user()
     await addEntries(user.userId, 120)
     const pages: Page[] = []
@@ -97,7 +97,7 @@ describe('the audit trail of an account', () => {
   })
 })
 
-test('operators see what concerns nobody’s account too, and every entry says whose it is', async () => {
+test('operators see all entries, with the account of each and those without one', async () => {
   const user = await api.given.user()
   await api.post('/auth/login', { email: 'nobody@example.com', password: 'x' })
   expect((await all()).body.entries.slice(0, 2)).toMatchObject([
@@ -115,18 +115,18 @@ test.each(['', 'x', '-1', '1.5', '1e3', '٣', '9'.repeat(19), '0x1', '%00'])(
   },
 )
 
-test('a cursor is an entry’s place, whether the entry is still there or not', async () => {
+test('a cursor works even if its entry was deleted', async () => {
   const user = await api.given.user()
   expect((await own(user, '?cursor=0')).body).toEqual({ entries: [], next_cursor: null })
   expect((await own(user, `?cursor=${'9'.repeat(18)}`)).body.entries).toHaveLength(1)
 })
 
-describe('what strangers repeat', () => {
+describe('repeated attempts of unauthenticated callers', () => {
   const network = (n: number) => `198.51.100.${n}`
   const forgot = (email: string, ip: string) => api.post('/auth/password/forgot', { email }, { ip })
   const rowsOf = async (action: string) => (await api.sql`select from audit_entries where action = ${action}`).length
 
-  test('leaves an owner’s list as it was, but for a few entries that count it', async () => {
+  test('add only a few counting entries to the owner’s list', async () => {
     const user = await api.given.user()
     await addEntries(user.userId, 5)
     await Promise.all(Array.from({ length: 120 }, (_, n) => forgot(user.email, network(n % 60))))
@@ -152,7 +152,7 @@ describe('what strangers repeat', () => {
     expect(entries.find((entry) => entry.ip === null)?.detail).toMatchObject({ several_addresses: true })
   })
 
-  test('about addresses without an account is counted in as few entries, whatever addresses there are', async () => {
+  test('for addresses without an account are counted in a few entries, regardless of the number of addresses', async () => {
     const [before, resets] = [await rowsOf('sign_in_failed'), await rowsOf('password_reset_requested')]
     await Promise.all(
       Array.from({ length: 150 }, (_, n) => forgot(`nobody${n}@example.com`, `2001:db8:${n.toString(16)}::1`)),
@@ -166,7 +166,7 @@ describe('what strangers repeat', () => {
     expect((await rowsOf('sign_in_failed')) - before).toBeLessThanOrEqual(20)
   })
 
-  test('begins another entry on another day', async () => {
+  test('start a new entry each day', async () => {
     const user = await api.given.user()
     await forgot(user.email, network(1))
     await api.sql`
@@ -177,7 +177,7 @@ describe('what strangers repeat', () => {
     expect(requests.map((entry) => entry.detail)).toEqual([{}, {}])
   })
 
-  test('as wrong operator passwords is there for operators, by address, and concerns no account', async () => {
+  test('with wrong operator passwords are listed for operators by address, without an account', async () => {
     const wrong = { Authorization: `Basic ${Buffer.from('operator:a wrong guess').toString('base64')}` }
     for (let round = 0; round < 60; round += 1)
       await api.get('/admin/sessions', { headers: wrong, ip: network(Math.floor(round / 2)) })
@@ -194,7 +194,7 @@ describe('what strangers repeat', () => {
     )
   })
 
-  test('without an operator password at all is no guess, and leaves no entry', async () => {
+  test('without an operator password add no entry', async () => {
     const before = await rowsOf('operator_sign_in_failed')
     expect((await api.get('/admin/sessions', { ip: '203.0.113.77' })).status).toBe(401)
     expect(await rowsOf('operator_sign_in_failed')).toBe(before)

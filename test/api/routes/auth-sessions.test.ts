@@ -31,7 +31,7 @@ const passTime = (authSessionId: string, seconds: number) => api.sql`
 const endOf = async (authSessionId: string) =>
   (await api.sql`select revoked_for from auth_sessions where id = ${authSessionId}`)[0]?.revokedFor
 
-test('a refresh answers a new token set that goes on working', async () => {
+test('a refresh returns a new token set that works', async () => {
   const user = await api.given.user()
   const second = await refresh(user.refreshToken)
   expect(second.status).toBe(200)
@@ -41,7 +41,7 @@ test('a refresh answers a new token set that goes on working', async () => {
   expect((await refresh(second.body.refresh_token)).status).toBe(200)
 })
 
-test('a refresh whose reply was lost can be asked again, and only the newest token goes on', async () => {
+test('a refresh whose response was lost can be repeated, and only the newest token works', async () => {
   const user = await api.given.user()
   const lost = await refresh(user.refreshToken)
   const again = await refresh(user.refreshToken)
@@ -50,7 +50,7 @@ test('a refresh whose reply was lost can be asked again, and only the newest tok
   expect(await endOf(user.authSessionId)).toBeNull()
 })
 
-test('the token of the lost reply, should it turn up after all, ends the sign-in', async () => {
+test('use of the token from the lost response revokes the auth session', async () => {
   const user = await api.given.user()
   const lost = await refresh(user.refreshToken)
   const again = await refresh(user.refreshToken)
@@ -61,7 +61,7 @@ test('the token of the lost reply, should it turn up after all, ends the sign-in
   expect(await endOf(user.authSessionId)).toBe('token_reuse')
 })
 
-test('a replaced token whose successor was used ends the sign-in, though it was replaced just now', async () => {
+test('a replaced token whose successor was used revokes the auth session, even within the grace period', async () => {
   const user = await api.given.user()
   const second = await refresh(user.refreshToken)
   const third = await refresh(second.body.refresh_token)
@@ -70,7 +70,7 @@ test('a replaced token whose successor was used ends the sign-in, though it was 
   expect(await isAlive(user.bearer)).toBe(false)
 })
 
-test('a replaced token is honoured until 15 s after it was first replaced', async () => {
+test('a replaced token is accepted until 15 s after its first exchange', async () => {
   const user = await api.given.user()
   await refresh(user.refreshToken)
   await passTime(user.authSessionId, 10)
@@ -80,7 +80,7 @@ test('a replaced token is honoured until 15 s after it was first replaced', asyn
   expect(await endOf(user.authSessionId)).toBe('token_reuse')
 })
 
-test('a token is good for 30 days', async () => {
+test('a refresh token is valid for 30 days', async () => {
   const user = await api.given.user()
   await passTime(user.authSessionId, 30 * 86_400 - 60)
   const second = await refresh(user.refreshToken)
@@ -90,7 +90,7 @@ test('a token is good for 30 days', async () => {
   expect(await endOf(user.authSessionId)).toBeNull()
 })
 
-test('fifty refreshes of one token at once, at two processes, leave one lineage alive', async () => {
+test('fifty concurrent refreshes of one token at two processes leave one valid token', async () => {
   const user = await api.given.user()
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, round) => refresh(user.refreshToken, round % 2 ? replica : api)),
@@ -105,7 +105,7 @@ test('fifty refreshes of one token at once, at two processes, leave one lineage 
   expect((await refresh(newest?.body.refresh_token, replica)).status).toBe(200)
 })
 
-test('a token replayed two generations later ends the sign-in at every process, and it stays ended', async () => {
+test('a token replayed two generations later revokes the auth session for every process', async () => {
   const user = await api.given.user()
   const second = await refresh(user.refreshToken)
   const third = await refresh(second.body.refresh_token, replica)
@@ -117,7 +117,7 @@ test('a token replayed two generations later ends the sign-in at every process, 
   expect(await endOf(user.authSessionId)).toBe('token_reuse')
 })
 
-test('a refresh that races a logout leaves nothing alive', async () => {
+test('a refresh concurrent with a logout leaves no valid token', async () => {
   for (let round = 0; round < 50; round += 1) {
     const user = await api.given.user()
     const [refreshed, loggedOut] = await Promise.all([
@@ -132,14 +132,14 @@ test('a refresh that races a logout leaves nothing alive', async () => {
   }
 })
 
-test('a disabled account refreshes nothing', async () => {
+test('a disabled account cannot refresh', async () => {
   const user = await api.given.user()
   await api.sql`update users set disabled_at = now() where id = ${user.userId}`
   expect((await refresh(user.refreshToken)).status).toBe(401)
 })
 
 test.each(['', 'nonsense', 'a\0b', '\ud83d', 'x'.repeat(50_000)])(
-  'text that is no refresh token is refused as one',
+  'text that is not a refresh token is refused',
   async (token) => {
     const answer = await refresh(token)
     expect([answer.status, answer.body]).toMatchObject([401, { error: { code: 'invalid_refresh_token' } }])
@@ -158,7 +158,7 @@ test('only the hash of a refresh token is stored', async () => {
   expect(row?.hashed).toBe(true)
 })
 
-test('an access token that was issued more than a minute ahead is refused, also when it is sent again', async () => {
+test('an access token issued more than a minute in the future is refused, also when it is sent again', async () => {
   const user = await api.given.user()
   const { jwt, apiUrl } = api.services.config
   const secret = new TextEncoder().encode(jwt.secret)
@@ -181,7 +181,7 @@ test('an access token that was issued more than a minute ahead is refused, also 
   expect([await isAlive(skewed), await isAlive(skewed)]).toEqual([true, true])
 })
 
-test('logging out ends this sign-in at once and no other', async () => {
+test('a logout revokes only its own auth session, at once', async () => {
   const user = await api.given.user()
   const elsewhere = await api.given.signIn(user)
   expect((await api.post('/auth/logout', undefined, { bearer: user.bearer })).status).toBe(204)
@@ -190,7 +190,7 @@ test('logging out ends this sign-in at once and no other', async () => {
   expect(await isAlive(elsewhere.bearer)).toBe(true)
 })
 
-test('the list shows where the account is signed in, with the asking sign-in marked', async () => {
+test('the list shows the auth sessions of the account and marks the current one', async () => {
   const user = await api.given.user()
   const plugin = await api.given.signIn(user, 'OBS plugin')
   await api.given.user()
@@ -205,7 +205,7 @@ test('the list shows where the account is signed in, with the asking sign-in mar
   expect(Date.now() - Date.parse(first?.last_used_at ?? '')).toBeLessThan(60_000)
 })
 
-test('a user ends their own sign-ins, as often as they like, and nobody else’s', async () => {
+test('a user can revoke their own auth sessions, repeatedly, and no others', async () => {
   const user = await api.given.user()
   const lost = await api.given.signIn(user, 'a lost laptop')
   const stranger = await api.given.user()

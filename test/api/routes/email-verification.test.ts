@@ -21,8 +21,8 @@ const linkFor = async ({ email, bearer }: GivenUser) => {
   return mailsTo(api, email).at(-1)?.token ?? ''
 }
 
-describe('verifying an address', () => {
-  test('begins with a link that is mailed at sign-up, and ends with using it', async () => {
+describe('verification of an address', () => {
+  test('uses a link that is mailed at sign-up', async () => {
     const email = freshEmail()
     const { body } = await signup(email)
     const [mail, ...more] = mailsTo(api, email)
@@ -38,7 +38,7 @@ describe('verifying an address', () => {
     expect(session.body).toMatchObject({ user: { email, email_verified: true } })
   })
 
-  test('takes nothing from the account: its sign-ins, password, stream token and links stay', async () => {
+  test('keeps the auth sessions, password, stream token and other links', async () => {
     const user = await api.given.user()
     const token = await linkFor(user)
     const secrets = () => api.sql`select stream_token_sealed, password_hash from users where id = ${user.userId}`
@@ -51,14 +51,14 @@ describe('verifying an address', () => {
     expect(await api.sql`select from user_oauth_accounts where user_id = ${user.userId}`).toHaveLength(1)
   })
 
-  test('works once for each link, also when it is presented many times at once', async () => {
+  test('works once per link, also for concurrent requests', async () => {
     const token = await linkFor(await api.given.user())
     const answers = await Promise.all(Array.from({ length: 5 }, () => verify(token)))
     expect(answers.map((answer) => answer.status).sort()).toEqual([204, 400, 400, 400, 400])
     expect(outcome(await verify(token))).toEqual([400, 'token_invalid'])
   })
 
-  test('is possible until 24 hours have passed', async () => {
+  test('is possible for 24 hours', async () => {
     const user = await api.given.user()
     const [late, early] = [await linkFor(user), await linkFor(user)]
     await api.sql`
@@ -69,7 +69,7 @@ describe('verifying an address', () => {
     expect((await verify(early)).status).toBe(204)
   })
 
-  test('takes no link that was mailed to another address', async () => {
+  test('refuses a link that was mailed to another address', async () => {
     const user = await api.given.user()
     const token = await linkFor(user)
     await api.sql`update users set email = ${`new-${user.email}`} where id = ${user.userId}`
@@ -77,7 +77,7 @@ describe('verifying an address', () => {
     expect(await isVerified(`new-${user.email}`)).toBe(false)
   })
 
-  test('takes no link for another password, and leaves that one good', async () => {
+  test('refuses a password reset link, which stays valid', async () => {
     const user = await api.given.user()
     await api.post('/auth/password/forgot', { email: user.email })
     const token = mailsTo(api, user.email).at(-1)?.token
@@ -93,7 +93,7 @@ describe('verifying an address', () => {
   })
 
   test.each(['', 'nonsense', 'a\0b', '\ud83d', 'x'.repeat(50_000), randomBytes(32).toString('base64url')])(
-    'with text that is no link is refused',
+    'refuses text that is not a token',
     async (token) => expect(outcome(await verify(token))).toEqual([400, 'token_invalid']),
   )
 
@@ -102,8 +102,8 @@ describe('verifying an address', () => {
   })
 })
 
-describe('asking for the link again', () => {
-  test('mails another one, five at most at a time, also when asked at once', async () => {
+describe('a repeated request for the link', () => {
+  test('mails another link, at most five valid ones, also for concurrent requests', async () => {
     const user = await api.given.user()
     const answers = await Promise.all(Array.from({ length: 9 }, () => resend(user.bearer)))
     for (const answer of answers) expect([answer.status, answer.body]).toEqual([202, {}])
@@ -112,7 +112,7 @@ describe('asking for the link again', () => {
     for (const mail of mails) expect((await verify(mail.token)).status).toBe(204)
   })
 
-  test('mails nothing for an address that is verified, nor where there is no address', async () => {
+  test('mails nothing if the address is verified or missing', async () => {
     const [verified, without] = [await api.given.user(), await api.given.user()]
     await api.sql`update users set email_verified_at = now() where id = ${verified.userId}`
     await api.sql`update users set email = null where id = ${without.userId}`
@@ -121,7 +121,7 @@ describe('asking for the link again', () => {
     expect(tokens).toHaveLength(0)
   })
 
-  test('is counted for each account by itself, and takes a sign-in', async () => {
+  test('is limited per account and requires a sign-in', async () => {
     const limited = await startApi({ SVC_RATE_LIMITS: highLimits({ forgot: 2 }) })
     const [user, other] = [await limited.given.user(), await limited.given.user()]
     const statuses = []
@@ -131,8 +131,8 @@ describe('asking for the link again', () => {
   })
 })
 
-describe('where a verified address is required', () => {
-  test('signing up mails the link, and signing in waits for it', async () => {
+describe('where verification is required', () => {
+  test('a sign-up mails the link, and sign-in is refused until it is used', async () => {
     const email = freshEmail()
     const signedUp = await signup(email, strict)
     expect([signedUp.status, signedUp.body]).toEqual([202, {}])
@@ -141,7 +141,7 @@ describe('where a verified address is required', () => {
     expect((await login(email, strict)).status).toBe(200)
   })
 
-  test('signing up with a taken address mails nothing and changes nothing', async () => {
+  test('a sign-up with a taken address mails nothing and changes nothing', async () => {
     const email = freshEmail()
     await signup(email, strict)
     const before = await strict.sql`select * from users where email = ${email}`
@@ -150,7 +150,7 @@ describe('where a verified address is required', () => {
     expect(await strict.sql`select * from users where email = ${email}`).toEqual(before)
   })
 
-  test('signing in with the right password mails a fresh link, five at most, and with a wrong one nothing', async () => {
+  test('a sign-in with the right password mails a new link, at most five, and with a wrong one nothing', async () => {
     const email = freshEmail()
     await signup(email, strict)
     await strict.post('/auth/login', { email, password: 'not the password' })
@@ -162,7 +162,7 @@ describe('where a verified address is required', () => {
     expect((await login(email, strict)).status).toBe(200)
   })
 
-  test('choosing another password by mail verifies the address as well', async () => {
+  test('a password reset also verifies the address', async () => {
     const email = freshEmail()
     await signup(email, strict)
     await strict.post('/auth/password/forgot', { email })

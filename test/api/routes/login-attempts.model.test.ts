@@ -143,7 +143,7 @@ class PassTime implements fc.AsyncCommand<Model, Real> {
   }
 }
 
-test('whatever is started, polled, approved, denied and waited for in whatever order, no login is handed out twice or too late', async () => {
+test('in any sequence of starts, polls, approvals, denials and waits no login issues tokens twice or too late', async () => {
   const which = fc.nat({ max: 2 })
   const poll = which.map((one) => new Poll(one))
   const decide = fc
@@ -167,7 +167,7 @@ test('whatever is started, polled, approved, denied and waited for in whatever o
   )
 })
 
-test('however many poll, approve and deny at once, one token set is handed out or none', async () => {
+test('concurrent polls, approvals and denials issue at most one token set', async () => {
   const act = fc.constantFrom('poll', 'poll', 'approve', 'approve by another', 'deny')
   await fc.assert(
     fc.asyncProperty(fc.array(act, { minLength: 3, maxLength: 10 }), async (acts) => {

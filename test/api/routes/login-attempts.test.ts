@@ -30,7 +30,7 @@ const passTime = (attempt: Started, seconds: number) => api.sql`
   where id = ${attempt.login_attempt_id}`
 const signInsOf = (userId: string) => api.sql`select from auth_sessions where user_id = ${userId} and client = 'plugin'`
 
-test('a plugin signs in once a person approved what both of them show', async () => {
+test('a plugin signs in after a user has approved the login with the same code', async () => {
   const user = await api.given.user()
   const attempt = await start({ client_name: 'OBS plugin' })
   expect(attempt).toEqual({
@@ -66,7 +66,7 @@ test('a plugin signs in once a person approved what both of them show', async ()
   expect(sessions.body).toMatchObject({ sessions: [{ client: 'OBS plugin', current: true }, { client: 'web' }] })
 })
 
-test('the tokens are handed out once, even to many polls at once', async () => {
+test('the tokens are issued once, also to concurrent polls', async () => {
   const user = await api.given.user()
   for (let round = 0; round < 5; round += 1) {
     const attempt = await start()
@@ -77,7 +77,7 @@ test('the tokens are handed out once, even to many polls at once', async () => {
   }
 })
 
-test('looking at an attempt approves nothing', async () => {
+test('reading an attempt does not approve it', async () => {
   const user = await api.given.user()
   const attempt = await start()
   await look(attempt, user.bearer)
@@ -93,7 +93,7 @@ test('a denied attempt stays denied', async () => {
   expect(outcome(await poll(attempt))).toEqual([403, 'attempt_denied'])
 })
 
-test('an approval can be taken back until the plugin has used it', async () => {
+test('an approval can be withdrawn until the plugin has collected the tokens', async () => {
   const user = await api.given.user()
   const attempt = await start()
   await decide(attempt, 'approve', user.bearer)
@@ -106,7 +106,7 @@ test('an approval can be taken back until the plugin has used it', async () => {
   expect(outcome(await decide(used, 'deny', user.bearer))).toEqual([410, 'attempt_consumed'])
 })
 
-test('approving again is harmless, also when the plugin was faster', async () => {
+test('a repeated approval changes nothing, also after the tokens were collected', async () => {
   const user = await api.given.user()
   const attempt = await start()
   expect((await decide(attempt, 'approve', user.bearer)).status).toBe(204)
@@ -116,7 +116,7 @@ test('approving again is harmless, also when the plugin was faster', async () =>
   expect(outcome(await poll(attempt))).toEqual([410, 'attempt_consumed'])
 })
 
-test('an attempt that someone decided is not there for anyone else', async () => {
+test('a decided attempt is not found by other users', async () => {
   const [owner, stranger] = [await api.given.user(), await api.given.user()]
   const attempt = await start()
   await decide(attempt, 'approve', owner.bearer)
@@ -128,14 +128,14 @@ test('an attempt that someone decided is not there for anyone else', async () =>
   expect([body.status, row?.userId]).toEqual(['complete', owner.userId])
 })
 
-test('two people who approve at once: one of them does', async () => {
+test('of two concurrent approvals by different users one succeeds', async () => {
   const [one, other] = [await api.given.user(), await api.given.user()]
   const attempt = await start()
   const answers = await Promise.all([decide(attempt, 'approve', one.bearer), decide(attempt, 'approve', other.bearer)])
   expect(answers.map((answer) => answer.status).sort()).toEqual([204, 404])
 })
 
-test('after 300 s the attempt is over, though it was approved at 299 s, and no tokens are made', async () => {
+test('after 300 s the attempt is expired and issues no tokens, even if it was approved at 299 s', async () => {
   const user = await api.given.user()
   const attempt = await start()
   await passTime(attempt, 299)
@@ -150,7 +150,7 @@ test('after 300 s the attempt is over, though it was approved at 299 s, and no t
   expect(await signInsOf(user.userId)).toHaveLength(0)
 })
 
-test('an approval at 301 s comes too late, and is none', async () => {
+test('an approval at 301 s is refused', async () => {
   const user = await api.given.user()
   const attempt = await start()
   await passTime(attempt, 301)
@@ -161,7 +161,7 @@ test('an approval at 301 s comes too late, and is none', async () => {
   expect(await signInsOf(user.userId)).toHaveLength(0)
 })
 
-test('a person who is signed out meanwhile approves nothing', async () => {
+test('a user whose auth session was revoked cannot approve', async () => {
   for (let round = 0; round < 20; round += 1) {
     const user = await api.given.user()
     const attempt = await start()
@@ -177,7 +177,7 @@ test('a person who is signed out meanwhile approves nothing', async () => {
   }
 })
 
-test('a person whose sign-in ends while they approve is told to sign in again', async () => {
+test('an approval whose auth session is revoked concurrently is refused with unauthorized', async () => {
   const user = await api.given.user()
   const attempt = await start()
   const approved = await api.sql
@@ -195,7 +195,7 @@ test('a person whose sign-in ends while they approve is told to sign in again', 
   expect(approved.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"')
 })
 
-test('polling faster than once a second is slowed down, and the attempt lives on', async () => {
+test('polling faster than once a second is refused, and the attempt stays valid', async () => {
   const user = await api.given.user()
   const attempt = await start()
   expect((await poll(attempt)).status).toBe(200)
@@ -208,7 +208,7 @@ test('polling faster than once a second is slowed down, and the attempt lives on
   expect((await poll(attempt)).body.status).toBe('complete')
 })
 
-test('a wrong poll token and an unknown attempt can’t be told apart', async () => {
+test('a wrong poll token and an unknown attempt give the same response', async () => {
   const attempt = await start()
   const unknown = '00000000-0000-4000-8000-000000000000'
   const answers = await Promise.all([
@@ -221,7 +221,7 @@ test('a wrong poll token and an unknown attempt can’t be told apart', async ()
   expect(new Set(answers.map((one) => JSON.stringify(one.body))).size).toBe(1)
 })
 
-test('an account that was disabled after it approved signs in nothing', async () => {
+test('an approval is void after the account was disabled', async () => {
   const user = await api.given.user()
   const attempt = await start()
   await decide(attempt, 'approve', user.bearer)
@@ -230,7 +230,7 @@ test('an account that was disabled after it approved signs in nothing', async ()
   expect(await signInsOf(user.userId)).toHaveLength(0)
 })
 
-test('only who is signed in may look and decide', async () => {
+test('reading and deciding require a sign-in', async () => {
   const attempt = await start()
   for (const answer of [
     await look(attempt, ''),
@@ -240,7 +240,7 @@ test('only who is signed in may look and decide', async () => {
     expect(answer.status).toBe(401)
 })
 
-test('a plugin that is named like a browser is a plugin all the same, in the list of sign-ins and in the audit', async () => {
+test('a plugin with the name of a browser is listed as a plugin in auth sessions and audit entries', async () => {
   const user = await api.given.user()
   for (const client_name of ['Browser', 'web', ' Web']) {
     const attempt = await start({ client_name })
@@ -259,7 +259,7 @@ test('a plugin that is named like a browser is a plugin all the same, in the lis
   expect(trail.body.entries).toHaveLength(7)
 })
 
-test('a plugin’s name loses what would hide or reorder it, and has to have something left', async () => {
+test('invisible and reordering characters are removed from a plugin’s name, which must not become empty', async () => {
   const user = await api.given.user()
   const attempt = await start({ client_name: ' \u202eOBS\u0000\u200b plugin\n ' })
   expect((await look(attempt, user.bearer)).body.client_name).toBe('OBS plugin')

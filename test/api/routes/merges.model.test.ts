@@ -272,7 +272,7 @@ const beginning = fc.constantFrom<Step[]>(
 )
 const steps = fc.tuple(beginning, fc.array(anyStep, { minLength: 10, maxLength: 50 })).map((parts) => parts.flat())
 
-test('an identity is one account’s, an account is its owner’s alone, and always has a way in', async () => {
+test('every identity has one account, every account only its owner, and every account a sign-in method', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (taken) => {
       await api.sql`truncate users cascade`

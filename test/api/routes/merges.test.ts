@@ -24,7 +24,7 @@ const actsOn = async ({ userId }: { userId: string }) => {
 }
 
 describe('a merge', () => {
-  test('asks for a proof, and changes nothing until it comes', async () => {
+  test('requires a proof and changes nothing before it', async () => {
     const { user, person, merge } = await beginMerge(oauth)
     expect(merge).toEqual({
       status: 'merge_required',
@@ -37,7 +37,7 @@ describe('a merge', () => {
     expect((await authorize('google', person)).body.status).toBe('merge_required')
   })
 
-  test('is done with the account’s password, once', async () => {
+  test('is confirmed once with the account’s password', async () => {
     const { user, person, merge, confirm } = await beginMerge(oauth)
     const done = await confirm({ password: user.password })
     expect([done.status, done.body.status, done.headers.get('cache-control')]).toEqual([200, 'signed_in', 'no-store'])
@@ -53,7 +53,7 @@ describe('a merge', () => {
     ])
   })
 
-  test('is done through a provider that was linked before', async () => {
+  test('is confirmed after a proof through a linked provider', async () => {
     const user = await userWithProvedAddress(oauth)
     const known = newProviderAccount()
     await authorize('discord', newProviderAccount(), { intent: 'link', bearer: user.bearer })
@@ -75,14 +75,14 @@ describe('a merge', () => {
     expect((await actsOn(user)).at(-1)).toEqual(['merge_confirmed', { provider: 'google', method: 'twitch' }])
   })
 
-  test('of an account without a password names no password', async () => {
+  test('of an account without a password does not offer a password', async () => {
     const { email } = newProviderAccount()
     const first = await authorize('discord', newProviderAccount({ email }))
     expect(first.body.status).toBe('signed_in')
     expect((await authorize('google', newProviderAccount({ email }))).body.sign_in_methods).toEqual(['discord'])
   })
 
-  test('that fifty ask for at once is done once', async () => {
+  test('is confirmed once by fifty concurrent requests', async () => {
     const user = await userWithProvedAddress(oauth)
     const known = newProviderAccount()
     await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
@@ -99,7 +99,7 @@ describe('a merge', () => {
   })
 })
 
-describe('no merge is done', () => {
+describe('a merge is refused', () => {
   test('without a proof', async () => {
     const { user, confirm } = await beginMerge(oauth)
     const refused = await confirm()
@@ -108,7 +108,7 @@ describe('no merge is done', () => {
     expect(await linkedToUser(user)).toEqual([])
   })
 
-  test('through somebody else’s account at a provider, nor through the one that is to be linked', async () => {
+  test('with a proof through another person’s identity or through the identity to be linked', async () => {
     const user = await userWithProvedAddress(oauth)
     await authorize('twitch', newProviderAccount(), { intent: 'link', bearer: user.bearer })
     const { person, confirm, proveAs } = await beginMerge(oauth, user)
@@ -127,7 +127,7 @@ describe('no merge is done', () => {
     ])
   })
 
-  test('through a provider that was taken off the account since', async () => {
+  test('with a proof through a provider that was unlinked since', async () => {
     const user = await userWithProvedAddress(oauth)
     const known = newProviderAccount()
     await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
@@ -137,7 +137,7 @@ describe('no merge is done', () => {
     expect(codeOf(await confirm())).toEqual([401, 'invalid_credentials'])
   })
 
-  test('that the account’s owner ends while somebody sets out to prove it', async () => {
+  test('if it is deleted by a password reset while a proof starts', async () => {
     const { user, merge } = await beginMerge(oauth)
     const started = await api.sql
       .begin(async (tx) => {
@@ -152,7 +152,7 @@ describe('no merge is done', () => {
     expect(codeOf(started)).toEqual([404, 'not_found'])
   })
 
-  test('from another browser, nor for an unknown request', async () => {
+  test('from another browser, and for an unknown request', async () => {
     const [own, foreign] = [await beginMerge(oauth), await beginMerge(oauth)]
     const { password } = own.user
     const stolen = await own.confirm({ password, merge_token: foreign.merge.merge_token ?? '' })
@@ -164,7 +164,7 @@ describe('no merge is done', () => {
     expect(codeOf(await own.confirm({ password: 7 as never }))).toEqual([400, 'invalid_request'])
   })
 
-  test('after ten minutes, however it was proved', async () => {
+  test('after ten minutes, with any proof', async () => {
     const user = await userWithProvedAddress(oauth)
     const known = newProviderAccount()
     await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
@@ -180,7 +180,7 @@ describe('no merge is done', () => {
     expect(codeOf(late)).toEqual([410, 'merge_expired'])
   })
 
-  test('with an account whose address is another one now, or is not proved any more', async () => {
+  test('if the account’s address has changed or is not verified any more', async () => {
     const changes = [
       (userId: string) => api.sql`update users set email = ${`${randomUUID()}@example.com`} where id = ${userId}`,
       (userId: string) => api.sql`update users set email_verified_at = null where id = ${userId}`,
@@ -196,13 +196,13 @@ describe('no merge is done', () => {
     }
   })
 
-  test('with a disabled account', async () => {
+  test('if the account is disabled', async () => {
     const { user, confirm } = await beginMerge(oauth)
     await api.sql`update users set disabled_at = now() where id = ${user.userId}`
     expect(codeOf(await confirm({ password: user.password }))).toEqual([403, 'account_disabled'])
   })
 
-  test('of an identity that is an account’s already, nor with an account that has one of that provider', async () => {
+  test('if the identity is linked already or the account has another identity of that provider', async () => {
     const { user, person, confirm } = await beginMerge(oauth)
     const other = await api.given.user()
     await authorize('google', person, { intent: 'link', bearer: other.bearer })
@@ -215,7 +215,7 @@ describe('no merge is done', () => {
     expect(await linkedToUser(taken)).toEqual(['google'])
   })
 
-  test('with a password that was changed while it was being looked at', async () => {
+  test('if the password was changed while it was compared', async () => {
     const { user, confirm } = await beginMerge(oauth)
     const waiting = () => api.sql`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
@@ -231,7 +231,7 @@ describe('no merge is done', () => {
 })
 
 describe('guessing the password of a merge', () => {
-  test('ends it after more than five wrong ones, also when they come at once', async () => {
+  test('ends the merge after more than five wrong passwords, also concurrent ones', async () => {
     const { user, merge, confirm } = await beginMerge(oauth)
     const guesses = await Promise.all(Array.from({ length: 20 }, () => confirm({ password: 'a wrong guess' })))
     expect(guesses.map((one) => one.status).sort()).toEqual([...Array(6).fill(401), ...Array(14).fill(410)])
@@ -241,14 +241,14 @@ describe('guessing the password of a merge', () => {
     expect((await actsOn(user)).at(-1)).toEqual(['merge_refused', { provider: 'google', method: 'password' }])
   })
 
-  test('leaves it to be done after five', async () => {
+  test('leaves the merge valid after five wrong passwords', async () => {
     const { user, confirm } = await beginMerge(oauth)
     for (let round = 0; round < 5; round += 1)
       expect(codeOf(await confirm({ password: 'a wrong guess' }))).toEqual([401, 'invalid_credentials'])
     expect((await confirm({ password: user.password })).status).toBe(200)
   })
 
-  test('is slowed like guessing it at sign-in, for the account and for the address', async () => {
+  test('counts towards the sign-in limits of the account and of the client address', async () => {
     const { url } = api.services.config.database
     const braked = await startApi({ DATABASE_URL: url, SVC_RATE_LIMITS: highLimits({ login_failures: 2 }) })
     const { user, merge } = await beginMerge(oauth)
