@@ -49,10 +49,10 @@ const free: AccountEntitlement = {
 }
 
 /** A paid account whose workflow has read these events and is about to end the plan. */
-async function aboutToDowngrade(taken: readonly ReceivedBillingEvent[] = []) {
+async function prepareDowngrade(read: readonly ReceivedBillingEvent[] = []) {
   const { userId } = await given.user()
   await sql`update users set plan_tier = 'paid', plan_status = 'past_due' where id = ${userId}`
-  for (const event of taken) await recordEvent(sql, { ...event, userRef: userId })
+  for (const event of read) await recordEvent(sql, { ...event, userRef: userId })
   const ids = (await listInboxEvents(sql, userId, 0, 10)).map((one) => one.id)
   const version = (await entitlementVersion(sql, userId)) ?? -1
   const write = (): Promise<WriteOutcome> =>
@@ -74,8 +74,8 @@ const eventsOf = async (userId: string) =>
 
 const replay = (id: string, event: ReceivedBillingEvent) => sql.begin((tx) => replaceEvent(tx, id, event))
 
-/** Reads the account's inbox as its workflow does, and writes that it is free. */
-async function judge(userId: string): Promise<WriteOutcome> {
+/** Reads the account's inbox as its workflow does, and writes the free tier. */
+async function writeFree(userId: string): Promise<WriteOutcome> {
   const version = (await entitlementVersion(sql, userId)) ?? -1
   const eventIds = (await listInboxEvents(sql, userId, 0, 10)).map((one) => one.id)
   return writeEntitlement(sql, {
@@ -98,7 +98,7 @@ const untilWaiting = (count: number) =>
 
 describe('an entitlement', () => {
   test('is written once, with the events that it is based on', async () => {
-    const { userId, write } = await aboutToDowngrade([eventFor('')])
+    const { userId, write } = await prepareDowngrade([eventFor('')])
     expect(await write()).toEqual({ type: 'written', surplusEndsAt: null, disconnectedRelays: 0 })
     expect([await tierOf(userId), (await eventsOf(userId)).map((one) => one.status)]).toEqual(['free', ['applied']])
     expect(await write()).toEqual({ type: 'outdated' })
@@ -106,14 +106,14 @@ describe('an entitlement', () => {
   })
 
   test('is not written when an event was accepted after the inbox was read', async () => {
-    const { userId, write } = await aboutToDowngrade()
+    const { userId, write } = await prepareDowngrade()
     await recordEvent(sql, eventFor(userId))
     expect(await write()).toEqual({ type: 'outdated' })
     expect([await tierOf(userId), (await eventsOf(userId)).map((one) => one.status)]).toEqual(['paid', ['pending']])
   })
 
   test('waits for an event that is being accepted, and is then not written', async () => {
-    const { userId, write } = await aboutToDowngrade()
+    const { userId, write } = await prepareDowngrade()
     let written: Promise<WriteOutcome> | undefined
     await sql.begin(async (tx) => {
       await recordEventIn(tx, eventFor(userId))
@@ -125,7 +125,7 @@ describe('an entitlement', () => {
   })
 
   test('is written when the transaction that accepts an event is rolled back', async () => {
-    const { userId, write } = await aboutToDowngrade()
+    const { userId, write } = await prepareDowngrade()
     let written: Promise<WriteOutcome> | undefined
     const failing = sql.begin(async (tx) => {
       await recordEventIn(tx, eventFor(userId))
@@ -178,7 +178,7 @@ describe('an entitlement', () => {
 
 describe('an event that arrives while an entitlement is being written', () => {
   test('waits for the write, and counts as received after it', async () => {
-    const { userId, ids, write } = await aboutToDowngrade([eventFor('')])
+    const { userId, ids, write } = await prepareDowngrade([eventFor('')])
     let working: Promise<unknown> | undefined
     const writtenAt = await sql.begin(async (tx) => {
       // The last table of the write, so that the write waits while it holds all its locks.
@@ -197,8 +197,8 @@ describe('an event that arrives while an entitlement is being written', () => {
     expect(await tierOf(userId)).toBe('free')
   })
 
-  test('does not wait for the writes of other accounts', async () => {
-    const { ids, write } = await aboutToDowngrade([eventFor('')])
+  test('does not wait for writes of other accounts', async () => {
+    const { ids, write } = await prepareDowngrade([eventFor('')])
     const other = await given.user()
     let written: Promise<WriteOutcome> | undefined
     await sql.begin(async (tx) => {
@@ -212,7 +212,7 @@ describe('an event that arrives while an entitlement is being written', () => {
 
   test('waits as a replay too, without a deadlock', async () => {
     const event = eventFor('')
-    const { userId, ids, write } = await aboutToDowngrade([event])
+    const { userId, ids, write } = await prepareDowngrade([event])
     const all = Array.from({ length: 20 }, (_, index) =>
       index === 7 ? write() : replay(ids[0] ?? '', { ...event, userRef: userId }),
     )
@@ -238,25 +238,25 @@ describe('an event that is replaced after its account was read', () => {
     '%s: the judgement that knows the former content is not written, and the account waits for another one',
     async (what) => {
       const event = eventFor('')
-      const { userId, ids, write } = await aboutToDowngrade([event])
+      const { userId, ids, write } = await prepareDowngrade([event])
       await replay(ids[0] ?? '', replaced(event, userId)[what])
       expect(await write()).toEqual({ type: 'outdated' })
       expect(await tierOf(userId)).toBe('paid')
       expect(await claimInboxWakes(sql, -1, 100)).toContain(userId)
-      expect(await judge(userId)).toMatchObject({ type: 'written' })
+      expect(await writeFree(userId)).toMatchObject({ type: 'written' })
       expect(await claimInboxWakes(sql, -1, 100)).not.toContain(userId)
     },
   )
 
   test("as another account's: both accounts wait until they are evaluated again", async () => {
     const event = eventFor('')
-    const { userId, ids, write } = await aboutToDowngrade([event])
+    const { userId, ids, write } = await prepareDowngrade([event])
     expect(await write()).toMatchObject({ type: 'written' })
     const other = await given.user()
     await replay(ids[0] ?? '', { ...event, userRef: other.userId })
     const waiting = async () => (await claimInboxWakes(sql, -1, 100)).toSorted()
     expect(await waiting()).toEqual(expect.arrayContaining([userId, other.userId]))
-    for (const one of [userId, other.userId]) expect(await judge(one)).toMatchObject({ type: 'written' })
+    for (const one of [userId, other.userId]) expect(await writeFree(one)).toMatchObject({ type: 'written' })
     for (const one of [userId, other.userId]) expect(await waiting()).not.toContain(one)
   })
 })

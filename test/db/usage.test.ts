@@ -100,7 +100,7 @@ test('the cycle is in UTC, with any time zone of the connection', async () => {
   }
 })
 
-describe('the relay time used', () => {
+describe('the used relay time', () => {
   const noon = Date.UTC(2027, 4, 17, 12)
 
   test('is zero without any use', async () => {

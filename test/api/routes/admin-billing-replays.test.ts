@@ -54,7 +54,7 @@ const replaceBody = async ({ id }: EventView, content: { type: string; data: obj
   await api.sql`update billing_events set body = ${body} where id = ${id}`
 }
 
-describe('the replay of an applied event ends what it gave to its account, though nothing was signalled, when it is now', () => {
+describe('the replay of an applied event ends its effect, also without a signal, if it is now', () => {
   test('parked', async () => {
     const { user, event } = await paidAccount()
     await replaceBody(event, { type: 'customer.subscription.created', data: { object: { status: 'lost' } } })

@@ -64,7 +64,7 @@ describe('the list of events', () => {
     ])
   })
 
-  test('is the newest first, page by page, and its pages hold still while new events come', async () => {
+  test('is paginated, newest first, and stable while new events arrive', async () => {
     const before = (await fetchEvents(service.api)).events.map((event) => event.event_key)
     const rows = await service.api.sql<{ key: string }[]>`
       insert into billing_events (provider, event_key, type, body, status, error)
@@ -96,7 +96,7 @@ describe('the list of events', () => {
     },
   )
 
-  test('has only those of one account when they are asked for, page by page', async () => {
+  test('can be filtered by account, with pagination', async () => {
     const { userId } = await service.api.given.user()
     const other = await service.api.given.user()
     const event = service.api.sql.json({ key: 'x' })
@@ -165,7 +165,7 @@ describe('a dismissal', () => {
     expect((await list('?status=dismissed')).body.events).toContainEqual(body.event)
   })
 
-  test('holds when the account appears, until the event is replayed', async () => {
+  test('remains when the account is created, until the event is replayed', async () => {
     const userId = randomUUID()
     const event = await sent(billingEvent('subscription.activated', { user_id: userId }))
     await dismiss(event.id)
@@ -180,7 +180,7 @@ describe('a dismissal', () => {
     await until(event, 'applied')
   })
 
-  test.each(['pending', 'applied', 'ignored'])('of one that is %s is refused', async (status) => {
+  test.each(['pending', 'applied', 'ignored'])('of an event with status %s is refused', async (status) => {
     const event = await stray()
     await service.api.sql`update billing_events set status = ${status} where id = ${event.id}`
     expect(outcome(await dismiss(event.id))).toEqual([409, 'invalid_transition'])
@@ -188,7 +188,7 @@ describe('a dismissal', () => {
     await service.api.sql`update billing_events set status = 'parked' where id = ${event.id}`
   })
 
-  test('of what there is not finds nothing, and is for operators only', async () => {
+  test('of an unknown event is not found, and is for operators only', async () => {
     for (const id of [randomUUID(), '1', '%00']) expect(outcome(await dismiss(id))).toEqual([404, 'not_found'])
     const { bearer } = await service.api.given.user()
     const path = `/admin/billing/events/${randomUUID()}/dismiss`
@@ -232,18 +232,18 @@ describe('a replay', () => {
     ])
   })
 
-  test('of one that can not be read leaves it parked, and tells why', async () => {
+  test('of an unusable event leaves it parked with the problem', async () => {
     const event = await sent('no event')
     expect((await replay(event.id)).body.event).toEqual(event)
     expect(event).toMatchObject({ status: 'parked', error: 'body: not JSON in UTF-8' })
   })
 
-  test('of one whose account is still unknown leaves it parked', async () => {
+  test('of an event without a known account leaves it parked', async () => {
     const event = await sent(billingEvent('subscription.activated', { user_id: randomUUID() }))
     expect((await replay(event.id)).body.event).toEqual(event)
   })
 
-  test('of one that was applied has no second effect, however many come at once', async () => {
+  test('of an applied event has no second effect, also if sent concurrently', async () => {
     const user = await service.api.given.user()
     const event = await sent(billingEvent('subscription.activated', { user_id: user.userId }))
     await until(event, 'applied')
@@ -259,7 +259,7 @@ describe('a replay', () => {
     expect(await auditOf('billing_event_replayed', user.userId)).toHaveLength(12)
   })
 
-  test('of one that was misunderstood and applied takes back what it gave', async () => {
+  test('of an event that was parsed wrongly ends its effect', async () => {
     const user = await service.api.given.user()
     const event = await sent(billingEvent('subscription.activated', { user_id: user.userId }))
     await until(event, 'applied')
@@ -272,7 +272,7 @@ describe('a replay', () => {
     )
   })
 
-  test('of older news does not take back what was told later', async () => {
+  test('of an older event does not undo later ones', async () => {
     const user = await service.api.given.user()
     const subscription_id = `sub_${randomUUID()}`
     const of = { user_id: user.userId, subscription_id }
@@ -284,7 +284,7 @@ describe('a replay', () => {
     expect(await planOf(user)).toMatchObject({ plan_tier: 'free' })
   })
 
-  test("of an operator's own grant, which has no bytes, has no second effect either", async () => {
+  test("of an operator's grant, which has no bytes, has no second effect", async () => {
     const user = await service.api.given.user()
     await service.api.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid' }, { headers: operator })
     const grant = (await list()).body.events.find((event) => event.user_id === user.userId)
@@ -295,7 +295,7 @@ describe('a replay', () => {
     expect(await planOf(user)).toMatchObject({ plan_tier: 'paid' })
   })
 
-  test('of what another provider sent, which can not be read here, leaves it as it is', async () => {
+  test('of an event of another provider leaves it unchanged', async () => {
     const [row] = await service.api.sql<{ id: string }[]>`
       insert into billing_events (provider, event_key, type, body, status, error)
       values ('stripe', 'evt_1', 'customer.created', '{}', 'parked', 'why') returning id`
@@ -306,7 +306,7 @@ describe('a replay', () => {
     })
   })
 
-  test.each([randomUUID(), '1', '%00', 'x'.repeat(300)])('of %s finds nothing', async (id) => {
+  test.each([randomUUID(), '1', '%00', 'x'.repeat(300)])('of %s is not found', async (id) => {
     expect(outcome(await replay(id))).toEqual([404, 'not_found'])
   })
 })

@@ -19,7 +19,7 @@ interface OperatorSubscription {
 const subscriptionsOf = async ({ userId }: Customer) =>
   (await get<{ subscriptions: readonly OperatorSubscription[] }>(`/users/${userId}/subscriptions`)).body.subscriptions
 
-/** A plan that ends, and add-ons that go on. */
+/** A plan that ends, with add-ons that are still billed. */
 async function withAddonsOnly(quantity: number): Promise<Customer> {
   const customer = await newCustomer(api)
   const plan = await customer.buy({ plan: 'paid' })
@@ -35,8 +35,8 @@ async function withTwoPlans(): Promise<Customer> {
   return customer
 }
 
-describe('the subscriptions of an account as operators see them', () => {
-  test('are those that have ended too, each with the provider’s customer', async () => {
+describe('the operators’ list of an account’s subscriptions', () => {
+  test('includes ended ones, each with the provider’s customer', async () => {
     const customer = await newCustomer(api)
     expect(await subscriptionsOf(customer)).toEqual([])
     const plan = await customer.buy({ plan: 'paid' })
@@ -69,7 +69,7 @@ describe('the subscriptions of an account as operators see them', () => {
   })
 })
 
-test('the subscriptions of an account that there is not are not found, and are for operators only', async () => {
+test('the subscriptions of an unknown account are not found, and are for operators only', async () => {
   for (const id of [randomUUID(), '1'])
     expect(outcome(await get(`/users/${id}/subscriptions`))).toEqual([404, 'not_found'])
   const { userId, bearer } = await newCustomer(api)
@@ -77,14 +77,14 @@ test('the subscriptions of an account that there is not are not found, and are f
   expect(outcome(await api.get(path, { bearer }))).toEqual([401, 'invalid_operator'])
 })
 
-describe('accounts that are billed for nothing', () => {
+describe('accounts with unused billing', () => {
   type Accounts = {
     readonly accounts: readonly { user_id: string; addons_without_plan: number; billed_plans: number }[]
     readonly next_cursor: string | null
   }
   const list = (query: string) => get<Accounts>(`/billing/accounts${query}`)
 
-  test('are counted by gauges, and listed by what is wrong', async () => {
+  test('are counted by gauges and listed by type', async () => {
     const earlier = await readMetrics(api)
     const [idle, twice, good] = [await withAddonsOnly(2), await withTwoPlans(), await newCustomer(api)]
     await good.buy({ plan: 'paid' })
@@ -106,7 +106,7 @@ describe('accounts that are billed for nothing', () => {
     expect((await readMetrics(api))('svc_billing_addons_without_plan')).toBe(earlier('svc_billing_addons_without_plan'))
   })
 
-  test('are listed page by page', async () => {
+  test('are listed with pagination', async () => {
     const apart = await startApi({ SVC_OPERATOR_PASSWORD: 'an operator of these tests' })
     await apart.sql`
       insert into users (email, stream_token, billed_plans)
@@ -124,9 +124,12 @@ describe('accounts that are billed for nothing', () => {
     expect([seen.length, new Set(seen).size]).toEqual([120, 120])
   })
 
-  test.each(['', '?billed=', '?billed=once', '?billed=twice&cursor=1'])('are not asked for by "%s"', async (query) => {
-    expect(outcome(await list(query))).toEqual([400, 'invalid_request'])
-  })
+  test.each(['', '?billed=', '?billed=once', '?billed=twice&cursor=1'])(
+    'cannot be listed with the query "%s"',
+    async (query) => {
+      expect(outcome(await list(query))).toEqual([400, 'invalid_request'])
+    },
+  )
 
   test('are for operators only', async () => {
     const { bearer } = await newCustomer(api)
@@ -137,7 +140,7 @@ describe('accounts that are billed for nothing', () => {
   })
 })
 
-test('the gauge of accounts has every plan, also those of no account', async () => {
+test('the gauge of accounts has every plan, also those without an account', async () => {
   const apart = await startApi()
   const metrics = await readMetrics(apart)
   for (const [tier, status] of [

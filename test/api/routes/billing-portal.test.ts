@@ -65,7 +65,7 @@ async function stripeCustomer(api: TestApi, customerId: string): Promise<Custome
 }
 
 describe('at Stripe', () => {
-  test('payments are managed by a page of the site that leads to the customer’s own portal', async () => {
+  test('the manage URL is a page of the site that leads to the customer’s portal', async () => {
     stripe.answer = createStripeAccount(stripeSubscription('sub_a', { customer: 'cus_a' })).answer
     const customer = await stripeCustomer(atStripe, 'cus_a')
     expect(await customer.fetchSubscription()).toMatchObject({ manage_url: `${siteUrl}/account/payments` })
@@ -78,7 +78,7 @@ describe('at Stripe', () => {
     expect(new URLSearchParams(stripe.requests.at(-1)?.body).get('return_url')).toBe(`${siteUrl}/account`)
   })
 
-  test('later checkouts are for the same customer', async () => {
+  test('a later checkout is for the same customer', async () => {
     stripe.answer = createStripeAccount(stripeSubscription('sub_b', { customer: 'cus_b' })).answer
     const customer = await stripeCustomer(atStripe, 'cus_b')
     expect((await customer.checkout({ addons: 1 })).body.checkout_url).toBe(
@@ -90,7 +90,7 @@ describe('at Stripe', () => {
     )
   })
 
-  test('the customer of the subscription that goes on is the one who counts', async () => {
+  test('the customer of a subscription that has not ended is used', async () => {
     stripe.answer = createStripeAccount().answer
     const customer = await stripeCustomer(atStripe, 'cus_old')
     const bought = (customerId: string, status: string) =>
@@ -119,7 +119,7 @@ describe('at Stripe', () => {
     expect((await open(atStripe, customer)).body.portal_url).toContain('cus_new')
   })
 
-  test('the one portal for all is led to when Stripe does not answer, or knows no such customer any more', async () => {
+  test('the configured portal URL is returned if Stripe fails or the customer is deleted', async () => {
     stripe.answer = createStripeAccount().answer
     const customer = await stripeCustomer(withPortal, 'cus_c')
     expect((await open(withPortal, customer)).body).toEqual({ portal_url: portalUrl })
@@ -128,7 +128,7 @@ describe('at Stripe', () => {
     stripe.recover()
   })
 
-  test('without such a portal it is the provider’s trouble', async () => {
+  test('without a configured portal URL a failure is a provider error', async () => {
     stripe.answer = createStripeAccount().answer
     const customer = await stripeCustomer(atStripe, 'cus_d')
     expect(outcome(await open(atStripe, customer))).toEqual([502, 'billing_provider_error'])
@@ -138,7 +138,7 @@ describe('at Stripe', () => {
     }
   })
 
-  test('an account that never bought anything has nothing to manage', async () => {
+  test('an account without purchases has no portal', async () => {
     const user = await atStripe.given.user()
     expect(outcome(await open(atStripe, user))).toEqual([404, 'not_found'])
     expect(outcome(await atStripe.post('/billing/portal'))).toEqual([401, 'unauthorized'])
@@ -158,7 +158,7 @@ describe('at Lemon Squeezy', () => {
   const verify = ({ userId }: Customer) =>
     atLemonSqueezy.sql`update users set email_verified_at = now() where id = ${userId}`
 
-  test('the signed portal is for an account that has proved the address of the customer', async () => {
+  test('the signed portal URL requires the verified address of the customer', async () => {
     const customer = await buyer(71)
     lemonSqueezy.answer = createLemonSqueezyStore([], [lemonSqueezyCustomer('71', { email: customer.email })]).answer
     expect((await open(atLemonSqueezy, customer)).body).toEqual({ portal_url: portalUrl })
@@ -166,7 +166,7 @@ describe('at Lemon Squeezy', () => {
     expect((await open(atLemonSqueezy, customer)).body.portal_url).toMatch(/\/billing\?.*user=71&signature=/)
   })
 
-  test('an account that typed another person’s address at the checkout gets the portal that asks for a sign-in', async () => {
+  test('an account with another address than the customer gets the configured portal URL', async () => {
     const customer = await buyer(72)
     await verify(customer)
     lemonSqueezy.answer = createLemonSqueezyStore(
@@ -177,7 +177,7 @@ describe('at Lemon Squeezy', () => {
   })
 })
 
-test('at the sandbox it is a page of the site', async () => {
+test('the manage URL of the sandbox is a page of the site', async () => {
   const { api } = await startFakeRelayService({ variables: { SVC_SITE_URL: siteUrl } })
   const customer = await newCustomer(api)
   await customer.buy({ plan: 'paid' })

@@ -43,7 +43,7 @@ async function customerWithAddonsOnly() {
 }
 
 describe('the subscriptions of an account', () => {
-  test('are listed with what becomes of each, as long as they have not ended', async () => {
+  test('are listed with their next date until they end', async () => {
     const customer = await newCustomer(api)
     expect(await ownOf(customer)).toEqual([])
     const plan = await customer.buy({ plan: 'paid' })
@@ -66,7 +66,7 @@ describe('the subscriptions of an account', () => {
 })
 
 describe('add-ons of a plan that has ended', () => {
-  test('are said to be billed without a plan, until they are cancelled', async () => {
+  test('are shown as billed without a plan until they are cancelled', async () => {
     const { customer, addons } = await customerWithAddonsOnly()
     expect(await ownOf(customer)).toMatchObject([{ subscription_id: addons, billed_without_plan: true }])
     const answer = await cancel(api, customer, addons)
@@ -86,13 +86,13 @@ describe('add-ons of a plan that has ended', () => {
     expect((await eventTypes(customer)).at(-1)).toBe('subscription.cancelled')
   })
 
-  test('are not, while a plan is there to use them', async () => {
+  test('are not shown as billed without a plan while there is another plan', async () => {
     const { customer } = await customerWithAddonsOnly()
     await customer.buy({ plan: 'paid' })
     expect((await ownOf(customer)).map((one) => one.billed_without_plan)).toEqual([false, false])
   })
 
-  test('are an audit entry, once each time that a plan ends', async () => {
+  test('are recorded in the audit each time that a plan ends', async () => {
     const { customer } = await customerWithAddonsOnly()
     const entry = ['system', { addons: 2 }]
     expect(await audited(api, customer, 'addons_billed_without_plan')).toEqual([entry])
@@ -103,7 +103,7 @@ describe('add-ons of a plan that has ended', () => {
     expect(await audited(api, customer, 'addons_billed_without_plan')).toEqual([entry, entry])
   })
 
-  test('are none when their number is 0', async () => {
+  test('do not count as billed if their number is 0', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.buy({ plan: 'paid' })
     const addons = await customer.buy({ addons: 1 })
@@ -126,7 +126,7 @@ describe('two plans of one account', () => {
     return { customer, first, second }
   }
 
-  test('are both said to be billed twice, and once more in the audit, until one is cancelled', async () => {
+  test('are both shown as billed twice until one is cancelled, and recorded in the audit once', async () => {
     const { customer, first, second } = await customerWithTwoPlans()
     expect((await ownOf(customer)).map((one) => [one.kind, one.billed_twice])).toEqual([
       ['plan', true],
@@ -147,7 +147,7 @@ describe('two plans of one account', () => {
     expect(await audited(api, customer, 'plan_billed_twice')).toHaveLength(1)
   })
 
-  test('come from buying again while the first is still being collected, which its cancellation ends at once', async () => {
+  test('exist after buying again while a payment is outstanding, and a cancellation ends the first one at once', async () => {
     const customer = await newCustomer(api)
     const first = await customer.buy({ plan: 'paid' })
     await customer.play(first, 'fail')
@@ -171,7 +171,7 @@ describe('two plans of one account', () => {
     expect(await ownOf(customer)).toMatchObject([{ status: 'active', billed_twice: false }])
   })
 
-  test('are none when one of them is complimentary, or was cancelled before', async () => {
+  test('do not count as billed twice if one is complimentary or cancelled', async () => {
     const customer = await newCustomer(api)
     const first = await customer.buy({ plan: 'paid' })
     await api.post(`/admin/users/${customer.userId}/grant`, { plan_tier: 'paid' }, { headers: operator })
@@ -193,7 +193,7 @@ describe('a cancellation', () => {
     expect((await eventTypes(customer)).filter((type) => type === 'subscription.cancelled')).toHaveLength(1)
   })
 
-  test('is an audit entry of who asked for it', async () => {
+  test('is recorded in the audit with the user', async () => {
     const { customer, addons } = await customerWithAddonsOnly()
     for (const _time of [1, 2]) await cancel(api, customer, addons)
     expect(await audited(api, customer, 'subscription_cancelled')).toEqual([
@@ -209,7 +209,7 @@ describe('a cancellation', () => {
     expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'free', subscriptions: [] })
   })
 
-  test('of another account’s subscription, and of an unknown one, finds nothing', async () => {
+  test('of another account’s or an unknown subscription is not found', async () => {
     const { customer: owner, addons } = await customerWithAddonsOnly()
     const other = await newCustomer(api)
     const open = await other.openSubscription({ plan: 'paid' })
@@ -219,7 +219,7 @@ describe('a cancellation', () => {
     expect(await ownOf(owner)).toMatchObject([{ status: 'active' }])
   })
 
-  test('that the provider does not carry out is its trouble, and changes nothing', async () => {
+  test('that fails at the provider is a provider error and changes nothing', async () => {
     const customer = await newCustomer(api)
     const event = billingEvent('subscription.activated', {
       user_id: customer.userId,
@@ -236,7 +236,7 @@ describe('a cancellation', () => {
     expect(await audited(api, customer, 'subscription_cancelled')).toEqual([])
   })
 
-  test('is not to be had of a provider that is not in use any more', async () => {
+  test('is refused for a subscription of another provider than the configured one', async () => {
     const customer = await newCustomer(api)
     await api.sql`
       insert into subscriptions (provider, subscription_id, kind, user_id, status)
@@ -252,7 +252,7 @@ describe('at Stripe', () => {
     stripe = await startVendorApi({ ...stripeVariables, SVC_STRIPE_API_URL: double.url })
   })
 
-  test('a cancellation changes our own rows when its webhook comes, and not before', async () => {
+  test('a cancellation changes the stored subscription only when its webhook arrives', async () => {
     const customer = createCustomer(stripe, await stripe.given.user())
     const of = { price: 'price_addon', quantity: 2, metadata: { user_id: customer.userId, kind: 'addon' } }
     const bought = stripeSubscription('sub_1', { customer: 'cus_7' }, of)

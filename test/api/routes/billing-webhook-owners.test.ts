@@ -37,7 +37,7 @@ const statusesOf = async (users: readonly GivenUser[]) => {
 }
 
 describe('a subscription whose metadata name another account', () => {
-  test('belongs to that account alone, and its end ends the plan of both', async () => {
+  test('moves to that account, and the previous account loses the plan', async () => {
     const [first, second] = [await service.api.given.user(), await service.api.given.user()]
     const id = newSubscriptionId()
     await send(stripeSubscriptionDelivery('created', id, first, now - 300))
@@ -50,7 +50,7 @@ describe('a subscription whose metadata name another account', () => {
     expect(await statusesOf([first, second])).toEqual(['none', 'none'])
   })
 
-  test('comes to the same in every order of arrival', async () => {
+  test('has the same owner in every order of arrival', async () => {
     const names = ['created', 'updated', 'paused', 'resumed'] as const
     const orders = [
       [0, 1, 2, 3],
@@ -75,7 +75,7 @@ describe('a subscription whose metadata name another account', () => {
     }
   })
 
-  test('is not given back by an invoice that was made before', async () => {
+  test('does not move back because of an earlier invoice', async () => {
     const [first, second] = [await service.api.given.user(), await service.api.given.user()]
     const id = newSubscriptionId()
     await send(stripeSubscriptionDelivery('created', id, first, now - 300))
@@ -89,7 +89,7 @@ describe('a subscription whose metadata name another account', () => {
     expect(await statusesOf([first, second])).toEqual(['none', 'none'])
   })
 
-  test('has one owner when events for two accounts are accepted at once', async () => {
+  test('has one owner after concurrent events for two accounts', async () => {
     const users = [await service.api.given.user(), await service.api.given.user()] as const
     const ids = Array.from({ length: 8 }, newSubscriptionId)
     await Promise.all(

@@ -66,7 +66,7 @@ const subscriptionsOf = ({ userId }: GivenUser) => api.sql`
 /** What was judged of the account. */
 const judgementOf = async (user: GivenUser) => [await fetchSubscription(api, user), await subscriptionsOf(user)]
 
-test('an account is judged the same before and after the bodies of its events are deleted, also by replays and later events', async () => {
+test('the entitlement is the same after the bodies of events are deleted, also with replays and later events', async () => {
   const { user, subscriptionId } = await debtor()
   await untilApplied(user)
   const before = await judgementOf(user)
@@ -90,7 +90,7 @@ test('an account is judged the same before and after the bodies of its events ar
   expect(await fetchSubscription(api, user)).toMatchObject({ plan_tier: 'paid', addons: 2 })
 })
 
-test('a webhook that is repeated after its body was deleted is still known', async () => {
+test('a webhook is recognised as a repetition after its body was deleted', async () => {
   const user = await api.given.user()
   const delivery = stripeSubscriptionDelivery('created', `sub_${randomUUID()}`, user, now)
   await send(delivery)

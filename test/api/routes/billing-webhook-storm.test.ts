@@ -119,8 +119,8 @@ const timerEvents = [
   'timerFiredEventAttributes',
 ] as const
 
-describe('one and the same webhook', () => {
-  test('a thousand times at once, to two processes, is taken each time and has one effect', async () => {
+describe('an identical webhook', () => {
+  test('sent a thousand times concurrently to two processes is accepted each time and has one effect', async () => {
     const { userId, subscription_id } = await subscriber()
     const failure = billingEvent('payment.failed', { user_id: userId, subscription_id, invoice_id: 'in_1' })
     const id = randomUUID()
@@ -149,8 +149,8 @@ describe('one and the same webhook', () => {
   }, 60_000)
 })
 
-describe('while Temporal is away', () => {
-  test('webhooks are taken, soon, and what they say is carried out when it is back', async () => {
+describe('while Temporal is unreachable', () => {
+  test('webhooks are accepted quickly and applied once Temporal is back', async () => {
     const users = await Promise.all(Array.from({ length: 5 }, () => signUp(apis[1])))
     await wayToTemporal.block()
     const began = Date.now()
@@ -173,7 +173,7 @@ describe('while Temporal is away', () => {
 
 describe('a webhook', () => {
   // The last one: the program that it kills stays away.
-  test('whose taker is killed between the commit and the answer is taken again, and has one effect', async () => {
+  test('is accepted again and has one effect if the process is killed between commit and reply', async () => {
     const { userId, subscription_id } = await subscriber()
     const failure = billingEvent('payment.failed', { user_id: userId, subscription_id, invoice_id: 'in_1' })
     const id = randomUUID()

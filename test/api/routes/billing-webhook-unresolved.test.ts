@@ -98,8 +98,8 @@ const replay = (id: string): Promise<Answer<{ event: EventView }>> =>
 const exhaustAttempts = (key: string) => api.sql`
   update billing_events set attempts = 79, next_attempt_at = now() where event_key = ${key}`
 
-describe('a webhook whose provider has to be asked', () => {
-  test('is accepted and kept while the provider fails, and applied once it answers', async () => {
+describe('a webhook that needs a request to its provider', () => {
+  test('is accepted and stored while the provider fails, and applied once it answers', async () => {
     const account = await paidAccount()
     stripe.failWith('status 500')
     const key = await refund()
@@ -114,7 +114,7 @@ describe('a webhook whose provider has to be asked', () => {
     await waitForPlanStatus(api, account.user, 'none')
   })
 
-  test('leaves the plan when what is refunded is a fee that was charged by hand', async () => {
+  test('keeps the plan if it refunds a manual fee', async () => {
     const account = await paidAccount()
     const invoice = invoiceOf(account, 'in_fee', { billing_reason: 'manual' })
     answer(account, invoice)
@@ -126,7 +126,7 @@ describe('a webhook whose provider has to be asked', () => {
     expect(await fetchSubscription(api, account.user)).toMatchObject({ plan_status: 'active' })
   })
 
-  test('is asked about again with a growing delay that the event stores, and once at a time', async () => {
+  test('is retried with a stored backoff, one attempt at a time', async () => {
     stripe.failWith('status 500')
     const from = stripe.requests.length
     const key = await refund()
@@ -148,7 +148,7 @@ describe('a webhook whose provider has to be asked', () => {
     await api.sql`delete from billing_events where event_key = ${key}`
   })
 
-  test('is parked with the reason when the provider fails for days, and asked about again when an operator replays it', async () => {
+  test('is parked with the problem after days of failures, and resolved when an operator replays it', async () => {
     const account = await paidAccount()
     stripe.failWith('status 500')
     const key = await refund()
@@ -174,7 +174,7 @@ describe('a webhook whose provider has to be asked', () => {
     expect(await fetchSubscription(api, account.user)).toMatchObject({ plan_status: 'none' })
   })
 
-  test('does not hold up the webhooks of others while the provider hangs', async () => {
+  test('does not delay other webhooks while the provider hangs', async () => {
     stripe.failWith('nothing')
     const keys = await Promise.all(Array.from({ length: 20 }, refund))
     const user = await api.given.user()
@@ -184,7 +184,7 @@ describe('a webhook whose provider has to be asked', () => {
   })
 })
 
-describe('while the provider can not be asked, a payment that was accepted before the 48 hours ended', () => {
+describe('while the provider fails, a payment that was accepted during the grace period', () => {
   interface Debtor extends Account {
     readonly graceEndsAt: number
   }
@@ -232,13 +232,13 @@ describe('while the provider can not be asked, a payment that was accepted befor
       ({ grace_ends_at }) => Date.now() > graceEndsAt + 1500 && Date.parse(grace_ends_at ?? '') > graceEndsAt,
     )
 
-  test('counts at once when it is of a subscription that is known', async () => {
+  test('applies at once if its subscription is stored', async () => {
     const account = await debtor(60)
     await send(stripeDelivery('invoice.paid', invoiceOf(account, 'in_2'), { id: newKey(), created: now }))
     await waitForPlanStatus(api, account.user, 'active')
   })
 
-  test('holds back the end of the plan, and counts once the provider answers', async () => {
+  test('holds back the end of the plan, and applies once the provider answers', async () => {
     const account = await debtor(5)
     await payForAnother(account)
     expect(await planAfterGrace(account)).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
@@ -248,7 +248,7 @@ describe('while the provider can not be asked, a payment that was accepted befor
     expect(await plansHad(account)).toEqual(['active', 'past_due', 'active'])
   })
 
-  test('holds it back no longer once it turns out to be for something else, or is given up', async () => {
+  test('stops holding it back once it is for another product or parked', async () => {
     const [other, givenUp] = await Promise.all([debtor(6), debtor(6)])
     const keys = [await payForAnother(other), await payForAnother(givenUp)] as const
     for (const account of [other, givenUp]) await planAfterGrace(account)
@@ -262,7 +262,7 @@ describe('while the provider can not be asked, a payment that was accepted befor
   })
 })
 
-test('a payment of Lemon Squeezy that comes before its subscription is kept while Lemon Squeezy fails, and goes to the account', async () => {
+test('a payment of Lemon Squeezy before its subscription is stored while requests fail, and then goes to the account', async () => {
   const user = await lemonSqueezyService.given.user()
   lemonSqueezy.failWith('status 500')
   const times = { created_at: '2026-03-01T10:00:00.000000Z', updated_at: '2026-03-01T10:00:30.000000Z' }

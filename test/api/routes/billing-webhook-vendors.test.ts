@@ -60,7 +60,7 @@ async function settled(api: TestApi, { bearer, userId }: GivenUser): Promise<Sub
 const eventsOf = async (api: TestApi, { userId }: GivenUser) =>
   (await fetchEvents(api)).events.filter(({ user_id }) => user_id === userId)
 
-test('two genuine updates of Lemon Squeezy within one second both count, and the bytes of one a month later do not', async () => {
+test('two updates of Lemon Squeezy within one second are both applied, and a repetition a month later is not', async () => {
   const user = await lemonSqueezy.given.user()
   const made = { created_at: textOf(now - hour), renews_at: textOf(now + 700 * hour) }
   const updated = (id: string, attributes: object) =>
@@ -82,7 +82,7 @@ test('two genuine updates of Lemon Squeezy within one second both count, and the
   expect(await settled(lemonSqueezy, user)).toMatchObject({ addons: 2 })
 })
 
-test('a payment of Lemon Squeezy names no account: it goes to whose subscription it is', async () => {
+test('a payment of Lemon Squeezy goes to the owner of its subscription', async () => {
   const user = await lemonSqueezy.given.user()
   const bought = lemonSqueezySubscription('9', { created_at: textOf(now - hour), updated_at: textOf(now - hour) })
   await send(lemonSqueezy, lemonSqueezyDelivery('subscription_created', bought, user.userId))
@@ -96,7 +96,7 @@ test('a payment of Lemon Squeezy names no account: it goes to whose subscription
   })
 })
 
-test('a payment of Stripe that fails on every retry is one episode, and ends when the invoice is paid', async () => {
+test('repeated failures of one Stripe invoice start one grace period, which ends when it is paid', async () => {
   const user = await stripe.given.user()
   const of = { metadata: { user_id: user.userId, kind: 'plan' } }
   const at = (id: string, created: number) => ({ id: `evt_${id}`, created })

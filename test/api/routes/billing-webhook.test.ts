@@ -52,7 +52,7 @@ const entitlementOf = async (bearer: string) =>
 const rowsOf = async (id: string) => (await service.api.sql`select from billing_events where event_key = ${id}`).length
 
 describe('a signed webhook', () => {
-  test('is kept, is shown to operators, and makes its account paid', async () => {
+  test('is stored, listed for operators, and gives its account the paid tier', async () => {
     const user = await service.api.given.user()
     const at = '2026-03-01T10:00:00.000Z'
     const { answer, id } = await asked(
@@ -84,7 +84,7 @@ describe('a signed webhook', () => {
     })
   })
 
-  test('that is repeated is taken and changes nothing', async () => {
+  test('that is repeated is accepted and changes nothing', async () => {
     const user = await service.api.given.user()
     const event = billingEvent('subscription.activated', { user_id: user.userId })
     const { id } = await asked(event)
@@ -93,7 +93,7 @@ describe('a signed webhook', () => {
     expect([await rowsOf(id), await findEvent(service.api, id)]).toEqual([1, applied])
   })
 
-  test('under an id that is known with another body changes nothing: the first one stays', async () => {
+  test('with a known id and another body changes nothing', async () => {
     const user = await service.api.given.user()
     const { id } = await asked(billingEvent('subscription.activated', { user_id: user.userId }))
     const applied = await untilApplied(id)
@@ -110,7 +110,7 @@ describe('a signed webhook', () => {
     expect([status, body]).toEqual(took)
   })
 
-  test('with signatures of other keys and versions beside the right one is believed', async () => {
+  test('with one valid signature among others is accepted', async () => {
     const event = JSON.stringify(billingEvent('payment.failed'))
     const right = signedHeaders(newSecret, event, { id: 'among-others' })['webhook-signature']
     const headers = { 'webhook-signature': `v1a,AAAA v1,${'A'.repeat(43)}= ${right}` }
@@ -119,7 +119,7 @@ describe('a signed webhook', () => {
   })
 })
 
-describe('a webhook that nobody of ours signed is refused and not kept:', () => {
+describe('a webhook without a valid signature is refused and not stored:', () => {
   const body = JSON.stringify(billingEvent('subscription.activated', { user_id: randomUUID() }))
   const seconds = (count: number) => new Date(Date.now() + count * 1000)
   const cases: Record<string, (id: string) => { sent: string; headers: Record<string, string> }> = {
@@ -183,15 +183,15 @@ describe('a webhook that nobody of ours signed is refused and not kept:', () => 
   })
 })
 
-describe('an event is for', () => {
-  test('the account that it names, in whatever letters', async () => {
+describe('an event goes to', () => {
+  test('the account that it names, in upper or lower case', async () => {
     const { userId } = await service.api.given.user()
     expect(await kept(billingEvent('payment.failed', { user_id: userId.toUpperCase() }))).toMatchObject({
       user_id: userId,
     })
   })
 
-  test('whom the subscription was told before, when it names nobody', async () => {
+  test('the owner of its subscription if it names no account', async () => {
     const { userId, bearer } = await service.api.given.user()
     const subscription_id = `sub_${randomUUID()}`
     await kept(billingEvent('subscription.activated', { user_id: userId, subscription_id }, Date.now() - 1000))
@@ -203,7 +203,7 @@ describe('an event is for', () => {
     expect(await entitlementOf(bearer)).toMatchObject({ plan_tier: 'paid', plan_status: 'cancelled' })
   })
 
-  test('somebody who is found later, when it comes before its subscription is told of', async () => {
+  test('the owner of its subscription once a later event names it', async () => {
     const { userId, bearer } = await service.api.given.user()
     const [subscription_id, at] = [`sub_${randomUUID()}`, Date.now()]
     const early = await kept(billingEvent('payment.failed', { subscription_id, invoice_id: 'in_2' }, at))
@@ -213,7 +213,7 @@ describe('an event is for', () => {
     expect(await entitlementOf(bearer)).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
   })
 
-  test('an account that does not exist yet: it waits for it, and says so', async () => {
+  test('the named account once that account exists, and is parked until then', async () => {
     const userId = randomUUID()
     const early = await kept(billingEvent('subscription.activated', { user_id: userId }))
     expect(early).toMatchObject({ status: 'parked', user_id: null, error: 'the account does not exist' })
@@ -225,7 +225,7 @@ describe('an event is for', () => {
     ])
   })
 
-  test('nobody, when it names an account as no account is named', async () => {
+  test('no account if it names an invalid account id', async () => {
     const names = ['1', 'x'.repeat(200), "'; drop table users; --", '{00000000-0000-0000-0000-000000000000}', '%']
     for (const user_id of names)
       expect(await kept(billingEvent('subscription.activated', { user_id }))).toMatchObject({
@@ -235,7 +235,7 @@ describe('an event is for', () => {
       })
   })
 
-  test('operators, when it is dated far ahead: it would outdo whatever comes in the years until then', async () => {
+  test('no account if it is dated more than a year in the future', async () => {
     const user = await service.api.given.user()
     const of = { user_id: user.userId, subscription_id: `sub_${randomUUID()}` }
     const ahead = await kept(billingEvent('subscription.downgraded', of, Date.now() + 367 * 86_400_000))
@@ -249,7 +249,7 @@ describe('an event is for', () => {
     expect(await entitlementOf(user.bearer)).toMatchObject({ plan_tier: 'paid' })
   })
 
-  test('operators, when its type is unknown', async () => {
+  test('no account if its type is unknown', async () => {
     const { userId } = await service.api.given.user()
     const event = { ...billingEvent('payment.failed', { user_id: userId }), type: 'customer.winked' }
     expect(await kept(event)).toMatchObject({
@@ -282,7 +282,7 @@ describe('a quantity of add-ons', () => {
     expect(await entitlementOf(bearer)).toMatchObject({ max_concurrent_conns: relays })
   })
 
-  test.each([1.5, '2', null, [2], { count: 2 }, true, undefined])('of %j is left to operators', async (quantity) => {
+  test.each([1.5, '2', null, [2], { count: 2 }, true, undefined])('of %j is parked', async (quantity) => {
     const { userId, bearer } = await paid()
     expect(await kept(billingEvent('addon.updated', { user_id: userId, quantity }))).toMatchObject({
       status: 'parked',

@@ -23,7 +23,7 @@ async function customerWithPlan(): Promise<{ customer: Customer; plan: string }>
 }
 
 describe('a checkout', () => {
-  test('answers the address of a page where one pays, and gives nothing yet', async () => {
+  test('returns the URL of a payment page and changes no plan', async () => {
     const customer = await newCustomer(api)
     const { status, body } = await customer.checkout({ plan: 'paid' })
     expect([status, body]).toEqual([
@@ -37,7 +37,7 @@ describe('a checkout', () => {
     })
   })
 
-  test('of the plan is refused while it is paid, and while a payment of it is outstanding', async () => {
+  test('of the plan is refused while it is active or past due', async () => {
     const { customer, plan } = await customerWithPlan()
     expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
     await customer.play(plan, 'fail')
@@ -45,7 +45,7 @@ describe('a checkout', () => {
     expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
   })
 
-  test('of the plan is open again to who cancelled it, before and after it has ended', async () => {
+  test('of the plan is possible after a cancellation, before and after the end of the period', async () => {
     const { customer, plan } = await customerWithPlan()
     await customer.play(plan, 'cancel')
     expect((await customer.checkout({ plan: 'paid' })).status).toBe(200)
@@ -57,7 +57,7 @@ describe('a checkout', () => {
   const grant = ({ userId }: Customer, given: object) =>
     api.post(`/admin/users/${userId}/grant`, { plan_tier: 'paid', addons: 0, ...given }, { headers: operator })
 
-  test('of the plan is open to an account whose complimentary plan ends one day', async () => {
+  test('of the plan is possible beside a complimentary plan with an end', async () => {
     const customer = await newCustomer(api)
     await grant(customer, { until: '2099-01-01T00:00:00Z' })
     expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
@@ -66,13 +66,13 @@ describe('a checkout', () => {
     expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
   })
 
-  test('of the plan is refused while a complimentary plan without an end brings the same for nothing', async () => {
+  test('of the plan is refused beside a complimentary plan without an end', async () => {
     const customer = await newCustomer(api)
     await grant(customer, {})
     expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
   })
 
-  test('of the plan is refused while one is paid for, whatever is complimentary beside it', async () => {
+  test('of the plan is refused beside a paid plan, also with a complimentary one', async () => {
     const { customer, plan } = await customerWithPlan()
     await grant(customer, { until: '2099-01-01T00:00:00Z' })
     expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
@@ -80,7 +80,7 @@ describe('a checkout', () => {
     expect((await customer.checkout({ plan: 'paid' })).status).toBe(200)
   })
 
-  test('of the plan may be opened again while another one is open and not paid', async () => {
+  test('of the plan is possible while another checkout is unpaid', async () => {
     const customer = await newCustomer(api)
     const [one, other] = [
       await customer.openSubscription({ plan: 'paid' }),
@@ -89,7 +89,7 @@ describe('a checkout', () => {
     expect(one).not.toBe(other)
   })
 
-  test('of add-ons says how many are wanted in all, so those that are there are not bought twice', async () => {
+  test('of add-ons buys only what is missing to the requested total', async () => {
     const { customer } = await customerWithPlan()
     await customer.buy({ addons: 1 })
     expect(outcome(await customer.checkout({ addons: 1 }))).toEqual(subscribed)
@@ -103,7 +103,7 @@ describe('a checkout', () => {
     for (const addons of [1, 2, 3]) expect(outcome(await customer.checkout({ addons }))).toEqual(subscribed)
   })
 
-  test('of add-ons is there without the plan too: they are kept, and count once there is one', async () => {
+  test('of add-ons is possible without a plan, and they apply once there is one', async () => {
     const customer = await newCustomer(api)
     await customer.buy({ addons: 2 })
     expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'free', addons: 2 })
@@ -130,17 +130,17 @@ describe('a checkout', () => {
     expect(outcome(await (await newCustomer(api)).checkout(wanted))).toEqual([400, 'invalid_request'])
   })
 
-  test('passes over fields that nobody knows', async () => {
+  test('ignores unknown fields', async () => {
     const answer = await (await newCustomer(api)).checkout({ plan: 'paid', quantity: 7, price: 0 })
     expect(answer.status).toBe(200)
   })
 
-  test('is for those who are signed in', async () => {
+  test('requires a bearer token', async () => {
     expect(outcome(await api.post('/billing/checkout', { plan: 'paid' }))).toEqual([401, 'unauthorized'])
     expect(outcome(await api.get('/billing/subscription'))).toEqual([401, 'unauthorized'])
   })
 
-  test('is counted for each account: ten a minute', async () => {
+  test('is limited to ten a minute per account', async () => {
     const customer = await newCustomer(api)
     for (let count = 1; count <= 10; count += 1) expect((await customer.checkout({ plan: 'paid' })).status).toBe(200)
     const refused = await customer.checkout({ plan: 'paid' })
@@ -166,11 +166,11 @@ describe('the subscription', () => {
   const only = (subscription_id: string) => [expect.objectContaining({ subscription_id, kind: 'plan' })]
   const manageUrl = `${siteUrl}/sandbox/subscriptions`
 
-  test('of who never bought anything is empty, and managed nowhere', async () => {
+  test('of an account without purchases is empty and has no manage URL', async () => {
     expect(await (await newCustomer(api)).fetchSubscription()).toEqual(nothing)
   })
 
-  test('that is paid renews at the end of its period', async () => {
+  test('that is active renews at the end of its period', async () => {
     const { customer, plan } = await customerWithPlan()
     const [bought] = await customer.listSandboxSubscriptions()
     expect(await customer.fetchSubscription()).toEqual({
@@ -183,7 +183,7 @@ describe('the subscription', () => {
     })
   })
 
-  test('with a failed payment goes on for 48 hours, and a second failure adds none', async () => {
+  test('with a failed payment stays for 48 hours, and a second failure does not extend them', async () => {
     const { customer, plan } = await customerWithPlan()
     const before = Date.now()
     await customer.play(plan, 'fail')
@@ -205,7 +205,7 @@ describe('the subscription', () => {
     expect(await customer.fetchSubscription()).toMatchObject({ plan_status: 'active', grace_ends_at: null })
   })
 
-  test('that was cancelled ends with its period', async () => {
+  test('that is cancelled ends with its period', async () => {
     const { customer, plan } = await customerWithPlan()
     const { renews_at: periodEnd } = await customer.fetchSubscription()
     await customer.play(plan, 'cancel')
@@ -219,13 +219,13 @@ describe('the subscription', () => {
     })
   })
 
-  test('that was paid back is over, and still managed where it was bought', async () => {
+  test('that is refunded has ended and keeps its manage URL', async () => {
     const { customer, plan } = await customerWithPlan()
     await customer.play(plan, 'refund')
     expect(await customer.fetchSubscription()).toEqual({ ...nothing, manage_url: manageUrl })
   })
 
-  test('that an operator gave does not renew, and is managed nowhere', async () => {
+  test('that an operator granted does not renew and has no manage URL', async () => {
     const customer = await newCustomer(api)
     const until = '2099-01-01T00:00:00.000Z'
     const given = { plan_tier: 'paid', addons: 1, until }
@@ -240,7 +240,7 @@ describe('the subscription', () => {
   })
 })
 
-describe('with a provider elsewhere', () => {
+describe('with another billing provider', () => {
   const stripe = async (url: string) =>
     startApi({
       SVC_BILLING_PROVIDER: 'stripe',
@@ -250,7 +250,7 @@ describe('with a provider elsewhere', () => {
       SVC_STRIPE_API_URL: url,
     })
 
-  test('the checkout is the address that it gives', async () => {
+  test('the checkout URL is the provider’s', async () => {
     const provider = await startApiDouble()
     provider.respondWith(() => ({ body: { id: 'cs_1', object: 'checkout.session', url: 'https://pay.example/cs_1' } }))
     const customer = await newCustomer(await stripe(provider.url))
@@ -263,7 +263,7 @@ describe('with a provider elsewhere', () => {
     ])
   })
 
-  test('an address that no browser should be sent to is none', async () => {
+  test('a checkout URL that is not HTTPS is a provider error', async () => {
     const provider = await startApiDouble()
     const customer = await newCustomer(await stripe(provider.url))
     for (const url of [
@@ -277,7 +277,7 @@ describe('with a provider elsewhere', () => {
     }
   })
 
-  test('its trouble is told as its own, without a word of what it said', async () => {
+  test('a failure is a provider error without the provider’s message', async () => {
     const provider = await startApiDouble()
     provider.respondWith(() => ({ status: 500, body: { error: { message: 'a secret of theirs' } } }))
     const customer = await newCustomer(await stripe(provider.url))
@@ -288,7 +288,7 @@ describe('with a provider elsewhere', () => {
     expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual([502, 'billing_provider_error'])
   })
 
-  test('there is no sandbox', async () => {
+  test('the sandbox is not found', async () => {
     const customer = await newCustomer(await stripe('http://127.0.0.1:9'))
     expect(outcome(await customer.play('sub_1', 'pay'))).toEqual([404, 'not_found'])
     expect(await customer.listSandboxSubscriptions()).toBeUndefined()

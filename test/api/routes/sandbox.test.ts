@@ -20,8 +20,8 @@ const eventsOf = async ({ userId }: Customer): Promise<string[]> =>
     ({ type }) => type,
   )
 
-describe('what can happen to a subscription', () => {
-  test('follows from how it is, and is told by one webhook each', async () => {
+describe('an outcome of a subscription', () => {
+  test('depends on its status and sends one webhook', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.openSubscription({ plan: 'paid' })
     expect(await statusAndOutcomes(customer)).toEqual(['open', ['pay']])
@@ -48,7 +48,7 @@ describe('what can happen to a subscription', () => {
     ])
   })
 
-  test('is the only thing that happens: anything else is refused, and told to nobody', async () => {
+  test('that is not possible is refused and sends no webhook', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.openSubscription({ plan: 'paid' })
     for (const what of ['fail', 'recover', 'cancel', 'resume', 'refund', 'end'])
@@ -57,7 +57,7 @@ describe('what can happen to a subscription', () => {
     expect(await eventsOf(customer)).toEqual([])
   })
 
-  test('has happened to the account when the answer comes', async () => {
+  test('has changed the account when the reply is sent', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.buy({ plan: 'paid' })
     expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
@@ -73,7 +73,7 @@ describe('what can happen to a subscription', () => {
     }
   })
 
-  test('renews it from the end of its period on', async () => {
+  test('`pay` renews an active subscription from the end of its period', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.buy({ plan: 'paid' })
     const { renews_at: first } = await customer.fetchSubscription()
@@ -84,7 +84,7 @@ describe('what can happen to a subscription', () => {
     expect(days).toBeLessThanOrEqual(31)
   })
 
-  test('changes how many add-ons there are', async () => {
+  test('`pay` changes the number of add-ons', async () => {
     const customer = await newCustomer(api)
     await customer.buy({ plan: 'paid' })
     const addons = await customer.buy({ addons: 1 })
@@ -96,7 +96,7 @@ describe('what can happen to a subscription', () => {
       expect(outcome(await customer.play(addons, 'pay', { quantity }))).toEqual([400, 'invalid_request'])
   })
 
-  test('is decided by one of two who decide at once', async () => {
+  test('is accepted for one of two concurrent requests', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.buy({ plan: 'paid' })
     const answers = await Promise.all([customer.play(plan, 'cancel'), customer.play(plan, 'cancel')])
@@ -105,7 +105,7 @@ describe('what can happen to a subscription', () => {
   })
 })
 
-describe('five requests at once', () => {
+describe('five concurrent requests', () => {
   const five = <Result>(send: () => Promise<Result>) => Promise.all(Array.from({ length: 5 }, send))
   const refused = [409, 'invalid_transition']
   const oneOfFive = [[200, undefined], ...Array.from({ length: 4 }, () => refused)]
@@ -137,7 +137,7 @@ describe('five requests at once', () => {
     expect(await eventsOf(customer)).toHaveLength(count + 1)
   })
 
-  test('change the number of add-ons once, and renew nothing', async () => {
+  test('change the number of add-ons once, without a renewal', async () => {
     const customer = await newCustomer(api)
     const addons = await customer.buy({ addons: 1 })
     const [bought] = await customer.listSandboxSubscriptions()
@@ -147,10 +147,10 @@ describe('five requests at once', () => {
   })
 })
 
-describe('a request with the version of the subscription that it is meant for', () => {
+describe('a request with a version of the subscription', () => {
   const versionOf = async (customer: Customer) => (await customer.listSandboxSubscriptions())[0]?.version
 
-  test('is refused once the subscription has changed, whenever it comes', async () => {
+  test('is refused once the subscription has changed', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.openSubscription({ plan: 'paid' })
     const version = await versionOf(customer)
@@ -160,7 +160,7 @@ describe('a request with the version of the subscription that it is meant for', 
     expect(await eventsOf(customer)).toEqual(['subscription.activated'])
   })
 
-  test('is carried out on the subscription as it is now, and answers the next version', async () => {
+  test('changes the present version and returns the next one', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.buy({ plan: 'paid' })
     const { body } = await customer.play(plan, 'pay', { version: await versionOf(customer) })
@@ -168,7 +168,7 @@ describe('a request with the version of the subscription that it is meant for', 
     expect((await customer.play(plan, 'cancel', { version: body.subscription.version })).status).toBe(200)
   })
 
-  test.each(['', 'then', 7, null])('%j is the version of no subscription', async (version) => {
+  test.each(['', 'then', 7, null])('%j is not the version of a subscription', async (version) => {
     const customer = await newCustomer(api)
     const plan = await customer.buy({ plan: 'paid' })
     const answer = await customer.play(plan, 'cancel', { version })
@@ -178,8 +178,8 @@ describe('a request with the version of the subscription that it is meant for', 
   })
 })
 
-describe('somebody else’s subscription', () => {
-  test('is not listed, and can’t be told from one that there is not', async () => {
+describe('another account’s subscription', () => {
+  test('is not listed and not found, like an unknown one', async () => {
     const [owner, other] = [await newCustomer(api), await newCustomer(api)]
     const plan = await owner.buy({ plan: 'paid' })
     expect(await other.listSandboxSubscriptions()).toEqual([])
@@ -193,7 +193,7 @@ describe('somebody else’s subscription', () => {
     expect(await owner.fetchSubscription()).toMatchObject({ plan_status: 'active' })
   })
 
-  test('is nobody’s who is not signed in', async () => {
+  test('requires a bearer token', async () => {
     const owner = await newCustomer(api)
     const plan = await owner.openSubscription({ plan: 'paid' })
     const path = '/billing/sandbox/subscriptions'
@@ -202,7 +202,7 @@ describe('somebody else’s subscription', () => {
   })
 })
 
-test('a webhook that nobody takes is told as the provider’s trouble, and what happened stays', async () => {
+test('a webhook that is not accepted is a provider error, and the outcome remains', async () => {
   // It listens at a port of the system's choice, and its sandbox sends to the one that was configured: to none.
   const elsewhere = await startApi({ PORT: '0' })
   const customer = await newCustomer(elsewhere)
@@ -212,7 +212,7 @@ test('a webhook that nobody takes is told as the provider’s trouble, and what 
   expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'free', manage_url: null })
 })
 
-test('while no actor is there to judge it the answer comes all the same, and the event is kept', async () => {
+test('without a worker the reply is sent all the same, and the event is stored', async () => {
   const { api: alone } = await startService({ worker: false })
   const customer = await newCustomer(alone)
   const plan = await customer.openSubscription({ plan: 'paid' })
