@@ -10,10 +10,10 @@ describe('recorded histories of subscription workflows', () => {
   test('cover each course that a subscription can take', () => {
     expect([...recorded.keys()]).toEqual([
       'activated',
+      'continued-as-new',
       'failed-and-downgraded',
       'fewer-addons',
       'grant-ended',
-      'handed-on',
       'recovered',
     ])
   })

@@ -13,17 +13,17 @@ beforeAll(async () => {
   service = await startFakeRelayService({ variables: longRelayTimeouts })
 })
 
-/** As long as a sandbox's names may be, in letters of four bytes each. */
-const long = (name: string): string => `${name}${'𝔵'.repeat(90)}`
+/** The longest id that the sandbox accepts, with four bytes per character. */
+const longId = (name: string): string => `${name}${'𝔵'.repeat(90)}`
 
-test('an account of which more was told than one message of Temporal holds is judged by all of it', async () => {
+test('all events of an inbox count that is larger than one message of Temporal', async () => {
   const subscriber = await newPaidSubscriber(service)
   const { userId, subscriptionId } = subscriber
   const failedAt = Date.now() - paymentGraceMillis / 2
   const event = {
     action: 'payment_failed',
     provider: 'sandbox',
-    subscriptionId: long('sub_'),
+    subscriptionId: longId('sub_'),
     kind: 'plan',
     quantity: null,
     amount: null,
@@ -34,7 +34,7 @@ test('an account of which more was told than one message of Temporal holds is ju
   await sql`
     insert into billing_events (provider, event_key, type, action, user_ref, subscription_id, user_id, event, body, status)
     select 'sandbox', key, 'payment.failed', 'payment_failed', ${userId}, ${event.subscriptionId}, ${userId},
-      ${sql.json(event)} || jsonb_build_object('key', key, 'at', ${failedAt}::bigint - n, 'invoiceId', ${long('inv_')} || n), '', 'pending'
+      ${sql.json(event)} || jsonb_build_object('key', key, 'at', ${failedAt}::bigint - n, 'invoiceId', ${longId('inv_')} || n), '', 'pending'
     from generate_series(1, 4200) n, lateral (select n || repeat('k', 200) as key) named`
   await subscriber.sendEvent('payment.failed', { subscription_id: subscriptionId, invoice_id: 'inv_2' }, failedAt)
   const plan = await subscriber.waitForPlan(isPastDue, 30)

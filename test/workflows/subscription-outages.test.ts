@@ -17,7 +17,7 @@ import {
   waitForDisconnect,
 } from '../support/subscribers.ts'
 
-/** From the failure that is told to the end of its 48 hours: the service is gone by then, and back only afterwards. */
+/** Time until the payment grace period ends. The outage begins before, and ends after. */
 const leftMillis = 5000
 
 let service: FakeRelayService
@@ -31,77 +31,82 @@ beforeAll(async () => {
   worker = await service.startWorker()
 })
 
-interface Debtor extends Subscriber {
-  readonly onAirSince: SessionView
+interface PastDueSubscriber extends Subscriber {
+  readonly relay: SessionView
   readonly graceEndsAt: number
 }
 
-/** Somebody with a relay on the air whose payment failed almost 48 hours ago. */
-async function debtor(): Promise<Debtor> {
+/** A subscriber with an active relay whose payment failed almost 48 hours ago. */
+async function newPastDueSubscriber(): Promise<PastDueSubscriber> {
   const subscriber = await newPaidSubscriber(service)
   const relay = await subscriber.startRelay()
   const failedAt = Date.now() - paymentGraceMillis + leftMillis
   await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
   await subscriber.waitForPlan(isPastDue)
-  return { ...subscriber, onAirSince: relay, graceEndsAt: failedAt + paymentGraceMillis }
+  return { ...subscriber, relay, graceEndsAt: failedAt + paymentGraceMillis }
 }
 
-const grant = async ({ userId }: Subscriber) =>
+const grantPlan = async ({ userId }: Subscriber) =>
   service.api.post<{ entitlement: { plan_tier: string } }>(
     `/admin/users/${userId}/grant`,
     { plan_tier: 'paid' },
     { headers: operator },
   )
 
-const statusesHad = async (subscriber: Subscriber) =>
+const planHistory = async (subscriber: Subscriber) =>
   (await subscriber.planHistory()).map((had) => `${had.planTier} ${had.planStatus}`)
 
 const outages = [
   {
-    name: 'no worker is there',
+    name: 'no worker runs',
     begin: () => worker.stop(),
     end: async () => {
       worker = await service.startWorker()
     },
   },
-  { name: 'Temporal is away', begin: () => passage.block(), end: () => passage.open() },
+  { name: 'Temporal is unreachable', begin: () => passage.block(), end: () => passage.open() },
 ]
 
-describe.each(outages)('when 48 hours end while $name', ({ begin, end }) => {
-  let late: Debtor
-  let payer: Debtor
-  let latePayer: Debtor
-  let friend: Subscriber
-  let granted: Awaited<ReturnType<typeof grant>>
+describe.each(outages)('when payment grace periods end while $name', ({ begin, end }) => {
+  let unpaid: PastDueSubscriber
+  let paidInGrace: PastDueSubscriber
+  let paidAfterGrace: PastDueSubscriber
+  let granted: Subscriber
+  let grantAnswer: Awaited<ReturnType<typeof grantPlan>>
 
   beforeAll(async () => {
-    ;[late, payer, latePayer, friend] = await Promise.all([debtor(), debtor(), debtor(), newSubscriber(service)])
+    ;[unpaid, paidInGrace, paidAfterGrace, granted] = await Promise.all([
+      newPastDueSubscriber(),
+      newPastDueSubscriber(),
+      newPastDueSubscriber(),
+      newSubscriber(service),
+    ])
     await begin()
-    const answer = grant(friend)
-    await payer.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
-    await sleep(Math.max(0, latePayer.graceEndsAt + 100 - Date.now()))
-    await latePayer.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
-    granted = await answer
+    const answer = grantPlan(granted)
+    await paidInGrace.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
+    await sleep(Math.max(0, paidAfterGrace.graceEndsAt + 100 - Date.now()))
+    await paidAfterGrace.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
+    grantAnswer = await answer
     await end()
   })
 
-  test('the plan ends within seconds of the return, and its relay with it', async () => {
-    await late.waitForPlan(isFree, 10)
-    await waitForDisconnect(service, late.onAirSince, 10)
-    expect(await statusesHad(late)).toEqual(['paid active', 'paid past_due', 'free none'])
+  test('a plan ends with its relay within seconds after the outage', async () => {
+    await unpaid.waitForPlan(isFree, 10)
+    await waitForDisconnect(service, unpaid.relay, 10)
+    expect(await planHistory(unpaid)).toEqual(['paid active', 'paid past_due', 'free none'])
   })
 
-  test('a payment that was accepted meanwhile counts: nothing ends, not for a moment', async () => {
-    for (const one of [payer, latePayer]) {
+  test('a payment that was accepted during the outage counts, and the plan never ends', async () => {
+    for (const one of [paidInGrace, paidAfterGrace]) {
       await one.waitForPlan((plan) => plan.planStatus === 'active', 10)
-      expect(await statusesHad(one)).toEqual(['paid active', 'paid past_due', 'paid active'])
-      expect(await lastTransition(service, one.onAirSince)).toEqual(activeByRelay)
+      expect(await planHistory(one)).toEqual(['paid active', 'paid past_due', 'paid active'])
+      expect(await lastTransition(service, one.relay)).toEqual(activeByRelay)
     }
   })
 
-  test('a grant is answered with what was so far, and carried out afterwards', async () => {
-    expect(granted.status).toBe(200)
-    expect(granted.body.entitlement.plan_tier).toBe('free')
-    await friend.waitForPlan((plan) => plan.planTier === 'paid')
+  test('a grant is answered with the unchanged plan, and takes effect afterwards', async () => {
+    expect(grantAnswer.status).toBe(200)
+    expect(grantAnswer.body.entitlement.plan_tier).toBe('free')
+    await granted.waitForPlan((plan) => plan.planTier === 'paid')
   })
 })

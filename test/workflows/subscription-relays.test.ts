@@ -24,10 +24,11 @@ beforeAll(async () => {
 })
 
 const instancesOf = async (session: SessionView) => service.relayProvider.list({ sessionId: session.session_id })
-const fates = (relays: readonly SessionView[]) => Promise.all(relays.map((relay) => lastTransition(service, relay)))
+const lastTransitions = (relays: readonly SessionView[]) =>
+  Promise.all(relays.map((relay) => lastTransition(service, relay)))
 
 describe.concurrent('the end of a plan', () => {
-  test('also ends a relay that is only being started, and what there is of it', async () => {
+  test('also ends a relay that is provisioning, and its instance', async () => {
     const subscriber = await newPaidSubscriber(service)
     const { session } = (await subscriber.start()).body
     await eventually(
@@ -42,13 +43,15 @@ describe.concurrent('the end of a plan', () => {
     )
   })
 
-  test('leaves nothing running of a start at the same moment, whichever comes first', async () => {
+  test('leaves no relay of a start at the same moment running', async () => {
     const started = await Promise.all(
       Array.from({ length: 6 }, async (_, index) => {
         const subscriber = await newPaidSubscriber(service)
-        const told = sleep(index % 2 === 0 ? 0 : index * 10).then(() => subscriber.sendEvent('subscription.downgraded'))
+        const downgraded = sleep(index % 2 === 0 ? 0 : index * 10).then(() =>
+          subscriber.sendEvent('subscription.downgraded'),
+        )
         const answer = await sleep(index % 2 === 0 ? index * 10 : 0).then(() => subscriber.start())
-        await told
+        await downgraded
         await subscriber.waitForPlan(isFree)
         return { subscriber, answer }
       }),
@@ -61,7 +64,7 @@ describe.concurrent('the end of a plan', () => {
     }
   })
 
-  test('comes at once with a full refund', async () => {
+  test('follows a full refund at once, and no partial one', async () => {
     const subscriber = await newPaidSubscriber(service)
     const relay = await subscriber.startRelay()
     await subscriber.sendEvent('payment.refunded', { invoice_id: 'inv_1', amount: 'partial' })
@@ -73,8 +76,8 @@ describe.concurrent('the end of a plan', () => {
   })
 })
 
-/** All relays of the plan on the air, the oldest first. */
-async function relaysWith(addons: number): Promise<{ subscriber: Subscriber; relays: SessionView[] }> {
+/** Starts all relays that the plan includes. The oldest is the first. */
+async function startRelays(addons: number): Promise<{ subscriber: Subscriber; relays: SessionView[] }> {
   const subscriber = await newPaidSubscriber(service, { addons })
   const relays: SessionView[] = []
   for (let count = 0; count < 1 + addons; count += 1) relays.push(await subscriber.startRelay())
@@ -86,21 +89,30 @@ const changeAddons = async (subscriber: Subscriber, quantity: number) => {
   return subscriber.waitForPlan((plan) => plan.addons === quantity)
 }
 
-const notice = () => sleep(noticeSeconds * 1000 + 700)
+const waitForNotice = () => sleep(noticeSeconds * 1000 + 700)
 
-describe.concurrent('fewer add-ons than relays', () => {
-  test('end the newest ones after a notice, and leave the others on their instances', async () => {
-    const { subscriber, relays } = await relaysWith(3)
+describe.concurrent('a smaller number of add-ons', () => {
+  test('ends the newest surplus relays after a notice, and leaves the others on their instances', async () => {
+    const { subscriber, relays } = await startRelays(3)
     const began = Date.now()
     const { surplusEndsAt: endsAt } = await changeAddons(subscriber, 1)
     expect(endsAt?.getTime()).toBeGreaterThanOrEqual(began + noticeSeconds * 1000 - 50)
-    // What was read before the end is judged only, however long the reading takes.
-    for (let seen = await fates(relays); Date.now() < (endsAt?.getTime() ?? 0); seen = await fates(relays)) {
+    // A result that was read after the end does not count.
+    for (
+      let seen = await lastTransitions(relays);
+      Date.now() < (endsAt?.getTime() ?? 0);
+      seen = await lastTransitions(relays)
+    ) {
       expect(seen).toEqual([activeByRelay, activeByRelay, activeByRelay, activeByRelay])
       await sleep(200)
     }
     for (const relay of relays.slice(2)) await waitForDisconnect(service, relay)
-    expect(await fates(relays)).toEqual([activeByRelay, activeByRelay, disconnectedBySystem, disconnectedBySystem])
+    expect(await lastTransitions(relays)).toEqual([
+      activeByRelay,
+      activeByRelay,
+      disconnectedBySystem,
+      disconnectedBySystem,
+    ])
     const left = (await subscriber.active()).sessions
     expect(new Set(left.map((one) => one.instance_id))).toEqual(
       new Set(relays.slice(0, 2).map((one) => one.instance_id)),
@@ -108,8 +120,8 @@ describe.concurrent('fewer add-ons than relays', () => {
     expect(await subscriber.fetchPlan()).toMatchObject({ surplusEndsAt: null, entitlementDueAt: null })
   })
 
-  test('refuse new starts at once, and taking a stop back', async () => {
-    const { subscriber, relays } = await relaysWith(1)
+  test('refuses new starts at once, and the restart of a relay that is stopping', async () => {
+    const { subscriber, relays } = await startRelays(1)
     await changeAddons(subscriber, 0)
     expect(outcome(await subscriber.start({ connection_id: 'third' }))).toEqual([403, 'relay_limit_reached'])
     const [oldest] = relays
@@ -118,38 +130,38 @@ describe.concurrent('fewer add-ons than relays', () => {
     expect(outcome(again)).toEqual([403, 'relay_limit_reached'])
   })
 
-  test('end nothing when there are as many again within the notice', async () => {
-    const { subscriber, relays } = await relaysWith(1)
+  test('ends no relay if the number is raised again within the notice', async () => {
+    const { subscriber, relays } = await startRelays(1)
     await changeAddons(subscriber, 0)
     expect(await changeAddons(subscriber, 1)).toMatchObject({ surplusEndsAt: null })
-    await notice()
-    expect(await fates(relays)).toEqual([activeByRelay, activeByRelay])
+    await waitForNotice()
+    expect(await lastTransitions(relays)).toEqual([activeByRelay, activeByRelay])
   })
 
-  test('end nothing more when enough relays have ended by themselves, were it the older one', async () => {
-    const { subscriber, relays } = await relaysWith(1)
+  test('ends no further relay if enough relays were stopped within the notice, including older ones', async () => {
+    const { subscriber, relays } = await startRelays(1)
     await changeAddons(subscriber, 0)
     await subscriber.stop({ session_id: relays[0]?.session_id, immediate: true })
-    await notice()
+    await waitForNotice()
     await subscriber.waitForPlan((plan) => plan.surplusEndsAt === null)
-    expect((await fates(relays))[1]).toEqual(activeByRelay)
+    expect((await lastTransitions(relays))[1]).toEqual(activeByRelay)
   })
 
-  test('end all of them at once when the plan goes as well', async () => {
-    const { subscriber, relays } = await relaysWith(1)
+  test('ends all relays at once if the plan ends as well', async () => {
+    const { subscriber, relays } = await startRelays(1)
     await changeAddons(subscriber, 0)
     await subscriber.sendEvent('subscription.downgraded')
     for (const relay of relays) await waitForDisconnect(service, relay)
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'free', surplusEndsAt: null })
   })
 
-  test('and then fewer still give the newest of those that are left a notice of their own', async () => {
-    const { subscriber, relays } = await relaysWith(2)
+  test('starts a new notice with each further decrease', async () => {
+    const { subscriber, relays } = await startRelays(2)
     const { surplusEndsAt: first } = await changeAddons(subscriber, 1)
     await sleep(1500)
     const { surplusEndsAt: second } = await changeAddons(subscriber, 0)
     expect((second?.getTime() ?? 0) - (first?.getTime() ?? 0)).toBeGreaterThan(1000)
     for (const relay of relays.slice(1)) await waitForDisconnect(service, relay)
-    expect(await fates(relays)).toEqual([activeByRelay, disconnectedBySystem, disconnectedBySystem])
+    expect(await lastTransitions(relays)).toEqual([activeByRelay, disconnectedBySystem, disconnectedBySystem])
   })
 })

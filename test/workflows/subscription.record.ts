@@ -1,4 +1,4 @@
-/** Records the histories for the replay test: `npm run histories`. */
+/** Records the histories that `subscription-history.test.ts` replays: `npm run histories`. */
 import { beforeAll, test } from 'vitest'
 import * as messages from '../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../workflows/subscription-client.ts'
@@ -26,31 +26,31 @@ beforeAll(async () => {
 
 const paid = (addons = 0) => newPaidSubscriber(service, { addons })
 const until = (subscriber: Subscriber, status: string) => subscriber.waitForPlan((plan) => plan.planStatus === status)
-const fail = async (subscriber: Subscriber, leftMillis: number) => {
+const failPayment = async (subscriber: Subscriber, leftMillis: number) => {
   await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, Date.now() - paymentGraceMillis + leftMillis)
   await until(subscriber, 'past_due')
 }
 
 interface Run {
   readonly userId: string
-  /** The last one unless named. */
+  /** The latest run unless given. */
   readonly runId?: string
 }
 
-/** Each answers whose actor it was. */
+/** By name of the history: takes the steps and returns the run to record. */
 const paths: Record<string, () => Promise<Run>> = {
   activated: () => paid(2),
   'failed-and-downgraded': async () => {
     const subscriber = await paid()
     const relay = await subscriber.startRelay()
-    await fail(subscriber, 1500)
+    await failPayment(subscriber, 1500)
     await until(subscriber, 'none')
     await waitForDisconnect(service, relay)
     return subscriber
   },
   recovered: async () => {
     const subscriber = await paid()
-    await fail(subscriber, hourMillis)
+    await failPayment(subscriber, hourMillis)
     await subscriber.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
     await until(subscriber, 'active')
     return subscriber
@@ -70,31 +70,31 @@ const paths: Record<string, () => Promise<Run>> = {
     await until(subscriber, 'none')
     return subscriber
   },
-  'handed-on': async () => {
+  'continued-as-new': async () => {
     const subscriber = await paid()
     const { temporal, config } = service.api.services
     const { taskQueue } = config.temporal
-    await subscriptionHandle(service, subscriber).terminate('to be started as one that hands on early')
+    await subscriptionHandle(service, subscriber).terminate('replaced by one that continues as new early')
     await createSubscriptionWorkflows(temporal, { taskQueue, callMillisMax: 10_000, historyEventsMax: 8 }).wake(
       subscriber.userId,
     )
     await eventually(
       () => subscriptionHandle(service, subscriber).query(messages.subscriptionSnapshot),
-      (standing) => standing !== null,
+      (snapshot) => snapshot !== null,
     )
     const { runId } = await subscriptionHandle(service, subscriber).describe()
-    await fail(subscriber, hourMillis)
+    await failPayment(subscriber, hourMillis)
     return { userId: subscriber.userId, runId }
   },
 }
 
-/** As numbered in histories: completed, sleeps until a time, sleeps until there is news, handed on. */
+/** Event types by number: completed; waits with a timer; waits for a signal; continued as new. */
 const lastEvents = ['2', '17', '40', '28']
 
 test.for(Object.entries(paths))('%s', { timeout: 60_000 }, async ([name, take]) => {
   const { userId, runId } = await take()
   const workflowId = messages.subscriptionWorkflowId(userId)
-  // What it wrote last is in Postgres a moment before it is in the history.
+  // The last write is in Postgres shortly before it is in the history.
   await eventually(
     () => service.api.services.temporal.workflow.getHandle(workflowId, runId).fetchHistory(),
     ({ events }) => lastEvents.includes(String(events?.at(-1)?.eventType)),

@@ -28,30 +28,30 @@ beforeAll(async () => {
 const paid = (data: { addons?: number } = {}) => newPaidSubscriber(service, data)
 const isActive = ({ planStatus }: { planStatus: string }) => planStatus === 'active'
 
-/** When the payment failed, if its 48 hours are over this many milliseconds from now. */
+/** The time of a payment failure whose payment grace period ends this many milliseconds from now. */
 const failedWithGraceLeft = (millis: number) => Date.now() - paymentGraceMillis + millis
 
-/** Looks again and again until the moment: the plan is paid, its relays run, and that never changed. */
-async function staysPaidUntil(subscriber: Subscriber, at: number, relays: readonly SessionView[] = []) {
-  const look = async () => ({
+/** Checks repeatedly until the given time that the plan is paid and that its relays run. */
+async function expectPaidUntil(subscriber: Subscriber, at: number, relays: readonly SessionView[] = []) {
+  const read = async () => ({
     plan: await subscriber.fetchPlan(),
-    fates: await Promise.all(relays.map((relay) => lastTransition(service, relay))),
+    transitions: await Promise.all(relays.map((relay) => lastTransition(service, relay))),
   })
-  // Only what was read before the moment is judged, however long the reading takes.
-  for (let seen = await look(); Date.now() < at; seen = await look()) {
-    expect(seen).toMatchObject({ plan: { planTier: 'paid' }, fates: relays.map(() => activeByRelay) })
+  // A result that was read after the given time does not count.
+  for (let seen = await read(); Date.now() < at; seen = await read()) {
+    expect(seen).toMatchObject({ plan: { planTier: 'paid' }, transitions: relays.map(() => activeByRelay) })
     await sleep(100)
   }
 }
 
-const whenBecameFree = async ({ userId }: Subscriber): Promise<number> => {
+const findDowngradeTime = async ({ userId }: Subscriber): Promise<number> => {
   const [row] = await service.api.sql<{ at: Date }[]>`
     select at from audit_entries where user_id = ${userId} and action = 'plan_changed' and detail ->> 'plan_tier' = 'free'`
   return row?.at.getTime() ?? 0
 }
 
-describe.concurrent('48 hours after a payment failed, by the time of the provider', () => {
-  test('the plan ends, and not before: with it every relay', async () => {
+describe.concurrent('48 hours after a failed payment, by the time of the provider', () => {
+  test('the plan ends with all of its relays, and not before', async () => {
     const subscriber = await paid({ addons: 1 })
     const relays = [await subscriber.startRelay(), await subscriber.startRelay()]
     const failedAt = failedWithGraceLeft(3000)
@@ -59,16 +59,16 @@ describe.concurrent('48 hours after a payment failed, by the time of the provide
     await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
     const plan = await subscriber.waitForPlan(isPastDue)
     expect(plan).toMatchObject({ planTier: 'paid', paymentGraceEndsAt: new Date(endsAt), addons: 1 })
-    await staysPaidUntil(subscriber, endsAt, relays)
+    await expectPaidUntil(subscriber, endsAt, relays)
     await subscriber.waitForPlan(isFree)
     for (const relay of relays) await waitForDisconnect(service, relay)
-    const lateness = (await whenBecameFree(subscriber)) - endsAt
+    const lateness = (await findDowngradeTime(subscriber)) - endsAt
     expect(lateness).toBeGreaterThanOrEqual(0)
     expect(lateness).toBeLessThan(5000)
     expect((await subscriber.start()).status).toBe(403)
   })
 
-  test('it ends at the hour of the first failure, however often the payment failed again', async () => {
+  test('the plan ends by the time of the first failure, after any number of further failures', async () => {
     const subscriber = await paid()
     const failedAt = failedWithGraceLeft(3000)
     const endsAt = new Date(failedAt + paymentGraceMillis)
@@ -77,12 +77,12 @@ describe.concurrent('48 hours after a payment failed, by the time of the provide
     await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
     await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt + 47 * hourMillis)
     await subscriber.waitForPlan((plan) => plan.paymentGraceEndsAt?.getTime() === endsAt.getTime())
-    await staysPaidUntil(subscriber, endsAt.getTime())
+    await expectPaidUntil(subscriber, endsAt.getTime())
     await subscriber.waitForPlan(isFree)
-    expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(endsAt.getTime())
+    expect(await findDowngradeTime(subscriber)).toBeGreaterThanOrEqual(endsAt.getTime())
   })
 
-  test('nothing ends when it was paid by then: the relay runs on', async () => {
+  test('nothing ends if the invoice was paid by then', async () => {
     const subscriber = await paid()
     const relay = await subscriber.startRelay()
     const failedAt = failedWithGraceLeft(3000)
@@ -97,7 +97,7 @@ describe.concurrent('48 hours after a payment failed, by the time of the provide
     expect((await subscriber.planHistory()).map((had) => had.planStatus)).toEqual(['active', 'past_due', 'active'])
   })
 
-  test('nothing ends when there is a new subscription by then, whatever the old one was to become', async () => {
+  test('nothing ends if there is a new subscription by then', async () => {
     const subscriber = await paid()
     const relay = await subscriber.startRelay()
     const failedAt = failedWithGraceLeft(3000)
@@ -114,8 +114,8 @@ describe.concurrent('48 hours after a payment failed, by the time of the provide
   })
 })
 
-describe.concurrent('a payment that comes after the 48 hours', () => {
-  test('gives the plan and its add-ons back, and restarts no relay', async () => {
+describe.concurrent('a payment after the 48 hours', () => {
+  test('restores the plan and its add-ons, and restarts no relay', async () => {
     const subscriber = await paid({ addons: 2 })
     const relay = await subscriber.startRelay()
     await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 50 * hourMillis)
@@ -129,8 +129,8 @@ describe.concurrent('a payment that comes after the 48 hours', () => {
   })
 })
 
-describe.concurrent('a subscription that is cancelled while its payment is due', () => {
-  test('ends with its period when that is earlier', async () => {
+describe.concurrent('a subscription that is cancelled while it is past due', () => {
+  test('ends with its period if that is earlier', async () => {
     const subscriber = await paid()
     const relay = await subscriber.startRelay()
     await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 46 * hourMillis)
@@ -142,33 +142,33 @@ describe.concurrent('a subscription that is cancelled while its payment is due',
     }
     await subscriber.sendEvent('subscription.cancelled', period)
     await subscriber.waitForPlan((plan) => plan.paymentGraceEndsAt?.getTime() === endsAt.getTime())
-    await staysPaidUntil(subscriber, endsAt.getTime())
+    await expectPaidUntil(subscriber, endsAt.getTime())
     await subscriber.waitForPlan(isFree)
     await waitForDisconnect(service, relay)
-    expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(endsAt.getTime())
+    expect(await findDowngradeTime(subscriber)).toBeGreaterThanOrEqual(endsAt.getTime())
   })
 
-  test('ends after the 48 hours when its period is longer', async () => {
+  test('ends after the 48 hours if its period is longer', async () => {
     const subscriber = await paid()
     const failedAt = failedWithGraceLeft(3000)
     await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
     const period_end = new Date(Date.now() + 24 * hourMillis).toISOString()
     await subscriber.sendEvent('subscription.cancelled', { period_end })
     await subscriber.waitForPlan((plan) => isPastDue(plan) && plan.planUntil?.toISOString() === period_end)
-    await staysPaidUntil(subscriber, failedAt + paymentGraceMillis)
+    await expectPaidUntil(subscriber, failedAt + paymentGraceMillis)
     await subscriber.waitForPlan(isFree)
-    expect(await whenBecameFree(subscriber)).toBeGreaterThanOrEqual(failedAt + paymentGraceMillis)
+    expect(await findDowngradeTime(subscriber)).toBeGreaterThanOrEqual(failedAt + paymentGraceMillis)
   })
 })
 
-test('the same events in any order, some of them twice, leave every account with the same plan', async () => {
+test('the same events in any order, each of them twice, lead to the same plan', async () => {
   const day = (n: number) => began + n * 24 * hourMillis
   const began = Date.now() - 40 * 24 * hourMillis
   const period = (from: number) => ({
     period_start: new Date(day(from)).toISOString(),
     period_end: new Date(day(from + 30)).toISOString(),
   })
-  const story: readonly ((one: Subscriber) => Promise<void>)[] = [
+  const events: readonly ((one: Subscriber) => Promise<void>)[] = [
     (one) => one.sendEvent('subscription.activated', { invoice_id: 'inv_1', ...period(0) }, day(0)),
     (one) => one.sendEvent('addon.updated', { subscription_id: addonSubscriptionId(one), quantity: 3 }, day(1)),
     (one) => one.sendEvent('payment.failed', { invoice_id: 'inv_2' }, day(30)),
@@ -177,11 +177,11 @@ test('the same events in any order, some of them twice, leave every account with
     (one) => one.sendEvent('addon.updated', { subscription_id: addonSubscriptionId(one), quantity: 2 }, day(36)),
     (one) => one.sendEvent('payment.failed', { invoice_id: 'inv_3' }, day(39)),
   ]
-  const orders = fc.sample(fc.shuffledSubarray([...story, ...story], { minLength: 14 }), { numRuns: 5, seed: 48 })
+  const orders = fc.sample(fc.shuffledSubarray([...events, ...events], { minLength: 14 }), { numRuns: 5, seed: 48 })
   const accounts = await Promise.all(
-    [story, ...orders].map(async (order) => {
+    [events, ...orders].map(async (order) => {
       const subscriber = await newSubscriber(service)
-      for (const event of order) await event(subscriber)
+      for (const send of order) await send(subscriber)
       await eventually(
         () => service.api.sql`select from billing_events where user_id = ${subscriber.userId} and status = 'pending'`,
         (pending) => pending.length === 0,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type ReceivedBillingEvent, recordEvent, recordEventIn } from '../../db/billing-events.ts'
+import type { Sql } from '../../db/connection.ts'
 import type { BillingEvent } from '../../domain/billing-event.ts'
 import * as messages from '../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../workflows/subscription-client.ts'
@@ -30,62 +31,70 @@ beforeAll(async () => {
   service = await startFakeRelayService({ variables: longRelayTimeouts })
 })
 
-/** Tells that a payment failed almost 48 hours ago, and answers when they end. */
-async function fail(subscriber: Subscriber, leftMillis = 2000): Promise<number> {
+/** Sends a payment failure of almost 48 hours ago, and returns the end of the payment grace period. */
+async function failPayment(subscriber: Subscriber, leftMillis = 2000): Promise<number> {
   const failedAt = Date.now() - paymentGraceMillis + leftMillis
   await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
   await subscriber.waitForPlan(isPastDue)
   return failedAt + paymentGraceMillis
 }
 
-/** An actor that hands on after that many events instead of some thousands. */
+/** Starts a workflow that continues as new after that many history events instead of some thousands. */
 const startWithShortHistory = ({ userId }: Subscriber, historyEventsMax: number) => {
   const { temporal, config } = service.api.services
   const { taskQueue } = config.temporal
   return createSubscriptionWorkflows(temporal, { taskQueue, callMillisMax: 10_000, historyEventsMax }).wake(userId)
 }
 
-const inboxEmpty = ({ userId }: Subscriber) =>
+const waitForEmptyInbox = ({ userId }: Subscriber) =>
   eventually(
     () => service.api.sql`select from billing_events where user_id = ${userId} and status = 'pending'`,
     (pending) => pending.length === 0,
   )
 
-/** An event as the inbox keeps it, of which no actor is told. */
-function toldNowhere(
+/** An event for `recordEvent`, which sends no signal. */
+function planEvent(
   { userId, subscriptionId }: Subscriber,
-  what: Pick<BillingEvent, 'action' | 'invoiceId'>,
+  fields: Pick<BillingEvent, 'action' | 'invoiceId'>,
 ): ReceivedBillingEvent {
   const key = randomUUID()
   const bare = { provider: 'sandbox', kind: 'plan', quantity: null, amount: null, periodStart: null } as const
-  const event = { ...bare, ...what, key, subscriptionId, at: Date.now(), periodEnd: null }
-  return { provider: 'sandbox', key, type: what.action, userRef: userId, event, problem: null, body: Buffer.from('{}') }
+  const event = { ...bare, ...fields, key, subscriptionId, at: Date.now(), periodEnd: null }
+  return {
+    provider: 'sandbox',
+    key,
+    type: fields.action,
+    userRef: userId,
+    event,
+    problem: null,
+    body: Buffer.from('{}'),
+  }
 }
 
-/** Resolves after the time, once an actor wants to write what others hold. */
-const untilAnActorWaits = (at: number) =>
-  eventually(
-    () => service.api.sql`
-      select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like '%entitlement_version%'`,
-    (waiting) => waiting.length > 0 && Date.now() > at,
+/** Resolves after the given time, once a workflow waits for a lock that the transaction holds. */
+async function waitForBlockedWrite(tx: Sql, at: number): Promise<void> {
+  const [{ pid = 0 } = {}] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`
+  await eventually(
+    () => service.api.sql`select from pg_stat_activity where ${pid} = any(pg_blocking_pids(pid))`,
+    (blocked) => blocked.length > 0 && Date.now() > at,
   )
+}
 
-describe.concurrent('the actor of a subscription', () => {
-  test('takes an event that nobody told it of', async () => {
+describe.concurrent('the subscription workflow', () => {
+  test('applies an event whose signal was lost', async () => {
     const subscriber = await newSubscriber(service)
-    await recordEvent(service.api.sql, toldNowhere(subscriber, { action: 'activate', invoiceId: null }))
+    await recordEvent(service.api.sql, planEvent(subscriber, { action: 'activate', invoiceId: null }))
     await subscriber.waitForPlan((plan) => plan.planTier === 'paid', 10)
   })
 
-  test('is followed by another that keeps the deadline, when it is terminated', async () => {
+  test('is started again after a termination, and meets the deadline', async () => {
     const subscriber = await newPaidSubscriber(service)
     const relay = await subscriber.startRelay()
-    const endsAt = await fail(subscriber)
-    await subscriptionHandle(service, subscriber).terminate('an operator in panic')
+    const endsAt = await failPayment(subscriber)
+    await subscriptionHandle(service, subscriber).terminate('terminated by an operator')
     await sleep(endsAt + 300 - Date.now())
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid' })
-    // It is given some seconds before it counts as lost: they are over.
+    // The job waits some seconds after a deadline before it wakes the workflow.
     await service.api.sql`
       update users set entitlement_due_at = entitlement_due_at - interval '20 seconds' where id = ${subscriber.userId}`
     await triggerJob(service, 'wake_subscriptions')
@@ -93,24 +102,24 @@ describe.concurrent('the actor of a subscription', () => {
     await waitForDisconnect(service, relay)
   })
 
-  test('can not be cancelled: the plan that was paid for stays, and the deadline too', async () => {
+  test('ignores a cancellation: the paid plan and its deadline stay', async () => {
     const subscriber = await newPaidSubscriber(service)
     await subscriptionHandle(service, subscriber).cancel()
     await sleep(500)
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
-    const endsAt = await fail(subscriber, 4000)
+    const endsAt = await failPayment(subscriber, 4000)
     await subscriptionHandle(service, subscriber).cancel()
     await sleep(endsAt - 1500 - Date.now())
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid' })
     await subscriber.waitForPlan(isFree)
   })
 
-  test('hands on when its history grows long, in the midst of a storm, with nothing lost and the deadline kept', async () => {
+  test('continues as new during a storm of events, without losing one or the deadline', async () => {
     const subscriber = await newPaidSubscriber(service)
-    await subscriptionHandle(service, subscriber).terminate('to be started as one that hands on early')
+    await subscriptionHandle(service, subscriber).terminate('replaced by one that continues as new early')
     await startWithShortHistory(subscriber, 40)
     const first = await subscriptionHandle(service, subscriber).describe()
-    const endsAt = await fail(subscriber, 6000)
+    const endsAt = await failPayment(subscriber, 6000)
     const began = Date.now() - 100_000
     await Promise.all(
       Array.from({ length: 40 }, async (_, index) => {
@@ -119,7 +128,7 @@ describe.concurrent('the actor of a subscription', () => {
         await subscriber.sendEvent('addon.updated', addons, began + index)
       }),
     )
-    await inboxEmpty(subscriber)
+    await waitForEmptyInbox(subscriber)
     const now = await eventually(
       () => subscriptionHandle(service, subscriber).describe(),
       ({ runId }) => runId !== first.runId,
@@ -136,14 +145,14 @@ describe.concurrent('the actor of a subscription', () => {
     expect(applied).toHaveLength(42)
   })
 
-  test('looks again when an event is accepted while the end of the plan is being written', async () => {
+  test('reads its inbox again when an event is accepted while it writes the end of the plan', async () => {
     const subscriber = await newPaidSubscriber(service)
     const relay = await subscriber.startRelay()
-    const endsAt = await fail(subscriber)
+    const endsAt = await failPayment(subscriber)
     await service.api.sql.begin(async (tx) => {
-      // As long as this is held, the actor can't write; an event can be kept beside it.
+      // This lock blocks the workflow's write, and does not block new events.
       await tx`select from users where id = ${subscriber.userId} for share`
-      await untilAnActorWaits(endsAt)
+      await waitForBlockedWrite(tx, endsAt)
       await subscriber.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
     })
     await subscriber.waitForPlan((plan) => plan.planStatus === 'active')
@@ -151,18 +160,18 @@ describe.concurrent('the actor of a subscription', () => {
     expect(await lastTransition(service, relay)).toEqual(activeByRelay)
   })
 
-  test('waits for an event that is just being accepted when the plan is to end', async () => {
+  test('waits for an event that is being accepted while the plan ends', async () => {
     const subscriber = await newPaidSubscriber(service)
-    const endsAt = await fail(subscriber)
+    const endsAt = await failPayment(subscriber)
     await service.api.sql.begin(async (tx) => {
-      await recordEventIn(tx, toldNowhere(subscriber, { action: 'payment_recovery', invoiceId: 'inv_2' }))
-      await untilAnActorWaits(endsAt)
+      await recordEventIn(tx, planEvent(subscriber, { action: 'payment_recovery', invoiceId: 'inv_2' }))
+      await waitForBlockedWrite(tx, endsAt)
     })
     await subscriber.waitForPlan((plan) => plan.planStatus === 'active')
     expect((await subscriber.planHistory()).filter(isFree)).toEqual([])
   })
 
-  test('ends when there is nothing left to wait for, and is there again when there is', async () => {
+  test('completes when the account is free without a deadline, and starts again with the next event', async () => {
     const subscriber = await newPaidSubscriber(service)
     await subscriber.sendEvent('subscription.downgraded')
     await subscriber.waitForPlan(isFree)
@@ -170,16 +179,16 @@ describe.concurrent('the actor of a subscription', () => {
       () => subscriptionHandle(service, subscriber).describe(),
       ({ status }) => status.name === 'COMPLETED',
     )
-    await subscriber.sendEvent('subscription.activated', { subscription_id: 'another one' })
+    await subscriber.sendEvent('subscription.activated', { subscription_id: 'another-subscription' })
     await subscriber.waitForPlan((plan) => plan.planTier === 'paid')
     expect((await subscriptionHandle(service, subscriber).describe()).status.name).toBe('RUNNING')
   })
 })
 
 describe.concurrent('in the Temporal UI', () => {
-  test('subscriptions are found by plan and by account, and say how they stand and what comes next', async () => {
+  test('subscriptions can be searched by plan and account, and show their entitlement and next deadline', async () => {
     const subscriber = await newPaidSubscriber(service, { addons: 1 })
-    const endsAt = new Date(await fail(subscriber, 60_000)).toISOString()
+    const endsAt = new Date(await failPayment(subscriber, 60_000)).toISOString()
     const handle = subscriptionHandle(service, subscriber)
     const query = `PlanTier = 'paid' AND UserId = '${subscriber.userId}'`
     const found = await eventually(
@@ -208,9 +217,9 @@ describe.concurrent('in the Temporal UI', () => {
     })
   })
 
-  test('no history holds a secret or an address', async () => {
+  test('no history contains a secret or an email address', async () => {
     const subscriber = await newPaidSubscriber(service, { addons: 1 })
-    await fail(subscriber)
+    await failPayment(subscriber)
     const text = JSON.stringify(await subscriptionHandle(service, subscriber).fetchHistory())
     const decoded = [...text.matchAll(/"data":"([A-Za-z0-9+/=]+)"/g)]
       .map(([, data = '']) => Buffer.from(data, 'base64').toString())
