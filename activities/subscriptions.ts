@@ -32,7 +32,7 @@ export interface SubscriptionActivities {
   endRelays(request: { userId: string }): Promise<void>
 }
 
-interface Needs {
+interface Deps {
   readonly config: Config
   readonly sql: Database
   readonly relaySessions: RelaySessionWorkflows
@@ -42,7 +42,7 @@ interface Needs {
 const pageEventsMax = 1000
 const pageBytesMax = 512 * 1024
 
-export function createSubscriptionActivities({ config, sql, relaySessions }: Needs): SubscriptionActivities {
+export function createSubscriptionActivities({ config, sql, relaySessions }: Deps): SubscriptionActivities {
   const { paymentGraceSeconds, addonNoticeSeconds } = config.billing
   return {
     readInbox: async ({ userId, afterSeq }) => {

@@ -1,5 +1,5 @@
 /**
- * The inbox of all billing events of providers and operators. An event is stored before its webhook is answered, and for good: the
+ * The inbox of all billing events of providers and operators. An event is stored before its webhook is answered and kept permanently: the
  * subscription workflow derives the entitlement from the inbox alone. The statuses are described in `domain/billing-event.ts`.
  */
 import { randomUUID } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
  * How long expired rows stay. Each rule has an index that finds its rows. Relay sessions, transitions, usage and billing events
- * are kept for good.
+ * are kept permanently.
  */
 import type { Sql } from './connection.ts'
 import { operatorNetworkDays } from './operator-networks.ts'

@@ -1,4 +1,4 @@
-/** Runs a program of the service: reads its configuration, starts it, and stops it in good order on request. */
+/** Runs a program of the service: reads its configuration, starts it, and stops it gracefully on request. */
 import { ConfigError } from './config/environment.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { createLog, type Logger } from './log.ts'

@@ -86,7 +86,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     // After this time another worker takes over a workflow that a dead worker had cached.
     stickyQueueScheduleToStartTimeout: '3s',
     maxConcurrentActivityTaskExecutions: 50,
-    // An activity learns of its cancellation with a heartbeat: creating the instance of a stopped relay ends within a second.
+    // Activities receive cancellations with heartbeats, so creating the instance of a stopped relay is cancelled within a second.
     maxHeartbeatThrottleInterval: '1s',
     defaultHeartbeatThrottleInterval: '1s',
   })
@@ -157,7 +157,7 @@ function startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }: Hear
     log,
     failure: { message },
     run: async () => {
-      // A worker that polls no longer counts as ended, even if its process goes on.
+      // A worker that polls no longer counts as ended, even if its process continues.
       if (worker.getState() === 'RUNNING') await record()
     },
   })

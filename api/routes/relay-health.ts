@@ -49,7 +49,7 @@ export const report = route({
     if (isInGraceFor({ state, reason }, 'health_lost')) deliveries.signal(() => relaySessions.healthRestored(sessionId))
     return ok({
       state,
-      // A disconnect is final, so the relay can stop before its workflow has carried it out.
+      // A disconnect is final, so the relay can stop before its workflow has executed it.
       desired: command === 'disconnect' ? 'stop' : 'run',
       report_in_seconds: config.relay.healthIntervalSeconds,
     })

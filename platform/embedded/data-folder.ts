@@ -13,7 +13,7 @@ import { explainFolderError } from './data-folder-errors.ts'
 const ProcessRecord = z.object({ name: z.string(), pid: z.int(), identity: z.string() })
 type ProcessRecord = z.infer<typeof ProcessRecord>
 
-/** Servers, Postgres among them, take SIGINT as a request to shut down in good order. */
+/** Servers, Postgres among them, take SIGINT as a request to shut down gracefully. */
 const leftoverSignals: Signals = [
   ['SIGINT', 10_000],
   ['SIGKILL', 2000],

@@ -99,7 +99,7 @@ export function createLemonSqueezy(deps: Deps): BillingProvider {
 }
 
 /**
- * The customer of a subscription is whoever's address was typed at the checkout, which may be another person's. The portal page,
+ * A subscription belongs to the customer whose address was typed at the checkout, which may be another person's. The portal page,
  * which needs no sign-in, is therefore only for an account that has verified the customer's address.
  */
 async function requestPortal({ customerId, verifiedEmail }: PortalRequest, callApi: Call): Promise<string | undefined> {

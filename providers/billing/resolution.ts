@@ -31,7 +31,7 @@ interface Deps {
 const attemptSecondsMax = 45
 const firstDelaySeconds = 5
 const delaySecondsMax = 3600
-/** With these delays, attempts go on for about three days. */
+/** With these delays, attempts continue for about three days. */
 const attemptsMax = 80
 
 /** Makes one attempt. Returns the accounts whose inbox changed. Rejects only if the inbox cannot be read or written. */

@@ -229,7 +229,7 @@ async function readRefund(
 }
 
 /**
- * A won dispute returns the money. The event has no invoice id, because the refund of the dispute ends that invoice for good. It
+ * A won dispute returns the money. The event has no invoice id, because the refund of the dispute ends that invoice permanently. It
  * applies only while the subscription is active: the bank may decide long after the subscription's end.
  */
 async function readClosedDispute(object: unknown, deps: Deps): Promise<Reading> {

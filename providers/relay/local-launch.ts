@@ -66,7 +66,7 @@ export class Attempt {
     )
   }
 
-  /** A relay logs no secrets. They are redacted all the same, since the error is stored and shown. */
+  /** A relay logs no secrets. They are redacted anyway, since the error is stored and shown. */
   async #readLastLines(): Promise<string> {
     const { relayAuthSecret, streamToken } = this.launch.spec
     const { size } = await this.logFile.stat()

@@ -44,7 +44,7 @@ const endsSoon = async (program: ServerProcess) => {
   expect(await program.exited).toBe('ended with code 0')
 }
 
-test('the API serves and ends in good order although not a line of its log can be written', async () => {
+test('the API serves and stops gracefully although its log cannot be written', async () => {
   const { program, url } = await startOnFullDisk('api/server.ts')
   await becomes(`${url}/readyz`, 200)
   for (let request = 0; request < 50; request += 1) expect(await statusOf(`${url}/api/v1/capacity/status`)).toBe(200)
@@ -52,7 +52,7 @@ test('the API serves and ends in good order although not a line of its log can b
   await endsSoon(program)
 })
 
-test('the site serves and ends in good order although not a line of its log can be written', async () => {
+test('the site serves and stops gracefully although its log cannot be written', async () => {
   const { program, url } = await startOnFullDisk('web/server.ts', {
     SVC_API_URL: `http://127.0.0.1:${await freePort()}`,
   })
@@ -61,7 +61,7 @@ test('the site serves and ends in good order although not a line of its log can 
   await endsSoon(program)
 })
 
-test('the worker takes work and ends in good order although not a line of its log can be written', async () => {
+test('the worker runs workflows and stops gracefully although its log cannot be written', async () => {
   const { program, database } = await startOnFullDisk('activities/worker/worker.ts', {
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomBytes(6).toString('hex')}`,
   })

@@ -7,7 +7,7 @@ import { atEnd } from '../support/at-end.ts'
 import { startFakeRelayService } from '../support/fake-relays.ts'
 import { eventually, type TestService } from '../support/relays.ts'
 
-/** Plans as operators could give them, and as somebody could write them, before there was an inbox. */
+/** Plans of operators and manually written ones, from before the inbox existed. */
 const plans = {
   'for ever': { plan_tier: 'paid', addons: 2, plan_until: null },
   'until a day ahead': { plan_tier: 'paid', addons: 1, plan_until: '2399-06-01T12:00:00.123Z' },
@@ -29,7 +29,7 @@ beforeAll(async () => {
         (${plan_until}::text)::timestamptz)`
   }
   await sql.end()
-  // It migrates the rest, and its worker tells the actors.
+  // Applies the remaining migrations; its worker wakes the workflows.
   service = await startFakeRelayService({ variables: { DATABASE_URL: database.url } })
   atEnd(() => database.drop())
 })

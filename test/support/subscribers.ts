@@ -97,7 +97,7 @@ export async function newPaidSubscriber(
 /** The subscription of the subscriber's add-ons. */
 export const addonSubscriptionId = ({ subscriptionId }: Subscriber): string => `${subscriptionId}_addons`
 
-/** The state of a session and how it came there: `[state, reason, actor of the last move]`. */
+/** `[state, reason, initiator of the last transition]` of a session. */
 export async function lastTransition(
   service: FakeRelayService,
   { session_id }: SessionView,

@@ -17,7 +17,7 @@ export interface SkippingService {
   pass(millis: number): Promise<void>
 }
 
-/** Starts it for the tests of a file, which have to run one after the other: its time is everybody's. */
+/** Starts the server for the tests of a file, which must run sequentially because they share its time. */
 export async function startSkippingService(): Promise<SkippingService> {
   const path = await findTestServer((text) => process.stderr.write(`[time skipping] ${text}\n`))
   installRuntimeOnce()

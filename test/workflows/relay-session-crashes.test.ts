@@ -73,14 +73,14 @@ const persistently = (path: string, body: object, user: GivenUser, key = randomU
 
 /** Sends one request per user at short intervals, and kills the victims while the requests are in progress. */
 async function killDuring(victims: readonly ProgramName[], ask: (user: GivenUser) => Promise<OneSession['session']>) {
-  const asked = users.map(async (user, index) => {
+  const requests = users.map(async (user, index) => {
     await sleep(index * apartMillis)
     return ask(user)
   })
   await sleep(sessionsUnderWay * apartMillis + 20)
   await Promise.all(victims.map((name) => programs[name].kill()))
   for (const name of victims) programs[name].start()
-  return Promise.all(asked)
+  return Promise.all(requests)
 }
 
 const states = async () =>
@@ -111,9 +111,9 @@ describe.each<{ victims: ProgramName[] }>([
       (all) => all.length === 0,
       60,
     )
-    const moves = await sql`
+    const transitions = await sql`
         select session_id, count(*) from relay_transitions where session_id = any(${sessions.map((one) => one.session_id)}::uuid[])
         group by session_id having count(*) <> 3`
-    expect(moves).toHaveLength(0)
+    expect(transitions).toHaveLength(0)
   }, 150_000)
 })

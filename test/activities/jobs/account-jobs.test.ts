@@ -112,7 +112,7 @@ test.each([
     { ...lasting, ended: 0, unused: 0, usageNotices: 1, auditEntries: 1 },
   ],
   [
-    'of purchases are kept for good',
+    'of purchases are kept permanently',
     400 * day + 60,
     { ...lasting, ended: 0, unused: 0, usageNotices: 0, auditEntries: 0 },
   ],

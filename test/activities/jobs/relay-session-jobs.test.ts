@@ -29,8 +29,8 @@ function deliveries(isAway: (session: RelaySessionAddress) => boolean) {
     return true
   }
   const { config, sql, log } = api.services
-  const actors = { ...api.services.relaySessions, deliver }
-  const [job] = relaySessionJobs({ config, sql, log, relaySessions: actors, providers: new Map() })
+  const relaySessions = { ...api.services.relaySessions, deliver }
+  const [job] = relaySessionJobs({ config, sql, log, relaySessions, providers: new Map() })
   if (job?.name !== 'deliver_commands') throw new Error('the first job delivers commands')
   return { tried, round: () => job.run() }
 }

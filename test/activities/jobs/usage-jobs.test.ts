@@ -136,8 +136,8 @@ test('more accounts than one batch are all processed', async () => {
     )
     insert into usage_intervals (session_id, user_id, started_at) select id, user_id, now() - interval '50 minutes' from session`
   await round()
-  const [told] = await sql`select count(*)::int as notices from usage_notices where user_id = any(${ids})`
-  expect(told?.notices).toBe(1100)
+  const [count] = await sql`select count(*)::int as notices from usage_notices where user_id = any(${ids})`
+  expect(count?.notices).toBe(1100)
 })
 
 test('usage is checked by one job', () => {

@@ -59,7 +59,7 @@ describe("the skew of a worker's clock", () => {
     expect(Math.abs(skew.current().postgres ?? Number.NaN)).toBeLessThan(1)
   })
 
-  test('is on the page of metrics, against Postgres and, once a session moved, against Temporal', async () => {
+  test('is on the metrics page for Postgres and, after a transition, for Temporal', async () => {
     const service = await startService()
     await service.activeRelay()
     const skewAgainst = async (clock: string) => {

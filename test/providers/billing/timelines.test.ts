@@ -23,7 +23,7 @@ import {
 
 const graceSeconds = 48 * 3600
 
-/** The standing at a time, however the events were ordered on their way. */
+/** The entitlement at a time, checked for several orders of arrival. */
 function standingOf(parsed: readonly ParsedEvent[], at: number): AccountEntitlement {
   const events = parsed.flatMap((one) => (one.meaning === 'event' ? one.event : []))
   const inOrder = entitlementAt(events, at, graceSeconds)
