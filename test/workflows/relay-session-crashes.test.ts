@@ -21,8 +21,8 @@ import {
 } from '../support/relays.ts'
 
 /** The number of concurrent sessions, each a few milliseconds ahead of the next. */
-const sessionsUnderWay = 8
-const apartMillis = 45
+const sessionCount = 8
+const intervalMillis = 45
 
 let dataDir: string
 let api: Client
@@ -55,65 +55,68 @@ beforeAll(async () => {
   programs.worker = startProgram('worker', env)
   api = new Client(`http://127.0.0.1:${port}`)
   await untilWell(api.url)
-  users = await Promise.all(Array.from({ length: sessionsUnderWay }, () => signUp(api)))
+  users = await Promise.all(Array.from({ length: sessionCount }, () => signUp(api)))
   for (const { userId } of users)
     await api.post(`/admin/users/${userId}/grant`, { plan_tier: 'paid' }, { headers: operator })
 }, 90_000)
 
 /** Repeats the same request until it is answered, as a plugin does. */
-const persistently = (path: string, body: object, user: GivenUser, key = randomUUID()) =>
+const postUntilAnswered = (path: string, body: object, user: GivenUser, key = randomUUID()) =>
   eventually(
     () =>
       api
         .post<OneSession>(path, body, { bearer: user.bearer, headers: { 'Idempotency-Key': key } })
         .catch(() => undefined),
-    (answer) => answer !== undefined && answer.status < 500,
+    (response) => response !== undefined && response.status < 500,
     60,
-  ).then((answer) => answer?.body.session as OneSession['session'])
+  ).then((response) => response?.body.session as OneSession['session'])
 
-/** Sends one request per user at short intervals, and kills the victims while the requests are in progress. */
-async function killDuring(victims: readonly ProgramName[], ask: (user: GivenUser) => Promise<OneSession['session']>) {
+/** Sends one request per user at short intervals, and kills the programs while the requests are in progress. */
+async function killDuring(
+  killedPrograms: readonly ProgramName[],
+  send: (user: GivenUser) => Promise<OneSession['session']>,
+) {
   const requests = users.map(async (user, index) => {
-    await sleep(index * apartMillis)
-    return ask(user)
+    await sleep(index * intervalMillis)
+    return send(user)
   })
-  await sleep(sessionsUnderWay * apartMillis + 20)
-  await Promise.all(victims.map((name) => programs[name].kill()))
-  for (const name of victims) programs[name].start()
+  await sleep(sessionCount * intervalMillis + 20)
+  await Promise.all(killedPrograms.map((name) => programs[name].kill()))
+  for (const name of killedPrograms) programs[name].start()
   return Promise.all(requests)
 }
 
-const states = async () =>
+const listStates = async () =>
   (
     await sql<
       { id: string; state: string }[]
-    >`select id, state from relay_sessions order by created_at desc limit ${sessionsUnderWay}`
+    >`select id, state from relay_sessions order by created_at desc limit ${sessionCount}`
   ).map((row) => row.state)
 
-describe.each<{ victims: ProgramName[] }>([
-  { victims: ['api'] },
-  { victims: ['worker'] },
-  { victims: ['api', 'worker'] },
-])('when $victims is killed at any point', ({ victims }) => {
+describe.each<{ killedPrograms: ProgramName[] }>([
+  { killedPrograms: ['api'] },
+  { killedPrograms: ['worker'] },
+  { killedPrograms: ['api', 'worker'] },
+])('when $killedPrograms is killed at any point', ({ killedPrograms }) => {
   test('each accepted start becomes active on one relay, and each accepted stop leaves none', async () => {
-    const sessions = await killDuring(victims, (user) => persistently('/relay/start', {}, user))
-    expect(new Set(sessions.map((session) => session.session_id)).size).toBe(sessionsUnderWay)
-    await eventually(states, (all) => all.every((state) => state === 'active'), 60)
+    const sessions = await killDuring(killedPrograms, (user) => postUntilAnswered('/relay/start', {}, user))
+    expect(new Set(sessions.map((session) => session.session_id)).size).toBe(sessionCount)
+    await eventually(listStates, (states) => states.every((state) => state === 'active'), 60)
     const running = relayProcesses(dataDir).map((relay) => relay.sessionId)
     expect(running.sort()).toEqual(sessions.map((session) => session.session_id).sort())
 
-    await killDuring(victims, (user) =>
-      persistently('/relay/stop', { connection_id: 'default', immediate: true }, user),
+    await killDuring(killedPrograms, (user) =>
+      postUntilAnswered('/relay/stop', { connection_id: 'default', immediate: true }, user),
     )
-    await eventually(states, (all) => all.every((state) => state === 'stopped'), 60)
+    await eventually(listStates, (states) => states.every((state) => state === 'stopped'), 60)
     await eventually(
       () => relayProcesses(dataDir),
-      (all) => all.length === 0,
+      (relays) => relays.length === 0,
       60,
     )
-    const transitions = await sql`
-        select session_id, count(*) from relay_transitions where session_id = any(${sessions.map((one) => one.session_id)}::uuid[])
+    const sessionsWithOtherTransitions = await sql`
+        select session_id, count(*) from relay_transitions where session_id = any(${sessions.map(({ session_id }) => session_id)}::uuid[])
         group by session_id having count(*) <> 3`
-    expect(transitions).toHaveLength(0)
+    expect(sessionsWithOtherTransitions).toHaveLength(0)
   }, 150_000)
 })

@@ -17,7 +17,7 @@ const stateOf = async (sessionId: string) => (await service.history(sessionId)).
 const untilState = (sessionId: string, state: string) =>
   eventually(
     () => stateOf(sessionId),
-    (now) => now === state,
+    (current) => current === state,
   )
 const untilEnded = (sessionId: string) =>
   eventually(
@@ -51,12 +51,12 @@ describe('the history of a relay session', () => {
 
   test('has search attributes for state, region and user, and a summary', async () => {
     const { user, session } = await service.activeRelay()
-    const { client } = { client: service.api.services.temporal }
+    const { workflow } = service.api.services.temporal
     const query = `RelayState = 'active' AND Region = 'local' AND UserId = '${user.userId}'`
     const found = await eventually(
       async () => {
         const ids: string[] = []
-        for await (const { workflowId } of client.workflow.list({ query })) ids.push(workflowId)
+        for await (const { workflowId } of workflow.list({ query })) ids.push(workflowId)
         return ids
       },
       (ids) => ids.length === 1,
@@ -65,10 +65,9 @@ describe('the history of a relay session', () => {
     expect(await (await handleOf(session.session_id).describe()).staticSummary()).toBe(
       'Relay in local for connection default',
     )
-    const names = await timerNames(session.session_id)
-    expect(names).toEqual(['provisioning deadline', 'longest duration'])
+    expect(await listTimers(session.session_id)).toEqual(['provisioning deadline', 'longest duration'])
     await user.stop({ session_id: session.session_id })
-    expect(await timerNames(session.session_id)).toContain('grace after stop_requested ends')
+    expect(await listTimers(session.session_id)).toContain('grace after stop_requested ends')
   })
 
   test('continues as new when it grows long, with the same deadline', async () => {
@@ -125,7 +124,7 @@ describe('a workflow', () => {
 
   test('that is terminated is restarted and keeps the relay', async () => {
     const { user, session } = await service.activeRelay()
-    await handleOf(session.session_id).terminate('an operator in panic')
+    await handleOf(session.session_id).terminate('test')
     await service.api.sql`update jobs set due_at = now() where name = 'restart_workflows'`
     await eventually(
       () => handleOf(session.session_id).describe(),
@@ -171,7 +170,7 @@ describe('when most relays of a region fall silent together', () => {
       const states = await Promise.all(relays.map(({ session }) => stateOf(session.session_id)))
       expect(states).toEqual(Array(6).fill('active'))
     }
-    for (const one of frozen) one.thaw()
+    for (const relay of frozen) relay.thaw()
   })
 })
 
@@ -205,7 +204,7 @@ describe('recorded histories of relay session workflows', async () => {
 })
 
 /** The summaries of the timers, in order. */
-async function timerNames(sessionId: string): Promise<string[]> {
+async function listTimers(sessionId: string): Promise<string[]> {
   const { events } = await handleOf(sessionId).fetchHistory()
   return (events ?? [])
     .filter((event) => event.timerStartedEventAttributes)

@@ -14,7 +14,7 @@ describe('while the control plane is unavailable', () => {
     const user = await plane.paidUser()
     const { session } = (await user.start()).body
     await plane.untilState(session.session_id, 'active')
-    const running = plane.relays()
+    const relaysBefore = plane.relays()
     await plane.api.kill()
     await sleep(8000)
     plane.api.start()
@@ -24,7 +24,7 @@ describe('while the control plane is unavailable', () => {
       session: { state: 'active' },
       transitions: [{ to: 'active' }],
     })
-    expect(plane.relays()).toEqual(running)
+    expect(plane.relays()).toEqual(relaysBefore)
     await user.stop()
     await plane.untilState(session.session_id, 'stopped')
   }, 90_000)
@@ -41,13 +41,13 @@ describe('while the control plane is unavailable', () => {
     await plane.untilState(session.session_id, 'stopped')
     await eventually(
       () => plane.relays(),
-      (all) => all.length === 0,
+      (relays) => relays.length === 0,
     )
   }, 90_000)
 })
 
 describe('a start that was accepted just before', () => {
-  const becomesActive = async (outage: () => Promise<void>) => {
+  const expectActiveAfter = async (outage: () => Promise<void>) => {
     const user = await plane.paidUser()
     const { status, body } = await user.start()
     expect(status).toBe(201)
@@ -60,7 +60,7 @@ describe('a start that was accepted just before', () => {
   }
 
   test('Postgres is unavailable for longer than the provisioning timeout becomes active afterwards', async () => {
-    await becomesActive(async () => {
+    await expectActiveAfter(async () => {
       await plane.postgres.block()
       await sleep(12_000)
       await plane.postgres.open()
@@ -68,7 +68,7 @@ describe('a start that was accepted just before', () => {
   }, 120_000)
 
   test('no worker runs for longer than the provisioning timeout becomes active with the next worker', async () => {
-    await becomesActive(async () => {
+    await expectActiveAfter(async () => {
       // Waits until its workflow has started, so that its timer runs while no worker does.
       await sleep(200)
       await plane.worker.kill()

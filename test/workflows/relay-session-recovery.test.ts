@@ -7,14 +7,14 @@ let service: TestService
 beforeAll(async () => {
   service = await startService({
     variables: { SVC_RELAY_STOP_GRACE_SECONDS: '12' },
-    around: (real) => ({ ...real, create: (spec, signal) => create((given) => real.create(given, signal), spec) }),
+    around: (real) => ({ ...real, create: (spec, signal) => create((changed) => real.create(changed, signal), spec) }),
   })
 })
 
-/** The failure that a test injects into a create. */
-let create: (make: (spec: RelaySpec) => Promise<RelayInstance>, spec: RelaySpec) => Promise<RelayInstance>
+/** Creates the instance of a session. A test replaces it to inject a failure. */
+let create: (createReal: (spec: RelaySpec) => Promise<RelayInstance>, spec: RelaySpec) => Promise<RelayInstance>
 beforeEach(() => {
-  create = (make, spec) => make(spec)
+  create = (createReal, spec) => createReal(spec)
 })
 
 const workflows = () => service.api.services.temporal.workflow
@@ -23,7 +23,7 @@ const stateOf = async (sessionId: string) => (await service.history(sessionId)).
 const untilState = (sessionId: string, state: string) =>
   eventually(
     () => stateOf(sessionId),
-    (now) => now === state,
+    (current) => current === state,
     60,
   )
 const isRunning = (sessionId: string) => service.api.services.relaySessions.isRunning(sessionId)
@@ -76,10 +76,10 @@ describe.concurrent('a workflow from an older store of Temporal', () => {
     const { config } = service.api.services
     const settings = config.relay
     const state = { state: 'active', reason: 'relay_ready', version: 1, commandSeq: 1, deadlineAt: null } as const
-    const known = { sessionId, region: 'local', settings, createdAt: Date.now() }
+    const identity = { sessionId, region: 'local', settings, createdAt: Date.now() }
     const input: RelaySessionInput = {
-      ...{ ...known, userId: user.userId, connectionId: 'default' },
-      resumeState: { ...known, ...state, instanceId: session.instance_id ?? null },
+      ...{ ...identity, userId: user.userId, connectionId: 'default' },
+      resumeState: { ...identity, ...state, instanceId: session.instance_id ?? null },
     }
     await workflows().start(relaySessionWorkflow, {
       taskQueue: config.temporal.taskQueue,
@@ -104,11 +104,11 @@ describe.concurrent('a workflow from an older store of Temporal', () => {
       workflowExecution: { workflowId: relaySessionWorkflowId(session.session_id) },
       workflowTaskFinishEventId: firstTask?.eventId ?? null,
       requestId: crypto.randomUUID(),
-      reason: 'a test',
+      reason: 'test',
     })
     const { session: ended } = await eventually(
       () => service.history(session.session_id),
-      ({ session: now }) => now.state === 'stopped',
+      ({ session: current }) => current.state === 'stopped',
       40,
     )
     expect(ended.reason).toBe('grace_elapsed')
@@ -124,7 +124,7 @@ describe('a session whose workflow execution was deleted while it was provisioni
     await eventually(() => isRunning(session_id), Boolean)
     await ageSession(session_id)
     await deleteExecution(session_id)
-    create = (make, spec) => make(spec)
+    create = (createReal, spec) => createReal(spec)
     await untilState(session_id, 'active')
     expect(service.relaysOf(session_id)).toHaveLength(1)
   }, 90_000)
@@ -132,18 +132,18 @@ describe('a session whose workflow execution was deleted while it was provisioni
 
 describe('a relay that dies before its first report', () => {
   test('is created again long before the provisioning deadline', async () => {
-    let creates = 0
-    create = async (make, spec) => {
-      creates += 1
-      if (creates > 1) return make(spec)
-      const instance = await make({ ...spec, apiUrl: 'http://127.0.0.1:9' })
+    let attempts = 0
+    create = async (createReal, spec) => {
+      attempts += 1
+      if (attempts > 1) return createReal(spec)
+      const instance = await createReal({ ...spec, apiUrl: 'http://127.0.0.1:9' })
       for (const pid of service.relaysOf(spec.sessionId)) process.kill(pid, 'SIGKILL')
       return instance
     }
     const user = await service.user()
     const { session_id } = (await user.start()).body.session
     await untilState(session_id, 'active')
-    expect(creates).toBe(2)
+    expect(attempts).toBe(2)
     const { session } = await service.history(session_id)
     expect(Date.parse(session.active_at ?? '') - Date.parse(session.created_at)).toBeLessThan(18_000)
   }, 60_000)
@@ -152,11 +152,11 @@ describe('a relay that dies before its first report', () => {
 describe('when all relays of a region are permanently gone', () => {
   test('their sessions end when the provider confirms it, and starts get new relays', async () => {
     const relays = await Promise.all(Array.from({ length: 6 }, () => service.activeRelay()))
-    const before = relays.map(({ session }) => session.session_id)
+    const sessionIds = relays.map(({ session }) => session.session_id)
     for (const { pid, sessionId } of relayProcesses(service.dataDir))
-      if (before.includes(sessionId)) process.kill(pid, 'SIGKILL')
-    for (const sessionId of before) await untilState(sessionId, 'stopped')
-    const again = await Promise.all(relays.map(({ user }) => user.start()))
-    expect(again.map((answer) => answer.status)).toEqual(Array(6).fill(201))
+      if (sessionIds.includes(sessionId)) process.kill(pid, 'SIGKILL')
+    for (const sessionId of sessionIds) await untilState(sessionId, 'stopped')
+    const responses = await Promise.all(relays.map(({ user }) => user.start()))
+    expect(responses.map(({ status }) => status)).toEqual(Array(6).fill(201))
   }, 90_000)
 })

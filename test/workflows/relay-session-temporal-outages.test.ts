@@ -29,16 +29,16 @@ describe('while Temporal is unavailable', () => {
     const { session } = (await user.start()).body
     await plane.untilState(session.session_id, 'active')
     await plane.temporal.stop()
-    const began = Date.now()
+    const startedAt = Date.now()
     const { status, body } = await user.stop()
     expect(status).toBe(200)
     expect(body.session.state).toBe('active')
-    expect(Date.now() - began).toBeLessThan(4000)
+    expect(Date.now() - startedAt).toBeLessThan(4000)
     await plane.temporal.start()
     await plane.untilState(session.session_id, 'stopped')
     await eventually(
       () => plane.relays(),
-      (all) => all.length === 0,
+      (relays) => relays.length === 0,
     )
   }, 90_000)
 
@@ -48,8 +48,8 @@ describe('while Temporal is unavailable', () => {
     await plane.untilState(session.session_id, 'active')
     await plane.temporal.stop()
     await user.stop()
-    const again = await user.start()
-    expect(again.body.session.session_id).toBe(session.session_id)
+    const resumed = await user.start()
+    expect(resumed.body.session.session_id).toBe(session.session_id)
     await plane.temporal.start()
     await plane.untilState(session.session_id, 'active')
     await sleep(6000)
@@ -101,7 +101,7 @@ describe('when Temporal comes back without its histories', () => {
     await plane.untilState(session.session_id, 'stopped')
     await eventually(
       () => plane.relays(),
-      (all) => all.length === 0,
+      (relays) => relays.length === 0,
     )
   }, 90_000)
 })

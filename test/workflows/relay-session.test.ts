@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 
 const stateOf = async (sessionId: string) => (await service.history(sessionId)).session.state
-const movesOf = async (sessionId: string) =>
+const transitionsOf = async (sessionId: string) =>
   (await service.history(sessionId)).transitions.map(
     ({ from, to, reason, initiator }) => `${from} → ${to}: ${reason} by ${initiator}`,
   )
@@ -29,7 +29,7 @@ describe('a relay session', () => {
       (state) => state === 'active',
     )
     expect(service.relaysOf(body.session.session_id)).toHaveLength(1)
-    expect(await movesOf(body.session.session_id)).toEqual(['provisioning → active: relay_ready by relay'])
+    expect(await transitionsOf(body.session.session_id)).toEqual(['provisioning → active: relay_ready by relay'])
   })
 
   test('that is stopped is in grace and then ends without an instance', async () => {
@@ -45,7 +45,7 @@ describe('a relay session', () => {
       () => service.relaysOf(session.session_id).length,
       (count) => count === 0,
     )
-    expect(await movesOf(session.session_id)).toEqual([
+    expect(await transitionsOf(session.session_id)).toEqual([
       'provisioning → active: relay_ready by relay',
       'active → grace: stop_requested by user',
       'grace → stopped: grace_elapsed by timer',
@@ -56,9 +56,9 @@ describe('a relay session', () => {
     const { user, session } = await service.activeRelay()
     const [pid] = service.relaysOf(session.session_id)
     await user.stop({ session_id: session.session_id })
-    const again = await user.start()
-    expect(again.status).toBe(200)
-    expect(again.body.session).toMatchObject({
+    const restarted = await user.start()
+    expect(restarted.status).toBe(200)
+    expect(restarted.body.session).toMatchObject({
       session_id: session.session_id,
       state: 'active',
       reason: 'start_requested',
@@ -68,12 +68,12 @@ describe('a relay session', () => {
 
   test.for(['an immediate stop', 'a second stop'])('ends at once by %s, through grace', async (how) => {
     const { user, session } = await service.activeRelay()
-    const named = { session_id: session.session_id }
-    if (how === 'a second stop') await user.stop(named)
-    const { body } = await user.stop({ ...named, immediate: how === 'an immediate stop' })
+    const address = { session_id: session.session_id }
+    if (how === 'a second stop') await user.stop(address)
+    const { body } = await user.stop({ ...address, immediate: how === 'an immediate stop' })
     expect(body.session).toMatchObject({ state: 'stopped', reason: 'stop_requested' })
     expect(body.session).not.toHaveProperty('pair_token')
-    expect((await movesOf(session.session_id)).slice(-2)).toEqual([
+    expect((await transitionsOf(session.session_id)).slice(-2)).toEqual([
       'active → grace: stop_requested by user',
       'grace → stopped: stop_requested by user',
     ])
@@ -93,7 +93,7 @@ describe('a relay session', () => {
       (state) => state === 'active',
     )
     expect((await user.active()).session?.instance_id).toBe(session.instance_id)
-    expect((await movesOf(session.session_id)).slice(-2)).toEqual([
+    expect((await transitionsOf(session.session_id)).slice(-2)).toEqual([
       'active → grace: health_lost by system',
       'grace → active: health_restored by relay',
     ])
@@ -107,7 +107,7 @@ describe('a relay session', () => {
       () => stateOf(session.session_id),
       (state) => state === 'stopped',
     )
-    expect((await movesOf(session.session_id)).slice(-2)).toEqual([
+    expect((await transitionsOf(session.session_id)).slice(-2)).toEqual([
       'active → grace: health_lost by system',
       'grace → stopped: grace_elapsed by timer',
     ])
@@ -115,8 +115,8 @@ describe('a relay session', () => {
 
   test('that is started twenty times concurrently for one connection has one relay', async () => {
     const user = await service.user()
-    const answers = await Promise.all(Array.from({ length: 20 }, () => user.start({}, randomUUID())))
-    expect(answers.map((one) => one.status).sort()).toEqual([...Array(19).fill(200), 201])
-    expect(new Set(answers.map((one) => one.body.session.session_id)).size).toBe(1)
+    const responses = await Promise.all(Array.from({ length: 20 }, () => user.start({}, randomUUID())))
+    expect(responses.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201])
+    expect(new Set(responses.map(({ body }) => body.session.session_id)).size).toBe(1)
   })
 })

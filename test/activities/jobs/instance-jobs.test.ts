@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 
 const providerOf = (region: string): RelayProvider => ({
-  create: () => Promise.reject(new Error('nothing is created here')),
+  create: () => Promise.reject(new Error('not used')),
   describe: async (id) => (instances.get(region) ?? []).find(({ instanceId }) => instanceId === id) ?? null,
   destroy: async (id) => {
     if (failing.destroy.has(id)) throw new RelayProviderError('busy')
@@ -34,7 +34,7 @@ const providerOf = (region: string): RelayProvider => ({
     )
   },
   list: async () => {
-    if (failing.list.has(region)) throw new RelayProviderError('half an answer')
+    if (failing.list.has(region)) throw new RelayProviderError('the list is incomplete')
     return instances.get(region) ?? []
   },
 })
@@ -53,21 +53,21 @@ const sweep = async () => {
   const providers = new Map(regions.map((region) => [region, providerOf(region)] as const))
   for (const job of instanceJobs({ config, sql, log, providers })) await job.run()
 }
-const left = () => [...instances.values()].flat().map(({ instanceId }) => instanceId)
+const listInstanceIds = () => [...instances.values()].flat().map(({ instanceId }) => instanceId)
 
 describe('sweep_orphans', () => {
   test('continues with the other regions when the listing of one fails, and then fails', async () => {
-    const [kept] = [await addOrphan('first'), await addOrphan('second'), await addOrphan('third')]
+    const [orphanInFirst] = [await addOrphan('first'), await addOrphan('second'), await addOrphan('third')]
     failing.list.add('first')
-    await expect(sweep()).rejects.toThrow('half an answer')
-    expect(left()).toEqual([kept])
+    await expect(sweep()).rejects.toThrow('the list is incomplete')
+    expect(listInstanceIds()).toEqual([orphanInFirst])
   })
 
   test('continues with the other orphans when one cannot be destroyed', async () => {
-    const [stuck] = [await addOrphan('second'), await addOrphan('second'), await addOrphan('third')]
-    failing.destroy.add(stuck)
+    const [indestructible] = [await addOrphan('second'), await addOrphan('second'), await addOrphan('third')]
+    failing.destroy.add(indestructible)
     await expect(sweep()).rejects.toThrow('busy')
-    expect(left()).toEqual([stuck])
+    expect(listInstanceIds()).toEqual([indestructible])
   })
 
   test('destroys the instance of a stopped session in the run after its report', async () => {
@@ -82,12 +82,12 @@ describe('sweep_orphans', () => {
     const instanceId = `i-${sessionId}`
     instances.get('second')?.push({ instanceId, sessionId, region: 'second', endpoint, createdAt: new Date() })
     await sweep()
-    expect(left()).toEqual([instanceId])
+    expect(listInstanceIds()).toEqual([instanceId])
     const headers = { 'X-Relay-Auth': api.services.config.relayAuthSecrets[0] ?? '' }
     const report = await api.post('/relay/health', { session_id: sessionId, instance_id: instanceId }, { headers })
     expect([report.status, report.body.error?.code]).toEqual([409, 'invalid_transition'])
     await sweep()
-    expect(left()).toEqual([])
+    expect(listInstanceIds()).toEqual([])
   })
 
   test('keeps the instance of a live session whose report names a stopped one', async () => {
@@ -103,6 +103,6 @@ describe('sweep_orphans', () => {
     const headers = { 'X-Relay-Auth': api.services.config.relayAuthSecrets[0] ?? '' }
     await api.post('/relay/health', { session_id: stopped, instance_id: instanceId }, { headers })
     await sweep()
-    expect(left()).toEqual([instanceId])
+    expect(listInstanceIds()).toEqual([instanceId])
   })
 })
