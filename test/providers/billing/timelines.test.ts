@@ -24,7 +24,7 @@ import {
 const graceSeconds = 48 * 3600
 
 /** The entitlement at a time, checked for several orders of arrival. */
-function standingOf(parsed: readonly ParsedEvent[], at: number): AccountEntitlement {
+function deriveEntitlement(parsed: readonly ParsedEvent[], at: number): AccountEntitlement {
   const events = parsed.flatMap((one) => (one.meaning === 'event' ? one.event : []))
   const inOrder = entitlementAt(events, at, graceSeconds)
   const reversed = entitlementAt(events.toReversed(), at, graceSeconds)
@@ -32,7 +32,7 @@ function standingOf(parsed: readonly ParsedEvent[], at: number): AccountEntitlem
   return inOrder
 }
 
-const shortly = ({ planTier, planStatus, addons }: AccountEntitlement) => [planTier, planStatus, addons]
+const summarize = ({ planTier, planStatus, addons }: AccountEntitlement) => [planTier, planStatus, addons]
 
 describe('Lemon Squeezy', () => {
   const parse = (delivery: WebhookDelivery) =>
@@ -77,9 +77,9 @@ describe('Lemon Squeezy', () => {
     ],
     ['failing', [bought, failed], '04-02', ['paid', 'past_due', 0]],
     ['failing for more than 48 hours', [bought, failed], '04-04', ['free', 'none', 0]],
-  ] as const)('%s', async (_what, parts, day, standing) => {
+  ] as const)('%s', async (_what, parts, day, expected) => {
     const events = await Promise.all(parts.flatMap((part) => part()))
-    expect(shortly(standingOf(events, at(day)))).toEqual(standing)
+    expect(summarize(deriveEntitlement(events, at(day)))).toEqual(expected)
   })
 
   test('a recovery during and after the payment grace period activates the plan', async () => {
@@ -89,7 +89,7 @@ describe('Lemon Squeezy', () => {
         subscription('subscription_updated', { ...april, updated_at: time(day, '10:00:01') }),
       ]
       const events = await Promise.all([...bought(), ...failed(), ...recovered])
-      expect(shortly(standingOf(events, at(day)))).toEqual(['paid', 'active', 0])
+      expect(summarize(deriveEntitlement(events, at(day)))).toEqual(['paid', 'active', 0])
     }
   })
 
@@ -100,19 +100,19 @@ describe('Lemon Squeezy', () => {
       payment('subscription_payment_success', '950', changed),
       payment('subscription_payment_refunded', '950', refundedChange),
     ]
-    const standingAfter = async (parts: typeof change) =>
-      shortly(standingOf(await Promise.all([...bought(), ...parts]), at('03-12')))
-    expect(await standingAfter(change)).toEqual(['paid', 'active', 0])
-    expect(await standingAfter([...change, ...refunded('901', '03-12')])).toEqual(['free', 'none', 0])
+    const summaryAfter = async (parts: typeof change) =>
+      summarize(deriveEntitlement(await Promise.all([...bought(), ...parts]), at('03-12')))
+    expect(await summaryAfter(change)).toEqual(['paid', 'active', 0])
+    expect(await summaryAfter([...change, ...refunded('901', '03-12')])).toEqual(['free', 'none', 0])
   })
 
   test('a plan changed into add-ons ends, and is active when it is changed back', async () => {
     const changed = (variant_id: number, day: string) =>
       subscription('subscription_plan_changed', { ...march, variant_id, updated_at: time(day, '10:00:00') })
     const toAddons = [...bought(), changed(1002, '03-05')]
-    expect(shortly(standingOf(await Promise.all(toAddons), at('03-06')))).toEqual(['free', 'none', 1])
+    expect(summarize(deriveEntitlement(await Promise.all(toAddons), at('03-06')))).toEqual(['free', 'none', 1])
     const back = [...toAddons, changed(1001, '03-07')]
-    expect(shortly(standingOf(await Promise.all(back), at('03-08')))).toEqual(['paid', 'active', 0])
+    expect(summarize(deriveEntitlement(await Promise.all(back), at('03-08')))).toEqual(['paid', 'active', 0])
   })
 
   test('a payment dated after the expiry does not activate an expired subscription', async () => {
@@ -122,18 +122,18 @@ describe('Lemon Squeezy', () => {
       subscription('subscription_expired', { ...expired, updated_at: time('04-01', '10:00:10') }),
       payment('subscription_payment_success', '902', { updated_at: time('04-01', '10:00:20') }),
     ])
-    expect(shortly(standingOf(events, at('04-02')))).toEqual(['free', 'none', 0])
+    expect(summarize(deriveEntitlement(events, at('04-02')))).toEqual(['free', 'none', 0])
   })
 
   test('a cancelled subscription lasts until the end of its period', async () => {
     const ends = { status: 'cancelled', ends_at: time('04-01', '10:00:00'), updated_at: time('03-10', '10:00:00') }
     const events = await Promise.all([...bought(), subscription('subscription_cancelled', { ...march, ...ends })])
-    expect(standingOf(events, at('03-20'))).toMatchObject({
+    expect(deriveEntitlement(events, at('03-20'))).toMatchObject({
       planStatus: 'cancelled',
       periodStart: Date.parse(created_at),
       endsAt: Date.parse(ends.ends_at),
     })
-    expect(shortly(standingOf(events, at('04-01')))).toEqual(['free', 'none', 0])
+    expect(summarize(deriveEntitlement(events, at('04-01')))).toEqual(['free', 'none', 0])
   })
 })
 
@@ -227,7 +227,7 @@ describe('Stripe', () => {
     ['disputed, won, and renewed', [bought, disputed, won, renewed], '2026-04-02T00:00:00Z', 'active'],
   ] as const)('%s', async (_what, parts, date, planStatus) => {
     const events = await Promise.all(parts.flatMap((part) => part()))
-    expect(standingOf(events, Date.parse(date)).planStatus).toBe(planStatus)
+    expect(deriveEntitlement(events, Date.parse(date)).planStatus).toBe(planStatus)
   })
 
   test('the refund of a proration keeps the number of add-ons', async () => {
@@ -244,8 +244,8 @@ describe('Stripe', () => {
       ...refundOf(prorated, '2026-03-06T10:00:00Z'),
     ])
     const at = Date.parse('2026-03-07T00:00:00Z')
-    expect(standingOf(events, at).addons).toBe(2)
+    expect(deriveEntitlement(events, at).addons).toBe(2)
     const periodRefund = await Promise.all(refundOf(first, '2026-03-06T11:00:00Z'))
-    expect(standingOf([...events, ...periodRefund], at).addons).toBe(0)
+    expect(deriveEntitlement([...events, ...periodRefund], at).addons).toBe(0)
   })
 })
