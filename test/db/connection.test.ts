@@ -176,12 +176,13 @@ test('all queries of a transaction with a lost connection settle', async () => {
   const sql = connectPostgres(passage.url, 1)
   onTestFinished(() => sql.end({ timeout: 1 }))
   let settled: PromiseSettledResult<unknown>[] = []
+  const [backend] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`
   const lost = sql.begin(async (tx) => {
     // The first query runs, and the others wait for it.
     settled = await Promise.allSettled([tx`select pg_sleep(${10}::int)`, tx`select 1`, tx`select 2`])
   })
   await eventually(
-    () => direct`select 1 from pg_stat_activity where query like '%pg_sleep($1::int)%' and pid <> pg_backend_pid()`,
+    () => direct`select 1 from pg_stat_activity where pid = ${backend?.pid ?? 0} and wait_event = 'PgSleep'`,
     (rows) => rows.length === 1,
   )
   await passage.block()

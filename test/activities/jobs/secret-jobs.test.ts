@@ -6,6 +6,7 @@ import { createLog } from '../../../platform/log.ts'
 import { createSealing, type Sealing } from '../../../platform/sealing.ts'
 import { tokenPlace } from '../../../providers/oauth/tokens.ts'
 import { streamTokenOf } from '../../support/api.ts'
+import { waitForBlockedQuery } from '../../support/locks.ts'
 import { fetchUser, newProviderAccount } from '../../support/oauth-api.ts'
 import { startGoogle } from '../../support/oauth-google.ts'
 import { type RelayUser, startService } from '../../support/relays.ts'
@@ -152,14 +153,12 @@ test('a token that is replaced while the job seals it keeps its new value', asyn
   const user = await userWithSecrets()
   await storeInPlainText(user, await secretsOf(user))
   const next = sealStreamToken(sealing, user.userId, 'Ab12Cd34')
-  const waiting = () => sql`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
   const { running } = await sql.begin(async (tx) => {
     await tx`
       update users set stream_token = null, stream_token_sealed = ${next.sealed}, stream_token_hash = ${next.hash}
       where id = ${user.userId}`
     const running = round()
-    await expect.poll(async () => (await waiting()).length).toBe(1)
+    await waitForBlockedQuery(sql, tx)
     return { running }
   })
   await running

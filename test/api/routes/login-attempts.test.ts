@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { revokeAllAccess } from '../../../db/account-proof.ts'
 import { type ErrorBody, outcome, startApi, type TokenSet } from '../../support/api.ts'
+import { waitForBlockedQuery } from '../../support/locks.ts'
 
 const api = await startApi({ SVC_SITE_URL: 'https://site.example' })
 
@@ -185,9 +186,7 @@ test('an approval whose auth session is revoked concurrently is refused with una
       await tx`select from users where id = ${user.userId} for no key update`
       await revokeAllAccess(tx, user.userId, 'password_reset')
       const answer = decide(attempt, 'approve', user.bearer)
-      const waiting = () => api.sql`
-        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-      await expect.poll(async () => (await waiting()).length).toBe(1)
+      await waitForBlockedQuery(api.sql, tx)
       return { answer }
     })
     .then(({ answer }) => answer)

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { revokeAllAccess } from '../../../db/account-proof.ts'
 import { startApi } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
+import { waitForBlockedQuery } from '../../support/locks.ts'
 import { beginMerge, userWithProvedAddress } from '../../support/merges.ts'
 import {
   type CallbackReply,
@@ -143,9 +144,7 @@ describe('a merge is refused', () => {
       .begin(async (tx) => {
         await revokeAllAccess(tx, user.userId, 'password_reset')
         const answer = start('twitch', { intent: 'merge', merge_request_id: merge.merge_request_id })
-        const waiting = () => api.sql`
-          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-        await expect.poll(async () => (await waiting()).length).toBe(1)
+        await waitForBlockedQuery(api.sql, tx)
         return { answer }
       })
       .then(({ answer }) => answer)
@@ -217,12 +216,10 @@ describe('a merge is refused', () => {
 
   test('if the password was changed while it was compared', async () => {
     const { user, confirm } = await beginMerge(oauth)
-    const waiting = () => api.sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
     const answer = await api.sql.begin(async (tx) => {
       await tx`update users set password_hash = 'another' where id = ${user.userId}`
       const asked = confirm({ password: user.password })
-      await expect.poll(async () => (await waiting()).length).toBe(1)
+      await waitForBlockedQuery(api.sql, tx)
       return { asked }
     })
     expect(codeOf(await answer.asked)).toEqual([401, 'invalid_credentials'])

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { GivenUser } from '../../support/api.ts'
+import { waitForBlockedQuery } from '../../support/locks.ts'
 import {
   type CallbackReply,
   fetchUser,
@@ -193,12 +194,10 @@ describe('unlinking', () => {
     const person = newProviderAccount()
     await authorize('google', person, linking(user))
     const back = await visitProvider('google', person)
-    const waiting = () => api.sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
     const { answer } = await api.sql.begin(async (tx) => {
       await tx`select from users where id = ${user.userId} for no key update`
       const signingIn = sendCallback('google', back)
-      await expect.poll(async () => (await waiting()).length).toBe(1)
+      await waitForBlockedQuery(api.sql, tx)
       await tx`delete from user_oauth_accounts where user_id = ${user.userId}`
       return { answer: signingIn }
     })

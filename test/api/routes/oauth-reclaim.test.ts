@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { insertUser } from '../../../db/users.ts'
 import type { TokenSet } from '../../support/api.ts'
+import { waitForBlockedQuery } from '../../support/locks.ts'
 import { fetchUser, linkedProviders, newProviderAccount, startOAuthApi } from '../../support/oauth-api.ts'
 
 const { api, visitProvider, sendCallback, authorize } = await startOAuthApi()
@@ -71,9 +72,7 @@ test('a sign-up that is just being written gives way as well', async () => {
       const signUp = { email: person.email ?? '', passwordHash: 'a hash', streamToken: 'Ab12Cd34' }
       const userId = await insertUser(tx, api.services.sealing, signUp)
       const answer = sendCallback('google', back)
-      const waiting = () => api.sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-      await expect.poll(async () => (await waiting()).length).toBe(1)
+      await waitForBlockedQuery(api.sql, tx)
       return { userId, answer }
     })
     .then(async ({ userId, answer }) => ({ userId, ...(await answer) }))

@@ -5,6 +5,7 @@ import type { SessionView } from '../../../api/relay-session-view.ts'
 import { revokeAllAccess } from '../../../db/account-proof.ts'
 import { lockUser } from '../../../db/users.ts'
 import { givePlan, outcome, type TokenSet } from '../../support/api.ts'
+import { waitForBlockedQuery } from '../../support/locks.ts'
 import { mailsTo } from '../../support/mails.ts'
 import { fetchUser, newProviderAccount } from '../../support/oauth-api.ts'
 import type { OAuthDouble } from '../../support/oauth-double.ts'
@@ -135,12 +136,10 @@ test('an account that was opened through a provider that vouches for its address
 
 test('a start whose sign-in ends before it gets to the account starts no relay', async () => {
   const user = await service.user()
-  const waiting = () => service.api.sql`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
   const { starting } = await service.api.sql.begin(async (tx) => {
     await lockUser(tx, user.userId)
     const starting = user.start()
-    await expect.poll(async () => (await waiting()).length).toBe(1)
+    await waitForBlockedQuery(service.api.sql, tx)
     await revokeAllAccess(tx, user.userId, 'password_reset')
     return { starting }
   })
