@@ -1,7 +1,11 @@
 /** The site's HTTP application: the middleware around every page. */
 import { Router } from '@koa/router'
-import Koa, { type Context, type Middleware } from 'koa'
+import type Koa from 'koa'
+import type { Context, Middleware } from 'koa'
 import type { SiteConfig } from '../platform/config/site.ts'
+import { findAllowedMethods } from '../platform/koa/allowed-methods.ts'
+import { createKoa } from '../platform/koa/client-address.ts'
+import { BodyTooLargeError, IncompleteBodyError } from '../platform/koa/request-body.ts'
 import type { Logger } from '../platform/log.ts'
 import { type Api, ApiUnavailableError } from './api.ts'
 import type { Assets } from './assets.ts'
@@ -13,7 +17,7 @@ import type { PageResult, PageRoute } from './page.ts'
 import { forwardingPage, type ProblemKind, problemPage } from './pages/problem.tsx'
 import { pages } from './pages.ts'
 import { isRecentlyRenewed, redirectToRenewal, renewalPath, renewSignIn } from './renewal.ts'
-import { BodyTooLargeError, InvalidFormEncodingError, RequestAbortedError } from './request-body.ts'
+import { InvalidFormEncodingError } from './request-body.ts'
 import { isCrossOriginWrite, isCrossSiteNavigation } from './same-origin.ts'
 import { securityHeaders } from './security-headers.ts'
 import type { TokenRefresher } from './token-refresh.ts'
@@ -30,9 +34,7 @@ export interface Site {
 }
 
 export function createApp(site: Site): Koa {
-  const { trustedProxyHops } = site.config
-  const app = new Koa({ proxy: trustedProxyHops > 0, maxIpsCount: trustedProxyHops })
-  app.silent = true
+  const app = createKoa(site.config.trustedProxyHops)
   app.use(securityHeaders(site.config))
   app.use(handleErrors(site))
   app.use(refuseInvalidUrls(site))
@@ -152,9 +154,9 @@ function sendResult(ctx: Context, { assets }: Site, result: PageResult): void {
 const refuseUnknownPaths =
   (site: Site, router: Router): Middleware =>
   (ctx) => {
-    const allowed = new Set(router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods))
-    if (allowed.size > 0) ctx.set('Allow', [...allowed].sort().join(', '))
-    sendResult(ctx, site, { ...problemPage('not_found'), status: allowed.size > 0 ? 405 : 404 })
+    const allowed = findAllowedMethods(ctx, [router])
+    if (allowed.length > 0) ctx.set('Allow', allowed.join(', '))
+    sendResult(ctx, site, { ...problemPage('not_found'), status: allowed.length > 0 ? 405 : 404 })
   }
 
 const handleErrors =
@@ -164,7 +166,7 @@ const handleErrors =
       await next()
     } catch (error) {
       // The connection is closed, so no reply can be sent.
-      if (error instanceof RequestAbortedError) return
+      if (error instanceof IncompleteBodyError) return
       const kind = problemKind(error)
       if (kind === 'broken') site.log.error({ err: error, method: ctx.method }, 'page failed')
       if (kind === 'away') site.log.warn({ err: error, method: ctx.method }, 'API unavailable')

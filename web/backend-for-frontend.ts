@@ -46,7 +46,7 @@ interface Deps {
   readonly tokenRefresher: TokenRefresher
 }
 
-/** Rejects with `ApiUnavailableError`, `BodyTooLargeError` and `RequestAbortedError`. */
+/** Rejects with `ApiUnavailableError`, `BodyTooLargeError` and `IncompleteBodyError`. */
 export async function forwardToApi(ctx: Context, visitor: Visitor, deps: Deps): Promise<ForwardedReply> {
   const [path = ''] = ctx.url.split('?')
   if (!isForwardedPath(path)) return errorReply(404, 'not_found', 'Not found.')

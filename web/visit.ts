@@ -1,7 +1,7 @@
 /** Builds the {@link Visit} that a page handles from a request. */
-import { isIP } from 'node:net'
 import type { Context } from 'koa'
 import type { SiteConfig } from '../platform/config/site.ts'
+import { clientAddress } from '../platform/koa/client-address.ts'
 import { type Api, readApiError, type Visitor } from './api.ts'
 import { isExpired, readAccessToken, readCookie } from './cookies.ts'
 import type { Visit } from './page.ts'
@@ -20,7 +20,7 @@ export const hasExpiredAccessToken = (ctx: Context): boolean => {
 }
 
 export const visitorOf = (ctx: Context): Visitor => ({
-  ip: (isIP(ctx.ip) ? ctx.ip : (ctx.req.socket.remoteAddress ?? '0.0.0.0')).replace(/^::ffff:(?=[\d.]+$)/i, ''),
+  ip: clientAddress(ctx),
   userAgent: ctx.get('user-agent').slice(0, 256),
 })
 

@@ -1,11 +1,13 @@
 /** The Koa application: the middleware around every request, and the registration of the routes. */
 import { randomUUID } from 'node:crypto'
-import { isIP } from 'node:net'
 import { Router } from '@koa/router'
-import helmet from 'helmet'
-import Koa, { type Context, type Middleware } from 'koa'
+import type Koa from 'koa'
+import type { Context, Middleware } from 'koa'
 import type { z } from 'zod'
 import { isInvalidText, isOutage } from '../../db/connection.ts'
+import { findAllowedMethods } from '../../platform/koa/allowed-methods.ts'
+import { clientAddress, createKoa } from '../../platform/koa/client-address.ts'
+import { createSecurityHeaders } from '../../platform/koa/security-headers.ts'
 import type { User } from '../identity/access-tokens.ts'
 import type { Services } from '../services.ts'
 import type { Authenticate } from './authentication.ts'
@@ -30,8 +32,7 @@ interface Deps {
 }
 
 export function createApp({ services, authenticate, httpMetrics, routes, unversionedRoutes, isReady }: Deps): Koa {
-  const app = new Koa({ proxy: services.config.trustedProxyHops > 0, maxIpsCount: services.config.trustedProxyHops })
-  app.silent = true
+  const app = createKoa(services.config.trustedProxyHops)
   app.use(recordRequest(services, httpMetrics))
   app.use(handleErrors(services))
   app.use(setSecurityHeaders)
@@ -99,21 +100,11 @@ function toRefusal(error: unknown): Refusal {
   return new Refusal('internal_error')
 }
 
-/** The headers are the same for every response, so helmet computes them once. */
-const setSecurityHeaders = ((): Middleware => {
-  const headers: [string, string][] = []
-  const recorder = { setHeader: (name: string, value: string) => headers.push([name, value]), removeHeader() {} }
-  helmet({
-    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
-    crossOriginResourcePolicy: { policy: 'same-site' },
-    referrerPolicy: { policy: 'no-referrer' },
-    frameguard: { action: 'deny' },
-  })({} as never, recorder as never, () => {})
-  return (ctx, next) => {
-    for (const [name, value] of headers) ctx.res.setHeader(name, value)
-    return next()
-  }
-})()
+const setSecurityHeaders = createSecurityHeaders({
+  directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+  resourcePolicy: 'same-site',
+  requiresHttps: true,
+})
 
 /** A request target that cannot be parsed, or a missing Host header; Node would refuse them without the API's error body. */
 const refuseInvalidHttp: Middleware = (ctx, next) => {
@@ -147,7 +138,7 @@ function register(router: Router, route: Route, services: Services, authenticate
   const isOperatorWrite = route.caller === 'operator' && route.method !== 'GET'
   router.register(path, [route.method], async (ctx) => {
     if (route.secret) ctx.set('Cache-Control', 'no-store')
-    const ip = clientAddress(ctx.ip, ctx.req.socket.remoteAddress)
+    const ip = clientAddress(ctx)
     const header = (name: string) => ctx.get(name) || undefined
     // Before the password: a page of another site must not use up the operator's sign-in attempts.
     if (isOperatorWrite) checkOrigin(header)
@@ -184,19 +175,11 @@ function parseInput<Value>(schema: z.ZodType<Value>, value: unknown, where: 'pat
   })
 }
 
-/** @param forwarded from the trusted proxies; used only if it is an IP address. */
-function clientAddress(forwarded: string, peer: string | undefined): string {
-  const address = isIP(forwarded) ? forwarded : (peer ?? '0.0.0.0')
-  return address.replace(/^::ffff:(?=[\d.]+$)/i, '')
-}
-
 /** `method_not_allowed` if the path has a route with another method, otherwise `not_found`. */
 const refuseUnmatched =
   (routers: readonly Router[]): Middleware =>
   (ctx) => {
-    const allowed = new Set(
-      routers.flatMap((router) => router.match(ctx.path, ctx.method).path.flatMap((layer) => layer.methods)),
-    )
-    if (allowed.size === 0) throw new Refusal('not_found')
-    throw new Refusal('method_not_allowed', { headers: { Allow: [...allowed].sort().join(', ') } })
+    const allowed = findAllowedMethods(ctx, routers)
+    if (allowed.length === 0) throw new Refusal('not_found')
+    throw new Refusal('method_not_allowed', { headers: { Allow: allowed.join(', ') } })
   }

@@ -3,10 +3,8 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { RouterContext } from '@koa/router'
 import { koaBody } from 'koa-body'
-import getRawBody from 'raw-body'
+import { BodyTooLargeError, bodyBytesMax, readBodyBytes } from '../../platform/koa/request-body.ts'
 import { Refusal } from './refusals.ts'
-
-export const bodyBytesMax = 64 * 1024
 
 /** The empty encoding returns bytes; a decoder would replace invalid bytes without an error. */
 const readDecompressed = koaBody({
@@ -64,10 +62,9 @@ async function readBody(ctx: RouterContext): Promise<Buffer> {
 /** The body exactly as it was sent, for the verification of a signature. Refuses with `payload_too_large` and `invalid_request`. */
 export async function readBytes(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
   try {
-    return await getRawBody(req, { limit: bytesMax, length: req.headers['content-length'] ?? null })
+    return await readBodyBytes(req, bytesMax)
   } catch (error) {
-    if ((error as { status?: number }).status === 413)
-      throw new Refusal('payload_too_large', { headers: { Connection: 'close' } })
+    if (error instanceof BodyTooLargeError) throw new Refusal('payload_too_large', { headers: { Connection: 'close' } })
     throw new Refusal('invalid_request', { message: 'The request body is incomplete.' })
   }
 }
