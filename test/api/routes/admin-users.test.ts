@@ -59,7 +59,7 @@ const expectEnded = async (ids: readonly string[], by: 'operator' | 'system') =>
 }
 
 describe('an account', () => {
-  test('is found by its address in any case, and nothing is found for another', async () => {
+  test('is found by its address in any case, and not by another', async () => {
     const user = await service.user()
     const found = await get<Users>(`/users?email=${encodeURIComponent(` ${user.email.toUpperCase()} `)}`)
     expect([found.status, found.body.users.map((one) => one.id), found.body.next_cursor]).toEqual([
@@ -73,7 +73,7 @@ describe('an account', () => {
       expect(outcome(await get(`/users${query}`))).toEqual([400, 'invalid_request'])
   })
 
-  test('is found however the letters of its address were typed', async () => {
+  test('is found by every Unicode form of its address', async () => {
     const { userId, email } = await service.user()
     await service.api.sql`update users set email = ${`é${email}`} where id = ${userId}`
     const { body } = await get<Users>(`/users?email=${encodeURIComponent(`e\u0301${email}`)}`)
@@ -102,7 +102,7 @@ describe('an account', () => {
 describe('a grant', () => {
   const grant = (userId: string, body: object) => post<{ entitlement: object }>(`/users/${userId}/grant`, body)
 
-  test.each([0, 1, 2, 3])('of %i add-ons is that many relays and one', async (addons) => {
+  test.each([0, 1, 2, 3])('of %i add-ons allows one relay more than that', async (addons) => {
     const { userId } = await service.api.given.user()
     const { status, body } = await grant(userId, { plan_tier: 'paid', addons })
     expect([status, body]).toEqual([
@@ -138,18 +138,18 @@ describe('a grant', () => {
     { plan_tier: 'paid', until: '0000-01-01T00:00:00Z' },
     { plan_tier: 'paid', until: '9999-12-31T23:59:59-10:00' },
     {},
-  ])('of %j is a bad request, and changes nothing', async (body) => {
+  ])('of %j is a bad request and changes nothing', async (body) => {
     const { userId } = await service.api.given.user()
     expect(outcome(await grant(userId, body))).toEqual([400, 'invalid_request'])
     expect(await entriesOf(userId, 'plan_granted')).toHaveLength(0)
     expect((await get<UserDetail>(`/users/${userId}`)).body.entitlement).toMatchObject({ plan_tier: 'free' })
   })
 
-  test('to nobody is not found', async () => {
+  test('to an unknown account is not found', async () => {
     expect(outcome(await grant(randomUUID(), { plan_tier: 'paid' }))).toEqual([404, 'not_found'])
   })
 
-  test('until a day to come holds till then, and one until a day gone by is none', async () => {
+  test('lasts until its end, and a grant that has ended has no effect', async () => {
     const { userId } = await service.api.given.user()
     const until = (text: string) => grant(userId, { plan_tier: 'paid', addons: 2, until: text })
     expect((await until('2999-01-01T00:00:00+02:00')).body.entitlement).toMatchObject({ max_concurrent_conns: 3 })
@@ -163,7 +163,7 @@ describe('a grant', () => {
   })
 
   test.each([{ plan_tier: 'free' }, { plan_tier: 'paid', addons: 3, until: '2020-01-01T00:00:00Z' }])(
-    'of %j ends the relays that run',
+    'of %j ends live relays',
     async (plan) => {
       const { user, ids } = await withTwoRelays()
       expect((await grant(user.userId, plan)).body.entitlement).toMatchObject({ relay_access_status: 'disabled' })
@@ -178,7 +178,7 @@ describe('an account that is disabled', () => {
     post<{ user: { id: string } }>(`/users/${userId}/disable`, body)
   const isSignedIn = async (bearer: string) => (await service.api.get('/auth/session', { bearer })).status === 200
 
-  test('is out at once, with all its sign-ins and relays', async () => {
+  test('loses its auth sessions and relays at once', async () => {
     const { user, ids } = await withTwoRelays()
     const elsewhere = await service.api.given.signIn(user, 'OBS plugin')
     const { status, body } = await disable(user.userId)
@@ -199,7 +199,7 @@ describe('an account that is disabled', () => {
     })
   })
 
-  test('is let in again on request, and has to sign in anew', async () => {
+  test('can be enabled again and has to sign in again', async () => {
     const user = await service.user()
     for (const body of [{}, { disabled: true }, { disabled: false }])
       expect((await disable(user.userId, body)).status).toBe(200)
@@ -209,7 +209,7 @@ describe('an account that is disabled', () => {
     expect(await entriesOf(user.userId, 'account_enabled')).toHaveLength(1)
   })
 
-  test('collects no plugin login that it approved before', async () => {
+  test('gets no tokens from a plugin login that it approved before', async () => {
     const user = await service.user()
     const { body } = await service.api.post<{ login_attempt_id: string; poll_token: string }>(
       '/auth/plugin/login/start',
@@ -224,7 +224,7 @@ describe('an account that is disabled', () => {
     expect(outcome(polled)).toEqual([403, 'attempt_denied'])
   })
 
-  test('starts no relay with a request that was let in just before', async () => {
+  test('starts no relay with a request that was authenticated just before', async () => {
     const user = await service.user()
     for (let round = 0; round < 5; round += 1) {
       await disable(user.userId, { disabled: false })
@@ -245,7 +245,7 @@ describe('an account that is disabled', () => {
     }
   })
 
-  test('has to be one, and the wish one of two', async () => {
+  test('must exist, and the value must be a boolean', async () => {
     expect(outcome(await disable(randomUUID()))).toEqual([404, 'not_found'])
     const { userId } = await service.api.given.user()
     for (const disabled of ['true', 1, null])
@@ -258,7 +258,7 @@ describe('access to relays', () => {
   const allow = (userId: string, enabled: unknown) =>
     post<{ entitlement: object }>(`/users/${userId}/relay-access`, { enabled })
 
-  test('that is taken away ends the relays that run, whatever the plan, and comes back on request', async () => {
+  test('can be disabled, which ends live relays whatever the plan, and enabled again', async () => {
     const { user, ids } = await withTwoRelays()
     const { status, body } = await allow(user.userId, false)
     expect([status, body.entitlement]).toMatchObject([
@@ -274,7 +274,7 @@ describe('access to relays', () => {
       expect(await entriesOf(user.userId, action)).toMatchObject([{ initiator: 'operator' }])
   })
 
-  test('is said to be one thing or the other, of an account that exists', async () => {
+  test('requires a boolean and an existing account', async () => {
     const { userId } = await service.api.given.user()
     for (const enabled of [undefined, null, 'no', 0])
       expect(outcome(await allow(userId, enabled))).toEqual([400, 'invalid_request'])

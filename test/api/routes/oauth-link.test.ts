@@ -25,7 +25,7 @@ const actsOn = async ({ userId }: GivenUser) => {
 }
 
 describe('linking', () => {
-  test('adds a way to sign in to the account, and is told in the audit', async () => {
+  test('adds a sign-in method to the account and an audit entry', async () => {
     const user = await api.given.user()
     const person = newProviderAccount()
     const answer = await authorize('twitch', person, linking(user))
@@ -36,7 +36,7 @@ describe('linking', () => {
     expect(await actsOn(user)).toEqual([['oauth_linked', { provider: 'twitch' }]])
   })
 
-  test('is seen by operators too, as a yes or no', async () => {
+  test('is shown to operators as true or false', async () => {
     const user = await api.given.user()
     await authorize('discord', newProviderAccount(), linking(user))
     const { linked_accounts } = await fetchUser(api, user.bearer)
@@ -49,7 +49,7 @@ describe('linking', () => {
     for (const shown of [one.body.user, found.body.users[0]]) expect(shown).toMatchObject({ linked_accounts })
   })
 
-  test('may be repeated', async () => {
+  test('can be repeated', async () => {
     const user = await api.given.user()
     const person = newProviderAccount()
     await authorize('google', person, linking(user))
@@ -57,7 +57,7 @@ describe('linking', () => {
     expect(await actsOn(user)).toHaveLength(1)
   })
 
-  test('is for who is signed in, before the trip and after it', async () => {
+  test('requires a valid auth session at the start and at the callback', async () => {
     expect(codeOf(await start('google', { intent: 'link' }))).toEqual([401, 'unauthorized'])
     expect(codeOf(await start('google', { intent: 'link', bearer: 'e30.e30.e30' }))).toEqual([401, 'unauthorized'])
     expect(codeOf(await start('google', { intent: 'sign_in', bearer: 'nonsense' }))).toEqual([401, 'unauthorized'])
@@ -74,7 +74,7 @@ describe('linking', () => {
     }
   })
 
-  test('takes nobody’s identity away, and gives an account one of each provider at most', async () => {
+  test('never moves an identity, and allows one identity per provider and account', async () => {
     const [user, other] = [await api.given.user(), await api.given.user()]
     const person = newProviderAccount()
     await authorize('discord', person, linking(other))
@@ -87,7 +87,7 @@ describe('linking', () => {
     expect((await authorize('discord', person)).body.status).toBe('signed_in')
   })
 
-  test('one identity to many accounts at once links it to one of them', async () => {
+  test('of one identity to many accounts concurrently links it to one of them', async () => {
     const users = await Promise.all(Array.from({ length: 5 }, () => api.given.user()))
     const person = newProviderAccount()
     const backs = []
@@ -96,7 +96,7 @@ describe('linking', () => {
     expect(answers.map((one) => one.status).sort()).toEqual([200, 409, 409, 409, 409])
   })
 
-  test('verifies the account’s own address when the provider vouches for it, and no other', async () => {
+  test('verifies the account’s own address if the provider has verified it, and no other', async () => {
     const user = await api.given.user()
     const { stream_token } = await fetchUser(api, user.bearer)
     await authorize('twitch', newProviderAccount(), linking(user))
@@ -106,7 +106,7 @@ describe('linking', () => {
     expect(await fetchUser(api, user.bearer)).toMatchObject({ email: user.email, email_verified: true, stream_token })
   })
 
-  test('takes no address from the provider, and asks nobody whose it is', async () => {
+  test('never changes the account’s address and never requests a merge', async () => {
     const [user, owner] = [await api.given.user(), await api.given.user()]
     await api.sql`update users set email_verified_at = now() where id = ${owner.userId}`
     expect((await authorize('google', newProviderAccount({ email: owner.email }), linking(user))).body).toEqual({
@@ -147,7 +147,7 @@ describe('the chat', () => {
 })
 
 describe('unlinking', () => {
-  test('takes the way to sign in off the account, as often as one likes', async () => {
+  test('removes the sign-in method, and can be repeated', async () => {
     const user = await api.given.user()
     const person = newProviderAccount()
     await authorize('twitch', person, linking(user))
@@ -161,7 +161,7 @@ describe('unlinking', () => {
     ])
   })
 
-  test('leaves a last way into the account', async () => {
+  test('is refused for the last sign-in method', async () => {
     const { body } = await authorize('google', newProviderAccount())
     const user = { bearer: body.cp_access_jwt ?? '' }
     expect(codeOf(await unlink(user, 'google'))).toEqual([409, 'last_sign_in_method'])
@@ -171,14 +171,14 @@ describe('unlinking', () => {
     expect(await linked(user)).toEqual(['discord'])
   })
 
-  test('does not take a password for one that has no address to be typed with', async () => {
+  test('does not count a password without an address as a sign-in method', async () => {
     const user = await api.given.user()
     await authorize('twitch', newProviderAccount({ email: null }), linking(user))
     await api.sql`update users set email = null where id = ${user.userId}`
     expect(codeOf(await unlink(user, 'twitch'))).toEqual([409, 'last_sign_in_method'])
   })
 
-  test('both of two ways at once leaves one', async () => {
+  test('of both sign-in methods concurrently keeps one', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { body } = await authorize('google', newProviderAccount())
       const user = { bearer: body.cp_access_jwt ?? '' }
@@ -189,7 +189,7 @@ describe('unlinking', () => {
     }
   })
 
-  test('holds for who is just signing in with the same: they come to an account of their own', async () => {
+  test('makes a concurrent sign-in with the same identity create a new account', async () => {
     const user = await api.given.user()
     const person = newProviderAccount()
     await authorize('google', person, linking(user))
@@ -204,7 +204,7 @@ describe('unlinking', () => {
     expect((await fetchUser(api, (await answer).body.cp_access_jwt)).id).not.toBe(user.userId)
   })
 
-  test('is for who is signed in, and of providers that there are', async () => {
+  test('requires a sign-in and a known provider', async () => {
     const user = await api.given.user()
     expect(codeOf(await unlink({ bearer: 'x' }, 'google'))).toEqual([401, 'unauthorized'])
     expect(codeOf(await unlink(user, 'facebook'))).toEqual([404, 'not_found'])

@@ -12,7 +12,7 @@ interface Attempt {
   readonly poll_token: string
 }
 
-test('the owner of an address takes over the account that a stranger opened with it, and the stranger is out', async () => {
+test('the owner of an address takes over an account that another person created with it, and that person loses access', async () => {
   const stranger = await api.given.user()
   const elsewhere = await api.given.signIn(stranger, 'plugin')
   const strangersTwitch = newProviderAccount()
@@ -53,7 +53,7 @@ test('the owner of an address takes over the account that a stranger opened with
   ])
 })
 
-test('a provider that vouches for the address at a later sign-in verifies it, so another identity of it asks for a proof', async () => {
+test('a provider that verifies the address at a later sign-in makes another identity with it require a proof', async () => {
   const user = await api.given.user()
   const person = newProviderAccount({ email: user.email, emailVerified: false })
   await authorize('twitch', person, { intent: 'link', bearer: user.bearer })
@@ -64,7 +64,7 @@ test('a provider that vouches for the address at a later sign-in verifies it, so
   expect([second.status, second.body.status]).toEqual([200, 'merge_required'])
 })
 
-test('a sign-up that is just being written gives way as well', async () => {
+test('a concurrent sign-up with the address is taken over as well', async () => {
   const person = newProviderAccount()
   const back = await visitProvider('google', person)
   const signedIn = await api.sql
@@ -82,7 +82,7 @@ test('a sign-up that is just being written gives way as well', async () => {
   expect(account).toEqual({ passwordHash: null })
 })
 
-test('an owner who comes twice at once is signed in twice', async () => {
+test('two concurrent callbacks of the owner both sign in', async () => {
   for (let round = 0; round < 5; round += 1) {
     const stranger = await api.given.user()
     const owner = newProviderAccount({ email: stranger.email })
@@ -97,7 +97,7 @@ test('an owner who comes twice at once is signed in twice', async () => {
   }
 })
 
-test('a disabled account is not given to anybody', async () => {
+test('a disabled account is not taken over', async () => {
   const user = await api.given.user()
   await api.sql`update users set disabled_at = now() where id = ${user.userId}`
   const answer = await authorize('google', newProviderAccount({ email: user.email }))
@@ -107,7 +107,7 @@ test('a disabled account is not given to anybody', async () => {
   expect(row).toEqual({ reclaimed: false, emailVerifiedAt: null })
 })
 
-test('an account whose address is verified gives way to nobody', async () => {
+test('an account with a verified address is not taken over', async () => {
   const user = await api.given.user()
   await api.sql`update users set email_verified_at = now() where id = ${user.userId}`
   const before = await fetchUser(api, user.bearer)

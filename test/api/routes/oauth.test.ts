@@ -17,7 +17,7 @@ const codeOf = ({ status, body }: { status: number; body: CallbackReply | { erro
 ]
 
 describe('a provider', () => {
-  test('is offered once it is configured, and refused in words of its own until then', async () => {
+  test('is offered if it is configured, and refused by name otherwise', async () => {
     const bare = await startApi(providers.twitch.variables)
     expect((await bare.get('/auth/oauth/providers')).body).toEqual({
       providers: [
@@ -35,13 +35,13 @@ describe('a provider', () => {
     expect(begun.body.error?.message).toContain('Google')
   })
 
-  test('that nobody knows is not found', async () => {
+  test('that does not exist is not found', async () => {
     for (const name of ['facebook', 'TWITCH', 'constructor', 'providers'])
       expect(codeOf(await start(name))).toEqual([404, 'not_found'])
   })
 
   test.each(names)(
-    '%s gets the browser with a state, our address, and nothing that would complete the round',
+    '%s receives the state and the redirect URI, and no secret that completes the sign-in',
     async (name) => {
       const begun = await start(name)
       expect([begun.status, begun.body.expires_in, begun.headers.get('cache-control')]).toEqual([201, 600, 'no-store'])
@@ -54,8 +54,8 @@ describe('a provider', () => {
   )
 })
 
-describe('signing in', () => {
-  test.each(names)('with %s for the first time opens an account, and later enters it again', async (name) => {
+describe('sign-in', () => {
+  test.each(names)('with %s creates an account the first time and signs in to it later', async (name) => {
     const person = newProviderAccount()
     const first = await authorize(name, person)
     expect([first.status, first.body.status, first.headers.get('cache-control')]).toEqual([
@@ -72,14 +72,14 @@ describe('signing in', () => {
     expect(row?.passwordHash).toBeNull()
   })
 
-  test('goes by the provider’s user id: another address there changes nothing here', async () => {
+  test('uses the provider’s user id: a changed address at the provider changes nothing', async () => {
     const person = newProviderAccount()
     const before = await fetchUser(api, (await authorize('google', person)).body.cp_access_jwt)
     const after = await authorize('google', { ...person, email: newProviderAccount().email })
     expect(await fetchUser(api, after.body.cp_access_jwt)).toMatchObject({ id: before.id, email: person.email })
   })
 
-  test('with the same user id at two providers is signing in as two people', async () => {
+  test('with the same user id at two providers signs in to two accounts', async () => {
     const { providerUserId } = newProviderAccount()
     const [one, other] = [
       await authorize('google', newProviderAccount({ providerUserId })),
@@ -95,7 +95,7 @@ describe('signing in', () => {
     ['google', 'false'],
     ['discord', false],
   ] as const)(
-    'with an address that %s says is verified: %j tells nothing of who has it',
+    'with an address that %s marks as verified: %j does not reveal its account',
     async (name, emailVerified) => {
       const owner = await api.given.user()
       await api.sql`update users set email_verified_at = now() where id = ${owner.userId}`
@@ -124,7 +124,7 @@ describe('signing in', () => {
     ['mike@kaufhaus.example', 'mike@\u212aaufhaus.example'],
     ['mike@github.example', 'mi\u212ae@github.example'],
   ])(
-    'where %s has an account, an address that differs from it but is compared as the same opens one without an address',
+    'where %s has an account, a different address that compares as equal creates an account without an address',
     async (taken, claimed) => {
       const owner = await api.given.user()
       await api.sql`update users set email = ${taken}, email_verified_at = null where id = ${owner.userId}`
@@ -142,7 +142,7 @@ describe('signing in', () => {
     expect(codeOf(await authorize('discord', person))).toEqual([403, 'account_disabled'])
   })
 
-  test('is told in the audit, with how and nothing that a stranger could use', async () => {
+  test('is recorded in the audit trail with its method and without secrets', async () => {
     const { body } = await authorize('google', newProviderAccount())
     const { id } = await fetchUser(api, body.cp_access_jwt)
     const entries = await api.sql`select action, detail from audit_entries where user_id = ${id} order by id`
@@ -152,7 +152,7 @@ describe('signing in', () => {
     ])
   })
 
-  test('twice at once as somebody new opens one account', async () => {
+  test('with a new identity in concurrent requests creates one account', async () => {
     for (const name of names) {
       const person = newProviderAccount()
       const backs = [
@@ -167,7 +167,7 @@ describe('signing in', () => {
     }
   })
 
-  test('at once through two providers that vouch for one address opens one account, and asks the other for a proof', async () => {
+  test('through two providers with the same verified address concurrently creates one account and one merge request', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { email } = newProviderAccount()
       const backs = [
@@ -181,8 +181,8 @@ describe('signing in', () => {
   })
 })
 
-describe('a round trip', () => {
-  test('is over once it came back, and known by all of its secrets only', async () => {
+describe('an authorization request', () => {
+  test('is consumed once, and only with all of its secrets', async () => {
     const [own, foreign] = [
       await visitProvider('google', newProviderAccount()),
       await visitProvider('google', newProviderAccount()),
@@ -203,13 +203,13 @@ describe('a round trip', () => {
     expect(codeOf(await sendCallback('google', own))).toEqual([400, 'token_invalid'])
   })
 
-  test('takes no longer than ten minutes', async () => {
+  test('expires after ten minutes', async () => {
     const back = await visitProvider('discord', newProviderAccount())
     await api.sql`update oauth_authorization_requests set expires_at = expires_at - interval '600 seconds' where consumed_at is null`
     expect(codeOf(await sendCallback('discord', back))).toEqual([400, 'token_invalid'])
   })
 
-  test('that comes back twenty times at once signs in once', async () => {
+  test('signs in once for twenty concurrent callbacks', async () => {
     const person = newProviderAccount()
     const back = await visitProvider('google', person)
     const answers = await Promise.all(Array.from({ length: 20 }, () => sendCallback('google', back)))
@@ -220,7 +220,7 @@ describe('a round trip', () => {
   })
 
   test.each(['made up', '\0', '\ud800', '../../token?x=1&code=', 'x'.repeat(4096)])(
-    'with a code that the provider did not issue, such as %j, ends in nothing',
+    'is refused with a code that the provider did not issue, such as %j',
     async (code) => {
       for (const name of names) {
         const back = await visitProvider(name, newProviderAccount())
@@ -229,7 +229,7 @@ describe('a round trip', () => {
     },
   )
 
-  test('that another provider says to have answered ends in nothing', async () => {
+  test('is refused with the issuer of another provider', async () => {
     const { iss, ...silent } = await visitProvider('google', newProviderAccount())
     expect(iss).toBe(providers.google.issuerUrl)
     expect(codeOf(await sendCallback('google', silent))).toEqual([400, 'token_invalid'])
@@ -247,11 +247,11 @@ describe('a round trip', () => {
     [{ code: 'c', state: 7, binding: 'b' }],
     [{ code: 'c'.repeat(5000), state: 's', binding: 'b' }],
     [{ code: 'c', state: 's'.repeat(300), binding: 'b' }],
-  ])('in a body such as %j is not valid', async (body) => {
+  ])('is refused with a body such as %j', async (body) => {
     expect(codeOf(await api.post('/auth/oauth/google/callback', body))).toEqual([400, 'invalid_request'])
   })
 
-  test('is begun for an intent that there is, and for chat only where it is linked', async () => {
+  test('requires a known intent, and the intent link for chat', async () => {
     const bodies = [
       {},
       { intent: 'approve' },
@@ -263,7 +263,7 @@ describe('a round trip', () => {
       expect(codeOf(await api.post('/auth/oauth/google/start', body))).toEqual([400, 'invalid_request'])
   })
 
-  test('begins twenty times a minute from one address, and no more', async () => {
+  test('is limited to twenty a minute per address', async () => {
     const limited = await startApi({ ...providers.discord.variables, SVC_RATE_LIMITS: '' })
     const asking = { ip: '192.0.2.9' }
     const answers = await Promise.all(

@@ -40,7 +40,7 @@ async function confirmAddress(user: { email: string; bearer: string }): Promise<
 }
 
 describe('a reset', () => {
-  test('unlinks what a stranger has linked, also after the owner of the address has confirmed it', async () => {
+  test('unlinks an identity of another person, even if the owner has verified the address by mail', async () => {
     const stranger = await api.given.user()
     await confirmAddress(stranger)
     const strangersTwitch = newProviderAccount()
@@ -58,7 +58,7 @@ describe('a reset', () => {
     expect(entry).toEqual({ unlinked: 'twitch' })
   })
 
-  test('keeps the provider that the account was opened with, since it vouches for the address', async () => {
+  test('keeps the provider that created the account, since it has verified the address', async () => {
     const person = newProviderAccount()
     const id = await accountOf('google', person)
     await reset(await newestLink(person.email ?? ''))
@@ -66,7 +66,7 @@ describe('a reset', () => {
     expect(await accountOf('google', person)).toBe(id)
   })
 
-  test('keeps a linked provider that vouches for the address, and unlinks one that vouches for another one or for none', async () => {
+  test('keeps a linked provider that has verified the address, and unlinks one with another address or none', async () => {
     const user = await api.given.user()
     const google = newProviderAccount({ email: user.email.toUpperCase() })
     await link('google', google, user)
@@ -77,7 +77,7 @@ describe('a reset', () => {
     expect(await accountOf('google', google)).toBe(user.userId)
   })
 
-  test('keeps a provider that vouches for the address only at a later sign-in', async () => {
+  test('keeps a provider that verified the address at a later sign-in', async () => {
     const user = await api.given.user()
     const person = newProviderAccount({ email: user.email, emailVerified: false })
     await link('discord', person, user)
@@ -105,7 +105,7 @@ describe('a reset', () => {
 })
 
 describe('the preview of a reset', () => {
-  test('says which linked providers stay and which do not, and the reset then does exactly that', async () => {
+  test('shows which linked providers stay, as the reset then keeps them', async () => {
     const user = await api.given.user()
     await link('twitch', newProviderAccount(), user)
     await link('google', newProviderAccount({ email: user.email }), user)
@@ -120,7 +120,7 @@ describe('the preview of a reset', () => {
     expect(linkedProviders(await shownTo(user.email))).toEqual(['google'])
   })
 
-  test('uses the link up as little as any other look at it, and changes nothing', async () => {
+  test('keeps the link valid and changes nothing', async () => {
     const user = await api.given.user()
     await link('twitch', newProviderAccount(), user)
     const token = await newestLink(user.email)
@@ -130,7 +130,7 @@ describe('the preview of a reset', () => {
     expect((await reset(token)).status).toBe(204)
   })
 
-  test('is only for who has a link that works, and for resets only', async () => {
+  test('requires a valid reset link', async () => {
     const user = await api.given.user()
     const token = await newestLink(user.email)
     await api.post('/auth/email/resend', undefined, { bearer: user.bearer })

@@ -21,7 +21,7 @@ const { startPlugin, pollPlugin, approvePlugin } = pluginLogins(api)
 const liveSignIns = (userId: string) =>
   api.sql`select from auth_sessions where user_id = ${userId} and revoked_at is null`
 
-test('a reset that races a sign-in with the old password leaves nothing of it alive', async () => {
+test('a reset concurrent with a sign-in by the old password leaves no valid auth session', async () => {
   for (let round = 0; round < 6; round += 1) {
     const user = await api.given.user()
     const token = await linkFor(user)
@@ -58,7 +58,7 @@ test('a sign-in whose password was changed after it was compared is refused', as
   expect(await liveSignIns(user.userId)).toHaveLength(0)
 })
 
-test('a reset that races refreshes leaves their new tokens dead', async () => {
+test('a reset concurrent with refreshes invalidates their new tokens', async () => {
   for (let round = 0; round < 6; round += 1) {
     const user = await api.given.user()
     const token = await linkFor(user)
@@ -79,7 +79,7 @@ test('a reset that races refreshes leaves their new tokens dead', async () => {
   }
 })
 
-test('a reset that races approvals and polls of plugin logins lets nobody in by them', async () => {
+test('a reset concurrent with approvals and polls of plugin logins leaves no valid plugin session', async () => {
   const passwordHash = await api.services.passwords.hash(chosen, '192.0.2.1')
   const { hash } = api.services.passwords
   // Without the time that hashing takes the reset falls among the others.

@@ -81,7 +81,7 @@ async function expectNewRelay(bearer: string): Promise<void> {
   expect(session?.connect?.srt_url).toMatch(new RegExp(`publish/live/${await streamTokenOf(bearer)}$`))
 }
 
-test('a reset that proves the address for the first time ends the relays that run and replaces the stream token', async () => {
+test('the first reset that proves the address ends live relays and replaces the stream token', async () => {
   const { user, session } = await service.activeRelay()
   const before = await streamTokenOf(user.bearer)
   const bearer = await resetPassword(user.email)
@@ -90,7 +90,7 @@ test('a reset that proves the address for the first time ends the relays that ru
   await expectNewRelay(bearer)
 })
 
-test('an owner who reclaims the account through a provider ends the relays that run and replaces the stream token', async () => {
+test('reclaiming an account through a provider ends live relays and replaces the stream token', async () => {
   const { user, session } = await service.activeRelay()
   const before = await streamTokenOf(user.bearer)
   const bearer = await signInThroughGoogle(user.email)
@@ -100,7 +100,7 @@ test('an owner who reclaims the account through a provider ends the relays that 
   await expectNewRelay(bearer)
 })
 
-test('confirming the address changes neither relay nor stream token, since every sign-in can read both; the first reset does', async () => {
+test('verifying the address by mail keeps relays and stream token; the first reset replaces them', async () => {
   const { user, session } = await service.activeRelay()
   const before = await streamTokenOf(user.bearer)
   await confirmAddress(user)
@@ -114,7 +114,7 @@ test('confirming the address changes neither relay nor stream token, since every
 test.each([
   ['a reset', resetPassword],
   ['a reclaim through a provider', signInThroughGoogle],
-])('an account that its owner has taken over by %s keeps relay and stream token at later resets', async (_, own) => {
+])('an account taken over by %s keeps relay and stream token at later resets', async (_, own) => {
   const stranger = await service.api.given.user()
   await givePlan(service.api.sql, stranger.userId)
   const owner = await own(stranger.email)
@@ -128,13 +128,13 @@ test.each([
   expect(row).toEqual({ command: 'run' })
 })
 
-test('an account that was opened through a provider that vouches for its address keeps both at its first reset', async () => {
+test('an account created through a provider that verified its address keeps both at its first reset', async () => {
   const { email } = newProviderAccount()
   const before = await streamTokenOf(await signInThroughGoogle(email ?? ''))
   expect(await streamTokenOf(await resetPassword(email ?? ''))).toBe(before)
 })
 
-test('a start whose sign-in ends before it gets to the account starts no relay', async () => {
+test('a start whose auth session is revoked before it locks the account starts no relay', async () => {
   const user = await service.user()
   const { starting } = await service.api.sql.begin(async (tx) => {
     await lockUser(tx, user.userId)

@@ -31,8 +31,8 @@ const providersOf = async (userId: string) =>
 
 const { startPlugin, pollPlugin, approvePlugin } = pluginLogins(api)
 
-describe('forgetting a password', () => {
-  test('puts one clear line with the link into the log, for the address as the account has it', async () => {
+describe('a request for a reset link', () => {
+  test('logs one line with the link and the account’s spelling of the address', async () => {
     const user = await api.given.user()
     const answer = await forgot(` ${user.email.toUpperCase()} `)
     expect([answer.status, answer.body]).toEqual([202, {}])
@@ -49,7 +49,7 @@ describe('forgetting a password', () => {
     })
   })
 
-  test('answers the same for an address without an account, and mails nothing', async () => {
+  test('gives the same response for an address without an account, and mails nothing', async () => {
     const known = await forgot((await api.given.user()).email)
     const unknown = await forgot('nobody@example.com')
     expect([unknown.status, unknown.body]).toEqual([known.status, known.body])
@@ -58,7 +58,7 @@ describe('forgetting a password', () => {
     expect(mailsTo(api, 'nobody@example.com')).toEqual([])
   })
 
-  test('is counted in the audit, also for an address without an account, without the address', async () => {
+  test('is counted in the audit trail, without the address, also if it has no account', async () => {
     const user = await api.given.user()
     const countOf = async (userId: string | null) => {
       const [row] = await api.sql<{ attempts: number | null; details: string | null }[]>`
@@ -74,7 +74,7 @@ describe('forgetting a password', () => {
     expect((await countOf(null))?.details).toMatch(/^(\{\})+$/)
   })
 
-  test('again and again, also at once, mails five links at most until one is over', async () => {
+  test('mails at most five valid links, also for concurrent requests', async () => {
     const user = await api.given.user()
     const answers = await Promise.all(Array.from({ length: 12 }, () => forgot(user.email)))
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([202]))
@@ -91,14 +91,14 @@ describe('forgetting a password', () => {
     expect(linksTo(user.email)).toEqual([])
   })
 
-  test('is possible five times a minute from one address', async () => {
+  test('is limited to five a minute per client address', async () => {
     const limited = await startApi({ SVC_RATE_LIMITS: highLimits({ forgot: 5 }) })
     const statuses = []
     for (let round = 0; round < 6; round += 1) statuses.push((await forgot(`x${round}@example.com`, limited)).status)
     expect(statuses).toEqual([202, 202, 202, 202, 202, 429])
   })
 
-  test('leaves neither link nor address in a log that is no place for links', async () => {
+  test('logs neither link nor address where links must not be logged', async () => {
     const discreet = await startApi({ SVC_LOG_LINKS: 'false' })
     const user = await discreet.given.user()
     expect((await forgot(user.email, discreet)).status).toBe(202)
@@ -108,7 +108,7 @@ describe('forgetting a password', () => {
     expect(log).not.toContain('token=')
   })
 
-  test.each(['nobody', '', 7, null, undefined])('with %j for an address is a bad request', async (email) => {
+  test.each(['nobody', '', 7, null, undefined])('with the address %j is a bad request', async (email) => {
     expect(outcome(await api.post('/auth/password/forgot', { email }))).toEqual([400, 'invalid_request'])
   })
 
@@ -121,8 +121,8 @@ describe('forgetting a password', () => {
   })
 })
 
-describe('choosing another password', () => {
-  test('lets the new one in and the old one no more', async () => {
+describe('a password reset', () => {
+  test('accepts the new password and refuses the old one', async () => {
     const user = await api.given.user()
     const answer = await reset(await linkFor(user))
     expect([answer.status, answer.body]).toEqual([204, {}])
@@ -130,7 +130,7 @@ describe('choosing another password', () => {
     expect((await login(user.email, chosen)).status).toBe(200)
   })
 
-  test('ends every sign-in at once, everywhere', async () => {
+  test('revokes every auth session at once, at every process', async () => {
     const user = await api.given.user()
     const plugin = await api.given.signIn(user, 'OBS plugin')
     expect(await isAlive(plugin.bearer)).toBe(true)
@@ -146,7 +146,7 @@ describe('choosing another password', () => {
     ).toEqual([{ detail: { sign_ins_ended: 2, unlinked: '' } }])
   })
 
-  test('works once for each link, and makes all other links of the account void', async () => {
+  test('works once per link and invalidates the other links of the account', async () => {
     const user = await api.given.user()
     const [one, other] = [await linkFor(user), await linkFor(user)]
     expect((await reset(one)).status).toBe(204)
@@ -154,14 +154,14 @@ describe('choosing another password', () => {
     expect(outcome(await reset(other))).toEqual([400, 'token_invalid'])
   })
 
-  test('works once for one link presented many times at once', async () => {
+  test('works once for concurrent requests with one link', async () => {
     const user = await api.given.user()
     const token = await linkFor(user)
     const answers = await Promise.all(['one', 'two', 'three'].map((name) => reset(token, `the password of ${name}`)))
     expect(answers.map((answer) => answer.status).sort()).toEqual([204, 400, 400])
   })
 
-  test('is possible until 30 minutes have passed', async () => {
+  test('is possible for 30 minutes', async () => {
     const user = await api.given.user()
     const token = await linkFor(user)
     await passTime(user.userId, 1800)
@@ -172,14 +172,14 @@ describe('choosing another password', () => {
     expect((await reset(fresh)).status).toBe(204)
   })
 
-  test('takes no link that verifies an address', async () => {
+  test('refuses a verification link', async () => {
     const user = await api.given.user()
     await api.post('/auth/email/resend', undefined, { bearer: user.bearer })
     const [verification] = mailsTo(api, user.email)
     expect(outcome(await reset(verification?.token))).toEqual([400, 'token_invalid'])
   })
 
-  test('takes no link that was mailed to an address which the account no longer has', async () => {
+  test('refuses a link that was mailed to a previous address of the account', async () => {
     const user = await api.given.user()
     const token = await linkFor(user)
     await api.sql`update users set email = ${`new-${user.email}`} where id = ${user.userId}`
@@ -196,7 +196,7 @@ describe('choosing another password', () => {
   })
 
   test.each(['', 'nonsense', 'a\0b', '\ud83d', 'x'.repeat(50_000), randomBytes(32).toString('base64url')])(
-    'with text that is no link is refused before any hashing',
+    'refuses text that is not a token before any hashing',
     async (token) => {
       const { passwords } = api.services
       const { hash } = passwords
@@ -207,7 +207,7 @@ describe('choosing another password', () => {
   )
 
   test.each(['short', 'password123', 'é'.repeat(37), 7, null])(
-    'to %j is refused, and the link goes on working',
+    'to the password %j is refused, and the link stays valid',
     async (password) => {
       const user = await api.given.user()
       const token = await linkFor(user)
@@ -217,7 +217,7 @@ describe('choosing another password', () => {
   )
 })
 
-describe('whoever got a foothold in the account before', () => {
+describe('an attacker with access to the account before the reset', () => {
   test('loses a plugin login that was approved and not collected', async () => {
     const user = await api.given.user()
     const attempt = await startPlugin()
@@ -226,7 +226,7 @@ describe('whoever got a foothold in the account before', () => {
     expect(outcome(await pollPlugin(attempt))).toEqual([403, 'attempt_denied'])
   })
 
-  test('loses what was linked to an address that nobody had proved, and knows the stream token no more', async () => {
+  test('loses linked identities of an unproved address, and the stream token is replaced', async () => {
     const user = await api.given.user()
     await linkTwitch(user.userId)
     const before = await streamTokenOf(api, user.userId)
@@ -237,7 +237,7 @@ describe('whoever got a foothold in the account before', () => {
     expect(await streamTokenOf(api, user.userId)).not.toBe(before)
   })
 
-  test('loses an identity whose provider does not vouch for the address; the owner keeps the others, and the stream token of an account that was theirs', async () => {
+  test('loses an identity without the verified address; the owner keeps the others and the stream token', async () => {
     const user = await api.given.user()
     const before = await streamTokenOf(api, user.userId)
     await api.sql`
@@ -252,7 +252,7 @@ describe('whoever got a foothold in the account before', () => {
     expect(await streamTokenOf(api, user.userId)).toBe(before)
   })
 
-  test('loses round trips to providers and merges that are under way', async () => {
+  test('loses pending authorization requests and merge requests', async () => {
     const user = await api.given.user()
     await api.sql`
       insert into oauth_authorization_requests (state_hash, binding_hash, provider, intent, scopes, user_id, auth_session_id, expires_at)

@@ -27,7 +27,7 @@ const capacity = async () => (await service.api.get<Capacity>('/capacity/status'
 const rooms = async () => (await capacity()).regions.map((one) => one.status)
 
 describe('the manifest', () => {
-  test('names each region with what runs there, the first being the default unless one is', async () => {
+  test('lists each region with its image; the first is the default unless one is configured', async () => {
     const { bearer } = await service.api.given.user()
     const { status, body } = await service.api.get<Manifest>('/relay/manifest', { bearer })
     expect(status).toBe(200)
@@ -46,13 +46,13 @@ describe('the manifest', () => {
     ])
   })
 
-  test('is for those who are signed in', async () => {
+  test('requires a sign-in', async () => {
     const answer = await service.api.get<ErrorBody>('/relay/manifest')
     expect([answer.status, answer.body.error.code]).toEqual([401, 'unauthorized'])
   })
 })
 
-test('whether relays can be had is told to anyone, and follows what is taken', async () => {
+test('the capacity status is public and follows the number of live relays', async () => {
   expect(await capacity()).toEqual({
     status: 'available',
     regions: [

@@ -46,8 +46,8 @@ const useRelay = async (user: RelayUser, from: number, to: number | null) => {
       now() - make_interval(secs => ${from}), ${to === null ? null : service.api.sql`now() - make_interval(secs => ${to})`})`
 }
 
-describe('the summary', () => {
-  test('of a new account has four groups, and no relays', async () => {
+describe('the account summary', () => {
+  test('of a new account has user, entitlement, usage and no relay', async () => {
     const account = await service.api.given.user()
     const answer = await service.api.get<Summary>('/auth/session', { bearer: account.bearer })
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store'])
@@ -90,7 +90,7 @@ describe('the summary', () => {
     })
   })
 
-  test('of a paid account has its relays, the oldest first', async () => {
+  test('of a paid account shows its oldest relay', async () => {
     const user = await service.user({ addons: 2 })
     const first = (await user.start({ connection_id: 'first' })).body.session
     await user.start({ connection_id: 'second' })
@@ -108,7 +108,7 @@ describe('the summary', () => {
     expect(active_relay).toEqual(first)
   })
 
-  test('for the dock carries nothing that lets a stream in', async () => {
+  test('for the dock contains no secrets', async () => {
     const user = await service.user()
     const { session } = (await user.start()).body
     const secrets = [session.pair_token, session.relay_ws_token, await streamTokenOf(service.api, user.userId)]
@@ -120,7 +120,7 @@ describe('the summary', () => {
     }
   })
 
-  test('says why relays can’t be had', async () => {
+  test('shows why relays are not available', async () => {
     const user = await service.user()
     await set(user, 'relay_access_enabled', false)
     expect((await summaryOf(user)).entitlement).toMatchObject({
@@ -137,7 +137,7 @@ describe('the summary', () => {
     expect(ended.user).toMatchObject({ plan_tier: 'free', relay_access_status: 'disabled' })
   })
 
-  test('tells until when an unpaid plan goes on', async () => {
+  test('shows when the payment grace period ends', async () => {
     const user = await service.user()
     await set(user, 'plan_status', 'past_due')
     await set(user, 'payment_grace_ends_at', '2030-01-01T00:00:00Z')
@@ -148,13 +148,13 @@ describe('the summary', () => {
     })
   })
 
-  test.each(['', 'x', 'Bearer', 'e30.e30.e30'])('is for those who are signed in, not for %j', async (bearer) => {
+  test.each(['', 'x', 'Bearer', 'e30.e30.e30'])('requires a valid access token, not %j', async (bearer) => {
     const answer = await service.api.get<ErrorBody>('/auth/session', { bearer })
     expect([answer.status, answer.body.error.code]).toEqual([401, 'unauthorized'])
     expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer/)
   })
 
-  test('ends with the sign-in, not with the token', async () => {
+  test('is refused once the auth session is revoked, before the token expires', async () => {
     const account = await service.api.given.user()
     await service.api.post('/auth/logout', undefined, { bearer: account.bearer })
     expect((await service.api.get('/auth/session', { bearer: account.bearer })).status).toBe(401)
@@ -162,7 +162,7 @@ describe('the summary', () => {
 })
 
 describe('the usage', () => {
-  test('counts relays that ran and that run, against what the plan includes', async () => {
+  test('counts ended and live relays against the included time', async () => {
     const user = await service.user({ addons: 0 })
     await useRelay(user, 100, 40)
     await useRelay(user, 30, null)
@@ -179,7 +179,7 @@ describe('the usage', () => {
     expect((await summaryOf(user)).usage).toMatchObject({ included_seconds: 7200, active_sessions: 1 })
   })
 
-  test('beyond what is included is told, and refuses nothing', async () => {
+  test('beyond the included time is shown as overage and refuses nothing', async () => {
     const user = await service.user({ addons: 0 })
     const [clock] = await service.api
       .sql`select extract(epoch from now() - date_trunc('month', now(), 'UTC'))::int as day`
@@ -195,14 +195,14 @@ describe('the usage', () => {
     expect((await user.start({ connection_id: 'used' })).status).toBe(200)
   })
 
-  test('is nobody else’s', async () => {
+  test('does not include other accounts', async () => {
     const [user, other] = [await service.user(), await service.user()]
     await useRelay(user, 50, 10)
     expect((await usageOf(other)).consumed_seconds).toBe(0)
     expect((await service.api.get('/usage/current')).status).toBe(401)
   })
 
-  test('may be asked thirty times a minute', async () => {
+  test('is limited to thirty requests a minute', async () => {
     const { bearer } = await service.api.given.user()
     const answers = await Promise.all(
       Array.from({ length: 31 }, () =>

@@ -3,7 +3,7 @@ import { outcome, startApi } from '../../support/api.ts'
 
 const api = await startApi()
 
-test('a new stream token is not available yet, and only to be asked for by its owner', async () => {
+test('replacing the stream token requires a sign-in and is not available yet', async () => {
   const { bearer } = await api.given.user()
   const tokenOf = async () =>
     (await api.get<{ user: { stream_token: string } }>('/auth/session', { bearer })).body.user.stream_token

@@ -41,7 +41,7 @@ const summaryOf = async ({ bearer }: RelayUser) =>
 const exhausted = [403, 'usage_exhausted']
 
 describe('an account that has used up the relay time of its cycle', () => {
-  test('gets no new relay, and is told why wherever it looks', async () => {
+  test('gets no new relay, with the reason in every response', async () => {
     const user = await paidUser()
     await use(user, 3600)
     expect(outcome(await user.start())).toEqual(exhausted)
@@ -58,14 +58,14 @@ describe('an account that has used up the relay time of its cycle', () => {
     expect(found.body).toMatchObject({ users: [{ relay_access_status: 'disabled' }] })
   })
 
-  test('was not there a second earlier', async () => {
+  test('had relays available a second earlier', async () => {
     const user = await paidUser()
     await use(user, 3599)
     expect((await summaryOf(user)).entitlement).toMatchObject({ reason_code: 'ok' })
     expect((await user.start()).status).toBe(201)
   })
 
-  test('gets one with the next cycle, or with an add-on, by the very request that was refused', async () => {
+  test('gets a relay in the next cycle or with an add-on, for the same request that was refused', async () => {
     const [renewed, extended] = [await paidUser(), await paidUser()]
     for (const user of [renewed, extended]) {
       await use(user, 4000, 2)
@@ -78,7 +78,7 @@ describe('an account that has used up the relay time of its cycle', () => {
     }
   })
 
-  test('keeps the relay that runs, and may look at it and stop it', async () => {
+  test('keeps its live relay and can read and stop it', async () => {
     const user = await paidUser(1)
     const key = randomUUID()
     const sessionId = await activeRelay(user)
@@ -101,7 +101,7 @@ describe('an account that has used up the relay time of its cycle', () => {
     expect(stopped.body.session.state).toBe('stopped')
   })
 
-  test('hears of an operator’s word and of a missing plan first', async () => {
+  test('reports a block by an operator or a missing plan first', async () => {
     const user = await paidUser()
     await use(user, 3600)
     const { sql } = service.api
