@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import { outcome, streamTokenOf } from '../support/api.ts'
+import { statusAndCode, streamTokenOf } from '../support/api.ts'
 import { writeActive } from '../support/relay-rows.ts'
 import { startService, type TestService } from '../support/relays.ts'
 
@@ -51,7 +51,7 @@ describe('the dock view of a session', () => {
   test.each(['owner', 'DOCK', '', 'dock&view=dock'])('cannot be requested as %j', async (view) => {
     const { bearer } = await service.user()
     const response = await service.api.get(`/relay/active?view=${view}`, { bearer })
-    expect(outcome(response)).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(response)).toEqual([400, 'invalid_request'])
   })
 })
 

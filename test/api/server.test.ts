@@ -27,13 +27,16 @@ async function startApiProgram(variables: Readonly<Record<string, string>> = {})
 test('after SIGTERM the api completes running requests, accepts no new ones and exits within seconds', async () => {
   const { api, program } = await startApiProgram()
   // Hashing the password takes a quarter of a second, in which the api is asked to end.
-  const underWay = api.post<TokenSet>('/auth/signup', { email: 'a@example.com', password: 'correct horse battery' })
+  const pendingSignup = api.post<TokenSet>('/auth/signup', {
+    email: 'a@example.com',
+    password: 'correct horse battery',
+  })
   await sleep(100)
-  const began = Date.now()
+  const startedAt = Date.now()
   const ended = program.stop()
-  expect((await underWay).status).toBe(201)
+  expect((await pendingSignup).status).toBe(201)
   await ended
-  expect(Date.now() - began).toBeLessThan(5000)
+  expect(Date.now() - startedAt).toBeLessThan(5000)
   await expect(api.get('/capacity/status')).rejects.toThrow()
 })
 
@@ -44,15 +47,15 @@ test('a draining api is not ready and answers every request until the drain time
     return [answer.status, await answer.json()]
   }
   expect(await readiness()).toEqual([200, { status: 'ready' }])
-  const began = Date.now()
+  const startedAt = Date.now()
   const ended = program.stop()
   await eventually(readiness, ([status]) => status === 503, 2)
   expect(await readiness()).toEqual([503, { status: 'draining' }])
-  while (Date.now() - began < 2000) {
+  while (Date.now() - startedAt < 2000) {
     expect((await api.get('/capacity/status')).status).toBe(200)
     await sleep(50)
   }
   await ended
-  expect(Date.now() - began).toBeGreaterThan(2900)
+  expect(Date.now() - startedAt).toBeGreaterThan(2900)
   await expect(fetch(`${api.url}/readyz`)).rejects.toThrow()
 })

@@ -20,15 +20,17 @@ const attempt = ({ action, userId, network }: AttemptTarget) => ({
   ...{ initiator: 'user' as const, action, userId, ip: network, source: network },
 })
 
-interface Kept {
+interface CountedEntry {
   readonly action: string
   readonly user_id: string | null
   readonly ip: string | null
   readonly attempts: number
 }
 
-const keptOf = (actions: readonly string[]): Promise<Kept[]> =>
-  sql<Kept[]>`select action, user_id, ip, attempts from audit_entries where action = any(${[...actions]}::text[])`
+const listEntries = (actions: readonly string[]): Promise<CountedEntry[]> =>
+  sql<
+    CountedEntry[]
+  >`select action, user_id, ip, attempts from audit_entries where action = any(${[...actions]}::text[])`
 
 const arbitraryTries = (userIds: readonly string[]) =>
   fc.array(
@@ -59,11 +61,11 @@ test('any number of attempts from any networks is counted in a bounded number of
         )
       }
       const all = named.flatMap(({ tries }) => tries)
-      const kept = await keptOf([`${run}-a`, `${run}-b`])
+      const entriesFound = await listEntries([`${run}-a`, `${run}-b`])
       for (const action of [`${run}-a`, `${run}-b`])
         for (const userId of [undefined, ...userIds]) {
           const tries = all.filter((one) => one.action === action && one.userId === userId)
-          const entries = kept.filter((one) => one.action === action && one.user_id === (userId ?? null))
+          const entries = entriesFound.filter((one) => one.action === action && one.user_id === (userId ?? null))
           expect(entries.length).toBeLessThanOrEqual(userId ? accountEntriesMax : anonymousEntriesMax)
           expect(entries.reduce((sum, one) => sum + one.attempts, 0)).toBe(tries.length)
           const named = entries.filter((one) => one.ip !== null)

@@ -1,4 +1,4 @@
-/** A database of the version before secrets were sealed and vouched-for addresses recorded. */
+/** Migration of a database from before secrets were encrypted and provider-verified addresses were stored. */
 import { randomBytes } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
@@ -40,7 +40,7 @@ async function addAccount(sql: Database, { email, openedAt = linkedAt, verifiedA
   return id
 }
 
-test('identities whose linking verified the address, and those of merges, count as vouched for, and no others', async () => {
+test('only identities that verified the address when they were linked, or that were merged, get the verified address', async () => {
   const { sql } = await databaseBefore()
   await addAccount(sql, { email: 'verified-by-the-link@example.com', verifiedAt: linkedAt })
   await addAccount(sql, { email: 'verified-by-mail@example.com', verifiedAt: later })
@@ -58,15 +58,15 @@ test('identities whose linking verified the address, and those of merges, count 
 
   await migrate(sql)
 
-  const vouched =
+  const verified =
     await sql`select provider_verified_email from user_oauth_accounts where provider_verified_email is not null order by 1`
-  expect(vouched.map((row) => row.providerVerifiedEmail)).toEqual([
+  expect(verified.map((row) => row.providerVerifiedEmail)).toEqual([
     'merged@example.com',
     'verified-by-the-link@example.com',
   ])
 })
 
-test('accounts that were opened with a verified address are their owner’s, those that were verified later not yet', async () => {
+test('ownership is proved for accounts created with a verified address, not for those verified later', async () => {
   const { sql } = await databaseBefore()
   await addAccount(sql, { email: 'through-a-provider@example.com', openedAt: linkedAt, verifiedAt: linkedAt })
   await addAccount(sql, { email: 'verified-later@example.com', verifiedAt: later })
@@ -76,7 +76,7 @@ test('accounts that were opened with a verified address are their owner’s, tho
   expect(proved).toEqual([{ email: 'through-a-provider@example.com', ownerProvedAt: linkedAt }])
 })
 
-test('stream tokens and the tokens of live sessions stay as they are while they are sealed, and the relay starts with them', async () => {
+test('stream tokens and tokens of live sessions keep their values while they are encrypted, and the relay starts with them', async () => {
   const { sql, url } = await databaseBefore()
   const userId = await addAccount(sql, { email: 'streamer@example.com', verifiedAt: null, streamToken: 'Ab12Cd34' })
   await sql`

@@ -62,7 +62,7 @@ export interface Model {
   readonly merges: readonly ModelMerge[]
 }
 
-export const nobody: Model = { accounts: [], sessions: [], merges: [] }
+export const emptyModel: Model = { accounts: [], sessions: [], merges: [] }
 
 /** The number of the account that is signed in to, or the status or error code of the response. */
 export type Expected = number | string

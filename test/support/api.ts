@@ -33,12 +33,12 @@ export interface ErrorBody {
 }
 
 /** The status and the error code of a response. */
-export const outcome = (answer: { status: number; body: object }) => [
+export const statusAndCode = (answer: { status: number; body: object }) => [
   answer.status,
   (answer.body as Partial<ErrorBody>).error?.code,
 ]
 
-interface Asking {
+interface RequestOptions {
   readonly bearer?: string
   /** The client address of the request. */
   readonly ip?: string
@@ -49,18 +49,19 @@ interface Asking {
 export class Client {
   constructor(readonly url: string) {}
 
-  get = <Body = Partial<ErrorBody>>(path: string, asking?: Asking) => this.#ask<Body>('GET', path, undefined, asking)
-  delete = <Body = Partial<ErrorBody>>(path: string, asking?: Asking) =>
-    this.#ask<Body>('DELETE', path, undefined, asking)
+  get = <Body = Partial<ErrorBody>>(path: string, options?: RequestOptions) =>
+    this.#send<Body>('GET', path, undefined, options)
+  delete = <Body = Partial<ErrorBody>>(path: string, options?: RequestOptions) =>
+    this.#send<Body>('DELETE', path, undefined, options)
   /** @param body sent as JSON; text is sent unchanged. */
-  post = <Body = Partial<ErrorBody>>(path: string, body?: object | string, asking?: Asking) =>
-    this.#ask<Body>('POST', path, body, asking)
+  post = <Body = Partial<ErrorBody>>(path: string, body?: object | string, options?: RequestOptions) =>
+    this.#send<Body>('POST', path, body, options)
 
-  async #ask<Body>(
+  async #send<Body>(
     method: string,
     path: string,
     body: object | string | undefined,
-    { bearer, ip, headers }: Asking = {},
+    { bearer, ip, headers }: RequestOptions = {},
   ): Promise<Answer<Body>> {
     const response = await fetch(`${this.url}/api/v1${path}`, {
       method,

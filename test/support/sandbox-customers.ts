@@ -1,5 +1,5 @@
 /** Users who buy at the sandbox and play outcomes, through the API. */
-import { type Answer, outcome as codeOf, type ErrorBody, type GivenUser, type TestApi } from './api.ts'
+import { type Answer, statusAndCode as codeOf, type ErrorBody, type GivenUser, type TestApi } from './api.ts'
 
 export interface SandboxView {
   readonly subscription_id: string

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import { outcome } from '../support/api.ts'
+import { statusAndCode } from '../support/api.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
 import { eventually } from '../support/relays.ts'
 import {
@@ -58,7 +58,7 @@ describe.concurrent('the end of a plan', () => {
     )
     for (const { subscriber, answer } of started) {
       if (answer.status === 201) await waitForDisconnect(service, answer.body.session)
-      else expect(outcome(answer)).toEqual([403, 'relay_access_denied'])
+      else expect(statusAndCode(answer)).toEqual([403, 'relay_access_denied'])
       expect((await subscriber.active()).sessions).toEqual([])
       expect((await subscriber.start()).status).toBe(403)
     }
@@ -123,11 +123,11 @@ describe.concurrent('a smaller number of add-ons', () => {
   test('refuses new starts at once, and the restart of a relay that is stopping', async () => {
     const { subscriber, relays } = await startRelays(1)
     await changeAddons(subscriber, 0)
-    expect(outcome(await subscriber.start({ connection_id: 'third' }))).toEqual([403, 'relay_limit_reached'])
+    expect(statusAndCode(await subscriber.start({ connection_id: 'third' }))).toEqual([403, 'relay_limit_reached'])
     const [oldest] = relays
     await subscriber.stop({ session_id: oldest?.session_id })
     const again = await subscriber.start({ connection_id: oldest?.connection_id })
-    expect(outcome(again)).toEqual([403, 'relay_limit_reached'])
+    expect(statusAndCode(again)).toEqual([403, 'relay_limit_reached'])
   })
 
   test('ends no relay if the number is raised again within the notice', async () => {

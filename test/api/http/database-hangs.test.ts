@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { type Answer, type GivenUser, givePlan, outcome, startApi, type TestApi } from '../../support/api.ts'
+import { type Answer, type GivenUser, givePlan, startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { type OwnPostgres, startOwnPostgres } from '../../support/own-postgres.ts'
 import { eventually, type OneSession, operator, startService } from '../../support/relays.ts'
 
@@ -56,7 +56,7 @@ test('every request is answered with 503 within 5 s while Postgres hangs, and no
   }
   const answers = await Promise.all(pending)
   for (const { value } of answers) {
-    expect(outcome(value)).toEqual([503, 'temporarily_unavailable'])
+    expect(statusAndCode(value)).toEqual([503, 'temporarily_unavailable'])
     expect(Number(value.headers.get('retry-after'))).toBeGreaterThan(0)
   }
   expect(Math.max(...answers.map(({ millis }) => millis))).toBeLessThan(5000)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { outcome, startApi, type TestApi } from '../../support/api.ts'
+import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
 import { operator, operatorPassword } from '../../support/relays.ts'
 
@@ -48,7 +48,7 @@ describe('the routes of operators', () => {
     ['invalid base64', { Authorization: 'Basic ¬¬¬' }],
   ])('refuse %s and ask for credentials', async (_, headers) => {
     const response = await api.get('/admin/sessions', { headers })
-    expect(outcome(response)).toEqual([401, 'invalid_operator'])
+    expect(statusAndCode(response)).toEqual([401, 'invalid_operator'])
     expect(response.headers.get('www-authenticate')).toMatch(/^Basic realm="/)
   })
 })
@@ -64,10 +64,10 @@ describe('five wrong operator passwords within a minute', () => {
     for (let index = 0; index < 10; index += 1) expect((await listSessions(operator, '192.0.2.1')).status).toBe(200)
     for (let index = 0; index < 5; index += 1) {
       const response = await listSessions(basic('operator', `guess ${index}`), '192.0.2.1')
-      expect(outcome(response)).toEqual([401, 'invalid_operator'])
+      expect(statusAndCode(response)).toEqual([401, 'invalid_operator'])
     }
     const refused = await listSessions(operator, '192.0.2.1')
-    expect(outcome(refused)).toEqual([429, 'rate_limited'])
+    expect(statusAndCode(refused)).toEqual([429, 'rate_limited'])
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect((await listSessions(operator, '192.0.2.2')).status).toBe(200)
     await limitedApi.sql`update rate_limit_windows set opened_at = opened_at - interval '1 minute'`

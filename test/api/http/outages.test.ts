@@ -5,7 +5,7 @@ import { connectPostgres } from '../../../db/connection.ts'
 import { readConfig } from '../../../platform/config/config.ts'
 import { Lifecycle } from '../../../platform/lifecycle.ts'
 import { createLog } from '../../../platform/log.ts'
-import { type Client, outcome, startApi, type TestApi } from '../../support/api.ts'
+import { type Client, startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { testEnvironment } from '../../support/environment.ts'
 import {
   eventually,
@@ -59,7 +59,7 @@ describe('while Temporal is unavailable', () => {
       alone.api.post<OneSession>(`${admin}/disconnect`, { reason: 'x' }, { headers: operator }),
     ])
     expect(shown).toMatchObject({ session: { state: 'provisioning' }, live: null })
-    expect(outcome(transition)).toEqual([503, 'temporarily_unavailable'])
+    expect(statusAndCode(transition)).toEqual([503, 'temporarily_unavailable'])
     expect([ended.status, ended.body.session.state]).toEqual([200, 'provisioning'])
   })
 })
@@ -93,10 +93,10 @@ describe('while Postgres is unavailable', () => {
     await passage.block()
     const answers = await Promise.all(requests())
     for (const answer of answers) {
-      expect(outcome(answer)).toEqual([503, 'temporarily_unavailable'])
+      expect(statusAndCode(answer)).toEqual([503, 'temporarily_unavailable'])
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
     }
-    expect(outcome(await api.get('/nowhere'))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await api.get('/nowhere'))).toEqual([404, 'not_found'])
     expect((await page(api, '/livez')).status).toBe(200)
     const health = await page(api, '/health')
     expect([health.status, await health.json()]).toMatchObject([503, { checks: { postgres: 'failing' } }])

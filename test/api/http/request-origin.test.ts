@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { routes } from '../../../api/routes.ts'
-import { outcome, startApi } from '../../support/api.ts'
+import { startApi, statusAndCode } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
 
 const operatorPassword = 'an operator of these tests'
@@ -38,14 +38,14 @@ describe.each(foreign)('a request from %s', (_, headers) => {
   test('disables no account, with and without a JSON content type', async () => {
     const { userId } = await api.given.user()
     const path = `/admin/users/${userId}/disable`
-    expect(outcome(await send(path, headers))).toEqual([403, 'forbidden'])
-    expect(outcome(await send(path, headers, '{"disabled":true}'))).toEqual([403, 'forbidden'])
+    expect(statusAndCode(await send(path, headers))).toEqual([403, 'forbidden'])
+    expect(statusAndCode(await send(path, headers, '{"disabled":true}'))).toEqual([403, 'forbidden'])
     expect(await isDisabled(userId)).toBe(false)
   })
 
   test.each(writes.map((route) => route.path))('is refused by POST %s', async (path) => {
     const target = path.replaceAll(/\{\w+\}/g, randomUUID())
-    expect(outcome(await send(target, headers, '{}'))).toEqual([403, 'forbidden'])
+    expect(statusAndCode(await send(target, headers, '{}'))).toEqual([403, 'forbidden'])
   })
 })
 
@@ -68,7 +68,7 @@ describe('a form of a browser that sends neither Origin nor Fetch Metadata', () 
     const { userId } = await api.given.user()
     for (const body of ['', '{"disabled":true}', '{"disabled":true,"ignored":"="}']) {
       const answer = await send(`/admin/users/${userId}/disable`, { 'Content-Type': type }, body)
-      expect(outcome(answer)).toEqual([415, 'unsupported_media_type'])
+      expect(statusAndCode(answer)).toEqual([415, 'unsupported_media_type'])
     }
     expect(await isDisabled(userId)).toBe(false)
   })
@@ -76,7 +76,7 @@ describe('a form of a browser that sends neither Origin nor Fetch Metadata', () 
   test.each(writes.map((route) => route.path))('is refused by POST %s', async (path) => {
     const target = path.replaceAll(/\{\w+\}/g, randomUUID())
     for (const type of [...types, '', 'application/jsonp', 'text/json'])
-      expect(outcome(await send(target, type === '' ? {} : { 'Content-Type': type }))).toEqual([
+      expect(statusAndCode(await send(target, type === '' ? {} : { 'Content-Type': type }))).toEqual([
         415,
         'unsupported_media_type',
       ])
@@ -98,7 +98,7 @@ test('requests from another site do not count as failed operator sign-ins', asyn
   const path = `/admin/users/${randomUUID()}/disable`
   for (let round = 0; round < 5; round += 1) {
     const answer = await limited.post(path, '{}', { headers: { ...basic('wrong'), Origin: 'https://evil.example' } })
-    expect(outcome(answer)).toEqual([403, 'forbidden'])
+    expect(statusAndCode(answer)).toEqual([403, 'forbidden'])
   }
-  expect(outcome(await limited.post(path, '{}', { headers: operator }))).toEqual([404, 'not_found'])
+  expect(statusAndCode(await limited.post(path, '{}', { headers: operator }))).toEqual([404, 'not_found'])
 })

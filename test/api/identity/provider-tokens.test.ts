@@ -30,12 +30,12 @@ test('no row, log line or response contains a provider token, a code or a secret
   const replies: unknown[] = []
   for (const name of names) {
     const person = newProviderAccount()
-    const back = await visitProvider(name, person)
-    const { body } = await sendCallback(name, back)
+    const callbackParams = await visitProvider(name, person)
+    const { body } = await sendCallback(name, callbackParams)
     const bearer = body.cp_access_jwt
     const again = await visitProvider(name, person, { intent: 'link', scopes: 'chat', bearer })
     replies.push(body, await sendCallback(name, again), await fetchUser(api, bearer))
-    returns.push(back, again, await visitProvider(name, newProviderAccount()))
+    returns.push(callbackParams, again, await visitProvider(name, newProviderAccount()))
   }
   const { user, merge, confirm } = await beginMerge(oauth)
   const halfway = await allRows()
@@ -48,7 +48,7 @@ test('no row, log line or response contains a provider token, a code or a secret
     code,
     state,
     binding,
-    // What only the provider is told, of PKCE and of OpenID Connect.
+    // The PKCE verifier and the nonce, which are sent only to the provider.
     ...['verifier', 'nonce'].map((what) => createHash('sha256').update(`${what}:${binding}`).digest('base64url')),
   ])
   for (const [place, text] of Object.entries(places)) {
@@ -114,7 +114,11 @@ test('no provider token is stored for a sign-in, a link or a merge', async () =>
 
 test('no provider token is stored when the chat scopes are not granted', async () => {
   const { userId, bearer } = await api.given.user()
-  const back = await visitProvider('discord', newProviderAccount(), { intent: 'link', scopes: 'chat', bearer })
+  const callbackParams = await visitProvider('discord', newProviderAccount(), {
+    intent: 'link',
+    scopes: 'chat',
+    bearer,
+  })
   const { oauthProviders } = api.services
   const discord = oauthProviders.get('discord') as OAuthProvider
   const exchange = discord.exchange.bind(discord)
@@ -126,6 +130,6 @@ test('no provider token is stored when the chat scopes are not granted', async (
     },
   })
   onTestFinished(() => void Object.assign(discord, { exchange }))
-  expect((await sendCallback('discord', back)).body.status).toBe('linked')
+  expect((await sendCallback('discord', callbackParams)).body.status).toBe('linked')
   expect(await keptFor(userId)).toEqual([{ access: null, refresh: null, scopes: [] }])
 })

@@ -25,13 +25,13 @@ interface Taken {
 async function measure({ rounds, ask }: Turns, taken: Taken): Promise<void> {
   const answers = new Set<string>()
   // Each is asked once, so that none gets another answer for being asked often.
-  for (const [round, known] of (await givenAddresses(rounds)).entries()) {
+  for (const [round, known] of (await createAddresses(rounds)).entries()) {
     const turns = [['known', known] as const, ['unknown', unknownEmail()] as const]
     // The one who goes first is not always the same.
     for (const [side, email] of round % 2 ? turns : turns.toReversed()) {
-      const began = performance.now()
+      const startedAt = performance.now()
       const { status, body } = await ask(email)
-      taken[side].push(performance.now() - began)
+      taken[side].push(performance.now() - startedAt)
       answers.add(JSON.stringify([status, body]))
     }
   }
@@ -49,7 +49,7 @@ async function expectAlike(turns: Turns): Promise<void> {
   expect(ratio(), 'known over unknown, by the clock').toBe(1)
 }
 
-const givenAddresses = (count: number) =>
+const createAddresses = (count: number) =>
   Promise.all(Array.from({ length: count }, async () => (await api.given.user()).email))
 
 test('a request for a reset link takes the same time with and without an account', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, type GivenUser, outcome } from '../../support/api.ts'
+import { type Answer, type GivenUser, statusAndCode } from '../../support/api.ts'
 import {
   billingEvent,
   type EventsReply,
@@ -55,10 +55,10 @@ const planOf = async (user: GivenUser) =>
 
 describe('the list of events', () => {
   test('is for operators only', async () => {
-    expect(outcome(await service.api.get('/admin/billing/events'))).toEqual([401, 'invalid_operator'])
+    expect(statusAndCode(await service.api.get('/admin/billing/events'))).toEqual([401, 'invalid_operator'])
     const { bearer } = await service.api.given.user()
-    expect(outcome(await service.api.get('/admin/billing/events', { bearer }))).toEqual([401, 'invalid_operator'])
-    expect(outcome(await service.api.post(`/admin/billing/events/${randomUUID()}/replay`))).toEqual([
+    expect(statusAndCode(await service.api.get('/admin/billing/events', { bearer }))).toEqual([401, 'invalid_operator'])
+    expect(statusAndCode(await service.api.post(`/admin/billing/events/${randomUUID()}/replay`))).toEqual([
       401,
       'invalid_operator',
     ])
@@ -126,7 +126,7 @@ describe('the list of events', () => {
     '?user_id=',
     '?user_id=7',
   ])('refuses %s', async (query) => {
-    expect(outcome(await list(query))).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(await list(query))).toEqual([400, 'invalid_request'])
   })
 })
 
@@ -183,16 +183,16 @@ describe('a dismissal', () => {
   test.each(['pending', 'applied', 'ignored'])('of an event with status %s is refused', async (status) => {
     const event = await stray()
     await service.api.sql`update billing_events set status = ${status} where id = ${event.id}`
-    expect(outcome(await dismiss(event.id))).toEqual([409, 'invalid_transition'])
+    expect(statusAndCode(await dismiss(event.id))).toEqual([409, 'invalid_transition'])
     expect(await findEvent(service.api, event.event_key)).toMatchObject({ status })
     await service.api.sql`update billing_events set status = 'parked' where id = ${event.id}`
   })
 
   test('of an unknown event is not found, and is for operators only', async () => {
-    for (const id of [randomUUID(), '1', '%00']) expect(outcome(await dismiss(id))).toEqual([404, 'not_found'])
+    for (const id of [randomUUID(), '1', '%00']) expect(statusAndCode(await dismiss(id))).toEqual([404, 'not_found'])
     const { bearer } = await service.api.given.user()
     const path = `/admin/billing/events/${randomUUID()}/dismiss`
-    expect(outcome(await service.api.post(path, undefined, { bearer }))).toEqual([401, 'invalid_operator'])
+    expect(statusAndCode(await service.api.post(path, undefined, { bearer }))).toEqual([401, 'invalid_operator'])
   })
 })
 
@@ -307,6 +307,6 @@ describe('a replay', () => {
   })
 
   test.each([randomUUID(), '1', '%00', 'x'.repeat(300)])('of %s is not found', async (id) => {
-    expect(outcome(await replay(id))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await replay(id))).toEqual([404, 'not_found'])
   })
 })

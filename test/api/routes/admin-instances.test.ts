@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { findOrphans, markInstanceGone } from '../../../db/instances.ts'
-import { outcome, startApi, type TestApi } from '../../support/api.ts'
+import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { fakeInstanceId, startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually, operator, operatorPassword, type TestService } from '../../support/relays.ts'
 
@@ -73,7 +73,10 @@ test('instances are filtered by region and by whether they are gone', async () =
   expect((await idsOf('?region=region-1')).toSorted()).toEqual([here, gone].toSorted())
   expect(await idsOf('?region=region-1&gone=false')).toEqual([here])
   expect(await idsOf('?region=region-1&gone=true')).toEqual([gone])
-  expect(outcome(await api.get('/admin/instances?gone=maybe', { headers: operator }))).toEqual([400, 'invalid_request'])
+  expect(statusAndCode(await api.get('/admin/instances?gone=maybe', { headers: operator }))).toEqual([
+    400,
+    'invalid_request',
+  ])
 })
 
 test('instances are listed in pages, the newest first', async () => {
@@ -89,5 +92,5 @@ test('instances are listed in pages, the newest first', async () => {
 })
 
 test('instances are listed for operators only', async () => {
-  expect(outcome(await api.get('/admin/instances'))).toEqual([401, 'invalid_operator'])
+  expect(statusAndCode(await api.get('/admin/instances'))).toEqual([401, 'invalid_operator'])
 })

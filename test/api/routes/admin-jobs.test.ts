@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { finishJob, insertMissingJobs, leaseJob } from '../../../db/jobs.ts'
-import { outcome, startApi, type TestApi } from '../../support/api.ts'
+import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { operator, operatorPassword } from '../../support/relays.ts'
 
 interface Jobs {
@@ -75,7 +75,7 @@ test('jobs are listed by name, a page at a time', async () => {
 })
 
 test('only operators see them', async () => {
-  expect(outcome(await api.get('/admin/jobs'))).toEqual([401, 'invalid_operator'])
+  expect(statusAndCode(await api.get('/admin/jobs'))).toEqual([401, 'invalid_operator'])
   const closed = await startApi()
-  expect(outcome(await closed.get('/admin/jobs', { headers: operator }))).toEqual([404, 'not_found'])
+  expect(statusAndCode(await closed.get('/admin/jobs', { headers: operator }))).toEqual([404, 'not_found'])
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
-import { type ErrorBody, outcome, streamTokenOf } from '../../support/api.ts'
+import { type ErrorBody, statusAndCode, streamTokenOf } from '../../support/api.ts'
 import { type FakeRelayService, fakeInstanceId, startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually, type OneSession, operator, operatorPassword, startService } from '../../support/relays.ts'
 
@@ -98,7 +98,7 @@ describe('a session', () => {
       temporal_ui_url: `http://ui.example/namespaces/default/workflows/relay-session%2F${id}`,
     })
     expect((await get<{ workflow_id: string }>(`/sessions/${id.toUpperCase()}`)).body).toEqual(body)
-    expect(outcome(await get(`/sessions/${randomUUID()}`))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await get(`/sessions/${randomUUID()}`))).toEqual([404, 'not_found'])
   })
 
   test('is ended at once through grace by a disconnect, and a second disconnect returns it unchanged', async () => {
@@ -106,7 +106,7 @@ describe('a session', () => {
     await transition(session.session_id, 'active')
     const path = `/sessions/${session.session_id}/disconnect`
     for (const body of [{}, { reason: '' }, { reason: 'x'.repeat(501) }, { reason: 7 }])
-      expect(outcome(await post(path, body))).toEqual([400, 'invalid_request'])
+      expect(statusAndCode(await post(path, body))).toEqual([400, 'invalid_request'])
     const { status, body } = await post<OneSession>(path, { reason: 'abuse, reported twice' })
     expect([status, body.session]).toMatchObject([200, { state: 'stopped', reason: 'force_disconnected' }])
     expect((await service.history(session.session_id)).transitions.slice(1)).toMatchObject([
@@ -119,14 +119,17 @@ describe('a session', () => {
       { initiator: 'operator', detail: { session_id: session.session_id, reason: 'abuse, reported twice' } },
       { initiator: 'operator', detail: { reason: 'once more' } },
     ])
-    expect(outcome(await post(`/sessions/${randomUUID()}/disconnect`, { reason: 'x' }))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await post(`/sessions/${randomUUID()}/disconnect`, { reason: 'x' }))).toEqual([
+      404,
+      'not_found',
+    ])
   })
 
   test('accepts the five legal transitions from an operator and refuses all others', async () => {
     const { user, session } = await startBoundSession()
     const id = session.session_id
     const expectRefused = async (...states: string[]) => {
-      for (const to of states) expect(outcome(await transition(id, to))).toEqual([409, 'invalid_transition'])
+      for (const to of states) expect(statusAndCode(await transition(id, to))).toEqual([409, 'invalid_transition'])
     }
     const expectTransition = async (to: string, reason: string) =>
       expect((await transition(id, to)).body.session).toMatchObject({ state: to, reason })
@@ -149,9 +152,9 @@ describe('a session', () => {
       'grace',
       'stopped',
     ])
-    expect(outcome(await transition(randomUUID(), 'active'))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await transition(randomUUID(), 'active'))).toEqual([404, 'not_found'])
     for (const to of ['paused', '', 7, null])
-      expect(outcome(await transition(id, to as string))).toEqual([400, 'invalid_request'])
+      expect(statusAndCode(await transition(id, to as string))).toEqual([400, 'invalid_request'])
   })
 
   test('that an operator put in its stop grace does not count against the limit, and is resumed by a start', async () => {
@@ -174,7 +177,7 @@ describe('a session', () => {
       ),
       serviceWithoutWorker.history(session_id),
     ])
-    expect(outcome(response)).toEqual([503, 'temporarily_unavailable'])
+    expect(statusAndCode(response)).toEqual([503, 'temporarily_unavailable'])
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(history).toMatchObject({ session: { state: 'provisioning' }, live: null, transitions: [] })
   })
@@ -188,7 +191,7 @@ describe('a session', () => {
       { to: 'stopped' },
       { headers: operator },
     )
-    expect(outcome(response)).toEqual([503, 'temporarily_unavailable'])
+    expect(statusAndCode(response)).toEqual([503, 'temporarily_unavailable'])
     await service.startWorker()
     await eventually(
       () => service.history(session_id),
@@ -211,7 +214,7 @@ describe('a session', () => {
     expect((await transition(session.session_id, 'active')).body.session).toMatchObject({ state: 'active' })
     expect((await get<UserDetail>(`/users/${user.userId}`)).body.entitlement).toMatchObject({ active_managed_conns: 1 })
     const other = await user.start({ connection_id: 'another' })
-    expect(outcome(other)).toEqual([403, 'relay_limit_reached'])
+    expect(statusAndCode(other)).toEqual([403, 'relay_limit_reached'])
     expect((await user.active()).session).toMatchObject({ session_id: session.session_id, state: 'active' })
   })
 })
@@ -257,7 +260,7 @@ describe('the list of sessions', () => {
     expect(await listIds(`cursor=${there}`)).toEqual([here])
     expect(await listIds(`cursor=${randomUUID()}`)).toEqual([])
     for (const query of ['state=gone', 'user_id=7', 'cursor=7', 'region='])
-      expect(outcome(await get(`/sessions?${query}`))).toEqual([400, 'invalid_request'])
+      expect(statusAndCode(await get(`/sessions?${query}`))).toEqual([400, 'invalid_request'])
   })
 })
 

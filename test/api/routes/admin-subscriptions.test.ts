@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { outcome, startApi } from '../../support/api.ts'
+import { startApi, statusAndCode } from '../../support/api.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { readMetrics } from '../../support/metrics.ts'
 import { eventually, operator } from '../../support/relays.ts'
@@ -71,10 +71,10 @@ describe('the operators’ list of an account’s subscriptions', () => {
 
 test('the subscriptions of an unknown account are not found, and are for operators only', async () => {
   for (const id of [randomUUID(), '1'])
-    expect(outcome(await get(`/users/${id}/subscriptions`))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await get(`/users/${id}/subscriptions`))).toEqual([404, 'not_found'])
   const { userId, bearer } = await newCustomer(api)
   const path = `/admin/users/${userId}/subscriptions`
-  expect(outcome(await api.get(path, { bearer }))).toEqual([401, 'invalid_operator'])
+  expect(statusAndCode(await api.get(path, { bearer }))).toEqual([401, 'invalid_operator'])
 })
 
 describe('accounts with unused billing', () => {
@@ -127,13 +127,13 @@ describe('accounts with unused billing', () => {
   test.each(['', '?billed=', '?billed=once', '?billed=twice&cursor=1'])(
     'cannot be listed with the query "%s"',
     async (query) => {
-      expect(outcome(await list(query))).toEqual([400, 'invalid_request'])
+      expect(statusAndCode(await list(query))).toEqual([400, 'invalid_request'])
     },
   )
 
   test('are for operators only', async () => {
     const { bearer } = await newCustomer(api)
-    expect(outcome(await api.get('/admin/billing/accounts?billed=twice', { bearer }))).toEqual([
+    expect(statusAndCode(await api.get('/admin/billing/accounts?billed=twice', { bearer }))).toEqual([
       401,
       'invalid_operator',
     ])

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
-import { type ErrorBody, outcome } from '../../support/api.ts'
+import { type ErrorBody, statusAndCode } from '../../support/api.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually, type OneSession, operator, type RelayUser, type TestService } from '../../support/relays.ts'
 
@@ -70,7 +70,7 @@ describe('an account', () => {
     for (const email of ['nobody@example.com', '%25', '_', "' or 1=1 --"])
       expect((await get<Users>(`/users?email=${email}`)).body).toEqual({ users: [], next_cursor: null })
     for (const query of ['', '?email=', '?email=a&email=b', `?email=${'a'.repeat(255)}`])
-      expect(outcome(await get(`/users${query}`))).toEqual([400, 'invalid_request'])
+      expect(statusAndCode(await get(`/users${query}`))).toEqual([400, 'invalid_request'])
   })
 
   test('is found by every Unicode form of its address', async () => {
@@ -95,7 +95,7 @@ describe('an account', () => {
     expect(body.user).toMatchObject({ id: user.userId, email: user.email, plan_tier: 'paid' })
     expect(body.entitlement).toMatchObject({ active_managed_conns: 1, max_concurrent_conns: 2 })
     expect(body.sessions.map((one) => one.session_id)).toEqual([session.session_id])
-    expect(outcome(await get(`/users/${randomUUID()}`))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await get(`/users/${randomUUID()}`))).toEqual([404, 'not_found'])
   })
 })
 
@@ -140,13 +140,13 @@ describe('a grant', () => {
     {},
   ])('of %j is a bad request and changes nothing', async (body) => {
     const { userId } = await service.api.given.user()
-    expect(outcome(await grant(userId, body))).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(await grant(userId, body))).toEqual([400, 'invalid_request'])
     expect(await entriesOf(userId, 'plan_granted')).toHaveLength(0)
     expect((await get<UserDetail>(`/users/${userId}`)).body.entitlement).toMatchObject({ plan_tier: 'free' })
   })
 
   test('to an unknown account is not found', async () => {
-    expect(outcome(await grant(randomUUID(), { plan_tier: 'paid' }))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await grant(randomUUID(), { plan_tier: 'paid' }))).toEqual([404, 'not_found'])
   })
 
   test('lasts until its end, and a grant that has ended has no effect', async () => {
@@ -168,7 +168,7 @@ describe('a grant', () => {
       const { user, ids } = await withTwoRelays()
       expect((await grant(user.userId, plan)).body.entitlement).toMatchObject({ relay_access_status: 'disabled' })
       await expectEnded(ids, 'system')
-      expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
+      expect(statusAndCode(await user.start())).toEqual([403, 'relay_access_denied'])
     },
   )
 })
@@ -185,12 +185,12 @@ describe('an account that is disabled', () => {
     expect([status, body.user.id]).toEqual([200, user.userId])
     expect([await isSignedIn(user.bearer), await isSignedIn(elsewhere.bearer)]).toEqual([false, false])
     for (const { refreshToken } of [user, elsewhere])
-      expect(outcome(await service.api.post('/auth/refresh', { refresh_token: refreshToken }))).toEqual([
+      expect(statusAndCode(await service.api.post('/auth/refresh', { refresh_token: refreshToken }))).toEqual([
         401,
         'invalid_refresh_token',
       ])
     const { email, password } = user
-    expect(outcome(await service.api.post('/auth/login', { email, password }))).toEqual([403, 'account_disabled'])
+    expect(statusAndCode(await service.api.post('/auth/login', { email, password }))).toEqual([403, 'account_disabled'])
     await expectEnded(ids, 'operator')
     expect(await entriesOf(user.userId, 'account_disabled')).toMatchObject([{ initiator: 'operator' }])
     expect((await get<UserDetail>(`/users/${user.userId}`)).body.entitlement).toMatchObject({
@@ -221,7 +221,7 @@ describe('an account that is disabled', () => {
     await disable(user.userId)
     await disable(user.userId, { disabled: false })
     const polled = await service.api.post('/auth/plugin/login/poll', { login_attempt_id, poll_token })
-    expect(outcome(polled)).toEqual([403, 'attempt_denied'])
+    expect(statusAndCode(polled)).toEqual([403, 'attempt_denied'])
   })
 
   test('starts no relay with a request that was authenticated just before', async () => {
@@ -246,10 +246,10 @@ describe('an account that is disabled', () => {
   })
 
   test('must exist, and the value must be a boolean', async () => {
-    expect(outcome(await disable(randomUUID()))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await disable(randomUUID()))).toEqual([404, 'not_found'])
     const { userId } = await service.api.given.user()
     for (const disabled of ['true', 1, null])
-      expect(outcome(await disable(userId, { disabled }))).toEqual([400, 'invalid_request'])
+      expect(statusAndCode(await disable(userId, { disabled }))).toEqual([400, 'invalid_request'])
     expect((await service.api.sql`select from users where id = ${userId} and disabled_at is null`).length).toBe(1)
   })
 })
@@ -266,7 +266,7 @@ describe('access to relays', () => {
       { relay_access_status: 'disabled', reason_code: 'operator_disabled', plan_tier: 'paid' },
     ])
     await expectEnded(ids, 'operator')
-    expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
+    expect(statusAndCode(await user.start())).toEqual([403, 'relay_access_denied'])
     expect((await service.api.get('/auth/session', { bearer: user.bearer })).status).toBe(200)
     expect((await allow(user.userId, true)).body.entitlement).toMatchObject({ relay_access_status: 'enabled' })
     expect((await user.start()).status).toBe(201)
@@ -277,7 +277,7 @@ describe('access to relays', () => {
   test('requires a boolean and an existing account', async () => {
     const { userId } = await service.api.given.user()
     for (const enabled of [undefined, null, 'no', 0])
-      expect(outcome(await allow(userId, enabled))).toEqual([400, 'invalid_request'])
-    expect(outcome(await allow(randomUUID(), true))).toEqual([404, 'not_found'])
+      expect(statusAndCode(await allow(userId, enabled))).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(await allow(randomUUID(), true))).toEqual([404, 'not_found'])
   })
 })

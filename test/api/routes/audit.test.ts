@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type GivenUser, outcome, startApi } from '../../support/api.ts'
+import { type GivenUser, startApi, statusAndCode } from '../../support/api.ts'
 
 const operatorPassword = 'an operator of these tests'
 const operator = { Authorization: `Basic ${Buffer.from(`operator:${operatorPassword}`).toString('base64')}` }
@@ -110,8 +110,8 @@ test.each(['', 'x', '-1', '1.5', '1e3', '٣', '9'.repeat(19), '0x1', '%00'])(
   'the cursor “%s” is a bad request',
   async (cursor) => {
     const user = await api.given.user()
-    expect(outcome(await own(user, `?cursor=${cursor}`))).toEqual([400, 'invalid_request'])
-    expect(outcome(await all(`?cursor=${cursor}`))).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(await own(user, `?cursor=${cursor}`))).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(await all(`?cursor=${cursor}`))).toEqual([400, 'invalid_request'])
   },
 )
 

@@ -208,9 +208,9 @@ test('the list shows the auth sessions of the account and marks the current one'
 test('a user can revoke their own auth sessions, repeatedly, and no others', async () => {
   const user = await api.given.user()
   const lost = await api.given.signIn(user, 'a lost laptop')
-  const stranger = await api.given.user()
+  const otherUser = await api.given.user()
   const end = (id: string, bearer: string) => api.delete(`/auth/sessions/${id}`, { bearer })
-  expect((await end(lost.authSessionId, stranger.bearer)).status).toBe(404)
+  expect((await end(lost.authSessionId, otherUser.bearer)).status).toBe(404)
   expect((await end('00000000-0000-4000-8000-000000000000', user.bearer)).status).toBe(404)
   expect((await end('nonsense', user.bearer)).status).toBe(404)
   expect(await isAlive(lost.bearer)).toBe(true)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { outcome, type TestApi } from '../../support/api.ts'
+import { statusAndCode, type TestApi } from '../../support/api.ts'
 import { startBillingApiDouble } from '../../support/billing-api.ts'
 import {
   lemonSqueezyVariables,
@@ -131,17 +131,17 @@ describe('at Stripe', () => {
   test('without a configured portal URL a failure is a provider error', async () => {
     stripe.answer = createStripeAccount().answer
     const customer = await stripeCustomer(atStripe, 'cus_d')
-    expect(outcome(await open(atStripe, customer))).toEqual([502, 'billing_provider_error'])
+    expect(statusAndCode(await open(atStripe, customer))).toEqual([502, 'billing_provider_error'])
     for (const url of ['javascript:alert(1)', 'http://pay.example/portal']) {
       stripe.answer = () => ({ json: { id: 'bps_1', object: 'billing_portal.session', url } })
-      expect(outcome(await open(atStripe, customer))).toEqual([502, 'billing_provider_error'])
+      expect(statusAndCode(await open(atStripe, customer))).toEqual([502, 'billing_provider_error'])
     }
   })
 
   test('an account without purchases has no portal', async () => {
     const user = await atStripe.given.user()
-    expect(outcome(await open(atStripe, user))).toEqual([404, 'not_found'])
-    expect(outcome(await atStripe.post('/billing/portal'))).toEqual([401, 'unauthorized'])
+    expect(statusAndCode(await open(atStripe, user))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await atStripe.post('/billing/portal'))).toEqual([401, 'unauthorized'])
   })
 })
 

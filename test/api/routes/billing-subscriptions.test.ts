@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, type ErrorBody, outcome, type TestApi } from '../../support/api.ts'
+import { type Answer, type ErrorBody, statusAndCode, type TestApi } from '../../support/api.ts'
 import { billingEvent, sandboxSender } from '../../support/billing.ts'
 import { startBillingApiDouble } from '../../support/billing-api.ts'
 import { sendAccepted, startVendorApi, stripeVariables } from '../../support/billing-deliveries.ts'
@@ -70,7 +70,7 @@ describe('add-ons of a plan that has ended', () => {
     const { customer, addons } = await customerWithAddonsOnly()
     expect(await ownOf(customer)).toMatchObject([{ subscription_id: addons, billed_without_plan: true }])
     const answer = await cancel(api, customer, addons)
-    expect(outcome(answer)).toEqual([200, undefined])
+    expect(statusAndCode(answer)).toEqual([200, undefined])
     expect(answer.body.subscription).toMatchObject({
       subscription_id: addons,
       status: 'cancelled',
@@ -214,8 +214,8 @@ describe('a cancellation', () => {
     const other = await newCustomer(api)
     const open = await other.openSubscription({ plan: 'paid' })
     for (const id of [addons, open, 'sub_none', '%00', '%27', 'x'.repeat(300)])
-      expect(outcome(await cancel(api, other, id))).toEqual([404, 'not_found'])
-    expect(outcome(await api.post(`/billing/subscriptions/${addons}/cancel`))).toEqual([401, 'unauthorized'])
+      expect(statusAndCode(await cancel(api, other, id))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await api.post(`/billing/subscriptions/${addons}/cancel`))).toEqual([401, 'unauthorized'])
     expect(await ownOf(owner)).toMatchObject([{ status: 'active' }])
   })
 
@@ -231,7 +231,10 @@ describe('a cancellation', () => {
       (own) => own.length === 1,
     )
     const [before] = await ownOf(customer)
-    expect(outcome(await cancel(api, customer, before?.subscription_id ?? ''))).toEqual([502, 'billing_provider_error'])
+    expect(statusAndCode(await cancel(api, customer, before?.subscription_id ?? ''))).toEqual([
+      502,
+      'billing_provider_error',
+    ])
     expect(await ownOf(customer)).toEqual([before])
     expect(await audited(api, customer, 'subscription_cancelled')).toEqual([])
   })
@@ -242,7 +245,7 @@ describe('a cancellation', () => {
       insert into subscriptions (provider, subscription_id, kind, user_id, status)
       values ('stripe', 'sub_1', 'plan', ${customer.userId}, 'active')`
     expect(await ownOf(customer)).toMatchObject([{ subscription_id: 'sub_1', can_cancel: false }])
-    expect(outcome(await cancel(api, customer, 'sub_1'))).toEqual([502, 'billing_provider_error'])
+    expect(statusAndCode(await cancel(api, customer, 'sub_1'))).toEqual([502, 'billing_provider_error'])
   })
 })
 
@@ -281,7 +284,7 @@ describe('at Stripe', () => {
       (own) => own.every(({ status }) => status !== 'active'),
     )
     double.failWith('status 500')
-    expect(outcome(await cancel(stripe, customer, 'sub_1'))).toEqual([502, 'billing_provider_error'])
+    expect(statusAndCode(await cancel(stripe, customer, 'sub_1'))).toEqual([502, 'billing_provider_error'])
     double.recover()
   })
 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { outcome, startApi, type TestApi } from '../../support/api.ts'
+import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import {
   billingEvent,
   findEvent,
@@ -157,7 +157,7 @@ describe('a body', () => {
     for (const length of [bytesMax + 1, 1024 * 1024]) {
       const id = randomUUID()
       const answer = await provider.send('x'.repeat(length), { id })
-      expect([outcome(answer), await rowsOf(id)]).toEqual([[413, 'payload_too_large'], 0])
+      expect([statusAndCode(answer), await rowsOf(id)]).toEqual([[413, 'payload_too_large'], 0])
     }
   })
 
@@ -211,11 +211,11 @@ describe('while Postgres is unreachable', () => {
     const [event, id] = [billingEvent('payment.failed'), randomUUID()]
     await passage.block()
     const refused = await sender.send(event, { id })
-    expect([outcome(refused), Number(refused.headers.get('retry-after')) > 0]).toEqual([
+    expect([statusAndCode(refused), Number(refused.headers.get('retry-after')) > 0]).toEqual([
       [503, 'temporarily_unavailable'],
       true,
     ])
-    expect(outcome(await sender.send(event, { id, at: new Date(0) }))).toEqual([401, 'invalid_signature'])
+    expect(statusAndCode(await sender.send(event, { id, at: new Date(0) }))).toEqual([401, 'invalid_signature'])
     await passage.open()
     await eventually(
       async () => (await sender.send(event, { id })).status,

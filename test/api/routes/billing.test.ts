@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { rateLimitDefaults } from '../../../platform/config/values.ts'
-import { outcome, startApi, type TestApi } from '../../support/api.ts'
+import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { startApiDouble } from '../../support/api-double.ts'
 import { highLimits } from '../../support/environment.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
@@ -39,10 +39,10 @@ describe('a checkout', () => {
 
   test('of the plan is refused while it is active or past due', async () => {
     const { customer, plan } = await customerWithPlan()
-    expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
+    expect(statusAndCode(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
     await customer.play(plan, 'fail')
     expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
-    expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
+    expect(statusAndCode(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
   })
 
   test('of the plan is possible after a cancellation, before and after the end of the period', async () => {
@@ -63,19 +63,19 @@ describe('a checkout', () => {
     expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
     await customer.buy({ plan: 'paid' })
     expect(await customer.fetchSubscription()).toMatchObject({ plan_status: 'active', ends_at: null })
-    expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
+    expect(statusAndCode(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
   })
 
   test('of the plan is refused beside a complimentary plan without an end', async () => {
     const customer = await newCustomer(api)
     await grant(customer, {})
-    expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
+    expect(statusAndCode(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
   })
 
   test('of the plan is refused beside a paid plan, also with a complimentary one', async () => {
     const { customer, plan } = await customerWithPlan()
     await grant(customer, { until: '2099-01-01T00:00:00Z' })
-    expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
+    expect(statusAndCode(await customer.checkout({ plan: 'paid' }))).toEqual(subscribed)
     await customer.play(plan, 'cancel')
     expect((await customer.checkout({ plan: 'paid' })).status).toBe(200)
   })
@@ -92,7 +92,7 @@ describe('a checkout', () => {
   test('of add-ons buys only what is missing to the requested total', async () => {
     const { customer } = await customerWithPlan()
     await customer.buy({ addons: 1 })
-    expect(outcome(await customer.checkout({ addons: 1 }))).toEqual(subscribed)
+    expect(statusAndCode(await customer.checkout({ addons: 1 }))).toEqual(subscribed)
     await customer.buy({ addons: 3 })
     expect((await customer.listSandboxSubscriptions()).map(({ kind, quantity }) => [kind, quantity])).toEqual([
       ['plan', 1],
@@ -100,7 +100,7 @@ describe('a checkout', () => {
       ['addon', 2],
     ])
     expect(await customer.fetchSubscription()).toMatchObject({ addons: 3 })
-    for (const addons of [1, 2, 3]) expect(outcome(await customer.checkout({ addons }))).toEqual(subscribed)
+    for (const addons of [1, 2, 3]) expect(statusAndCode(await customer.checkout({ addons }))).toEqual(subscribed)
   })
 
   test('of add-ons is possible without a plan, and they apply once there is one', async () => {
@@ -127,7 +127,7 @@ describe('a checkout', () => {
     ['a number in letters', { addons: '1' }],
     ['a list', []],
   ])('for %s is an invalid request', async (_, wanted) => {
-    expect(outcome(await (await newCustomer(api)).checkout(wanted))).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(await (await newCustomer(api)).checkout(wanted))).toEqual([400, 'invalid_request'])
   })
 
   test('ignores unknown fields', async () => {
@@ -136,15 +136,15 @@ describe('a checkout', () => {
   })
 
   test('requires a bearer token', async () => {
-    expect(outcome(await api.post('/billing/checkout', { plan: 'paid' }))).toEqual([401, 'unauthorized'])
-    expect(outcome(await api.get('/billing/subscription'))).toEqual([401, 'unauthorized'])
+    expect(statusAndCode(await api.post('/billing/checkout', { plan: 'paid' }))).toEqual([401, 'unauthorized'])
+    expect(statusAndCode(await api.get('/billing/subscription'))).toEqual([401, 'unauthorized'])
   })
 
   test('is limited to ten a minute per account', async () => {
     const customer = await newCustomer(api)
     for (let count = 1; count <= 10; count += 1) expect((await customer.checkout({ plan: 'paid' })).status).toBe(200)
     const refused = await customer.checkout({ plan: 'paid' })
-    expect(outcome(refused)).toEqual([429, 'rate_limited'])
+    expect(statusAndCode(refused)).toEqual([429, 'rate_limited'])
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(refused.headers.get('ratelimit-policy')).toContain('"checkout";q=10;w=60')
     expect((await (await newCustomer(api)).checkout({ plan: 'paid' })).status).toBe(200)
@@ -273,7 +273,11 @@ describe('with another billing provider', () => {
       'http://localhost:80811/',
     ]) {
       provider.respondWith(() => ({ body: { id: 'cs_1', object: 'checkout.session', url } }))
-      expect([url, ...outcome(await customer.checkout({ plan: 'paid' }))]).toEqual([url, 502, 'billing_provider_error'])
+      expect([url, ...statusAndCode(await customer.checkout({ plan: 'paid' }))]).toEqual([
+        url,
+        502,
+        'billing_provider_error',
+      ])
     }
   })
 
@@ -282,15 +286,15 @@ describe('with another billing provider', () => {
     provider.respondWith(() => ({ status: 500, body: { error: { message: 'a secret of theirs' } } }))
     const customer = await newCustomer(await stripe(provider.url))
     const refused = await customer.checkout({ plan: 'paid' })
-    expect(outcome(refused)).toEqual([502, 'billing_provider_error'])
+    expect(statusAndCode(refused)).toEqual([502, 'billing_provider_error'])
     expect(JSON.stringify(refused.body)).not.toContain('secret')
     await provider.close()
-    expect(outcome(await customer.checkout({ plan: 'paid' }))).toEqual([502, 'billing_provider_error'])
+    expect(statusAndCode(await customer.checkout({ plan: 'paid' }))).toEqual([502, 'billing_provider_error'])
   })
 
   test('the sandbox is not found', async () => {
     const customer = await newCustomer(await stripe('http://127.0.0.1:9'))
-    expect(outcome(await customer.play('sub_1', 'pay'))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await customer.play('sub_1', 'pay'))).toEqual([404, 'not_found'])
     expect(await customer.listSandboxSubscriptions()).toBeUndefined()
   })
 })

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type GivenUser, outcome, startApi, type TokenSet } from '../../support/api.ts'
+import { type GivenUser, startApi, statusAndCode, type TokenSet } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
 import { mailsTo } from '../../support/mails.ts'
 
@@ -55,7 +55,7 @@ describe('verification of an address', () => {
     const token = await linkFor(await api.given.user())
     const answers = await Promise.all(Array.from({ length: 5 }, () => verify(token)))
     expect(answers.map((answer) => answer.status).sort()).toEqual([204, 400, 400, 400, 400])
-    expect(outcome(await verify(token))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await verify(token))).toEqual([400, 'token_invalid'])
   })
 
   test('is possible for 24 hours', async () => {
@@ -64,7 +64,7 @@ describe('verification of an address', () => {
     await api.sql`
       update mail_tokens set expires_at = expires_at - interval '24 hours'
       where token_hash = sha256(convert_to(${late}, 'UTF8'))`
-    expect(outcome(await verify(late))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await verify(late))).toEqual([400, 'token_invalid'])
     await api.sql`update mail_tokens set expires_at = expires_at - interval '86390 seconds' where user_id = ${user.userId}`
     expect((await verify(early)).status).toBe(204)
   })
@@ -73,7 +73,7 @@ describe('verification of an address', () => {
     const user = await api.given.user()
     const token = await linkFor(user)
     await api.sql`update users set email = ${`new-${user.email}`} where id = ${user.userId}`
-    expect(outcome(await verify(token))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await verify(token))).toEqual([400, 'token_invalid'])
     expect(await isVerified(`new-${user.email}`)).toBe(false)
   })
 
@@ -81,7 +81,7 @@ describe('verification of an address', () => {
     const user = await api.given.user()
     await api.post('/auth/password/forgot', { email: user.email })
     const token = mailsTo(api, user.email).at(-1)?.token
-    expect(outcome(await verify(token))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await verify(token))).toEqual([400, 'token_invalid'])
     expect((await api.post('/auth/password/reset', { token, password })).status).toBe(204)
   })
 
@@ -89,16 +89,16 @@ describe('verification of an address', () => {
     const user = await api.given.user()
     const token = await linkFor(user)
     await api.sql`update users set disabled_at = now() where id = ${user.userId}`
-    expect(outcome(await verify(token))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await verify(token))).toEqual([400, 'token_invalid'])
   })
 
   test.each(['', 'nonsense', 'a\0b', '\ud83d', 'x'.repeat(50_000), randomBytes(32).toString('base64url')])(
     'refuses text that is not a token',
-    async (token) => expect(outcome(await verify(token))).toEqual([400, 'token_invalid']),
+    async (token) => expect(statusAndCode(await verify(token))).toEqual([400, 'token_invalid']),
   )
 
   test.each([undefined, null, 7, ['x']])('with %j as a link is a bad request', async (token) => {
-    expect(outcome(await verify(token))).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(await verify(token))).toEqual([400, 'invalid_request'])
   })
 })
 
@@ -136,7 +136,7 @@ describe('where verification is required', () => {
     const email = freshEmail()
     const signedUp = await signup(email, strict)
     expect([signedUp.status, signedUp.body]).toEqual([202, {}])
-    expect(outcome(await login(email, strict))).toEqual([401, 'invalid_credentials'])
+    expect(statusAndCode(await login(email, strict))).toEqual([401, 'invalid_credentials'])
     expect((await verify(mailsTo(strict, email)[0]?.token, strict)).status).toBe(204)
     expect((await login(email, strict)).status).toBe(200)
   })
@@ -156,7 +156,7 @@ describe('where verification is required', () => {
     await strict.post('/auth/login', { email, password: 'not the password' })
     expect(mailsTo(strict, email)).toHaveLength(1)
     for (let round = 0; round < 6; round += 1)
-      expect(outcome(await login(email, strict))).toEqual([401, 'invalid_credentials'])
+      expect(statusAndCode(await login(email, strict))).toEqual([401, 'invalid_credentials'])
     expect(mailsTo(strict, email)).toHaveLength(5)
     expect((await verify(mailsTo(strict, email).at(-1)?.token, strict)).status).toBe(204)
     expect((await login(email, strict)).status).toBe(200)

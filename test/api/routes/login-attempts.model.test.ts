@@ -39,7 +39,7 @@ const ask = async (path: string, body?: object, bearer = '') => {
   return [answer.status, answer.body.error?.code ?? answer.body.status]
 }
 
-/** At most one sign-in came of each, and it is that of whoever approved. */
+/** Each attempt opened at most one auth session, for the user who approved it. */
 async function expectAgreement(model: Readonly<Model>, real: Real): Promise<void> {
   for (const [index, { name }] of real.entries()) {
     const signIns = await api.sql`select user_id from auth_sessions where client = ${name}`

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { revokeAllAccess } from '../../../db/account-proof.ts'
-import { type ErrorBody, outcome, startApi, type TokenSet } from '../../support/api.ts'
+import { type ErrorBody, startApi, statusAndCode, type TokenSet } from '../../support/api.ts'
 import { waitForBlockedQuery } from '../../support/locks.ts'
 
 const api = await startApi({ SVC_SITE_URL: 'https://site.example' })
@@ -74,7 +74,7 @@ test('the tokens are issued once, also to concurrent polls', async () => {
     await decide(attempt, 'approve', user.bearer)
     const polls = await Promise.all(Array.from({ length: 10 }, () => poll(attempt)))
     expect(polls.map((one) => one.status).sort()).toEqual([200, ...Array(9).fill(410)])
-    expect(outcome(await poll(attempt))).toEqual([410, 'attempt_consumed'])
+    expect(statusAndCode(await poll(attempt))).toEqual([410, 'attempt_consumed'])
   }
 })
 
@@ -90,8 +90,8 @@ test('a denied attempt stays denied', async () => {
   const attempt = await start()
   expect((await decide(attempt, 'deny', user.bearer)).status).toBe(204)
   expect((await decide(attempt, 'deny', user.bearer)).status).toBe(204)
-  expect(outcome(await decide(attempt, 'approve', user.bearer))).toEqual([403, 'attempt_denied'])
-  expect(outcome(await poll(attempt))).toEqual([403, 'attempt_denied'])
+  expect(statusAndCode(await decide(attempt, 'approve', user.bearer))).toEqual([403, 'attempt_denied'])
+  expect(statusAndCode(await poll(attempt))).toEqual([403, 'attempt_denied'])
 })
 
 test('an approval can be withdrawn until the plugin has collected the tokens', async () => {
@@ -99,12 +99,12 @@ test('an approval can be withdrawn until the plugin has collected the tokens', a
   const attempt = await start()
   await decide(attempt, 'approve', user.bearer)
   expect((await decide(attempt, 'deny', user.bearer)).status).toBe(204)
-  expect(outcome(await poll(attempt))).toEqual([403, 'attempt_denied'])
+  expect(statusAndCode(await poll(attempt))).toEqual([403, 'attempt_denied'])
 
   const used = await start()
   await decide(used, 'approve', user.bearer)
   await poll(used)
-  expect(outcome(await decide(used, 'deny', user.bearer))).toEqual([410, 'attempt_consumed'])
+  expect(statusAndCode(await decide(used, 'deny', user.bearer))).toEqual([410, 'attempt_consumed'])
 })
 
 test('a repeated approval changes nothing, also after the tokens were collected', async () => {
@@ -114,7 +114,7 @@ test('a repeated approval changes nothing, also after the tokens were collected'
   expect((await decide(attempt, 'approve', user.bearer)).status).toBe(204)
   await poll(attempt)
   expect((await decide(attempt, 'approve', user.bearer)).status).toBe(204)
-  expect(outcome(await poll(attempt))).toEqual([410, 'attempt_consumed'])
+  expect(statusAndCode(await poll(attempt))).toEqual([410, 'attempt_consumed'])
 })
 
 test('a decided attempt is not found by other users', async () => {
@@ -143,9 +143,9 @@ test('after 300 s the attempt is expired and issues no tokens, even if it was ap
   expect((await decide(attempt, 'approve', user.bearer)).status).toBe(204)
   for (const seconds of [1, 1]) {
     await passTime(attempt, seconds)
-    expect(outcome(await poll(attempt))).toEqual([410, 'attempt_expired'])
-    expect(outcome(await decide(attempt, 'approve', user.bearer))).toEqual([410, 'attempt_expired'])
-    expect(outcome(await decide(attempt, 'deny', user.bearer))).toEqual([410, 'attempt_expired'])
+    expect(statusAndCode(await poll(attempt))).toEqual([410, 'attempt_expired'])
+    expect(statusAndCode(await decide(attempt, 'approve', user.bearer))).toEqual([410, 'attempt_expired'])
+    expect(statusAndCode(await decide(attempt, 'deny', user.bearer))).toEqual([410, 'attempt_expired'])
   }
   expect((await look(attempt, user.bearer)).body.status).toBe('expired')
   expect(await signInsOf(user.userId)).toHaveLength(0)
@@ -155,8 +155,8 @@ test('an approval at 301 s is refused', async () => {
   const user = await api.given.user()
   const attempt = await start()
   await passTime(attempt, 301)
-  expect(outcome(await decide(attempt, 'approve', user.bearer))).toEqual([410, 'attempt_expired'])
-  expect(outcome(await poll(attempt))).toEqual([410, 'attempt_expired'])
+  expect(statusAndCode(await decide(attempt, 'approve', user.bearer))).toEqual([410, 'attempt_expired'])
+  expect(statusAndCode(await poll(attempt))).toEqual([410, 'attempt_expired'])
   const [row] = await api.sql`select status, user_id from login_attempts where id = ${attempt.login_attempt_id}`
   expect(row).toEqual({ status: 'pending', userId: null })
   expect(await signInsOf(user.userId)).toHaveLength(0)
@@ -199,7 +199,7 @@ test('polling faster than once a second is refused, and the attempt stays valid'
   const attempt = await start()
   expect((await poll(attempt)).status).toBe(200)
   const tooSoon = await poll(attempt)
-  expect(outcome(tooSoon)).toEqual([429, 'rate_limited'])
+  expect(statusAndCode(tooSoon)).toEqual([429, 'rate_limited'])
   expect(tooSoon.headers.get('retry-after')).toBe('1')
   await passTime(attempt, 1)
   expect((await poll(attempt)).body.status).toBe('pending')
@@ -225,7 +225,7 @@ test('an approval is void after the account was disabled', async () => {
   const attempt = await start()
   await decide(attempt, 'approve', user.bearer)
   await api.sql`update users set disabled_at = now() where id = ${user.userId}`
-  expect(outcome(await poll(attempt))).toEqual([403, 'account_disabled'])
+  expect(statusAndCode(await poll(attempt))).toEqual([403, 'account_disabled'])
   expect(await signInsOf(user.userId)).toHaveLength(0)
 })
 

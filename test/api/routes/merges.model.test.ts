@@ -17,11 +17,11 @@ import { OAuthDeniedError, type OAuthIdentity, type OAuthProvider } from '../../
 import {
   type Claim,
   type Expected,
+  emptyModel,
   expected,
   type Model,
   type ModelIdentity,
   modelProviders,
-  nobody,
   people,
   type Step,
 } from '../../support/accounts-model.ts'
@@ -277,7 +277,7 @@ test('every identity has one account, every account only its owner, and every ac
     fc.asyncProperty(steps, async (taken) => {
       await api.sql`truncate users cascade`
       const world = createWorld()
-      let model = nobody
+      let model = emptyModel
       for (const step of taken) {
         const [after, outcome] = expected(model, step)
         expect(await world.perform(step, model), JSON.stringify(step)).toBe(outcome)

@@ -56,12 +56,12 @@ describe('a merge', () => {
 
   test('is confirmed after a proof through a linked provider', async () => {
     const user = await userWithProvedAddress(oauth)
-    const known = newProviderAccount()
+    const linkedAccount = newProviderAccount()
     await authorize('discord', newProviderAccount(), { intent: 'link', bearer: user.bearer })
-    await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
+    await authorize('twitch', linkedAccount, { intent: 'link', bearer: user.bearer })
     const { merge, confirm, proveAs } = await beginMerge(oauth, user)
     expect(merge.sign_in_methods).toEqual(['password', 'twitch', 'discord'])
-    const proved = await proveAs('twitch', known)
+    const proved = await proveAs('twitch', linkedAccount)
     expect([proved.status, proved.body]).toEqual([
       200,
       {
@@ -85,10 +85,10 @@ describe('a merge', () => {
 
   test('is confirmed once by fifty concurrent requests', async () => {
     const user = await userWithProvedAddress(oauth)
-    const known = newProviderAccount()
-    await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
+    const linkedAccount = newProviderAccount()
+    await authorize('twitch', linkedAccount, { intent: 'link', bearer: user.bearer })
     const { confirm, proveAs } = await beginMerge(oauth, user)
-    await proveAs('twitch', known)
+    await proveAs('twitch', linkedAccount)
     const byProvider = await Promise.all(Array.from({ length: 50 }, () => confirm()))
     expect(byProvider.map((one) => one.status).sort()).toEqual([200, ...Array(49).fill(400)])
 
@@ -130,10 +130,10 @@ describe('a merge is refused', () => {
 
   test('with a proof through a provider that was unlinked since', async () => {
     const user = await userWithProvedAddress(oauth)
-    const known = newProviderAccount()
-    await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
+    const linkedAccount = newProviderAccount()
+    await authorize('twitch', linkedAccount, { intent: 'link', bearer: user.bearer })
     const { confirm, proveAs } = await beginMerge(oauth, user)
-    expect((await proveAs('twitch', known)).status).toBe(200)
+    expect((await proveAs('twitch', linkedAccount)).status).toBe(200)
     await api.delete('/auth/oauth/twitch', { bearer: user.bearer })
     expect(codeOf(await confirm())).toEqual([401, 'invalid_credentials'])
   })
@@ -165,16 +165,19 @@ describe('a merge is refused', () => {
 
   test('after ten minutes, with any proof', async () => {
     const user = await userWithProvedAddress(oauth)
-    const known = newProviderAccount()
-    await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
+    const linkedAccount = newProviderAccount()
+    await authorize('twitch', linkedAccount, { intent: 'link', bearer: user.bearer })
     const { merge, confirm, proveAs } = await beginMerge(oauth, user)
-    await proveAs('twitch', known)
-    const underWay = await visitProvider('twitch', known, { intent: 'merge', merge_request_id: merge.merge_request_id })
+    await proveAs('twitch', linkedAccount)
+    const pendingProof = await visitProvider('twitch', linkedAccount, {
+      intent: 'merge',
+      merge_request_id: merge.merge_request_id,
+    })
     await api.sql`
       update merge_requests set expires_at = now() - interval '1 second' where id = ${merge.merge_request_id ?? ''}`
     expect(codeOf(await confirm())).toEqual([410, 'merge_expired'])
     expect(codeOf(await confirm({ password: user.password }))).toEqual([410, 'merge_expired'])
-    expect(codeOf(await sendCallback('twitch', underWay))).toEqual([410, 'merge_expired'])
+    expect(codeOf(await sendCallback('twitch', pendingProof))).toEqual([410, 'merge_expired'])
     const late = await start('twitch', { intent: 'merge', merge_request_id: merge.merge_request_id })
     expect(codeOf(late)).toEqual([410, 'merge_expired'])
   })
@@ -186,10 +189,10 @@ describe('a merge is refused', () => {
     ]
     for (const change of changes) {
       const user = await userWithProvedAddress(oauth)
-      const known = newProviderAccount()
-      await authorize('twitch', known, { intent: 'link', bearer: user.bearer })
+      const linkedAccount = newProviderAccount()
+      await authorize('twitch', linkedAccount, { intent: 'link', bearer: user.bearer })
       const { confirm, proveAs } = await beginMerge(oauth, user)
-      await proveAs('twitch', known)
+      await proveAs('twitch', linkedAccount)
       await change(user.userId)
       expect(codeOf(await confirm())).toEqual([400, 'token_invalid'])
     }
@@ -218,11 +221,11 @@ describe('a merge is refused', () => {
     const { user, confirm } = await beginMerge(oauth)
     const answer = await api.sql.begin(async (tx) => {
       await tx`update users set password_hash = 'another' where id = ${user.userId}`
-      const asked = confirm({ password: user.password })
+      const confirmation = confirm({ password: user.password })
       await waitForBlockedQuery(api.sql, tx)
-      return { asked }
+      return { confirmation }
     })
-    expect(codeOf(await answer.asked)).toEqual([401, 'invalid_credentials'])
+    expect(codeOf(await answer.confirmation)).toEqual([401, 'invalid_credentials'])
     expect(await linkedToUser(user)).toEqual([])
   })
 })

@@ -67,9 +67,9 @@ describe('linking', () => {
     ]
     for (const end of endings) {
       const user = await api.given.user()
-      const back = await visitProvider('google', newProviderAccount(), linking(user))
+      const callbackParams = await visitProvider('google', newProviderAccount(), linking(user))
       await end(user)
-      expect(codeOf(await sendCallback('google', back))).toEqual([401, 'unauthorized'])
+      expect(codeOf(await sendCallback('google', callbackParams))).toEqual([401, 'unauthorized'])
       expect(await api.sql`select from user_oauth_accounts where user_id = ${user.userId}`).toHaveLength(0)
     }
   })
@@ -92,7 +92,7 @@ describe('linking', () => {
     const person = newProviderAccount()
     const backs = []
     for (const user of users) backs.push(await visitProvider('google', person, linking(user)))
-    const answers = await Promise.all(backs.map((back) => sendCallback('google', back)))
+    const answers = await Promise.all(backs.map((callbackParams) => sendCallback('google', callbackParams)))
     expect(answers.map((one) => one.status).sort()).toEqual([200, 409, 409, 409, 409])
   })
 
@@ -193,10 +193,10 @@ describe('unlinking', () => {
     const user = await api.given.user()
     const person = newProviderAccount()
     await authorize('google', person, linking(user))
-    const back = await visitProvider('google', person)
+    const callbackParams = await visitProvider('google', person)
     const { answer } = await api.sql.begin(async (tx) => {
       await tx`select from users where id = ${user.userId} for no key update`
-      const signingIn = sendCallback('google', back)
+      const signingIn = sendCallback('google', callbackParams)
       await waitForBlockedQuery(api.sql, tx)
       await tx`delete from user_oauth_accounts where user_id = ${user.userId}`
       return { answer: signingIn }

@@ -1,4 +1,4 @@
-/** Accounts that somebody opened with another person's address, before that person came (Sudhodanan and Paverd, 2022). */
+/** Accounts that an attacker created with the victim's address before the victim signed up (Sudhodanan and Paverd, 2022). */
 import { expect, test } from 'vitest'
 import { insertUser } from '../../../db/users.ts'
 import type { TokenSet } from '../../support/api.ts'
@@ -13,40 +13,40 @@ interface Attempt {
 }
 
 test('the owner of an address takes over an account that another person created with it, and that person loses access', async () => {
-  const stranger = await api.given.user()
-  const elsewhere = await api.given.signIn(stranger, 'plugin')
-  const strangersTwitch = newProviderAccount()
-  expect((await authorize('twitch', strangersTwitch, { intent: 'link', bearer: stranger.bearer })).body.status).toBe(
+  const attacker = await api.given.user()
+  const elsewhere = await api.given.signIn(attacker, 'plugin')
+  const attackersTwitch = newProviderAccount()
+  expect((await authorize('twitch', attackersTwitch, { intent: 'link', bearer: attacker.bearer })).body.status).toBe(
     'linked',
   )
   const attempt = (await api.post<Attempt>('/auth/plugin/login/start', {})).body
   await api.post(`/auth/plugin/login/attempts/${attempt.login_attempt_id}/approve`, undefined, {
-    bearer: stranger.bearer,
+    bearer: attacker.bearer,
   })
-  const underWay = await visitProvider('discord', newProviderAccount(), { intent: 'link', bearer: stranger.bearer })
-  const before = await fetchUser(api, stranger.bearer)
+  const underWay = await visitProvider('discord', newProviderAccount(), { intent: 'link', bearer: attacker.bearer })
+  const before = await fetchUser(api, attacker.bearer)
 
-  const ownersAddress = stranger.email.replace('example', 'EXAMPLE')
+  const ownersAddress = attacker.email.replace('example', 'EXAMPLE')
   const owner = await authorize('google', newProviderAccount({ email: ownersAddress }))
 
   expect(owner.body.status).toBe('signed_in')
   const after = await fetchUser(api, owner.body.cp_access_jwt)
-  expect(after).toMatchObject({ id: stranger.userId, email: ownersAddress, email_verified: true })
+  expect(after).toMatchObject({ id: attacker.userId, email: ownersAddress, email_verified: true })
   expect(linkedProviders(after)).toEqual(['google'])
   expect(after.stream_token).not.toBe(before.stream_token)
-  for (const { bearer, refreshToken } of [stranger, elsewhere]) {
+  for (const { bearer, refreshToken } of [attacker, elsewhere]) {
     expect((await api.get('/auth/session', { bearer })).status).toBe(401)
     expect((await api.post('/auth/refresh', { refresh_token: refreshToken })).status).toBe(401)
   }
-  const { email, password } = stranger
+  const { email, password } = attacker
   expect((await api.post('/auth/login', { email, password })).status).toBe(401)
   expect((await api.post('/auth/plugin/login/poll', attempt)).status).toBe(403)
   expect((await sendCallback('discord', underWay)).status).toBe(400)
-  const twitch = await authorize('twitch', strangersTwitch)
-  expect((await fetchUser(api, twitch.body.cp_access_jwt)).id).not.toBe(stranger.userId)
+  const twitch = await authorize('twitch', attackersTwitch)
+  expect((await fetchUser(api, twitch.body.cp_access_jwt)).id).not.toBe(attacker.userId)
   const acts = await api.sql`
     select action, detail->>'provider' as provider, detail->>'method' as method from audit_entries
-    where user_id = ${stranger.userId} and (action = 'account_reclaimed' or detail->>'method' is not null) order by id`
+    where user_id = ${attacker.userId} and (action = 'account_reclaimed' or detail->>'method' is not null) order by id`
   expect(acts).toEqual([
     { action: 'account_reclaimed', provider: 'google', method: null },
     { action: 'signed_in', provider: null, method: 'google' },
@@ -66,12 +66,12 @@ test('a provider that verifies the address at a later sign-in makes another iden
 
 test('a concurrent sign-up with the address is taken over as well', async () => {
   const person = newProviderAccount()
-  const back = await visitProvider('google', person)
+  const callbackParams = await visitProvider('google', person)
   const signedIn = await api.sql
     .begin(async (tx) => {
       const signUp = { email: person.email ?? '', passwordHash: 'a hash', streamToken: 'Ab12Cd34' }
       const userId = await insertUser(tx, api.services.sealing, signUp)
-      const answer = sendCallback('google', back)
+      const answer = sendCallback('google', callbackParams)
       await waitForBlockedQuery(api.sql, tx)
       return { userId, answer }
     })
@@ -84,16 +84,16 @@ test('a concurrent sign-up with the address is taken over as well', async () => 
 
 test('two concurrent callbacks of the owner both sign in', async () => {
   for (let round = 0; round < 5; round += 1) {
-    const stranger = await api.given.user()
-    const owner = newProviderAccount({ email: stranger.email })
+    const attacker = await api.given.user()
+    const owner = newProviderAccount({ email: attacker.email })
     const backs = [
       await visitProvider('google', owner),
       await visitProvider('google', owner),
       await visitProvider('google', owner),
     ]
-    const answers = await Promise.all(backs.map((back) => sendCallback('google', back)))
+    const answers = await Promise.all(backs.map((callbackParams) => sendCallback('google', callbackParams)))
     expect(answers.map((one) => one.body.status)).toEqual(['signed_in', 'signed_in', 'signed_in'])
-    for (const { body } of answers) expect((await fetchUser(api, body.cp_access_jwt)).id).toBe(stranger.userId)
+    for (const { body } of answers) expect((await fetchUser(api, body.cp_access_jwt)).id).toBe(attacker.userId)
   }
 })
 

@@ -32,7 +32,9 @@ describe('a provider that does not respond as expected', () => {
 
       providers[name].failWith(failure, endpoint)
       const startedAt = performance.now()
-      const answers = await Promise.all([signingIn, signingUp, linking].map((back) => sendCallback(name, back)))
+      const answers = await Promise.all(
+        [signingIn, signingUp, linking].map((callbackParams) => sendCallback(name, callbackParams)),
+      )
       const seconds = (performance.now() - startedAt) / 1000
       providers[name].recover()
 
@@ -62,12 +64,13 @@ describe('a provider that does not respond as expected', () => {
   )
 
   test('is logged without the secrets of the request', async () => {
-    const back = await visitProvider('google', newProviderAccount())
+    const callbackParams = await visitProvider('google', newProviderAccount())
     providers.google.failWith('html', 'token')
-    await sendCallback('google', back)
+    await sendCallback('google', callbackParams)
     providers.google.recover()
     const warnings = api.logged.filter((line) => line.includes('"level":"warn"'))
     expect(JSON.parse(warnings.at(-1) ?? '{}')).toMatchObject({ provider: 'google', reason: expect.any(String) })
-    for (const secret of [back.code, back.state, back.binding]) expect(api.logged.join('')).not.toContain(secret)
+    for (const secret of [callbackParams.code, callbackParams.state, callbackParams.binding])
+      expect(api.logged.join('')).not.toContain(secret)
   })
 })

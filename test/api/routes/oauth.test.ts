@@ -27,8 +27,8 @@ describe('a provider', () => {
       ],
     })
     const begun = await bare.post('/auth/oauth/google/start', { intent: 'sign_in' })
-    const back = await bare.post('/auth/oauth/google/callback', { code: 'c', state: 's', binding: 'b' })
-    expect([codeOf(begun), codeOf(back)]).toEqual([
+    const returned = await bare.post('/auth/oauth/google/callback', { code: 'c', state: 's', binding: 'b' })
+    expect([codeOf(begun), codeOf(returned)]).toEqual([
       [501, 'not_available'],
       [501, 'not_available'],
     ])
@@ -160,7 +160,7 @@ describe('sign-in', () => {
         await visitProvider(name, person),
         await visitProvider(name, person),
       ]
-      const answers = await Promise.all(backs.map((back) => sendCallback(name, back)))
+      const answers = await Promise.all(backs.map((callbackParams) => sendCallback(name, callbackParams)))
       expect(answers.map((one) => one.body.status)).toEqual(['signed_in', 'signed_in', 'signed_in'])
       const ids = await Promise.all(answers.map(async (one) => (await fetchUser(api, one.body.cp_access_jwt)).id))
       expect(new Set(ids).size).toBe(1)
@@ -196,7 +196,8 @@ describe('an authorization request', () => {
       { ...own, binding: '' },
       { ...own, state: '\ud800' },
     ]
-    for (const back of wrong) expect(codeOf(await sendCallback('google', back))).toEqual([400, 'token_invalid'])
+    for (const callbackParams of wrong)
+      expect(codeOf(await sendCallback('google', callbackParams))).toEqual([400, 'token_invalid'])
     expect(codeOf(await sendCallback('twitch', own))).toEqual([400, 'token_invalid'])
     // None of them, nor another browser, used it up.
     expect((await sendCallback('google', own)).body.status).toBe('signed_in')
@@ -204,15 +205,15 @@ describe('an authorization request', () => {
   })
 
   test('expires after ten minutes', async () => {
-    const back = await visitProvider('discord', newProviderAccount())
+    const callbackParams = await visitProvider('discord', newProviderAccount())
     await api.sql`update oauth_authorization_requests set expires_at = expires_at - interval '600 seconds' where consumed_at is null`
-    expect(codeOf(await sendCallback('discord', back))).toEqual([400, 'token_invalid'])
+    expect(codeOf(await sendCallback('discord', callbackParams))).toEqual([400, 'token_invalid'])
   })
 
   test('signs in once for twenty concurrent callbacks', async () => {
     const person = newProviderAccount()
-    const back = await visitProvider('google', person)
-    const answers = await Promise.all(Array.from({ length: 20 }, () => sendCallback('google', back)))
+    const callbackParams = await visitProvider('google', person)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => sendCallback('google', callbackParams)))
     expect(answers.map((one) => one.status).sort()).toEqual([200, ...Array(19).fill(400)])
     const signedIn = answers.find((one) => one.status === 200)
     const { id } = await fetchUser(api, signedIn?.body.cp_access_jwt)
@@ -223,8 +224,8 @@ describe('an authorization request', () => {
     'is refused with a code that the provider did not issue, such as %j',
     async (code) => {
       for (const name of names) {
-        const back = await visitProvider(name, newProviderAccount())
-        expect(codeOf(await sendCallback(name, { ...back, code }))).toEqual([400, 'token_invalid'])
+        const callbackParams = await visitProvider(name, newProviderAccount())
+        expect(codeOf(await sendCallback(name, { ...callbackParams, code }))).toEqual([400, 'token_invalid'])
       }
     },
   )
@@ -233,8 +234,8 @@ describe('an authorization request', () => {
     const { iss, ...silent } = await visitProvider('google', newProviderAccount())
     expect(iss).toBe(providers.google.issuerUrl)
     expect(codeOf(await sendCallback('google', silent))).toEqual([400, 'token_invalid'])
-    const back = await visitProvider('google', newProviderAccount())
-    const answer = await sendCallback('google', { ...back, iss: providers.twitch.issuerUrl })
+    const callbackParams = await visitProvider('google', newProviderAccount())
+    const answer = await sendCallback('google', { ...callbackParams, iss: providers.twitch.issuerUrl })
     expect(codeOf(answer)).toEqual([400, 'token_invalid'])
     for (const name of ['twitch', 'discord'] as const) {
       const foreign = { ...(await visitProvider(name, newProviderAccount())), iss: providers.google.issuerUrl }
@@ -270,8 +271,11 @@ describe('an authorization request', () => {
       Array.from({ length: 21 }, () => limited.post('/auth/oauth/discord/start', { intent: 'sign_in' }, asking)),
     )
     expect(answers.map((one) => one.status).sort()).toEqual([...Array(20).fill(201), 429])
-    // Whoever is on the way may still come back.
-    const back = { code: 'c', state: 's', binding: 'b' }
-    expect(codeOf(await limited.post('/auth/oauth/discord/callback', back, asking))).toEqual([400, 'token_invalid'])
+    // Callbacks are not limited, so that users who are at the provider can return.
+    const callbackParams = { code: 'c', state: 's', binding: 'b' }
+    expect(codeOf(await limited.post('/auth/oauth/discord/callback', callbackParams, asking))).toEqual([
+      400,
+      'token_invalid',
+    ])
   })
 })

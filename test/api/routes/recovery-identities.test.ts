@@ -1,7 +1,7 @@
-/** Which ways to sign in outlast a reset: those whose provider vouches for the very address that the link was mailed to. */
+/** Which identities a password reset keeps: those whose provider has verified the address that the link was mailed to. */
 import { describe, expect, test } from 'vitest'
 import type { OAuthProviderName } from '../../../providers/oauth/provider.ts'
-import { outcome, type TokenSet } from '../../support/api.ts'
+import { statusAndCode, type TokenSet } from '../../support/api.ts'
 import { mailsTo } from '../../support/mails.ts'
 import { beginMerge } from '../../support/merges.ts'
 import { fetchUser, linkedProviders, newProviderAccount, startOAuthApi } from '../../support/oauth-api.ts'
@@ -32,7 +32,7 @@ const accountOf = async (provider: OAuthProviderName, account: DoubleAccount) =>
 const link = (provider: OAuthProviderName, account: DoubleAccount, { bearer }: { bearer: string }) =>
   authorize(provider, account, { intent: 'link', bearer })
 
-/** The owner of the address confirms it, though a stranger has opened the account. */
+/** The owner of the address verifies it by mail, although an attacker created the account. */
 async function confirmAddress(user: { email: string; bearer: string }): Promise<void> {
   await api.post('/auth/email/resend', undefined, { bearer: user.bearer })
   const verification = mailsTo(api, user.email).findLast((mail) => mail.subject === 'verify_email')
@@ -41,20 +41,20 @@ async function confirmAddress(user: { email: string; bearer: string }): Promise<
 
 describe('a reset', () => {
   test('unlinks an identity of another person, even if the owner has verified the address by mail', async () => {
-    const stranger = await api.given.user()
-    await confirmAddress(stranger)
-    const strangersTwitch = newProviderAccount()
-    await link('twitch', strangersTwitch, stranger)
-    expect(await accountOf('twitch', strangersTwitch)).toBe(stranger.userId)
+    const attacker = await api.given.user()
+    await confirmAddress(attacker)
+    const attackersTwitch = newProviderAccount()
+    await link('twitch', attackersTwitch, attacker)
+    expect(await accountOf('twitch', attackersTwitch)).toBe(attacker.userId)
 
-    expect((await reset(await newestLink(stranger.email))).status).toBe(204)
+    expect((await reset(await newestLink(attacker.email))).status).toBe(204)
 
-    const shown = await shownTo(stranger.email)
-    expect([shown.id, linkedProviders(shown)]).toEqual([stranger.userId, []])
-    expect(await accountOf('twitch', strangersTwitch)).not.toBe(stranger.userId)
+    const shown = await shownTo(attacker.email)
+    expect([shown.id, linkedProviders(shown)]).toEqual([attacker.userId, []])
+    expect(await accountOf('twitch', attackersTwitch)).not.toBe(attacker.userId)
     const [entry] = await api.sql`
       select detail->>'unlinked' as unlinked from audit_entries
-      where user_id = ${stranger.userId} and action = 'password_reset'`
+      where user_id = ${attacker.userId} and action = 'password_reset'`
     expect(entry).toEqual({ unlinked: 'twitch' })
   })
 
@@ -95,12 +95,12 @@ describe('a reset', () => {
   })
 
   test('keeps the provider through which the owner has reclaimed the account', async () => {
-    const stranger = await api.given.user()
-    await link('twitch', newProviderAccount(), stranger)
-    const owner = newProviderAccount({ email: stranger.email })
-    expect(await accountOf('google', owner)).toBe(stranger.userId)
-    await reset(await newestLink(stranger.email))
-    expect(linkedProviders(await shownTo(stranger.email))).toEqual(['google'])
+    const attacker = await api.given.user()
+    await link('twitch', newProviderAccount(), attacker)
+    const owner = newProviderAccount({ email: attacker.email })
+    expect(await accountOf('google', owner)).toBe(attacker.userId)
+    await reset(await newestLink(attacker.email))
+    expect(linkedProviders(await shownTo(attacker.email))).toEqual(['google'])
   })
 })
 
@@ -136,12 +136,12 @@ describe('the preview of a reset', () => {
     await api.post('/auth/email/resend', undefined, { bearer: user.bearer })
     const verification = mailsTo(api, user.email).findLast((mail) => mail.subject === 'verify_email')
     for (const wrong of ['', 'nonsense', 'a\0b', verification?.token, user.bearer])
-      expect(outcome(await preview(wrong))).toEqual([400, 'token_invalid'])
-    expect(outcome(await preview(7))).toEqual([400, 'invalid_request'])
+      expect(statusAndCode(await preview(wrong))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await preview(7))).toEqual([400, 'invalid_request'])
     await reset(token)
-    expect(outcome(await preview(token))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await preview(token))).toEqual([400, 'token_invalid'])
     const late = await newestLink(user.email)
     await api.sql`update mail_tokens set expires_at = now() where user_id = ${user.userId}`
-    expect(outcome(await preview(late))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await preview(late))).toEqual([400, 'token_invalid'])
   })
 })

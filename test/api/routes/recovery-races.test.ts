@@ -1,6 +1,6 @@
-/** What is under way while somebody chooses another password: none of it may be alive afterwards. */
+/** Requests that run concurrently with a password reset must not leave any valid access. */
 import { expect, onTestFinished, test } from 'vitest'
-import { type GivenUser, outcome, startApi, type TokenSet } from '../../support/api.ts'
+import { type GivenUser, startApi, statusAndCode, type TokenSet } from '../../support/api.ts'
 import { mailsTo } from '../../support/mails.ts'
 import { type PluginLogin, pluginLogins } from '../../support/plugin-logins.ts'
 
@@ -54,7 +54,7 @@ test('a sign-in whose password was changed after it was compared is refused', as
     },
   })
   const signingIn = login(user.email, user.password)
-  expect(outcome(await signingIn)).toEqual([401, 'invalid_credentials'])
+  expect(statusAndCode(await signingIn)).toEqual([401, 'invalid_credentials'])
   expect(await liveSignIns(user.userId)).toHaveLength(0)
 })
 

@@ -1,10 +1,10 @@
-/** Relays and stream token of an account that the owner of its address takes over from a stranger. */
+/** Relays and stream token of an account that the owner of its address takes over from an attacker. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
 import { revokeAllAccess } from '../../../db/account-proof.ts'
 import { lockUser } from '../../../db/users.ts'
-import { givePlan, outcome, type TokenSet } from '../../support/api.ts'
+import { givePlan, statusAndCode, type TokenSet } from '../../support/api.ts'
 import { waitForBlockedQuery } from '../../support/locks.ts'
 import { mailsTo } from '../../support/mails.ts'
 import { fetchUser, newProviderAccount } from '../../support/oauth-api.ts'
@@ -42,9 +42,9 @@ async function signInThroughGoogle(email: string): Promise<string> {
     { intent: 'sign_in' },
   )
   google.account = newProviderAccount({ email })
-  const back = await google.visit(begun.authorization_url)
+  const callbackParams = await google.visit(begun.authorization_url)
   const { binding } = begun
-  const { body } = await service.api.post<TokenSet>('/auth/oauth/google/callback', { ...back, binding })
+  const { body } = await service.api.post<TokenSet>('/auth/oauth/google/callback', { ...callbackParams, binding })
   return body.cp_access_jwt
 }
 
@@ -115,12 +115,12 @@ test.each([
   ['a reset', resetPassword],
   ['a reclaim through a provider', signInThroughGoogle],
 ])('an account taken over by %s keeps relay and stream token at later resets', async (_, own) => {
-  const stranger = await service.api.given.user()
-  await givePlan(service.api.sql, stranger.userId)
-  const owner = await own(stranger.email)
+  const attacker = await service.api.given.user()
+  await givePlan(service.api.sql, attacker.userId)
+  const owner = await own(attacker.email)
   const { session } = (await startAs(owner)).body
   const before = await streamTokenOf(owner)
-  const bearer = await resetPassword(stranger.email)
+  const bearer = await resetPassword(attacker.email)
   expect(await streamTokenOf(bearer)).toBe(before)
   const { body } = await service.api.get<{ sessions: SessionView[] }>('/relay/active', { bearer })
   expect(body.sessions.map((one) => one.session_id)).toEqual([session.session_id])
@@ -143,6 +143,6 @@ test('a start whose auth session is revoked before it locks the account starts n
     await revokeAllAccess(tx, user.userId, 'password_reset')
     return { starting }
   })
-  expect(outcome(await starting)).toEqual([401, 'unauthorized'])
+  expect(statusAndCode(await starting)).toEqual([401, 'unauthorized'])
   expect(await service.api.sql`select from relay_sessions where user_id = ${user.userId}`).toHaveLength(0)
 })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type GivenUser, outcome, startApi, streamTokenOf, type TokenSet } from '../../support/api.ts'
+import { type GivenUser, startApi, statusAndCode, streamTokenOf, type TokenSet } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
 import { mailsTo } from '../../support/mails.ts'
 import { pluginLogins } from '../../support/plugin-logins.ts'
@@ -109,7 +109,7 @@ describe('a request for a reset link', () => {
   })
 
   test.each(['nobody', '', 7, null, undefined])('with the address %j is a bad request', async (email) => {
-    expect(outcome(await api.post('/auth/password/forgot', { email }))).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(await api.post('/auth/password/forgot', { email }))).toEqual([400, 'invalid_request'])
   })
 
   test('stores only the hash of a link', async () => {
@@ -126,7 +126,7 @@ describe('a password reset', () => {
     const user = await api.given.user()
     const answer = await reset(await linkFor(user))
     expect([answer.status, answer.body]).toEqual([204, {}])
-    expect(outcome(await login(user.email, user.password))).toEqual([401, 'invalid_credentials'])
+    expect(statusAndCode(await login(user.email, user.password))).toEqual([401, 'invalid_credentials'])
     expect((await login(user.email, chosen)).status).toBe(200)
   })
 
@@ -150,8 +150,8 @@ describe('a password reset', () => {
     const user = await api.given.user()
     const [one, other] = [await linkFor(user), await linkFor(user)]
     expect((await reset(one)).status).toBe(204)
-    expect(outcome(await reset(one))).toEqual([400, 'token_invalid'])
-    expect(outcome(await reset(other))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await reset(one))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await reset(other))).toEqual([400, 'token_invalid'])
   })
 
   test('works once for concurrent requests with one link', async () => {
@@ -165,7 +165,7 @@ describe('a password reset', () => {
     const user = await api.given.user()
     const token = await linkFor(user)
     await passTime(user.userId, 1800)
-    expect(outcome(await reset(token))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await reset(token))).toEqual([400, 'token_invalid'])
     expect((await login(user.email, user.password)).status).toBe(200)
     const fresh = await linkFor(user)
     await passTime(user.userId, 1790)
@@ -176,21 +176,21 @@ describe('a password reset', () => {
     const user = await api.given.user()
     await api.post('/auth/email/resend', undefined, { bearer: user.bearer })
     const [verification] = mailsTo(api, user.email)
-    expect(outcome(await reset(verification?.token))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await reset(verification?.token))).toEqual([400, 'token_invalid'])
   })
 
   test('refuses a link that was mailed to a previous address of the account', async () => {
     const user = await api.given.user()
     const token = await linkFor(user)
     await api.sql`update users set email = ${`new-${user.email}`} where id = ${user.userId}`
-    expect(outcome(await reset(token))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await reset(token))).toEqual([400, 'token_invalid'])
   })
 
   test('does nothing for a disabled account', async () => {
     const user = await api.given.user()
     const token = await linkFor(user)
     await api.sql`update users set disabled_at = now() where id = ${user.userId}`
-    expect(outcome(await reset(token))).toEqual([400, 'token_invalid'])
+    expect(statusAndCode(await reset(token))).toEqual([400, 'token_invalid'])
     await api.sql`update users set disabled_at = null where id = ${user.userId}`
     expect((await login(user.email, user.password)).status).toBe(200)
   })
@@ -202,7 +202,7 @@ describe('a password reset', () => {
       const { hash } = passwords
       Object.assign(passwords, { hash: () => Promise.reject(new Error('hashed for nobody')) })
       onTestFinished(() => void Object.assign(passwords, { hash }))
-      expect(outcome(await reset(token))).toEqual([400, 'token_invalid'])
+      expect(statusAndCode(await reset(token))).toEqual([400, 'token_invalid'])
     },
   )
 
@@ -211,7 +211,7 @@ describe('a password reset', () => {
     async (password) => {
       const user = await api.given.user()
       const token = await linkFor(user)
-      expect(outcome(await reset(token, password))).toEqual([400, 'invalid_request'])
+      expect(statusAndCode(await reset(token, password))).toEqual([400, 'invalid_request'])
       expect((await reset(token)).status).toBe(204)
     },
   )
@@ -223,7 +223,7 @@ describe('an attacker with access to the account before the reset', () => {
     const attempt = await startPlugin()
     await approvePlugin(attempt, user)
     await reset(await linkFor(user))
-    expect(outcome(await pollPlugin(attempt))).toEqual([403, 'attempt_denied'])
+    expect(statusAndCode(await pollPlugin(attempt))).toEqual([403, 'attempt_denied'])
   })
 
   test('loses linked identities of an unproved address, and the stream token is replaced', async () => {

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { relaySessionWorkflowId } from '../../../workflows/messages.ts'
-import { type ErrorBody, outcome } from '../../support/api.ts'
+import { type ErrorBody, statusAndCode } from '../../support/api.ts'
 import { type FakeRelayService, fakeInstanceId, startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually, operator, startService, type TestService } from '../../support/relays.ts'
 import { untilAtRest } from '../../support/workflows.ts'
@@ -142,25 +142,28 @@ describe('the secret of relays', () => {
   ])('is refused if it is %j', async (secret) => {
     const { session_id } = await startSession()
     const response = await report({ session_id, instance_id: 'i-1' }, serviceWithoutWorker, secret)
-    expect(outcome(response)).toEqual([401, 'invalid_relay_auth'])
+    expect(statusAndCode(response)).toEqual([401, 'invalid_relay_auth'])
   })
 
   test('is required before the request body is checked', async () => {
     for (const body of [{ session_id: randomUUID(), instance_id: 'i' }, {}, '{'])
-      expect(outcome(await serviceWithoutWorker.api.post('/relay/health', body))).toEqual([401, 'invalid_relay_auth'])
+      expect(statusAndCode(await serviceWithoutWorker.api.post('/relay/health', body))).toEqual([
+        401,
+        'invalid_relay_auth',
+      ])
   })
 })
 
 describe('a report is refused', () => {
   test('for an unknown session', async () => {
-    expect(outcome(await reportFor(randomUUID()))).toEqual([404, 'not_found'])
+    expect(statusAndCode(await reportFor(randomUUID()))).toEqual([404, 'not_found'])
   })
 
   test('from an instance that is not the bound one, and triggers the sweep of orphans', async () => {
     const { session } = await startActiveRelay()
     await service.api.sql`update jobs set due_at = now() + interval '1 hour' where name = 'sweep_orphans'`
     const response = await report({ session_id: session.session_id, instance_id: 'another' })
-    expect(outcome(response)).toEqual([409, 'instance_mismatch'])
+    expect(statusAndCode(response)).toEqual([409, 'instance_mismatch'])
     const [job] = await service.api
       .sql`select due_at <= now() + interval '1 minute' as due from jobs where name = 'sweep_orphans'`
     expect(job?.due).toBe(true)
@@ -176,8 +179,8 @@ describe('a report is refused', () => {
     const findLastReport = () =>
       service.api.sql`select last_report_at from relay_health where session_id = ${session_id}`
     const [before] = await findLastReport()
-    expect(outcome(await reportFor(session_id))).toEqual([409, 'invalid_transition'])
-    expect(outcome(await report({ session_id, instance_id: 'another' }))).toEqual([409, 'invalid_transition'])
+    expect(statusAndCode(await reportFor(session_id))).toEqual([409, 'invalid_transition'])
+    expect(statusAndCode(await report({ session_id, instance_id: 'another' }))).toEqual([409, 'invalid_transition'])
     expect(await findLastReport()).toEqual([before])
   })
 
@@ -195,7 +198,7 @@ describe('a report is refused', () => {
     { session_id: randomUUID(), instance_id: 'i', stats: { groups: {} } },
     [],
   ])('with the request body %j', async (body) => {
-    expect(outcome(await report(body, serviceWithoutWorker))).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(await report(body, serviceWithoutWorker))).toEqual([400, 'invalid_request'])
   })
 })
 

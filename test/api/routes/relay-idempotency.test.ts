@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
-import { type Answer, outcome } from '../../support/api.ts'
+import { type Answer, statusAndCode } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
 import { listStatesAndCommands, writeStopGrace } from '../../support/relay-rows.ts'
 import { startService, type TestService } from '../../support/relays.ts'
@@ -35,7 +35,7 @@ describe('an idempotency key', () => {
     const { bearer } = await serviceWithoutWorker.user()
     const headers: Record<string, string> = key === undefined ? {} : { 'Idempotency-Key': key }
     const response = await serviceWithoutWorker.api.post('/relay/start', {}, { bearer, headers })
-    expect(outcome(response)).toEqual([400, code])
+    expect(statusAndCode(response)).toEqual([400, code])
   })
 
   test('is the same in upper case and in double quotes', async () => {
@@ -60,7 +60,7 @@ describe('an idempotency key', () => {
     expect(new Set(responses.map(idOf)).size).toBe(1)
     expect(await listStatesAndCommands(serviceWithoutWorker.api.sql, user.userId)).toEqual(['provisioning run'])
     for (let index = 0; index < 5; index += 1) expect((await user.start()).status).toBeLessThan(300)
-    expect(outcome(await user.start())).toEqual([429, 'rate_limited'])
+    expect(statusAndCode(await user.start())).toEqual([429, 'rate_limited'])
   })
 
   test('with another request body is refused and still belongs to its first request', async () => {
@@ -68,7 +68,7 @@ describe('an idempotency key', () => {
     const key = randomUUID()
     const first = await user.start({ connection_id: 'a' }, key)
     for (const body of [{ connection_id: 'b' }, { connection_id: 'a', region: 'there' }])
-      expect(outcome(await user.start(body, key))).toEqual([422, 'idempotency_key_reused'])
+      expect(statusAndCode(await user.start(body, key))).toEqual([422, 'idempotency_key_reused'])
     const replay = await user.start({ connection_id: 'a' }, key)
     expect([replay.status, idOf(replay)]).toEqual([200, idOf(first)])
     expect(await listStatesAndCommands(serviceWithoutWorker.api.sql, user.userId)).toHaveLength(1)
@@ -127,10 +127,10 @@ describe('an idempotency key', () => {
     const user = await serviceWithoutWorker.user({ addons: 0 })
     const key = randomUUID()
     await sql`update users set plan_tier = 'free' where id = ${user.userId}`
-    expect(outcome(await user.start({}, key))).toEqual([403, 'relay_access_denied'])
+    expect(statusAndCode(await user.start({}, key))).toEqual([403, 'relay_access_denied'])
     await sql`update users set plan_tier = 'paid' where id = ${user.userId}`
     await user.start({ connection_id: 'first' })
-    expect(outcome(await user.start({ connection_id: 'second' }, key))).toEqual([403, 'relay_limit_reached'])
+    expect(statusAndCode(await user.start({ connection_id: 'second' }, key))).toEqual([403, 'relay_limit_reached'])
     await sql`update users set addons = 3 where id = ${user.userId}`
     expect((await user.start({ connection_id: 'third' }, key)).status).toBe(201)
     const rows = await sql`select from idempotency_keys where user_id = ${user.userId}`

@@ -1,7 +1,7 @@
 /** Starts of a user who has sessions that are stopping or disconnected. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
-import { type Answer, outcome } from '../../support/api.ts'
+import { type Answer, statusAndCode } from '../../support/api.ts'
 import { listStatesAndCommands, writeActive, writeCommand, writeStopGrace } from '../../support/relay-rows.ts'
 import { eventually, type RelayUser, startService, type TestService } from '../../support/relays.ts'
 
@@ -50,7 +50,7 @@ describe('a start that would exceed the limit of concurrent relays', () => {
       ...['grace stop_now', 'grace stop_now'],
       ...['provisioning run', 'provisioning run'],
     ])
-    expect(outcome(await user.start({ connection_id: 'e' }))).toEqual([403, 'relay_limit_reached'])
+    expect(statusAndCode(await user.start({ connection_id: 'e' }))).toEqual([403, 'relay_limit_reached'])
   })
 
   test('ends several sessions in their stop grace after the plan has lost add-ons', async () => {
@@ -70,7 +70,7 @@ describe('a start that would exceed the limit of concurrent relays', () => {
     await writeActive(service.api.sql, sessionId)
     await writeCommand(service.api.sql, sessionId, 'stop')
     expect((await user.start({ connection_id: 'second' })).status).toBe(201)
-    expect(outcome(await user.start({ connection_id: 'first' }))).toEqual([403, 'relay_limit_reached'])
+    expect(statusAndCode(await user.start({ connection_id: 'first' }))).toEqual([403, 'relay_limit_reached'])
     expect(await statesAndCommands(user)).toEqual(['active stop_now', 'provisioning run'])
   })
 
@@ -78,7 +78,7 @@ describe('a start that would exceed the limit of concurrent relays', () => {
     const user = await service.user({ addons: 0 })
     await startInStopGrace(user, ['first'])
     expect((await user.start({ connection_id: 'first' })).status).toBe(200)
-    expect(outcome(await user.start({ connection_id: 'second' }))).toEqual([403, 'relay_limit_reached'])
+    expect(statusAndCode(await user.start({ connection_id: 'second' }))).toEqual([403, 'relay_limit_reached'])
     expect(await statesAndCommands(user)).toEqual(['grace run'])
   })
 })
@@ -89,7 +89,7 @@ test('a session that is stopping is resumed only if the plan includes relays', a
   await writeActive(service.api.sql, sessionId)
   await writeCommand(service.api.sql, sessionId, 'stop')
   await service.api.sql`update users set plan_tier = 'free' where id = ${user.userId}`
-  expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
+  expect(statusAndCode(await user.start())).toEqual([403, 'relay_access_denied'])
   expect(await statesAndCommands(user)).toEqual(['active stop'])
 })
 
@@ -105,7 +105,7 @@ describe('a disconnected session', () => {
   test('is not returned by a start that the plan does not allow', async () => {
     const { user } = await startDisconnected()
     await service.api.sql`update users set plan_tier = 'free' where id = ${user.userId}`
-    expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
+    expect(statusAndCode(await user.start())).toEqual([403, 'relay_access_denied'])
     expect(await statesAndCommands(user)).toEqual(['active disconnect'])
   })
 

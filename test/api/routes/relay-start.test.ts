@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
-import { outcome } from '../../support/api.ts'
+import { statusAndCode } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
 import { listStatesAndCommands } from '../../support/relay-rows.ts'
 import { startService, type TestService } from '../../support/relays.ts'
@@ -57,7 +57,10 @@ describe('a start', () => {
   test('of five connections at the same time reserves four sessions on a plan with four relays', async () => {
     const user = await service.user({ addons: 3 })
     const responses = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => user.start({ connection_id: name })))
-    expect(responses.map(outcome).sort()).toEqual([...Array(4).fill([201, undefined]), [403, 'relay_limit_reached']])
+    expect(responses.map(statusAndCode).sort()).toEqual([
+      ...Array(4).fill([201, undefined]),
+      [403, 'relay_limit_reached'],
+    ])
     expect(await listStatesAndCommands(service.api.sql, user.userId)).toHaveLength(4)
   })
 
@@ -65,7 +68,7 @@ describe('a start', () => {
     const user = await service.user()
     await user.start()
     await removePlan(user.userId)
-    expect(outcome(await user.start({ connection_id: 'other' }))).toEqual([403, 'relay_access_denied'])
+    expect(statusAndCode(await user.start({ connection_id: 'other' }))).toEqual([403, 'relay_access_denied'])
     expect((await user.active()).sessions).toHaveLength(1)
     expect((await user.stop({ connection_id: 'default' })).status).toBe(200)
   })
@@ -74,14 +77,14 @@ describe('a start', () => {
     const { bearer } = await service.api.given.user()
     const headers = { 'Idempotency-Key': randomUUID() }
     const response = await service.api.post('/relay/start', {}, { bearer, headers })
-    expect(outcome(response)).toEqual([403, 'relay_access_denied'])
+    expect(statusAndCode(response)).toEqual([403, 'relay_access_denied'])
   })
 
   test('is refused in an unknown region and beyond the capacity of a region', async () => {
     const [user, otherUser] = [await service.user(), await service.user()]
-    expect(outcome(await user.start({ region: 'nowhere' }))).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(await user.start({ region: 'nowhere' }))).toEqual([400, 'invalid_request'])
     const responses = await Promise.all([user, otherUser].map((one) => one.start({ region: 'tiny' })))
-    expect(responses.map(outcome).sort()).toEqual([
+    expect(responses.map(statusAndCode).sort()).toEqual([
       [201, undefined],
       [503, 'capacity_exhausted'],
     ])
@@ -93,7 +96,7 @@ describe('a start', () => {
     'refuses the connection_id %j',
     async (connection_id) => {
       const user = await service.user()
-      expect(outcome(await user.start({ connection_id }))).toEqual([400, 'invalid_request'])
+      expect(statusAndCode(await user.start({ connection_id }))).toEqual([400, 'invalid_request'])
     },
   )
 
@@ -104,7 +107,7 @@ describe('a start', () => {
 
   test('with an invalid access token is refused before its idempotency key is checked', async () => {
     const response = await service.api.post('/relay/start', {}, { bearer: 'a.b.c' })
-    expect(outcome(response)).toEqual([401, 'unauthorized'])
+    expect(statusAndCode(response)).toEqual([401, 'unauthorized'])
     expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/)
   })
 })
@@ -120,7 +123,7 @@ describe('the rate limit of starts', () => {
       [5, 4, 3, 2, 1, 0, 0].map((remaining) => `r=${remaining}`),
     )
     const refused = responses.at(-1)
-    expect(refused && outcome(refused)).toEqual([429, 'rate_limited'])
+    expect(refused && statusAndCode(refused)).toEqual([429, 'rate_limited'])
     expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(refused?.headers.get('ratelimit-policy')).toBe('"relay_start";q=6;w=60')
     expect((await otherUser.start()).status).toBe(201)
@@ -136,7 +139,7 @@ describe('the rate limit of starts', () => {
     const user = await service.user()
     await removePlan(user.userId)
     const responses = await Promise.all(Array.from({ length: 20 }, () => user.start()))
-    expect(responses.map(outcome).sort()).toEqual([
+    expect(responses.map(statusAndCode).sort()).toEqual([
       ...Array(6).fill([403, 'relay_access_denied']),
       ...Array(14).fill([429, 'rate_limited']),
     ])

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { outcome } from '../../support/api.ts'
+import { statusAndCode } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
 import { listStatesAndCommands } from '../../support/relay-rows.ts'
 import { eventually, startService, type TestService } from '../../support/relays.ts'
@@ -48,7 +48,7 @@ describe('a stop', () => {
     const [owner, otherUser] = [await serviceWithoutWorker.user(), await serviceWithoutWorker.user()]
     const { session_id } = (await owner.start({ connection_id: 'obs' })).body.session
     for (const address of [{ session_id }, { connection_id: 'obs' }, { session_id: randomUUID() }])
-      expect(outcome(await otherUser.stop(address))).toEqual([404, 'not_found'])
+      expect(statusAndCode(await otherUser.stop(address))).toEqual([404, 'not_found'])
     expect(await listStatesAndCommands(serviceWithoutWorker.api.sql, owner.userId)).toEqual(['provisioning run'])
   })
 
@@ -61,7 +61,7 @@ describe('a stop', () => {
     { session_id: randomUUID(), immediate: null },
   ])('refuses the request body %j', async (body) => {
     const user = await serviceWithoutWorker.user()
-    expect(outcome(await user.stop(body))).toEqual([400, 'invalid_request'])
+    expect(statusAndCode(await user.stop(body))).toEqual([400, 'invalid_request'])
   })
 
   test('accepts a session_id in upper case', async () => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { outcome, startApi, type TestApi } from '../../support/api.ts'
+import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { startService } from '../../support/relays.ts'
 import { type Customer, newCustomer } from '../../support/sandbox-customers.ts'
@@ -52,7 +52,7 @@ describe('an outcome of a subscription', () => {
     const customer = await newCustomer(api)
     const plan = await customer.openSubscription({ plan: 'paid' })
     for (const what of ['fail', 'recover', 'cancel', 'resume', 'refund', 'end'])
-      expect(outcome(await customer.play(plan, what))).toEqual([409, 'invalid_transition'])
+      expect(statusAndCode(await customer.play(plan, what))).toEqual([409, 'invalid_transition'])
     expect(await statusAndOutcomes(customer)).toEqual(['open', ['pay']])
     expect(await eventsOf(customer)).toEqual([])
   })
@@ -93,7 +93,7 @@ describe('an outcome of a subscription', () => {
       expect(await customer.fetchSubscription()).toMatchObject({ addons: quantity })
     }
     for (const quantity of [4, -1, 1.5, '2'])
-      expect(outcome(await customer.play(addons, 'pay', { quantity }))).toEqual([400, 'invalid_request'])
+      expect(statusAndCode(await customer.play(addons, 'pay', { quantity }))).toEqual([400, 'invalid_request'])
   })
 
   test('is accepted for one of two concurrent requests', async () => {
@@ -109,7 +109,7 @@ describe('five concurrent requests', () => {
   const five = <Result>(send: () => Promise<Result>) => Promise.all(Array.from({ length: 5 }, send))
   const refused = [409, 'invalid_transition']
   const oneOfFive = [[200, undefined], ...Array.from({ length: 4 }, () => refused)]
-  const outcomes = (answers: readonly Parameters<typeof outcome>[0][]) => answers.map(outcome).sort()
+  const outcomes = (answers: readonly Parameters<typeof statusAndCode>[0][]) => answers.map(statusAndCode).sort()
 
   test('pay an open subscription once', async () => {
     const customer = await newCustomer(api)
@@ -154,9 +154,9 @@ describe('a request with a version of the subscription', () => {
     const customer = await newCustomer(api)
     const plan = await customer.openSubscription({ plan: 'paid' })
     const version = await versionOf(customer)
-    expect(outcome(await customer.play(plan, 'pay', { version }))).toEqual([200, undefined])
+    expect(statusAndCode(await customer.play(plan, 'pay', { version }))).toEqual([200, undefined])
     for (let count = 1; count <= 4; count += 1)
-      expect(outcome(await customer.play(plan, 'pay', { version }))).toEqual([409, 'invalid_transition'])
+      expect(statusAndCode(await customer.play(plan, 'pay', { version }))).toEqual([409, 'invalid_transition'])
     expect(await eventsOf(customer)).toEqual(['subscription.activated'])
   })
 
@@ -172,8 +172,8 @@ describe('a request with a version of the subscription', () => {
     const customer = await newCustomer(api)
     const plan = await customer.buy({ plan: 'paid' })
     const answer = await customer.play(plan, 'cancel', { version })
-    expect(outcome(answer)[0]).toBeGreaterThanOrEqual(400)
-    expect(outcome(answer)[0]).toBeLessThan(500)
+    expect(statusAndCode(answer)[0]).toBeGreaterThanOrEqual(400)
+    expect(statusAndCode(answer)[0]).toBeLessThan(500)
     expect(await eventsOf(customer)).toEqual(['subscription.activated'])
   })
 })
@@ -189,7 +189,7 @@ describe('another account’s subscription', () => {
       await owner.play(plan, 'explode'),
       await owner.play('%27', 'refund'),
     ]
-    expect(answers.map(outcome)).toEqual(answers.map(() => [404, 'not_found']))
+    expect(answers.map(statusAndCode)).toEqual(answers.map(() => [404, 'not_found']))
     expect(await owner.fetchSubscription()).toMatchObject({ plan_status: 'active' })
   })
 
@@ -197,8 +197,8 @@ describe('another account’s subscription', () => {
     const owner = await newCustomer(api)
     const plan = await owner.openSubscription({ plan: 'paid' })
     const path = '/billing/sandbox/subscriptions'
-    expect(outcome(await api.get(path))).toEqual([401, 'unauthorized'])
-    expect(outcome(await api.post(`${path}/${plan}/pay`))).toEqual([401, 'unauthorized'])
+    expect(statusAndCode(await api.get(path))).toEqual([401, 'unauthorized'])
+    expect(statusAndCode(await api.post(`${path}/${plan}/pay`))).toEqual([401, 'unauthorized'])
   })
 })
 
@@ -207,7 +207,7 @@ test('a webhook that is not accepted is a provider error, and the outcome remain
   const elsewhere = await startApi({ PORT: '0' })
   const customer = await newCustomer(elsewhere)
   const plan = await customer.openSubscription({ plan: 'paid' })
-  expect(outcome(await customer.play(plan, 'pay'))).toEqual([502, 'billing_provider_error'])
+  expect(statusAndCode(await customer.play(plan, 'pay'))).toEqual([502, 'billing_provider_error'])
   expect(await statusAndOutcomes(customer)).toMatchObject(['active', {}])
   expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'free', manage_url: null })
 })

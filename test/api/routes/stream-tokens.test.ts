@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { outcome, startApi } from '../../support/api.ts'
+import { startApi, statusAndCode } from '../../support/api.ts'
 
 const api = await startApi()
 
@@ -8,7 +8,10 @@ test('replacing the stream token requires a sign-in and is not available yet', a
   const tokenOf = async () =>
     (await api.get<{ user: { stream_token: string } }>('/auth/session', { bearer })).body.user.stream_token
   const before = await tokenOf()
-  expect(outcome(await api.post('/user/regenerate-tokens', undefined, { bearer }))).toEqual([501, 'not_available'])
+  expect(statusAndCode(await api.post('/user/regenerate-tokens', undefined, { bearer }))).toEqual([
+    501,
+    'not_available',
+  ])
   expect(await tokenOf()).toBe(before)
-  expect(outcome(await api.post('/user/regenerate-tokens'))).toEqual([401, 'unauthorized'])
+  expect(statusAndCode(await api.post('/user/regenerate-tokens'))).toEqual([401, 'unauthorized'])
 })

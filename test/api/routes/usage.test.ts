@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { outcome } from '../../support/api.ts'
+import { statusAndCode } from '../../support/api.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { useRelayTime } from '../../support/relay-time.ts'
 import { operator, type RelayUser } from '../../support/relays.ts'
@@ -44,7 +44,7 @@ describe('an account that has used up the relay time of its cycle', () => {
   test('gets no new relay, with the reason in every response', async () => {
     const user = await paidUser()
     await use(user, 3600)
-    expect(outcome(await user.start())).toEqual(exhausted)
+    expect(statusAndCode(await user.start())).toEqual(exhausted)
     const shown = { relay_access_status: 'disabled', reason_code: 'usage_exhausted', plan_tier: 'paid' }
     expect(await summaryOf(user)).toMatchObject({
       user: { relay_access_status: 'disabled' },
@@ -70,7 +70,7 @@ describe('an account that has used up the relay time of its cycle', () => {
     for (const user of [renewed, extended]) {
       await use(user, 4000, 2)
       const key = randomUUID()
-      expect(outcome(await user.start({}, key))).toEqual(exhausted)
+      expect(statusAndCode(await user.start({}, key))).toEqual(exhausted)
       if (user === renewed)
         await service.api.sql`update users set period_start = now() - interval '1 day' where id = ${user.userId}`
       else await service.api.sql`update users set addons = 1 where id = ${user.userId}`
@@ -85,7 +85,7 @@ describe('an account that has used up the relay time of its cycle', () => {
     await use(user, 7200)
     const again = await user.start({}, key)
     expect([again.status, again.body.session]).toMatchObject([200, { session_id: sessionId, state: 'active' }])
-    expect(outcome(await user.start({ connection_id: 'other' }))).toEqual(exhausted)
+    expect(statusAndCode(await user.start({ connection_id: 'other' }))).toEqual(exhausted)
     expect(await summaryOf(user)).toMatchObject({
       entitlement: { reason_code: 'usage_exhausted', active_managed_conns: 1 },
       usage: { active_sessions: 1, remaining_seconds: 0 },
@@ -94,7 +94,7 @@ describe('an account that has used up the relay time of its cycle', () => {
 
     const stopping = await user.stop({ session_id: sessionId })
     expect([stopping.status, stopping.body.session.state]).toEqual([200, 'grace'])
-    expect(outcome(await user.start())).toEqual(exhausted)
+    expect(statusAndCode(await user.start())).toEqual(exhausted)
     const replayed = await user.start({}, key)
     expect([replayed.status, replayed.body.session.state]).toEqual([200, 'grace'])
     const stopped = await user.stop({ session_id: sessionId, immediate: true })
@@ -108,9 +108,9 @@ describe('an account that has used up the relay time of its cycle', () => {
     const reason = async () => (await summaryOf(user)).entitlement
     await sql`update users set relay_access_enabled = false where id = ${user.userId}`
     expect(await reason()).toMatchObject({ reason_code: 'operator_disabled' })
-    expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
+    expect(statusAndCode(await user.start())).toEqual([403, 'relay_access_denied'])
     await sql`update users set relay_access_enabled = true, plan_tier = 'free', plan_status = 'none' where id = ${user.userId}`
     expect(await reason()).toMatchObject({ reason_code: 'plan_required' })
-    expect(outcome(await user.start())).toEqual([403, 'relay_access_denied'])
+    expect(statusAndCode(await user.start())).toEqual([403, 'relay_access_denied'])
   })
 })

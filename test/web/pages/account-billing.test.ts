@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { recordAuditEntry } from '../../../db/audit.ts'
-import { outcome, startApi, type TestApi } from '../../support/api.ts'
+import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { startApiDouble } from '../../support/api-double.ts'
 import { newSiteCustomer, startBillingSite } from '../../support/billing-site.ts'
 import { useRelayTime } from '../../support/relay-time.ts'
@@ -203,7 +203,7 @@ describe('relays beyond the plan', () => {
   test('are an alert on the account and relays pages', async () => {
     const { customer, browser } = await subscriber()
     const addon = await customer.buy({ addons: 1 })
-    for (const name of ['first', 'second']) expect(outcome(await startRelay(customer, name))[0]).toBe(201)
+    for (const name of ['first', 'second']) expect(statusAndCode(await startRelay(customer, name))[0]).toBe(201)
     expect((await browser.open('/relays')).data('alert')).toEqual([])
     await customer.play(addon, 'end')
     for (const path of ['/account', '/relays']) {
