@@ -1,4 +1,5 @@
 /** The account data that owners and operators see. */
+import type { PlanTier } from '../domain/plans.ts'
 import { first, type Sql } from './connection.ts'
 import type { Provider } from './oauth-accounts.ts'
 import type { StoredStreamToken } from './sealed-tokens.ts'
@@ -8,7 +9,7 @@ export interface ProfileRow extends StoredStreamToken {
   /** Null for an account created through a provider that verified no address. */
   email: string | null
   isEmailVerified: boolean
-  planTier: 'free' | 'paid'
+  planTier: PlanTier
   isDisabled: boolean
   linkedProviders: Provider[]
   createdAt: Date

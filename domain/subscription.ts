@@ -20,7 +20,7 @@ export interface Subscription {
   period: { readonly start: Millis | null; readonly end: Millis; readonly at: Millis } | null
   /** When the period of the last activation began. */
   activatedFrom: Millis | null
-  /** Per unpaid invoice the time of the first failure, the earliest first. The key null is for failures without an invoice. */
+  /** The first failure of each unpaid invoice, the earliest one first. The key null stands for failures that name no invoice. */
   readonly failures: Map<string | null, Millis>
   readonly paidInvoices: Set<string>
   /** The invoices that any event but a refund names. */
@@ -63,7 +63,7 @@ const severity: Readonly<Record<BillingEventAction, number>> = {
   refund: 5,
 }
 
-/** The order in which events are applied: by time, severity and content, which holds the key. Only equal events are equal in it. */
+/** The order in which events are applied: by time, severity and content, which includes the key. Only identical events are equal. */
 export const compareEvents = (one: BillingEvent, other: BillingEvent): number =>
   one.at - other.at ||
   severity[one.action] - severity[other.action] ||
@@ -101,16 +101,15 @@ function withInvoiceReasons(events: readonly BillingEvent[]): BillingEvent[] {
   return events.map((event) => (others.has(event.invoiceId) ? { ...event, invoiceReason: 'other' } : event))
 }
 
-export function applyEvent(subscription: Subscription, event: BillingEvent): void {
+function applyEvent(subscription: Subscription, event: BillingEvent): void {
   const { action, at, invoiceId, periodStart } = event
   const { failures, knownInvoices, paidInvoices } = subscription
-  if (action === 'refund') {
-    applyRefund(subscription, event)
-    return
+  // The quantity and the period in a refund are those that are paid back.
+  if (action !== 'refund') {
+    if (invoiceId !== null) knownInvoices.add(invoiceId)
+    setQuantity(subscription, event)
+    setPeriod(subscription, event)
   }
-  if (invoiceId !== null) knownInvoices.add(invoiceId)
-  setQuantity(subscription, event)
-  setPeriod(subscription, event)
   switch (action) {
     case 'activate':
       subscription.status = { value: 'active', at }
@@ -127,6 +126,7 @@ export function applyEvent(subscription: Subscription, event: BillingEvent): voi
       applyPayment(subscription, event)
       break
     case 'payment_failed':
+      // A paid invoice has no open failures, whenever it was paid.
       if (invoiceId !== null && paidInvoices.has(invoiceId)) break
       if (!failures.has(invoiceId)) failures.set(invoiceId, at)
       break
@@ -135,6 +135,9 @@ export function applyEvent(subscription: Subscription, event: BillingEvent): voi
       break
     case 'downgrade':
       subscription.status = { value: 'ended', at }
+      break
+    case 'refund':
+      applyRefund(subscription, event)
       break
   }
 }
@@ -158,7 +161,7 @@ function setPeriod(subscription: Subscription, event: BillingEvent): void {
   subscription.period = { start: start !== null && start < end ? start : null, end, at }
 }
 
-/** A payment settles all failures of its invoice, before it or after it. A payment that names no invoice settles what failed before. */
+/** A payment settles all failures of its invoice, also later ones. A payment that names no invoice settles all earlier failures. */
 function applyPayment(subscription: Subscription, event: BillingEvent): void {
   const { invoiceId, invoiceReason } = event
   const { failures, paidInvoices } = subscription
@@ -205,7 +208,10 @@ function paidPeriodOf({ paidPeriodStarts: starts }: Subscription, event: Billing
   return { invoiceId, start: starts.get(name) ?? start, end }
 }
 
-/** Two periods are the same if they have the same invoice. If one of them names none: if they end together, or overlap without a known end. */
+/**
+ * Two periods with invoices are the same if the invoice is. Otherwise they are the same if they end together, or if one has no known
+ * end and they overlap.
+ */
 function isSamePeriod(one: Period, other: Period): boolean {
   if (one.invoiceId !== null && other.invoiceId !== null) return one.invoiceId === other.invoiceId
   if (one.end !== null && other.end !== null) return one.end === other.end

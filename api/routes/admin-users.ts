@@ -10,6 +10,7 @@ import { findProfile, findProfileByEmail } from '../../db/profiles.ts'
 import { disconnectAll } from '../../db/relay-commands.ts'
 import { listLiveSessions, type RelaySessionRow } from '../../db/relay-sessions.ts'
 import { lockUser, setDisabled, setRelayAccess } from '../../db/users.ts'
+import { addonsMax } from '../../domain/plans.ts'
 import { parseEmailAddress } from '../../platform/email-address.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, type Request, route } from '../http/route.ts'
@@ -63,7 +64,7 @@ export const grant = route({
   summary: 'Grant a complimentary plan to an account, or withdraw it',
   body: z.object({
     plan_tier: z.enum(['free', 'paid']),
-    addons: z.int().min(0).max(3).default(0),
+    addons: z.int().min(0).max(addonsMax).default(0),
     until: z.iso
       .datetime({ offset: true })
       .refine(
