@@ -106,12 +106,12 @@ test('after any sequence of refreshes, replays, lost replies and logouts at most
 test('with any number of concurrent refreshes and logouts at most one token is live', async () => {
   const burst = fc.array(fc.constantFrom('first', 'second', 'logout'), { minLength: 2, maxLength: 8 })
   await fc.assert(
-    fc.asyncProperty(burst, async (asked) => {
+    fc.asyncProperty(burst, async (requests) => {
       const signIn = await api.given.signIn(user)
       const second = await api.post<TokenSet>('/auth/refresh', { refresh_token: signIn.refreshToken })
       const tokens = { first: signIn.refreshToken, second: second.body.refresh_token }
       const answers = await Promise.all(
-        asked.map((what) =>
+        requests.map((what) =>
           what === 'logout'
             ? api.post('/auth/logout', undefined, { bearer: signIn.bearer })
             : api.post('/auth/refresh', { refresh_token: tokens[what as 'first' | 'second'] }),
@@ -122,7 +122,7 @@ test('with any number of concurrent refreshes and logouts at most one token is l
         select s.revoked_at is null as alive, count(*) filter (where t.replaced_at is null and t.superseded_at is null)::int as live
         from auth_sessions s join refresh_tokens t on t.auth_session_id = s.id where s.id = ${signIn.authSessionId} group by s.id`
       expect(row?.live).toBe(1)
-      if (asked.includes('logout')) expect(row?.alive).toBe(false)
+      if (requests.includes('logout')) expect(row?.alive).toBe(false)
     }),
     { numRuns: 30 },
   )

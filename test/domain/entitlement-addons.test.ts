@@ -103,7 +103,7 @@ describe('a complimentary plan', () => {
     expect(planAt(begin, two, one)).toBe('paid active 1')
   })
 
-  test('with an end does not end a subscription that goes on', () => {
+  test('with an end does not end a subscription that continues', () => {
     expect(entitlement(begin, granted(begin, 0, monthLater), planEvent('activate', begin)).endsAt).toBeNull()
   })
 

@@ -213,12 +213,12 @@ describe('an invoice that is not for a period, such as a proration or a manual f
     })
     const refunded = planEvent('refund', begin + 2 * day, side)
     for (const known of [[firstMonth], [month], [firstMonth, month]])
-      for (const facts of [
+      for (const events of [
         [...known, fee(begin + day), refunded],
         [refunded, fee(begin + day), ...known],
         [...known, refunded],
       ])
-        expect(planAt(begin + 3 * day, ...facts)).toBe('paid active 0')
+        expect(planAt(begin + 3 * day, ...events)).toBe('paid active 0')
   })
 
   test('is refunded in full without an effect on the add-ons whose change it paid for', () => {

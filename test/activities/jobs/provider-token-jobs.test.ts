@@ -159,10 +159,10 @@ test('a provider that fails repeatedly is skipped until the next run, and does n
   const other = await connectedChat('twitch')
   const before = await rowOf(other)
   doubles.discord.failWith('status 500')
-  const asked = doubles.discord.requestCount('token')
+  const requestsBefore = doubles.discord.requestCount('token')
   await round()
   doubles.discord.recover()
-  expect(doubles.discord.requestCount('token') - asked).toBeLessThan(chats.length)
+  expect(doubles.discord.requestCount('token') - requestsBefore).toBeLessThan(chats.length)
   expect((await rowOf(other)).accessTokenSealed).not.toBe(before.accessTokenSealed)
   await round()
   for (const chat of chats) expect((await rowOf(chat)).tokensCheckedAt.getTime()).toBeGreaterThan(Date.now() - 60_000)
@@ -238,12 +238,12 @@ test('neither the log nor the audit entries contain a token', async () => {
   await round()
   doubles.twitch.recover()
   const entries = await api.sql`select action, detail from audit_entries where user_id = ${withdrawn.userId}`
-  const told = logged.join('') + JSON.stringify(entries)
+  const output = logged.join('') + JSON.stringify(entries)
   for (const event of ['chat_disconnected', 'a chat was disconnected', 'twitch answered 500'])
-    expect(told).toContain(event)
+    expect(output).toContain(event)
   const tokens = Object.values(doubles).flatMap(({ issuedTokens }) =>
     issuedTokens.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken ?? []].flat()),
   )
   expect(tokens.length).toBeGreaterThanOrEqual(5)
-  expect(tokens.filter((token) => told.includes(token))).toEqual([])
+  expect(tokens.filter((token) => output.includes(token))).toEqual([])
 })

@@ -56,24 +56,24 @@ const pass = (seconds: number) => api.sql`
 
 test.each(oauthProviderNames)('unlinking a %s chat revokes its tokens at the provider', async (name) => {
   const chat = await connectedChat(name)
-  const asked = doubles[name].requestCount('revocation')
+  const requestsBefore = doubles[name].requestCount('revocation')
   await unlink(name, chat)
   await round()
-  expect(doubles[name].requestCount('revocation')).toBe(asked + 2)
+  expect(doubles[name].requestCount('revocation')).toBe(requestsBefore + 2)
   // At Twitch a revocation ends only the access token.
   if (name !== 'twitch') expect(await isTaken(name, chat)).toBe(false)
   expect(await queued()).toBe(0)
   await round()
-  expect(doubles[name].requestCount('revocation')).toBe(asked + 2)
+  expect(doubles[name].requestCount('revocation')).toBe(requestsBefore + 2)
 })
 
 test('unlinking an identity without a chat revokes nothing', async () => {
   const { bearer } = await api.given.user()
   await authorize('google', newProviderAccount(), { intent: 'link', bearer })
-  const asked = doubles.google.requestCount('revocation')
+  const requestsBefore = doubles.google.requestCount('revocation')
   expect((await api.delete('/auth/oauth/google', { bearer })).status).toBe(204)
   await round()
-  expect([await queued(), doubles.google.requestCount('revocation')]).toEqual([0, asked])
+  expect([await queued(), doubles.google.requestCount('revocation')]).toEqual([0, requestsBefore])
 })
 
 test('reclaiming an account revokes the tokens of the chat that another person connected', async () => {
@@ -98,19 +98,19 @@ test('revocation is retried with backoff while the provider is unavailable', asy
   const chat = await connectedChat('discord')
   doubles.discord.failWith('status 500', 'revocation')
   await unlink('discord', chat)
-  const asked = () => doubles.discord.requestCount('revocation')
-  const before = asked()
+  const countRequests = () => doubles.discord.requestCount('revocation')
+  const before = countRequests()
   await round()
-  expect(asked()).toBe(before + 2)
+  expect(countRequests()).toBe(before + 2)
   await round()
-  expect(asked()).toBe(before + 2)
+  expect(countRequests()).toBe(before + 2)
   for (const seconds of [10, 20, 40]) {
     await pass(seconds - 5)
     await round()
-    const unchanged = asked()
+    const unchanged = countRequests()
     await pass(5)
     await round()
-    expect(asked()).toBe(unchanged + 2)
+    expect(countRequests()).toBe(unchanged + 2)
   }
   doubles.discord.recover()
   expect(await isTaken('discord', { ...chat })).toBe(true)

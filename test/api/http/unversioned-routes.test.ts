@@ -123,11 +123,11 @@ describe('GET /metrics', () => {
 
   test('includes the metrics of workers and the gauges from Postgres', async () => {
     const text = await metricsOf(service.api)
-    const move = (from: string, to: string, reason: string) =>
+    const transitionCount = (from: string, to: string, reason: string) =>
       sampleOf(text, `svc_relay_transitions_total{from="${from}",reason="${reason}",region="local",to="${to}"}`)
-    expect(move('provisioning', 'active', 'relay_ready')).toBe(1)
-    expect(move('active', 'grace', 'stop_requested')).toBe(1)
-    expect(move('grace', 'stopped', 'stop_requested')).toBe(1)
+    expect(transitionCount('provisioning', 'active', 'relay_ready')).toBe(1)
+    expect(transitionCount('active', 'grace', 'stop_requested')).toBe(1)
+    expect(transitionCount('grace', 'stopped', 'stop_requested')).toBe(1)
     expect(sampleOf(text, 'svc_relay_provisioning_total{outcome="relay_ready",region="local"}')).toBe(1)
     expect(sampleOf(text, 'svc_relay_provisioning_duration_seconds_count{region="local"}')).toBe(1)
     expect(

@@ -1,4 +1,4 @@
-/** Bodies of webhooks hold names and addresses, and are deleted: what was judged by them stays as it was. */
+/** Bodies of webhooks contain names and addresses and are deleted after a while, without an effect on entitlements. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { deleteExpiredData } from '../../../activities/jobs/account-jobs.ts'
@@ -63,7 +63,7 @@ const subscriptionsOf = ({ userId }: GivenUser) => api.sql`
   select subscription_id, kind, status, quantity, period_start, period_end from subscriptions
   where user_id = ${userId} order by subscription_id`
 
-/** What was judged of the account. */
+/** The entitlement of the account. */
 const judgementOf = async (user: GivenUser) => [await fetchSubscription(api, user), await subscriptionsOf(user)]
 
 test('the entitlement is the same after the bodies of events are deleted, also with replays and later events', async () => {

@@ -59,7 +59,7 @@ beforeAll(async () => {
   await Promise.all(apis.map((api) => untilWell(api.url)))
 }, 90_000)
 
-/** A way to Postgres. Once it is set, who commits through it does not hear of it any more. */
+/** A proxy to Postgres. When the flag is set, the replies to commits are not forwarded. */
 async function trapTo(url: string) {
   const target = new URL(url)
   let isSet = false
@@ -180,7 +180,7 @@ describe('a webhook', () => {
     trap.set()
     const unanswered = providers[0].send(failure, { id }).then(
       (answer) => answer.status,
-      () => 'broken off',
+      () => 'connection closed',
     )
     await eventually(
       () => sql`select from billing_events where event_key = ${id}`,
@@ -188,9 +188,9 @@ describe('a webhook', () => {
     )
     await first.kill()
     trap.loosen()
-    expect(await unanswered).toBe('broken off')
+    expect(await unanswered).toBe('connection closed')
     expect((await providers[1].send(failure, { id })).status).toBe(200)
-    // Nobody told its actor: who took it is dead, and a repetition tells nothing.
+    // The workflow was not woken: the process that stored the event is dead, and a repetition wakes nothing.
     await untilApplied(id)
     expect(await sql`select from billing_events where event_key = ${id}`).toHaveLength(1)
     expect(await plansOf(userId)).toEqual(['active', 'past_due'])

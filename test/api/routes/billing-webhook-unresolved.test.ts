@@ -1,4 +1,4 @@
-/** Events whose provider has to be asked before they can be understood, while it does not answer. */
+/** Events that require a call to the provider, while its API fails. */
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
@@ -142,8 +142,8 @@ describe('a webhook that needs a request to its provider', () => {
     expect([attempts, seconds < 6]).toEqual([1, true])
     const second = await eventually(attemptsOf, (row) => row.attempts === 2 && row.seconds < 11)
     expect(second.seconds).toBeGreaterThan(6)
-    const asked = stripe.requests.slice(from).filter(({ path }) => path === '/v1/invoice_payments')
-    expect(asked.length).toBeGreaterThanOrEqual(2)
+    const lookups = stripe.requests.slice(from).filter(({ path }) => path === '/v1/invoice_payments')
+    expect(lookups.length).toBeGreaterThanOrEqual(2)
     expect(await api.sql`select from billing_events where event_key = ${key}`).toHaveLength(1)
     await api.sql`delete from billing_events where event_key = ${key}`
   })

@@ -26,17 +26,17 @@ beforeAll(async () => {
   provider = sandboxSender(service.api)
 })
 
-const asked = async (event: BillingEventBody | string | Buffer, id: string = randomUUID()) => {
+const sendEvent = async (event: BillingEventBody | string | Buffer, id: string = randomUUID()) => {
   const { status, body } = await provider.send(event, { id })
   return { answer: [status, body], id }
 }
 
-/** Sends it, sees it taken, and answers what became of it at once. */
-const kept = async (event: BillingEventBody | string | Buffer): Promise<EventView> => {
-  const { answer, id } = await asked(event)
+/** Sends an event, expects it to be accepted, and returns its stored form. */
+const acceptEvent = async (event: BillingEventBody | string | Buffer): Promise<EventView> => {
+  const { answer, id } = await sendEvent(event)
   expect(answer).toEqual(took)
   const seen = await findEvent(service.api, id)
-  if (!seen) throw new Error('taken, but not to be seen by operators')
+  if (!seen) throw new Error('accepted, but missing in the list of operators')
   return seen
 }
 
@@ -55,7 +55,7 @@ describe('a signed webhook', () => {
   test('is stored, listed for operators, and gives its account the paid tier', async () => {
     const user = await service.api.given.user()
     const at = '2026-03-01T10:00:00.000Z'
-    const { answer, id } = await asked(
+    const { answer, id } = await sendEvent(
       billingEvent(
         'subscription.activated',
         { user_id: user.userId, period_end: '2036-03-01T10:00:00Z' },
@@ -87,17 +87,19 @@ describe('a signed webhook', () => {
   test('that is repeated is accepted and changes nothing', async () => {
     const user = await service.api.given.user()
     const event = billingEvent('subscription.activated', { user_id: user.userId })
-    const { id } = await asked(event)
+    const { id } = await sendEvent(event)
     const applied = await untilApplied(id)
-    expect((await asked(event, id)).answer).toEqual(took)
+    expect((await sendEvent(event, id)).answer).toEqual(took)
     expect([await rowsOf(id), await findEvent(service.api, id)]).toEqual([1, applied])
   })
 
   test('with a known id and another body changes nothing', async () => {
     const user = await service.api.given.user()
-    const { id } = await asked(billingEvent('subscription.activated', { user_id: user.userId }))
+    const { id } = await sendEvent(billingEvent('subscription.activated', { user_id: user.userId }))
     const applied = await untilApplied(id)
-    expect((await asked(billingEvent('subscription.downgraded', { user_id: user.userId }), id)).answer).toEqual(took)
+    expect((await sendEvent(billingEvent('subscription.downgraded', { user_id: user.userId }), id)).answer).toEqual(
+      took,
+    )
     expect([await rowsOf(id), await findEvent(service.api, id)]).toEqual([1, applied])
     expect(await entitlementOf(user.bearer)).toMatchObject({ plan_tier: 'paid' })
   })
@@ -152,7 +154,7 @@ describe('a webhook without a valid signature is refused and not stored:', () =>
       sent: body,
       headers: { ...signedHeaders(newSecret, body, { id }), 'webhook-timestamp': '1e9' },
     }),
-    'a secret of somebody else': (id) => ({ sent: body, headers: signedHeaders(secretOf(), body, { id }) }),
+    'an unknown secret': (id) => ({ sent: body, headers: signedHeaders(secretOf(), body, { id }) }),
     'no id': (id) => without(id, 'webhook-id'),
     'no time': (id) => without(id, 'webhook-timestamp'),
     'no signature': (id) => without(id, 'webhook-signature'),
@@ -186,7 +188,7 @@ describe('a webhook without a valid signature is refused and not stored:', () =>
 describe('an event goes to', () => {
   test('the account that it names, in upper or lower case', async () => {
     const { userId } = await service.api.given.user()
-    expect(await kept(billingEvent('payment.failed', { user_id: userId.toUpperCase() }))).toMatchObject({
+    expect(await acceptEvent(billingEvent('payment.failed', { user_id: userId.toUpperCase() }))).toMatchObject({
       user_id: userId,
     })
   })
@@ -194,8 +196,8 @@ describe('an event goes to', () => {
   test('the owner of its subscription if it names no account', async () => {
     const { userId, bearer } = await service.api.given.user()
     const subscription_id = `sub_${randomUUID()}`
-    await kept(billingEvent('subscription.activated', { user_id: userId, subscription_id }, Date.now() - 1000))
-    const later = await kept(
+    await acceptEvent(billingEvent('subscription.activated', { user_id: userId, subscription_id }, Date.now() - 1000))
+    const later = await acceptEvent(
       billingEvent('subscription.cancelled', { subscription_id, period_end: '2036-01-01T00:00:00Z' }),
     )
     expect(later).toMatchObject({ user_id: userId, error: null })
@@ -206,16 +208,16 @@ describe('an event goes to', () => {
   test('the owner of its subscription once a later event names it', async () => {
     const { userId, bearer } = await service.api.given.user()
     const [subscription_id, at] = [`sub_${randomUUID()}`, Date.now()]
-    const early = await kept(billingEvent('payment.failed', { subscription_id, invoice_id: 'in_2' }, at))
+    const early = await acceptEvent(billingEvent('payment.failed', { subscription_id, invoice_id: 'in_2' }, at))
     expect(early).toMatchObject({ status: 'parked', user_id: null, error: 'no account is known for this subscription' })
-    await kept(billingEvent('subscription.activated', { user_id: userId, subscription_id }, at - 1000))
+    await acceptEvent(billingEvent('subscription.activated', { user_id: userId, subscription_id }, at - 1000))
     expect(await untilApplied(early.event_key)).toMatchObject({ user_id: userId, error: null })
     expect(await entitlementOf(bearer)).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
   })
 
   test('the named account once that account exists, and is parked until then', async () => {
     const userId = randomUUID()
-    const early = await kept(billingEvent('subscription.activated', { user_id: userId }))
+    const early = await acceptEvent(billingEvent('subscription.activated', { user_id: userId }))
     expect(early).toMatchObject({ status: 'parked', user_id: null, error: 'the account does not exist' })
     const { sql } = service.api
     await sql`insert into users (id, email, stream_token) values (${userId}, ${`${userId}@example.com`}, ${userId.slice(0, 8)})`
@@ -228,7 +230,7 @@ describe('an event goes to', () => {
   test('no account if it names an invalid account id', async () => {
     const names = ['1', 'x'.repeat(200), "'; drop table users; --", '{00000000-0000-0000-0000-000000000000}', '%']
     for (const user_id of names)
-      expect(await kept(billingEvent('subscription.activated', { user_id }))).toMatchObject({
+      expect(await acceptEvent(billingEvent('subscription.activated', { user_id }))).toMatchObject({
         status: 'parked',
         user_id: null,
         error: 'the account does not exist',
@@ -238,13 +240,13 @@ describe('an event goes to', () => {
   test('no account if it is dated more than a year in the future', async () => {
     const user = await service.api.given.user()
     const of = { user_id: user.userId, subscription_id: `sub_${randomUUID()}` }
-    const ahead = await kept(billingEvent('subscription.downgraded', of, Date.now() + 367 * 86_400_000))
+    const ahead = await acceptEvent(billingEvent('subscription.downgraded', of, Date.now() + 367 * 86_400_000))
     expect(ahead).toMatchObject({
       status: 'parked',
       user_id: user.userId,
       error: 'is dated more than a year in the future',
     })
-    const { id } = await asked(billingEvent('subscription.activated', of, Date.now() + 60_000))
+    const { id } = await sendEvent(billingEvent('subscription.activated', of, Date.now() + 60_000))
     await untilApplied(id)
     expect(await entitlementOf(user.bearer)).toMatchObject({ plan_tier: 'paid' })
   })
@@ -252,7 +254,7 @@ describe('an event goes to', () => {
   test('no account if its type is unknown', async () => {
     const { userId } = await service.api.given.user()
     const event = { ...billingEvent('payment.failed', { user_id: userId }), type: 'customer.winked' }
-    expect(await kept(event)).toMatchObject({
+    expect(await acceptEvent(event)).toMatchObject({
       type: 'customer.winked',
       action: null,
       user_id: userId,
@@ -265,7 +267,7 @@ describe('an event goes to', () => {
 describe('a quantity of add-ons', () => {
   const paid = async () => {
     const user = await service.api.given.user()
-    await untilApplied((await kept(billingEvent('subscription.activated', { user_id: user.userId }))).event_key)
+    await untilApplied((await acceptEvent(billingEvent('subscription.activated', { user_id: user.userId }))).event_key)
     return user
   }
 
@@ -277,14 +279,14 @@ describe('a quantity of add-ons', () => {
     [-1, 1],
   ])('of %s gives an account %s relays in all', async (quantity, relays) => {
     const { userId, bearer } = await paid()
-    const { event_key } = await kept(billingEvent('addon.updated', { user_id: userId, quantity }))
+    const { event_key } = await acceptEvent(billingEvent('addon.updated', { user_id: userId, quantity }))
     await untilApplied(event_key)
     expect(await entitlementOf(bearer)).toMatchObject({ max_concurrent_conns: relays })
   })
 
   test.each([1.5, '2', null, [2], { count: 2 }, true, undefined])('of %j is parked', async (quantity) => {
     const { userId, bearer } = await paid()
-    expect(await kept(billingEvent('addon.updated', { user_id: userId, quantity }))).toMatchObject({
+    expect(await acceptEvent(billingEvent('addon.updated', { user_id: userId, quantity }))).toMatchObject({
       status: 'parked',
       error: 'data.quantity: not an integer',
     })
