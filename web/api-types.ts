@@ -2076,7 +2076,7 @@ export interface paths {
     };
   };
   "/api/v1/billing/checkout": {
-    /** The address of a page where the plan is paid for, or as many add-ons as are wanted in all */
+    /** The URL of a payment page for the plan, or for add-ons up to the requested total */
     post: {
       readonly requestBody: {
         readonly content: {
@@ -2206,7 +2206,7 @@ export interface paths {
     };
   };
   "/api/v1/billing/subscription": {
-    /** The plan with its add-ons, and what becomes of it when */
+    /** The plan with its add-ons, and when it renews or ends */
     get: {
       responses: {
         /** @description Success */
@@ -2328,7 +2328,7 @@ export interface paths {
     };
   };
   "/api/v1/billing/portal": {
-    /** The address of a page where the caller manages payments. It is personal, and works for a few minutes */
+    /** The URL of a page where the caller manages payments. It is personal and expires within minutes */
     post: {
       responses: {
         /** @description Success */
@@ -2429,7 +2429,7 @@ export interface paths {
     };
   };
   "/api/v1/billing/sandbox/subscriptions/{subscription_id}/{outcome}": {
-    /** Play what happens to a subscription at the sandbox. Answers once its webhook was taken */
+    /** Play an outcome of a subscription at the sandbox. Replies once its webhook is accepted */
     post: {
       parameters: {
         path: {
@@ -2522,7 +2522,7 @@ export interface paths {
     };
   };
   "/api/v1/admin/users": {
-    /** Accounts with an email address */
+    /** Find the account with an email address */
     get: {
       parameters: {
         query: {
@@ -2596,7 +2596,7 @@ export interface paths {
     };
   };
   "/api/v1/admin/users/{id}": {
-    /** One account with its entitlement and live sessions */
+    /** Show an account with its entitlement and live sessions */
     get: {
       parameters: {
         path: {
@@ -2703,7 +2703,7 @@ export interface paths {
     };
   };
   "/api/v1/admin/users/{id}/grant": {
-    /** Give an account a complimentary plan, or take it away */
+    /** Grant a complimentary plan to an account, or withdraw it */
     post: {
       parameters: {
         path: {
@@ -2801,7 +2801,7 @@ export interface paths {
     };
   };
   "/api/v1/admin/users/{id}/relay-access": {
-    /** Allow an account relays or forbid them, whatever its plan. Forbidding ends those that run */
+    /** Enable or disable relays for an account, whatever its plan. Disabling ends its live relays */
     post: {
       parameters: {
         path: {
@@ -2894,7 +2894,7 @@ export interface paths {
     };
   };
   "/api/v1/admin/users/{id}/disable": {
-    /** Shut an account, with its sign-ins and relays, or open it again. Safe to repeat */
+    /** Disable an account and end its auth sessions and relays, or enable it again. Safe to repeat */
     post: {
       parameters: {
         path: {
