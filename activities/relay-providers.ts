@@ -1,4 +1,4 @@
-/** The provider of each region, with every call counted and timed. */
+/** The relay provider of each region, and metrics of its calls. */
 import type { Config } from '../platform/config/config.ts'
 import type { Logger } from '../platform/log.ts'
 import { createLocalRelayProvider } from '../providers/relay/local.ts'
@@ -18,17 +18,18 @@ export function createRelayProviders(config: Config, log: Logger): RelayProvider
   return new Map(config.regions.map(({ region }) => [region, local] as const))
 }
 
-export function countingCalls(providers: RelayProviders, config: Config, metrics: WorkerMetrics): RelayProviders {
-  const kinds = new Map(config.regions.map((one) => [one.region, one.provider] as const))
+/** Counts and times each call of the providers. */
+export function withCallMetrics(providers: RelayProviders, config: Config, metrics: WorkerMetrics): RelayProviders {
+  const kinds = new Map(config.regions.map(({ region, provider }) => [region, provider] as const))
   return new Map(
     [...providers].map(
-      ([region, provider]) => [region, counting(provider, kinds.get(region) ?? 'unknown', metrics)] as const,
+      ([region, provider]) => [region, withMetrics(provider, kinds.get(region) ?? 'unknown', metrics)] as const,
     ),
   )
 }
 
-function counting(provider: RelayProvider, kind: string, metrics: WorkerMetrics): RelayProvider {
-  const counted =
+function withMetrics(provider: RelayProvider, kind: string, metrics: WorkerMetrics): RelayProvider {
+  const measured =
     <Args extends unknown[], Value>(operation: string, call: (...args: Args) => Promise<Value>) =>
     async (...args: Args): Promise<Value> => {
       const startedAt = performance.now()
@@ -44,9 +45,9 @@ function counting(provider: RelayProvider, kind: string, metrics: WorkerMetrics)
       }
     }
   return {
-    create: counted('create', (spec, signal) => provider.create(spec, signal)),
-    describe: counted('describe', (instanceId) => provider.describe(instanceId)),
-    destroy: counted('destroy', (instanceId) => provider.destroy(instanceId)),
-    list: counted('list', (filter) => provider.list(filter)),
+    create: measured('create', (spec, signal) => provider.create(spec, signal)),
+    describe: measured('describe', (instanceId) => provider.describe(instanceId)),
+    destroy: measured('destroy', (instanceId) => provider.destroy(instanceId)),
+    list: measured('list', (filter) => provider.list(filter)),
   }
 }

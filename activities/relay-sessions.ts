@@ -131,7 +131,7 @@ async function withHeartbeat<Value>(call: (signal: AbortSignal) => Promise<Value
   const { cancellationSignal, cancelled, heartbeat } = Context.current()
   const timer = setInterval(() => heartbeat(), heartbeatMillis)
   try {
-    // A provider call that ignores its signal is abandoned. What it still creates carries the session's tag and is destroyed.
+    // A provider call that ignores its signal is abandoned. An instance that it still creates has the session's tag and is destroyed.
     return await Promise.race([call(cancellationSignal), cancelled])
   } finally {
     clearInterval(timer)

@@ -1,4 +1,4 @@
-/** Health reports of relays, and the sessions whose reports are missing. What silence means is judged in `domain/`. */
+/** Health reports of relays, and the sessions whose reports are missing. The rules of silence are in `domain/relay-health.ts`. */
 import type { ActiveObservation, ReportObservation } from '../domain/relay-health.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
@@ -35,19 +35,19 @@ export async function recordReports(
         ${reports.map((one) => one.sessionId)}::uuid[], ${reports.map((one) => one.instanceId)}::text[],
         ${reports.map((one) => String(one.isIdle ?? false))}::text[]::bool[]
       ) with ordinality as r (session_id, instance_id, is_idle, place), set_config('synchronous_commit', 'off', true)
-    ), known as (
+    ), matched as (
       select r.*, s.state, s.reason, s.command, s.instance_id as bound_instance_id
       from report r join relay_sessions s on s.id = r.session_id
     ), stored as (
       insert into relay_health as h (session_id, instance_id, last_report_at, idle_since)
       select distinct on (session_id) session_id, instance_id, now(), case when is_idle then now() end
-      from known where state <> 'stopped' and (bound_instance_id is null or bound_instance_id = instance_id)
+      from matched where state <> 'stopped' and (bound_instance_id is null or bound_instance_id = instance_id)
       order by session_id, place desc
       on conflict (session_id) do update set
         instance_id = excluded.instance_id, last_report_at = excluded.last_report_at,
         idle_since = case when excluded.idle_since is not null then coalesce(h.idle_since, excluded.idle_since) end
     )
-    select place::int, state, reason, command, bound_instance_id from known`
+    select place::int, state, reason, command, bound_instance_id from matched`
   const sessions = new Map(rows.map(({ place, ...session }) => [place, session] as const))
   return reports.map((_, index) => sessions.get(index + 1))
 }

@@ -91,14 +91,14 @@ async function findReplay(
   tx: Sql,
   { userId, idempotencyKey, requestHash }: StartRequest,
 ): Promise<StartOutcome | undefined> {
-  const known = first(
+  const stored = first(
     await tx<{ requestHash: Buffer; sessionId: string }[]>`
       select request_hash, session_id from idempotency_keys
       where user_id = ${userId} and key = ${idempotencyKey} and accepted_at > now() - interval '1 hour'`,
   )
-  if (!known) return undefined
-  if (!known.requestHash.equals(requestHash)) return { type: 'key_reused' }
-  const session = await findRelaySession(tx, known.sessionId)
+  if (!stored) return undefined
+  if (!stored.requestHash.equals(requestHash)) return { type: 'key_reused' }
+  const session = await findRelaySession(tx, stored.sessionId)
   return session && { type: 'replayed', session, toDeliver: [] }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Writes the transitions that a relay session's workflow decided on. One transaction updates the row, the history, the usage
- * and the audit trail. It locks the row first and compares it with what the workflow knew: a newer command, a report or an
- * outage of ours may have come in between. Deadlines are judged by Postgres's clock, so the answers contain durations.
+ * and the audit trail. It locks the row first and compares it with the workflow's state: a newer command, a report or an
+ * outage of ours may have come in between. Deadlines are compared with Postgres's clock, so the outcomes contain durations.
  */
 import { findObjection, type ObservedSession } from '../domain/relay-health.ts'
 import type {
@@ -19,11 +19,11 @@ import { closeUsageInterval, openUsageInterval } from './usage-intervals.ts'
 
 export interface TransitionsRequest {
   readonly sessionId: string
-  /** The number of transitions that the workflow knows of. */
+  /** The number of transitions in the workflow's state. */
   readonly version: number
   /** The last command that the workflow has carried out, the present one included. */
   readonly commandSeq: number
-  /** The event that asks for the transitions. */
+  /** The event that causes the transitions. */
   readonly cause: RelaySessionEvent['type']
   /** One transition, or two that belong together. Without any, the row is only compared. */
   readonly transitions: readonly Transition[]
@@ -58,7 +58,7 @@ export type TransitionsOutcome =
   | { readonly type: 'stored'; readonly isWritten: boolean; readonly session: StoredSessionState }
   /** Nothing is written: a command was accepted that the workflow does not have yet. */
   | { readonly type: 'newer_command'; readonly command: AcceptedCommand }
-  /** Nothing is written: the relay that is about to be given up reports. */
+  /** Nothing is written: the relay that the transitions would give up reports. */
   | { readonly type: 'reporting' }
   /** Nothing is written: the deadline is still ahead, or is extended by an outage of ours. */
   | { readonly type: 'postponed'; readonly forMillis: number }

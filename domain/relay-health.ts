@@ -1,5 +1,5 @@
 /**
- * Judges silence: whether a relay is lost, how long its deadlines are extended, and until when its use counts. Silence counts
+ * The rules of silence: when a relay is lost, how long its deadlines are extended, and when its usage ends. Silence counts
  * only while an api process could take reports, and provisioning time only while a worker could create instances. All
  * durations are in seconds, as Postgres measured them.
  */
@@ -29,7 +29,7 @@ export interface Presence {
 const isPresent = (role: ProcessRole, { lastSeenSeconds }: Presence, limitSeconds: number): boolean =>
   lastSeenSeconds <= absenceSeconds(role, limitSeconds)
 
-/** What is known of a relay's reports. */
+/** The last report of a relay, and the presence of the processes that receive reports. */
 export interface ReportObservation {
   /** Since the last report of the bound instance; null when it never reported. */
   readonly lastReportSeconds: number | null
@@ -112,12 +112,12 @@ export function usageEndedSecondsAgo(
   return isDead ? Math.max(0, silence - Math.max(chargedSecondsAfterReport, limits.healthIntervalSeconds)) : 0
 }
 
-/** A session as its row says, while the row is locked. */
+/** A session's row and last report, read while the row is locked. */
 export interface ObservedSession extends ReportObservation {
   readonly state: RelayState
   readonly reason: RelayReason
   readonly instanceId: string | null
-  /** Whether the last report says that no stream comes in. */
+  /** Whether no stream comes in, according to the last report. */
   readonly isIdle: boolean
   readonly createdSeconds: number
   /** Since grace began; null outside of grace. */
@@ -133,10 +133,10 @@ export type Objection =
   | { readonly type: 'outdated' }
   /** The relay reports, so provisioning succeeded or grace is over. */
   | { readonly type: 'reporting' }
-  /** The deadline is this far ahead. `isExtended`: later than the session's row says. */
+  /** The deadline is this far ahead. `isExtended`: later than in the session's row. */
   | { readonly type: 'postponed'; readonly forSeconds: number; readonly isExtended: boolean }
 
-/** Whether what is known of the relay's health objects to the event's transitions; undefined when it does not. */
+/** The reason not to make the event's transitions, from the relay's health; undefined when there is none. */
 export function findObjection(
   event: RelaySessionEvent['type'],
   session: ObservedSession,
@@ -164,7 +164,7 @@ function objectionToProvisionTimeout(
   { provisionTimeoutSeconds, healthTimeoutSeconds }: Omit<RelaySessionSettings, 'stopGraceSeconds'>,
 ): Objection | undefined {
   if (lastReportSeconds !== null && lastReportSeconds < createdSeconds) return { type: 'reporting' }
-  // A worker asks this question, so an absence of workers has just ended.
+  // A worker evaluates this rule, so an absence of workers has just ended.
   const workerSeconds = isPresent('worker', worker, provisionTimeoutSeconds) ? worker.forSeconds : 0
   const own = provisionTimeoutSeconds - createdSeconds
   const forSeconds = Math.max(

@@ -1,5 +1,5 @@
 /**
- * The rules of a relay session: four states, five legal transitions, and the transitions that each event asks for. Everything
+ * The rules of a relay session: four states, five legal transitions, and the transitions that each event causes. Everything
  * is pure and takes the time as an argument, so a property test can run through any life of a session.
  */
 
@@ -118,7 +118,7 @@ export type RelaySessionEvent =
   /** The workflow was cancelled, for example in the Temporal UI. */
   | { readonly type: 'cancelled' }
 
-/** The transitions that an event asks for, none when it changes nothing. Each of them is legal after the one before it. */
+/** The transitions that an event causes, none when it changes nothing. Each of them is legal after the one before it. */
 export function decideTransitions(
   session: RelaySessionState,
   event: RelaySessionEvent,

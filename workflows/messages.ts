@@ -1,6 +1,6 @@
 /**
  * The messages of the workflows on one page: an update requests and returns a result, a signal reports, a query reads.
- * Each message may be repeated. None carries a secret, because Temporal stores and shows histories.
+ * Each message may be repeated. None contains a secret, because Temporal stores and shows histories.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { PlanStatus, PlanTier } from '../domain/plans.ts'

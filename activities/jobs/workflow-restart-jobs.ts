@@ -51,8 +51,8 @@ async function restartLostSessions(deps: Deps, signal?: AbortSignal): Promise<vo
   })
   // After a restore from backups the two stores may be of different times: a workflow whose state differs is woken to read its row.
   const differing = live.filter(({ id, state }) => running.has(id) && running.get(id) !== state).map(({ id }) => id)
-  const known = new Set(live.map(({ id }) => id))
-  const notLive = [...running].filter(([id, state]) => !known.has(id) && state !== 'stopped').map(([id]) => id)
+  const liveIds = new Set(live.map(({ id }) => id))
+  const notLive = [...running].filter(([id, state]) => !liveIds.has(id) && state !== 'stopped').map(([id]) => id)
   const outdated = await sessionsWithoutRecentTransition(sql, [...differing, ...notLive], listLagSeconds)
   await forEach(await claimSignals(sql, outdated), deps, signal, (id) => relaySessions.wake(id))
 }

@@ -64,12 +64,12 @@ export function createClockSkew(log: Logger, clock: () => number = () => perform
   return {
     observe,
     measurePostgres: async (sql) => {
-      const askedAt = Date.now()
+      const sentAt = Date.now()
       const row = first(
         await sql<{ millis: number }[]>`select (extract(epoch from clock_timestamp()) * 1000)::float8 as millis`,
       )
       // Postgres read its clock about halfway through the round trip.
-      if (row) observe('postgres', row.millis, (askedAt + Date.now()) / 2)
+      if (row) observe('postgres', row.millis, (sentAt + Date.now()) / 2)
     },
     current: () => ({ postgres: latest('postgres'), temporal: latest('temporal') }),
   }

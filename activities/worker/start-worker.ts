@@ -29,7 +29,7 @@ import { type RelaySessionJobDeps, relaySessionJobs } from '../jobs/relay-sessio
 import { secretJobs } from '../jobs/secret-jobs.ts'
 import { usageJobs } from '../jobs/usage-jobs.ts'
 import { workflowRestartJobs } from '../jobs/workflow-restart-jobs.ts'
-import { countingCalls, type RelayProviders } from '../relay-providers.ts'
+import { type RelayProviders, withCallMetrics } from '../relay-providers.ts'
 import { createRelaySessionActivities } from '../relay-sessions.ts'
 import { createSubscriptionActivities } from '../subscriptions.ts'
 import { type ClockSkew, createClockSkew } from './clock-skew.ts'
@@ -62,7 +62,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
   await registerSearchAttributes(connection, config.temporal.namespace, log)
 
   const sealing = createSealing(config.oauthEncryptionKeys)
-  const counted = countingCalls(providers, config, metrics)
+  const measuredProviders = withCallMetrics(providers, config, metrics)
   const { taskQueue } = config.temporal
   const relaySessions = createRelaySessionWorkflows(client, {
     taskQueue,
@@ -76,7 +76,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     taskQueue,
     workflowBundle: { codePath: await workflowBundlePath(log) },
     activities: {
-      ...createRelaySessionActivities({ config, sql, sealing, providers: counted, metrics, clockSkew }),
+      ...createRelaySessionActivities({ config, sql, sealing, providers: measuredProviders, metrics, clockSkew }),
       ...createSubscriptionActivities({ config, sql, relaySessions }),
     },
     shutdownGraceTime,
@@ -98,7 +98,17 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
   })
 
   const billing = await createBilling(config, createBillingDeps(sql))
-  const deps = { config, sql, log, sealing, relaySessions, subscriptions, billing, providers: counted, metrics }
+  const deps = {
+    config,
+    sql,
+    log,
+    sealing,
+    relaySessions,
+    subscriptions,
+    billing,
+    providers: measuredProviders,
+    metrics,
+  }
   const jobs = startAllJobs(deps, workerId)
   life.hold('jobs', jobs, (it) => it.stop())
   life.hold('heartbeat', startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }), (it) => it.stop())

@@ -177,9 +177,9 @@ async function boundInstance(stateFile: string): Promise<{ pid: number; relay: R
   const { data: state } = State.safeParse(await readJson(stateFile))
   if (!state) return null
   const { pid, startedAt, host, srtlaPort, publishPort, playPort, statsPort } = state
-  const found = await findLocalRelay(pid)
-  if (found?.stateFile !== stateFile) return null
-  const { instanceId, sessionId, region } = found
+  const relay = await findLocalRelay(pid)
+  if (relay?.stateFile !== stateFile) return null
+  const { instanceId, sessionId, region } = relay
   const endpoint = { host, srtlaPort, publishPort, playPort, statsPort }
   return { pid, relay: { instanceId, sessionId, region, endpoint, createdAt: new Date(startedAt) } }
 }

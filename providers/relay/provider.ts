@@ -30,7 +30,7 @@ export interface RelayEndpoint {
 
 export interface RelayInstance {
   readonly instanceId: string
-  /** The session in its tag, or null when the instance carries none. */
+  /** The session in its tag, or null when the instance has no tag. */
   readonly sessionId: string | null
   readonly region: string
   readonly endpoint: RelayEndpoint
