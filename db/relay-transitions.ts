@@ -3,7 +3,7 @@
  * and the audit trail. It locks the row first and compares it with the workflow's state: a newer command, a report or an
  * outage of ours may have come in between. Deadlines are compared with Postgres's clock, so the outcomes contain durations.
  */
-import { findObjection, type ObservedSession } from '../domain/relay-health.ts'
+import { findObjection, isCheckedForObjections, type ObservedSession } from '../domain/relay-health.ts'
 import type {
   Initiator,
   RelayCommand,
@@ -134,15 +134,13 @@ const stoppedWithAccount = ({ version, commandSeq }: TransitionsRequest): Stored
   endsInMillis: null,
 })
 
-const eventsWithObjections: readonly RelaySessionEvent['type'][] = ['health_lost', 'instance_gone', 'idle', 'deadline']
-
 /** The outcome when the relay's health objects to the transitions; undefined when they can be written. */
 async function objectTo(
   tx: Sql,
   row: LockedSession,
   { cause, settings }: TransitionsRequest,
 ): Promise<TransitionsOutcome | undefined> {
-  if (!eventsWithObjections.includes(cause)) return undefined
+  if (!isCheckedForObjections(cause)) return undefined
   const objection = findObjection(cause, await observe(tx, row), settings)
   if (!objection) return undefined
   if (objection.type === 'outdated') return unchanged(storedState(row))
@@ -213,11 +211,11 @@ async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): 
     if (to === 'active') await openUsageInterval(tx, row.id, row.userId)
     if (to === 'stopped') await closeUsageInterval(tx, row.id, { ...request.settings, ...request })
   }
-  const last = transitions.at(-1) ?? row
-  const state = 'to' in last ? last.to : last.state
+  const last = transitions.at(-1)
+  const state = last?.to ?? row.state
   return {
     state,
-    reason: last.reason,
+    reason: last?.reason ?? row.reason,
     version: row.version + transitions.length,
     instanceId: row.instanceId,
     commandSeq: await completeOperatorRequest(tx, row, request, state),

@@ -136,9 +136,16 @@ export type Objection =
   /** The deadline is this far ahead. `isExtended`: later than in the session's row. */
   | { readonly type: 'postponed'; readonly forSeconds: number; readonly isExtended: boolean }
 
+const eventsCheckedForObjections = ['health_lost', 'instance_gone', 'idle', 'deadline'] as const
+type CheckedEvent = (typeof eventsCheckedForObjections)[number]
+
+/** Whether the relay's health may object to the transitions of this event. */
+export const isCheckedForObjections = (event: RelaySessionEvent['type']): event is CheckedEvent =>
+  (eventsCheckedForObjections as readonly string[]).includes(event)
+
 /** The reason not to make the event's transitions, from the relay's health; undefined when there is none. */
 export function findObjection(
-  event: RelaySessionEvent['type'],
+  event: CheckedEvent,
   session: ObservedSession,
   settings: Omit<RelaySessionSettings, 'stopGraceSeconds'>,
 ): Objection | undefined {
@@ -153,8 +160,6 @@ export function findObjection(
       return session.state === 'provisioning'
         ? objectionToProvisionTimeout(session, settings)
         : objectionToGraceEnd(session, settings)
-    default:
-      return undefined
   }
 }
 
