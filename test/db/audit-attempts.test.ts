@@ -22,7 +22,7 @@ const attempt = ({ action, userId, network }: AttemptTarget) => ({
 
 interface CountedEntry {
   readonly action: string
-  readonly user_id: string | null
+  readonly userId: string | null
   readonly ip: string | null
   readonly attempts: number
 }
@@ -65,7 +65,7 @@ test('any number of attempts from any networks is counted in a bounded number of
       for (const action of [`${run}-a`, `${run}-b`])
         for (const userId of [undefined, ...userIds]) {
           const tries = all.filter((one) => one.action === action && one.userId === userId)
-          const entries = entriesFound.filter((one) => one.action === action && one.user_id === (userId ?? null))
+          const entries = entriesFound.filter((one) => one.action === action && one.userId === (userId ?? null))
           expect(entries.length).toBeLessThanOrEqual(userId ? accountEntriesMax : anonymousEntriesMax)
           expect(entries.reduce((sum, one) => sum + one.attempts, 0)).toBe(tries.length)
           const named = entries.filter((one) => one.ip !== null)
