@@ -49,7 +49,7 @@ test('a plan with a failed payment is paid at 47:59:59, and free with its relays
   await waitForDisconnect(at.service, relay)
   const [row] = await at.service.api.sql<{ at: string }[]>`
     select detail ->> 'at' as at from audit_entries
-    where user_id = ${subscriber.userId} and action = 'plan_changed' and detail ->> 'planTier' = 'free'`
+    where user_id = ${subscriber.userId} and action = 'plan_changed' and detail ->> 'plan_tier' = 'free'`
   const lateness = Date.parse(row?.at ?? '') - endsAt
   expect(lateness).toBeGreaterThanOrEqual(0)
   expect(lateness).toBeLessThan(second)
