@@ -1,4 +1,4 @@
-/** Replacement of stream tokens, which is not implemented yet. */
+/** Replacement of stream tokens. The contract reserves the route, which replies 501 `not_available`. */
 import { Refusal } from '../http/refusals.ts'
 import { route } from '../http/route.ts'
 
