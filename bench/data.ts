@@ -11,9 +11,6 @@ export const stoppedSessions = 100_000
 const users = 1000
 const activeSessions = 500
 
-/** The instance id of a fake relay. */
-export const fakeInstanceId = (sessionId: string): string => `fake-${sessionId}`
-
 export interface BenchUser {
   readonly userId: string
   readonly authSessionId: string

@@ -4,27 +4,7 @@ import { connectPostgres } from '../db/connection.ts'
 import { readConfig } from '../platform/config/config.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLog } from '../platform/log.ts'
-import type { RelayInstance, RelayProvider } from '../providers/relay/provider.ts'
-import { fakeInstanceId } from './data.ts'
-
-function createFakeProvider(): RelayProvider {
-  const instances = new Map<string, RelayInstance>()
-  const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
-  return {
-    create: async ({ sessionId, region }) => {
-      const instance = { instanceId: fakeInstanceId(sessionId), sessionId, region, endpoint, createdAt: new Date() }
-      instances.set(instance.instanceId, instance)
-      return instance
-    },
-    describe: async (instanceId) => instances.get(instanceId) ?? null,
-    destroy: async (instanceId) => void instances.delete(instanceId),
-    list: async (filter) => {
-      if (filter === undefined) return [...instances.values()]
-      const own = instances.get(fakeInstanceId(filter.sessionId))
-      return own ? [own] : []
-    },
-  }
-}
+import { createFakeRelays } from '../test/support/fake-relay-provider.ts'
 
 const config = readConfig()
 const log = createLog('worker', config.logLevel)
@@ -33,7 +13,7 @@ installRuntime(log)
 const stopRequest = life.waitForStopRequest()
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
 life.hold('database', sql, (it) => it.end({ timeout: 5 }))
-const provider = createFakeProvider()
+const provider = createFakeRelays()
 const providers = new Map(config.regions.map((one) => [one.region, provider]))
 const onFailure = (error: unknown) => {
   log.fatal({ err: error }, 'the worker failed')

@@ -1,6 +1,7 @@
 /** Throughput of the most frequent requests: reads of clients and health reports of relays. */
 
-import { type BenchData, fakeInstanceId } from './data.ts'
+import { fakeInstanceId } from '../test/support/fake-relay-provider.ts'
+import type { BenchData } from './data.ts'
 import { type Load, throughput } from './load.ts'
 import { compare, measurePairs, type Row } from './pairs.ts'
 import type { RunningProgram } from './stack.ts'

@@ -122,7 +122,7 @@ export async function findMissingInstances(
       select *, is_missing and coalesce(is_recent, false) and since <= now() - make_interval(secs => ${apartSeconds}) as is_gone
       from suspect
     ), stored as (
-      -- A gone instance starts anew: when its signal is lost, the next two lists report it again.
+      -- A reported instance is observed from the start: when its signal is lost, the next two lists report it again.
       update relay_sessions s set instance_missing_since = case
         when not j.is_missing or j.is_gone then null when j.is_recent then j.since else now() end
       from checked j where s.id = j.id and (j.is_missing or j.since is not null)

@@ -16,7 +16,7 @@ export const toPresence = <Role extends ProcessRole>(row: PresenceRow<Role>, rol
   lastSeenSeconds: row[`${role}LastSeenSeconds`],
 })
 
-/** Records that a process of the role is available now. After a break the presence begins anew. */
+/** Records that a process of the role is available now. After an absence the presence begins again. */
 export const confirmPresence = async (sql: Sql, role: ProcessRole, limitSeconds: number): Promise<void> => {
   await sql`
     update presence set seen_at = now(),

@@ -24,7 +24,7 @@ export function buildReceivedEvent(
   return { ...withUser, ...(parsed.userRefSource && { userRefSource: parsed.userRefSource }), event: parsed.event }
 }
 
-/** Builds an event anew from its stored bytes. Keeps its key, which may come from a header; headers are not stored. */
+/** Builds an event again from its stored bytes. Keeps its key, which may come from a header; headers are not stored. */
 export function rebuildReceivedEvent(
   stored: ReceivedBillingEvent,
   parsed: ParsedEvent,

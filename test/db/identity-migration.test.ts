@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { migrate, readMigrations } from '../../db/migrations.ts'
 import { createEmptyDatabase } from '../support/api.ts'
-import { createFakeRelays } from '../support/fake-relays.ts'
+import { createFakeRelays } from '../support/fake-relay-provider.ts'
 import { fetchUser } from '../support/oauth-api.ts'
 import { eventually, startService } from '../support/relays.ts'
 

@@ -2,29 +2,10 @@
 import { expect } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
-import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
+import type { RelayProvider } from '../../providers/relay/provider.ts'
 import type { Answer, ErrorBody } from './api.ts'
+import { createFakeRelays, fakeInstanceId } from './fake-relay-provider.ts'
 import { eventually, type RelayUser, startService, startTestWorker, type TestService } from './relays.ts'
-
-/** The instance of a session's fake relay. */
-export const fakeInstanceId = (sessionId: string): string => `fake-${sessionId}`
-
-/** A provider that creates an instance at once and reports nothing. */
-export function createFakeRelays(): RelayProvider {
-  const instances = new Map<string, RelayInstance>()
-  const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
-  return {
-    create: async ({ sessionId, region }) => {
-      const instance = { instanceId: fakeInstanceId(sessionId), sessionId, region, endpoint, createdAt: new Date() }
-      instances.set(instance.instanceId, instance)
-      return instance
-    },
-    describe: async (instanceId) => instances.get(instanceId) ?? null,
-    destroy: async (instanceId) => void instances.delete(instanceId),
-    list: async (filter) =>
-      [...instances.values()].filter((one) => filter === undefined || one.sessionId === filter.sessionId),
-  }
-}
 
 export interface FakeRelayService extends TestService {
   readonly relayProvider: RelayProvider

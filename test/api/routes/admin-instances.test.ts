@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { findOrphans, markInstanceGone } from '../../../db/instances.ts'
 import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
-import { fakeInstanceId, startFakeRelayService } from '../../support/fake-relays.ts'
+import { fakeInstanceId } from '../../support/fake-relay-provider.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually, operator, operatorPassword, type TestService } from '../../support/relays.ts'
 
 interface Instances {

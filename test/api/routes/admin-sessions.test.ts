@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
 import { type ErrorBody, statusAndCode, streamTokenOf } from '../../support/api.ts'
-import { type FakeRelayService, fakeInstanceId, startFakeRelayService } from '../../support/fake-relays.ts'
+import { fakeInstanceId } from '../../support/fake-relay-provider.ts'
+import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually, type OneSession, operator, operatorPassword, startService } from '../../support/relays.ts'
 
 const regions = JSON.stringify([

@@ -1,0 +1,25 @@
+/** A relay provider whose instances exist in memory only. Also used by measurements, so it imports nothing of vitest. */
+import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
+
+/** The instance of a session's fake relay. */
+export const fakeInstanceId = (sessionId: string): string => `fake-${sessionId}`
+
+/** A provider that creates an instance at once and reports nothing. */
+export function createFakeRelays(): RelayProvider {
+  const instances = new Map<string, RelayInstance>()
+  const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
+  return {
+    create: async ({ sessionId, region }) => {
+      const instance = { instanceId: fakeInstanceId(sessionId), sessionId, region, endpoint, createdAt: new Date() }
+      instances.set(instance.instanceId, instance)
+      return instance
+    },
+    describe: async (instanceId) => instances.get(instanceId) ?? null,
+    destroy: async (instanceId) => void instances.delete(instanceId),
+    list: async (filter) => {
+      if (filter === undefined) return [...instances.values()]
+      const instance = instances.get(fakeInstanceId(filter.sessionId))
+      return instance ? [instance] : []
+    },
+  }
+}
