@@ -74,7 +74,7 @@ export function presentSession(row: RelaySessionRow, secrets?: OwnerSecrets): Se
 }
 
 /** The addresses to publish to and to play from; null before an instance is bound. */
-function connectionKit(row: RelaySessionRow, streamToken: string): SessionView['connect'] {
+export function connectionKit(row: RelaySessionRow, streamToken: string): SessionView['connect'] {
   if (row.relayHost === null || row.srtlaPort === null) return null
   const host = row.relayHost.includes(':') ? `[${row.relayHost}]` : row.relayHost
   return {

@@ -1,7 +1,7 @@
 /** Rows of relay sessions. Commands are in `relay-commands.ts`, transitions are written by `relay-transitions.ts`. */
 import type { Initiator, RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
-import type { StoredSessionTokens, StoredStreamToken } from './sealed-tokens.ts'
+import type { SessionTokenField, StoredSessionTokens, StoredStreamToken } from './sealed-tokens.ts'
 
 export interface RelaySessionRow extends StoredSessionTokens {
   userId: string
@@ -36,6 +36,27 @@ export const relaySessionColumns = (sql: Sql) => sql`
 
 export const findRelaySession = async (sql: Sql, id: string): Promise<RelaySessionRow | undefined> =>
   first(await sql<RelaySessionRow[]>`select ${relaySessionColumns(sql)} from relay_sessions where id = ${id}`)
+
+/**
+ * The session with one of these hashes of a token, and its owner's stream token. A stopped session has no token, so this is a
+ * live one.
+ */
+export async function findSessionByToken(
+  sql: Sql,
+  field: SessionTokenField,
+  tokenHashes: readonly Buffer[],
+): Promise<(RelaySessionRow & StoredStreamToken) | undefined> {
+  const column = sql(`${field}_hash`)
+  // As hexadecimal text: the driver would send an array of buffers as a single value.
+  const hashes = tokenHashes.map((hash) => hash.toString('hex'))
+  return first(
+    await sql<(RelaySessionRow & StoredStreamToken)[]>`
+      select s.*, u.stream_token, u.stream_token_sealed from (
+        select ${relaySessionColumns(sql)} from relay_sessions
+        where ${column} = any (array(select decode(hash, 'hex') from unnest(${hashes}::text[]) hash))
+      ) s join users u on u.id = s.user_id`,
+  )
+}
 
 /** A user's live sessions, oldest first. */
 export const listLiveSessions = async (sql: Sql, userId: string): Promise<RelaySessionRow[]> =>

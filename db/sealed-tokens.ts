@@ -53,6 +53,10 @@ export const sealSessionToken = (
   token: string,
 ): SealedToken => ({ sealed: sealing.seal(token, [sessionId, field]), hash: sealing.hash(token, field) })
 
+/** The hash of the token with each key, since a row may have been written with a previous key. */
+export const sessionTokenHashes = (sealing: Sealing, field: SessionTokenField, token: string): readonly Buffer[] =>
+  sealing.hashes(token, field)
+
 /** Null for a stopped session. Throws if the token was encrypted with an unknown key. */
 export function openSessionToken(sealing: Sealing, row: StoredSessionTokens, field: SessionTokenField): string | null {
   const [sealed, plain] =

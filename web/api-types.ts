@@ -1898,6 +1898,52 @@ export interface paths {
       };
     };
   };
+  "/api/v1/relay/pair": {
+    /** The addresses to publish to, for the holder of a pair token. 503 until the relay has an address */
+    get: {
+      parameters: {
+        header: {
+          /** @description The `pair_token` of a live relay session. */
+          "X-Pair-Token": string;
+        };
+      };
+      responses: {
+        /** @description Success */
+        200: {
+          content: {
+            readonly "application/json": {
+              readonly srtla_url: string;
+              readonly srt_url: string;
+            };
+          };
+        };
+        /** @description not_found */
+        404: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description rate_limited */
+        429: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description internal_error */
+        500: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description temporarily_unavailable */
+        503: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+  };
   "/api/v1/relay/health": {
     /** Report the health of a relay. The reply says whether it should keep running */
     post: {

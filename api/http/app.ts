@@ -84,8 +84,10 @@ const handleErrors =
       await next()
     } catch (error) {
       const refusal = toRefusal(error)
-      if (refusal.status >= 500)
-        log.error({ request_id: ctx.state.requestId, err: error, code: refusal.code }, 'request failed')
+      const fields = { request_id: ctx.state.requestId, code: refusal.code }
+      // A 503 that a route decides on is an expected state, such as a relay that is starting, and no failure.
+      if (refusal.status === 503 && error instanceof Refusal) log.info(fields, 'request refused for now')
+      else if (refusal.status >= 500) log.error({ ...fields, err: error }, 'request failed')
       ctx.set(refusal.headers)
       ctx.status = refusal.status
       ctx.body = refusal.body
