@@ -1,0 +1,19 @@
+/** A remote end of an SRT connection, as the gate sees it: one UDP address, or all links of an SRTLA group. */
+
+export interface Peer {
+  /** Distinguishes peers, also of different kinds: an address, or the name of a group. */
+  readonly key: string
+  /** Sends an SRT packet to the remote end. */
+  send(datagram: Buffer): void
+}
+
+/** The source of a datagram, as `node:dgram` returns it. */
+export interface Remote {
+  readonly address: string
+  readonly port: number
+  readonly family: 'IPv4' | 'IPv6'
+}
+
+/** The address and the port as one text, for example `198.51.100.7:5000` or `[2001:db8::7]:5000`. */
+export const addressOf = ({ address, port, family }: Remote): string =>
+  family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`

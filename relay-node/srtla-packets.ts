@@ -1,0 +1,105 @@
+/**
+ * Parses and builds the packets of SRTLA, the protocol that BELABOX defined to send one SRT connection over several
+ * links. An SRTLA packet looks like an SRT control packet of an unused type; all other packets are SRT packets, which
+ * pass unchanged. All numbers are big-endian.
+ */
+
+const types = {
+  keepalive: 0x9000,
+  ack: 0x9100,
+  reg1: 0x9200,
+  reg2: 0x9201,
+  reg3: 0x9202,
+  reg_err: 0x9210,
+  reg_ngp: 0x9211,
+} as const
+
+const srtTypes = { ack: 0x8002, nak: 0x8003 } as const
+
+/** The id of a group: the sender chooses the first half, the receiver the second half. */
+export const groupIdBytes = 256
+
+/** A receiver acknowledges this many data packets of a link with one SRTLA ACK. */
+export const packetsPerAck = 10
+
+/** No link carries larger datagrams: the MTU of Ethernet. */
+export const datagramBytesMax = 1500
+
+const typeBytes = 2
+const srtHeaderBytes = 16
+
+export type SrtlaPacket =
+  /** May have content, for example a timestamp of the sender. The receiver returns the whole datagram. */
+  | { readonly kind: 'keepalive' }
+  /** Sequence numbers of SRT data packets that arrived on the link. */
+  | { readonly kind: 'ack'; readonly sequenceNumbers: readonly number[] }
+  /** From a sender: creates a group. Only the first half of the id counts. */
+  | { readonly kind: 'reg1'; readonly id: Buffer }
+  /** From a receiver: the id of the new group. From a sender: adds the link to the group. */
+  | { readonly kind: 'reg2'; readonly id: Buffer }
+  /** From a receiver: the link belongs to the group, is refused, or named an unknown group. */
+  | { readonly kind: 'reg3' | 'reg_err' | 'reg_ngp' }
+  /** An SRT packet. Only data packets have a sequence number. */
+  | { readonly kind: 'srt'; readonly sequenceNumber?: number }
+
+/** Returns nothing for a datagram that is neither an SRTLA packet nor an SRT packet. */
+export function parsePacket(datagram: Buffer): SrtlaPacket | undefined {
+  if (datagram.length < typeBytes || datagram.length > datagramBytesMax) return undefined
+  const type = datagram.readUInt16BE(0)
+  switch (type) {
+    case types.keepalive:
+      return { kind: 'keepalive' }
+    case types.ack:
+      return { kind: 'ack', sequenceNumbers: readSequenceNumbers(datagram) }
+    case types.reg1:
+      return isRegistration(datagram) ? { kind: 'reg1', id: datagram.subarray(typeBytes) } : undefined
+    case types.reg2:
+      return isRegistration(datagram) ? { kind: 'reg2', id: datagram.subarray(typeBytes) } : undefined
+    case types.reg3:
+      return { kind: 'reg3' }
+    case types.reg_err:
+      return { kind: 'reg_err' }
+    case types.reg_ngp:
+      return { kind: 'reg_ngp' }
+  }
+  if (datagram.length < srtHeaderBytes) return undefined
+  return type & 0x8000 ? { kind: 'srt' } : { kind: 'srt', sequenceNumber: datagram.readUInt32BE(0) }
+}
+
+/** Whether an SRT packet is an ACK or a NAK, the feedback that must reach the sender over any link that still works. */
+export function isSrtFeedback(datagram: Buffer): boolean {
+  if (datagram.length < srtHeaderBytes) return false
+  const type = datagram.readUInt16BE(0)
+  return type === srtTypes.ack || type === srtTypes.nak
+}
+
+export function buildRegistration(kind: 'reg1' | 'reg2', id: Buffer): Buffer {
+  const datagram = Buffer.allocUnsafe(typeBytes + groupIdBytes)
+  datagram.writeUInt16BE(types[kind], 0)
+  id.copy(datagram, typeBytes)
+  return datagram
+}
+
+/** A packet that consists of its type. */
+export function buildNotice(kind: 'keepalive' | 'reg3' | 'reg_err' | 'reg_ngp'): Buffer {
+  const datagram = Buffer.allocUnsafe(typeBytes)
+  datagram.writeUInt16BE(types[kind], 0)
+  return datagram
+}
+
+export function buildAck(sequenceNumbers: readonly number[]): Buffer {
+  const datagram = Buffer.allocUnsafe(4 + 4 * sequenceNumbers.length)
+  // The type fills the upper half of a 32-bit word.
+  datagram.writeUInt32BE(types.ack * 0x1_0000, 0)
+  for (const [index, number] of sequenceNumbers.entries()) datagram.writeUInt32BE(number, 4 + 4 * index)
+  return datagram
+}
+
+// Some implementations compare the length too, so that a packet of another length is no registration.
+const isRegistration = (datagram: Buffer) => datagram.length === typeBytes + groupIdBytes
+
+function readSequenceNumbers(datagram: Buffer): number[] {
+  const numbers: number[] = []
+  for (let offset = 4; offset + 4 <= datagram.length; offset += 4) numbers.push(datagram.readUInt32BE(offset))
+  return numbers
+}
