@@ -1,0 +1,78 @@
+/** The links over which one encoder sends its SRT connection, as one peer. */
+import type { Peer, Remote } from './peer.ts'
+import { isSrtFeedback } from './srtla-packets.ts'
+
+/** A network path of an encoder, identified by its source address. */
+export interface Link {
+  readonly addr: string
+  readonly remote: Remote
+  readonly group: SrtlaGroup
+  bytes: number
+  pkts: number
+  readonly firstAt: number
+  lastAt: number
+  /** Sequence numbers for the next SRTLA ACK. */
+  readonly unacknowledged: number[]
+}
+
+interface GroupOptions {
+  readonly key: string
+  readonly id: string
+  readonly origin: string
+  readonly createdAt: number
+  readonly sendTo: (datagram: Buffer, remote: Remote) => void
+}
+
+export class SrtlaGroup implements Peer {
+  readonly key: string
+  readonly id: string
+  /** The IP address that requested the group. */
+  readonly origin: string
+  readonly links = new Map<string, Link>()
+  /** The link of the latest registration or SRT packet. */
+  latestLink: Link | undefined
+  /** Since when the group has no link, if it has none. */
+  emptySince: number
+  readonly #sendTo: GroupOptions['sendTo']
+
+  constructor({ key, id, origin, createdAt, sendTo }: GroupOptions) {
+    this.key = key
+    this.id = id
+    this.origin = origin
+    this.emptySince = createdAt
+    this.#sendTo = sendTo
+  }
+
+  /**
+   * Sends an SRT packet to the encoder: feedback over every link, since the link that would be chosen may be dead, other
+   * packets over the link with the latest packet.
+   */
+  send(datagram: Buffer): void {
+    if (isSrtFeedback(datagram)) {
+      for (const { remote } of this.links.values()) this.#sendTo(datagram, remote)
+    } else if (this.latestLink) {
+      this.#sendTo(datagram, this.latestLink.remote)
+    }
+  }
+
+  addLink(addr: string, remote: Remote, now: number): Link {
+    const link = { addr, remote, group: this, bytes: 0, pkts: 0, firstAt: now, lastAt: now, unacknowledged: [] }
+    this.links.set(addr, link)
+    this.latestLink = link
+    return link
+  }
+
+  removeLink(link: Link, now: number): void {
+    this.links.delete(link.addr)
+    if (this.links.size === 0) this.emptySince = now
+    if (this.latestLink === link) {
+      this.latestLink = [...this.links.values()].sort((a, b) => b.lastAt - a.lastAt)[0]
+    }
+  }
+
+  /** The group sends nothing any more. */
+  removeLinks(): void {
+    this.links.clear()
+    this.latestLink = undefined
+  }
+}
