@@ -9,6 +9,7 @@ import { startPresence } from '../db/presence.ts'
 import { recordReports } from '../db/relay-health.ts'
 import { findLiveRelays } from '../db/relay-sessions.ts'
 import { createBillingDeps } from '../db/subscriptions.ts'
+import { summaryAgeSecondsMax } from '../domain/ingest.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
@@ -123,7 +124,9 @@ async function createServices({ config, log, sql, life }: Deps, billingMetrics: 
     sealing: createSealing(config.oauthEncryptionKeys),
     findLiveRelays: batch((userIds: string[]) => findLiveRelays(sql, userIds)),
     findAccountSummary: batch((userIds: string[]) => findAccountSummaries(sql, config, userIds)),
-    recordReport: batch((reports) => recordReports(sql, reports)),
+    recordReport: batch((reports) =>
+      recordReports(sql, reports, summaryAgeSecondsMax(config.relay.healthIntervalSeconds)),
+    ),
   }
 }
 

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { recordCommand } from '../db/relay-commands.ts'
 import { recordReports } from '../db/relay-health.ts'
 import { findRelaySession } from '../db/relay-sessions.ts'
+import { readIngest } from '../domain/ingest.ts'
 import { fakeInstanceId } from '../test/support/fake-relay-provider.ts'
 import * as messages from '../workflows/messages.ts'
 import { createRelaySessionWorkflows, type RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
@@ -113,7 +114,8 @@ class Life {
 
   #report() {
     const { sessionId } = this
-    return recordReports(this.stack.sql, [{ sessionId, instanceId: fakeInstanceId(sessionId), isIdle: false }])
+    const report = { sessionId, instanceId: fakeInstanceId(sessionId), isIdle: false, ingest: readIngest(undefined) }
+    return recordReports(this.stack.sql, [report], shortSeconds)
   }
 
   #untilRow(isDone: (row: NonNullable<Awaited<ReturnType<typeof findRelaySession>>>) => boolean): Promise<void> {

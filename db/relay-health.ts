@@ -1,4 +1,5 @@
 /** Health reports of relays, and the sessions whose reports are missing. The rules of silence are in `domain/relay-health.ts`. */
+import { bytesReceivedMax, type IngestReport, recentSlots, slotSeconds } from '../domain/ingest.ts'
 import type { ActiveObservation, ReportObservation } from '../domain/relay-health.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
@@ -10,6 +11,7 @@ export interface HealthReport {
   readonly instanceId: string
   /** Whether no stream comes in; undefined when the report does not state it. */
   readonly isIdle: boolean | undefined
+  readonly ingest: IngestReport
 }
 
 export interface ReportedSession {
@@ -22,35 +24,90 @@ export interface ReportedSession {
 
 /**
  * Stores a batch of reports. Reports for a stopped session, and reports of an instance that is not the bound one, are not
- * stored.
+ * stored. The ingest columns follow `ingestAfter` in `domain/ingest.ts`.
+ * @param ageSecondsMax the longest time between two summaries that counts as time with a stream.
  * @returns the session of each report, in their order; undefined for an unknown session.
  */
 export async function recordReports(
   sql: Sql,
   reports: readonly HealthReport[],
+  ageSecondsMax: number,
 ): Promise<(ReportedSession | undefined)[]> {
   const rows = await sql<(ReportedSession & { place: number })[]>`
     with report as (
-      select session_id, instance_id, is_idle, place from unnest(
-        ${reports.map((one) => one.sessionId)}::uuid[], ${reports.map((one) => one.instanceId)}::text[],
-        ${reports.map((one) => String(one.isIdle ?? false))}::text[]::bool[]
-      ) with ordinality as r (session_id, instance_id, is_idle, place), set_config('synchronous_commit', 'off', true)
+      select r.* from json_to_recordset(${JSON.stringify(reports.map(toRecord))}::text::json) as r (
+        place int, session_id uuid, instance_id text, is_idle bool, is_publishing bool, bitrate_kbps int, links int2,
+        players int2, rtt_ms real, loss_pct real, engine text, bytes_total bigint
+      ), set_config('synchronous_commit', 'off', true)
     ), matched as (
       select r.*, s.state, s.reason, s.command, s.instance_id as bound_instance_id
       from report r join relay_sessions s on s.id = r.session_id
     ), stored as (
-      insert into relay_health as h (session_id, instance_id, last_report_at, idle_since)
-      select distinct on (session_id) session_id, instance_id, now(), case when is_idle then now() end
+      insert into relay_health as h (session_id, instance_id, last_report_at, idle_since, ingest_at, is_publishing,
+        bitrate_kbps, links, players, rtt_ms, loss_pct, engine, publishing_since, bytes_total, bytes_received,
+        peak_bitrate_kbps, recent_bitrate_kbps, recent_slot)
+      select distinct on (session_id) session_id, instance_id, now(), case when is_idle then now() end,
+        case when is_publishing is not null then now() end, is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct,
+        engine, case when is_publishing is not null then now() end, bytes_total, coalesce(bytes_total, 0),
+        coalesce(bitrate_kbps, 0), case when is_publishing is not null then array[bitrate_kbps] end,
+        case when is_publishing is not null then floor(extract(epoch from now()) / ${slotSeconds}::int)::int end
       from matched where state <> 'stopped' and (bound_instance_id is null or bound_instance_id = instance_id)
       order by session_id, place desc
       on conflict (session_id) do update set
         instance_id = excluded.instance_id, last_report_at = excluded.last_report_at,
-        idle_since = case when excluded.idle_since is not null then coalesce(h.idle_since, excluded.idle_since) end
+        idle_since = case when excluded.idle_since is not null then coalesce(h.idle_since, excluded.idle_since) end,
+        bytes_total = coalesce(excluded.bytes_total, h.bytes_total),
+        bytes_received = least(${bytesReceivedMax}::bigint, h.bytes_received + case
+          when excluded.bytes_total is null then 0
+          when excluded.bytes_total >= h.bytes_total and excluded.instance_id = h.instance_id
+            then excluded.bytes_total - h.bytes_total
+          else excluded.bytes_total end),
+        -- The rest is as it was when the report does not state whether a stream comes in.
+        ingest_at = coalesce(excluded.ingest_at, h.ingest_at),
+        is_publishing = coalesce(excluded.is_publishing, h.is_publishing),
+        bitrate_kbps = coalesce(excluded.bitrate_kbps, h.bitrate_kbps),
+        links = coalesce(excluded.links, h.links),
+        players = coalesce(excluded.players, h.players),
+        rtt_ms = case when excluded.ingest_at is null then h.rtt_ms else excluded.rtt_ms end,
+        loss_pct = case when excluded.ingest_at is null then h.loss_pct else excluded.loss_pct end,
+        engine = case when excluded.ingest_at is null then h.engine else excluded.engine end,
+        publishing_since = case
+          when excluded.is_publishing <> h.is_publishing or h.is_publishing is null then excluded.publishing_since
+          else h.publishing_since end,
+        peak_bitrate_kbps = greatest(h.peak_bitrate_kbps, excluded.peak_bitrate_kbps),
+        seconds_publishing = h.seconds_publishing + case when h.is_publishing and excluded.is_publishing
+          then least(greatest(0, extract(epoch from excluded.ingest_at - h.ingest_at)), ${ageSecondsMax}::float8) else 0 end,
+        recent_bitrate_kbps = case
+          when excluded.recent_slot is null then h.recent_bitrate_kbps
+          when h.recent_slot is null or excluded.recent_slot - h.recent_slot >= ${recentSlots}::int
+            then excluded.recent_bitrate_kbps
+          when excluded.recent_slot <= h.recent_slot then trim_array(h.recent_bitrate_kbps, 1)
+            || greatest(h.recent_bitrate_kbps[cardinality(h.recent_bitrate_kbps)], excluded.recent_bitrate_kbps[1])
+          else (h.recent_bitrate_kbps || array_fill(null::int, array[excluded.recent_slot - h.recent_slot - 1])
+            || excluded.recent_bitrate_kbps)
+            [cardinality(h.recent_bitrate_kbps) + excluded.recent_slot - h.recent_slot - ${recentSlots}::int + 1 :]
+          end,
+        recent_slot = greatest(h.recent_slot, excluded.recent_slot)
     )
-    select place::int, state, reason, command, bound_instance_id from matched`
+    select place, state, reason, command, bound_instance_id from matched`
   const sessions = new Map(rows.map(({ place, ...session }) => [place, session] as const))
-  return reports.map((_, index) => sessions.get(index + 1))
+  return reports.map((_, index) => sessions.get(index))
 }
+
+const toRecord = ({ sessionId, instanceId, isIdle, ingest: { summary, bytesTotal } }: HealthReport, place: number) => ({
+  place,
+  session_id: sessionId,
+  instance_id: instanceId,
+  is_idle: isIdle ?? false,
+  is_publishing: summary?.isPublishing,
+  bitrate_kbps: summary?.bitrateKbps,
+  links: summary?.links,
+  players: summary?.players,
+  rtt_ms: summary?.rttMs,
+  loss_pct: summary?.lossPct,
+  engine: summary?.engine,
+  bytes_total: bytesTotal,
+})
 
 export interface QuietSession extends BoundSession, ActiveObservation {}
 

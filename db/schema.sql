@@ -300,12 +300,28 @@ create index refresh_tokens_expiry on refresh_tokens (expires_at);
 create index refresh_tokens_session on refresh_tokens (auth_session_id);
 
 create table relay_health (
-  session_id     uuid        not null,
-  instance_id    text        not null,
-  last_report_at timestamptz not null default now(),
-  idle_since     timestamptz,
+  session_id          uuid             not null,
+  instance_id         text             not null,
+  last_report_at      timestamptz      not null default now(),
+  idle_since          timestamptz,
+  ingest_at           timestamptz,
+  is_publishing       boolean,
+  bitrate_kbps        integer,
+  links               smallint,
+  players             smallint,
+  rtt_ms              real,
+  loss_pct            real,
+  engine              text,
+  publishing_since    timestamptz,
+  bytes_total         bigint,
+  bytes_received      bigint           not null default 0,
+  peak_bitrate_kbps   integer          not null default 0,
+  seconds_publishing  double precision not null default 0,
+  recent_bitrate_kbps integer[],
+  recent_slot         integer,
   constraint relay_health_pkey primary key (session_id),
-  constraint relay_health_session_id_fkey foreign key (session_id) references relay_sessions(id) on delete cascade
+  constraint relay_health_session_id_fkey foreign key (session_id) references relay_sessions(id) on delete cascade,
+  constraint relay_health_engine_check check (engine = any (array['srt-live-transmit', 'sls', 'none']))
 ) with (fillfactor = 50);
 
 create table relay_legal_transitions (
@@ -366,6 +382,7 @@ create table relay_sessions (
   constraint relay_sessions_stopped_without_tokens check (state <> 'stopped' or pair_token is null and pair_token_sealed is null and relay_ws_token is null and relay_ws_token_sealed is null)
 ) with (fillfactor = 80);
 
+create index relay_sessions_ended on relay_sessions (user_id, stopped_at desc, id desc) where state = 'stopped';
 create index relay_sessions_live on relay_sessions (region, state) where state <> 'stopped';
 create index relay_sessions_newest on relay_sessions (created_at desc, id desc);
 create unique index relay_sessions_one_live on relay_sessions (user_id, connection_id) where state <> 'stopped' and command <> 'disconnect';

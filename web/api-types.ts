@@ -1956,11 +1956,21 @@ export interface paths {
             /** Format: date-time */
             readonly observed_at?: string;
             readonly stats?: {
+              /** @description Whether a stream comes in. */
+              readonly publishing?: boolean;
+              readonly bitrate_kbps?: number;
+              readonly rtt_ms?: number;
+              readonly loss_pct?: number;
+              readonly links?: number;
+              readonly players?: number;
+              /** @description The bytes that the process of the relay has received. A new process begins at 0. */
+              readonly bytes_total?: number;
+              /** @enum {string} */
+              readonly engine?: "srt-live-transmit" | "sls" | "none";
+              /** @description The form of older relays. No stream comes in when no group has a connection. */
               readonly groups?: readonly {
                   readonly connections?: readonly unknown[];
-                  [key: string]: unknown;
                 }[];
-              [key: string]: unknown;
             };
           };
         };

@@ -2,15 +2,36 @@
 import { z } from 'zod'
 import { markOrphan } from '../../db/instances.ts'
 import { triggerJob } from '../../db/jobs.ts'
+import { ingestEngines, readIngest } from '../../domain/ingest.ts'
 import { isInGraceFor, relayStates } from '../../domain/relay-session.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, storableText } from '../http/schemas.ts'
 
-/** The part of srtla's statistics that says whether a stream comes in. */
-const Stats = z.looseObject({
-  groups: z.array(z.looseObject({ connections: z.array(z.unknown()).optional() })).optional(),
+/**
+ * A member that is no valid value counts as missing: a report with broken statistics still proves that the relay runs. Unknown
+ * members, and so all free text, are dropped.
+ */
+const lenient = <Value>(schema: z.ZodType<Value>) => schema.optional().catch(undefined)
+const count = lenient(z.number().min(0))
+
+const Stats = z.object({
+  publishing: lenient(z.boolean()).describe('Whether a stream comes in.'),
+  bitrate_kbps: count,
+  rtt_ms: count,
+  loss_pct: count,
+  links: count,
+  players: count,
+  bytes_total: count.describe('The bytes that the process of the relay has received. A new process begins at 0.'),
+  engine: lenient(z.enum(ingestEngines)),
+  groups: lenient(z.array(z.object({ connections: z.array(z.unknown()).optional() }))).describe(
+    'The form of older relays. No stream comes in when no group has a connection.',
+  ),
 })
+
+/** Undefined when the report does not state whether a stream comes in. */
+const isIdle = ({ publishing, groups }: z.infer<typeof Stats>): boolean | undefined =>
+  publishing === undefined ? groups?.every((group) => (group.connections ?? []).length === 0) : !publishing
 
 export const report = route({
   method: 'POST',
@@ -33,8 +54,12 @@ export const report = route({
   refuses: ['invalid_relay_auth', 'not_found', 'instance_mismatch', 'invalid_transition'],
   handle: async ({ body }, { config, sql, recordReport, deliveries, relaySessions }) => {
     const { session_id: sessionId, instance_id: instanceId } = body
-    const isIdle = body.stats?.groups?.every((group) => (group.connections ?? []).length === 0)
-    const session = await recordReport({ sessionId, instanceId, isIdle })
+    const session = await recordReport({
+      sessionId,
+      instanceId,
+      isIdle: body.stats && isIdle(body.stats),
+      ingest: readIngest(body.stats),
+    })
     if (!session) throw new Refusal('not_found')
     const { state, reason, command, boundInstanceId } = session
     const isOtherInstance = boundInstanceId !== null && boundInstanceId !== instanceId

@@ -196,7 +196,8 @@ describe('a report is refused', () => {
     { session_id: randomUUID(), instance_id: 'i', observed_at: 1_700_000_000 },
     { session_id: randomUUID(), instance_id: 'i', observed_at: 'yesterday' },
     { session_id: randomUUID(), instance_id: 'i', stats: [] },
-    { session_id: randomUUID(), instance_id: 'i', stats: { groups: {} } },
+    { session_id: randomUUID(), instance_id: 'i', stats: 'publishing' },
+    { session_id: randomUUID(), instance_id: 'i', stats: null },
     [],
   ])('with the request body %j', async (body) => {
     expect(statusAndCode(await report(body, serviceWithoutWorker))).toEqual([400, 'invalid_request'])

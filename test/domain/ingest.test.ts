@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'vitest'
+import {
+  type IngestRecord,
+  type IngestStats,
+  ingestAfter,
+  listRecentBitrates,
+  noIngest,
+  readIngest,
+} from '../../domain/ingest.ts'
+
+const ageSecondsMax = 15
+/** 10-second slots begin at multiples of 10. */
+const start = 1_000_000
+
+/** The record after reports at these times, in seconds after the start. */
+const recordAfter = (
+  reports: readonly (readonly [number, IngestStats])[],
+  record: IngestRecord = noIngest,
+): IngestRecord =>
+  reports.reduce(
+    (previous, [seconds, stats]) =>
+      ingestAfter(previous, readIngest(stats), { now: start + seconds, isSameInstance: true, ageSecondsMax }),
+    record,
+  )
+const publishing = (bitrate_kbps = 0): IngestStats => ({ publishing: true, bitrate_kbps })
+const silent: IngestStats = { publishing: false }
+
+describe('a summary', () => {
+  test('has whole numbers within sane ranges', () => {
+    expect(
+      readIngest({ publishing: true, bitrate_kbps: 1e9, rtt_ms: 1e9, loss_pct: 250, links: 2.6, players: 1e9 }).summary,
+    ).toEqual({
+      ...{ isPublishing: true, bitrateKbps: 1_000_000, links: 3, players: 1000 },
+      ...{ rttMs: 60_000, lossPct: 100, engine: null },
+    })
+  })
+
+  test('has no bitrate while nothing is published', () => {
+    expect(readIngest({ publishing: false, bitrate_kbps: 5000 }).summary?.bitrateKbps).toBe(0)
+  })
+
+  test('is missing when the report does not state whether a stream comes in', () => {
+    expect(readIngest({ bitrate_kbps: 5000, bytes_total: 7 })).toEqual({ summary: null, bytesTotal: 7 })
+    expect(readIngest(undefined)).toEqual({ summary: null, bytesTotal: null })
+  })
+})
+
+describe('the totals of a session', () => {
+  test('add up the growth of the byte counter, and a smaller counter belongs to a new process', () => {
+    const counters = [1000, 1500, 1500, 200, 300]
+    const reports = counters.map((bytes_total, index) => [index * 5, { bytes_total }] as const)
+    expect(recordAfter(reports).bytesReceived).toBe(1800)
+  })
+
+  test('count the whole counter of another instance', () => {
+    const record = recordAfter([[0, { bytes_total: 1000 }]])
+    const moved = ingestAfter(record, readIngest({ bytes_total: 1500 }), {
+      ...{ now: start, isSameInstance: false, ageSecondsMax },
+    })
+    expect(moved.bytesReceived).toBe(2500)
+  })
+
+  test('ignore a counter that is not credible', () => {
+    const reports = [1000, 1e300, 1200].map((bytes_total, index) => [index, { bytes_total }] as const)
+    expect(recordAfter(reports).bytesReceived).toBe(1200)
+  })
+
+  test('have the highest bitrate', () => {
+    const bitrates = [10, 30, 20]
+    expect(recordAfter(bitrates.map((kbps, index) => [index * 40, publishing(kbps)] as const)).peakBitrateKbps).toBe(30)
+  })
+
+  test('count the time between two reports of a stream, each at most three report intervals', () => {
+    const seconds = (reports: readonly (readonly [number, IngestStats])[]) => recordAfter(reports).secondsPublishing
+    expect(seconds([[0, publishing()]])).toBe(0)
+    expect(
+      seconds([
+        [0, publishing()],
+        [5, publishing()],
+        [105, publishing()],
+      ]),
+    ).toBe(20)
+    expect(
+      seconds([
+        [0, publishing()],
+        [5, silent],
+        [10, publishing()],
+        [12, publishing()],
+      ]),
+    ).toBe(2)
+  })
+})
+
+test('a stream comes in since the first report of it, and not since the first report after it', () => {
+  const since = (reports: readonly (readonly [number, IngestStats])[]) =>
+    (recordAfter(reports).publishingSince ?? 0) - start
+  expect(since([[0, silent]])).toBe(0)
+  const started = [
+    [0, silent],
+    [5, publishing()],
+    [10, {}],
+    [15, publishing()],
+  ] as const
+  expect(since(started)).toBe(5)
+  expect(since([...started, [20, silent], [25, silent]])).toBe(20)
+})
+
+describe('the recent bitrates', () => {
+  const recent = (reports: readonly (readonly [number, number])[], nowSeconds: number) =>
+    listRecentBitrates(
+      recordAfter(reports.map(([seconds, kbps]) => [seconds, publishing(kbps)] as const)),
+      start + nowSeconds,
+    ).map(({ at, kbps }) => [at - start, kbps])
+
+  test('have the highest bitrate of each slot, and none for a slot without a report', () => {
+    const reports = [
+      ...[[0, 10] as const, [4, 30] as const, [9, 20] as const],
+      ...[[10, 5] as const, [31, 40] as const],
+    ]
+    expect(recent(reports, 35)).toEqual([
+      [0, 30],
+      [10, 5],
+      [30, 40],
+    ])
+  })
+
+  test('reach back ten minutes', () => {
+    const reports = Array.from({ length: 100 }, (_, index) => [index * 10, index] as const)
+    const shown = recent(reports, 995)
+    expect(shown).toHaveLength(60)
+    expect([shown[0], shown.at(-1)]).toEqual([
+      [400, 40],
+      [990, 99],
+    ])
+    expect(recent(reports, 1300)).toHaveLength(29)
+    expect(recent(reports, 5000)).toEqual([])
+    expect(recent([...reports, [5000, 7]], 5000)).toEqual([[5000, 7]])
+  })
+
+  test('are none before the first summary', () => {
+    expect(listRecentBitrates(noIngest, start)).toEqual([])
+  })
+})
