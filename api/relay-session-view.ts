@@ -1,12 +1,27 @@
 /** The relay session of the HTTP contract. Every reply that contains a session is built here, so that no row leaks. */
 import { z } from 'zod'
-import type { RelaySessionRow } from '../db/relay-sessions.ts'
+import type { IngestRow, RelaySessionRow, ShownSessionRow } from '../db/relay-sessions.ts'
 import { openSessionToken } from '../db/sealed-tokens.ts'
-import { relayStates } from '../domain/relay-session.ts'
+import { shownIngest } from '../domain/ingest.ts'
+import { longestSeconds, relayStates } from '../domain/relay-session.ts'
+import type { Config } from '../platform/config/config.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { id, timestamp } from './http/schemas.ts'
 
-const DockSession = z.object({
+/** What only a live session has. */
+export const LiveFields = z.object({
+  ends_at: timestamp.optional().describe('The latest end, by the longest duration.'),
+  ingest: z
+    .object({ publishing: z.boolean(), bitrate_kbps: z.int(), links: z.int(), since: timestamp })
+    .nullable()
+    .optional()
+    .describe(
+      'The stream that the relay receives; null before its first report. `since`: of the value of `publishing`.',
+    ),
+  engine: z.literal('none').optional().describe('Present when the relay has no program to forward video with.'),
+})
+
+const DockSession = LiveFields.extend({
   session_id: id,
   connection_id: z.string(),
   state: z.enum(relayStates),
@@ -47,8 +62,10 @@ export interface OwnerSecrets {
   readonly streamToken: string
 }
 
+export type SessionLimits = Pick<Config['relay'], 'maxSessionSeconds' | 'healthIntervalSeconds'>
+
 /** @param secrets omitted for the dock view. */
-export function presentSession(row: RelaySessionRow, secrets?: OwnerSecrets): SessionView {
+export function presentSession(row: ShownSessionRow, limits: SessionLimits, secrets?: OwnerSecrets): SessionView {
   const dock = {
     session_id: row.id,
     connection_id: row.connectionId,
@@ -60,6 +77,7 @@ export function presentSession(row: RelaySessionRow, secrets?: OwnerSecrets): Se
     active_at: row.activeAt?.toISOString() ?? null,
     grace_ends_at: row.graceEndsAt?.toISOString() ?? null,
     stopped_at: row.stoppedAt?.toISOString() ?? null,
+    ...presentLiveFields(row, limits),
   }
   if (!secrets) return dock
   const own = { ...dock, instance_id: row.instanceId }
@@ -70,6 +88,31 @@ export function presentSession(row: RelaySessionRow, secrets?: OwnerSecrets): Se
     pair_token: openSessionToken(secrets.sealing, row, 'pair_token'),
     relay_ws_token: openSessionToken(secrets.sealing, row, 'relay_ws_token'),
     connect: connectionKit(row, secrets.streamToken),
+  }
+}
+
+export function presentLiveFields(
+  row: Pick<ShownSessionRow, 'state' | 'createdAt' | keyof IngestRow>,
+  { maxSessionSeconds, healthIntervalSeconds }: SessionLimits,
+): z.infer<typeof LiveFields> {
+  if (row.state === 'stopped') return {}
+  return {
+    ends_at: new Date(row.createdAt.getTime() + longestSeconds(maxSessionSeconds) * 1000).toISOString(),
+    ingest: presentIngest(row, healthIntervalSeconds),
+    ...(row.engine === 'none' ? { engine: row.engine } : {}),
+  }
+}
+
+function presentIngest(row: IngestRow, healthIntervalSeconds: number): z.infer<typeof LiveFields>['ingest'] {
+  const { isPublishing, publishingSince, ingestAt } = row
+  if (isPublishing === null || publishingSince === null || ingestAt === null) return null
+  const last = { isPublishing, bitrateKbps: row.bitrateKbps ?? 0, links: row.links ?? 0, since: publishingSince }
+  const shown = shownIngest({ ...last, at: ingestAt, ageSeconds: row.ingestAgeSeconds ?? 0 }, healthIntervalSeconds)
+  return {
+    publishing: shown.isPublishing,
+    bitrate_kbps: shown.bitrateKbps,
+    links: shown.links,
+    since: shown.since.toISOString(),
   }
 }
 

@@ -1,4 +1,5 @@
 /** Rows of relay sessions. Commands are in `relay-commands.ts`, transitions are written by `relay-transitions.ts`. */
+import type { IngestEngine } from '../domain/ingest.ts'
 import type { Initiator, RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
 import type { SessionTokenField, StoredSessionTokens, StoredStreamToken } from './sealed-tokens.ts'
@@ -34,8 +35,37 @@ export const relaySessionColumns = (sql: Sql) => sql`
   pair_token, pair_token_sealed, relay_ws_token, relay_ws_token_sealed,
   created_at, active_at, grace_started_at, grace_ends_at, stopped_at`
 
-export const findRelaySession = async (sql: Sql, id: string): Promise<RelaySessionRow | undefined> =>
-  first(await sql<RelaySessionRow[]>`select ${relaySessionColumns(sql)} from relay_sessions where id = ${id}`)
+/** What the bound instance reported about its stream; all null before the first summary. */
+export interface IngestRow {
+  isPublishing: boolean | null
+  bitrateKbps: number | null
+  links: number | null
+  engine: IngestEngine | null
+  publishingSince: Date | null
+  ingestAt: Date | null
+  ingestAgeSeconds: number | null
+}
+
+/** A session with everything that clients see of it. */
+export type ShownSessionRow = RelaySessionRow & IngestRow
+
+/** For a session that has just been created. */
+export const withoutIngest = (row: RelaySessionRow): ShownSessionRow => ({
+  ...row,
+  ...{ isPublishing: null, bitrateKbps: null, links: null, engine: null },
+  ...{ publishingSince: null, ingestAt: null, ingestAgeSeconds: null },
+})
+
+/** The columns of {@link ShownSessionRow}, up to its conditions. */
+const selectShown = (sql: Sql) => sql`
+  select ${relaySessionColumns(sql)}, ingest.* from relay_sessions left join lateral (
+    select is_publishing, bitrate_kbps, links, engine, publishing_since, ingest_at,
+      extract(epoch from now() - ingest_at)::float8 as ingest_age_seconds
+    from relay_health h where h.session_id = relay_sessions.id and h.instance_id = relay_sessions.instance_id
+  ) ingest on true`
+
+export const findRelaySession = async (sql: Sql, id: string): Promise<ShownSessionRow | undefined> =>
+  first(await sql<ShownSessionRow[]>`${selectShown(sql)} where id = ${id}`)
 
 /**
  * The session with one of these hashes of a token, and its owner's stream token. A stopped session has no token, so this is a
@@ -59,9 +89,9 @@ export async function findSessionByToken(
 }
 
 /** A user's live sessions, oldest first. */
-export const listLiveSessions = async (sql: Sql, userId: string): Promise<RelaySessionRow[]> =>
-  sql<RelaySessionRow[]>`
-    select ${relaySessionColumns(sql)} from relay_sessions
+export const listLiveSessions = async (sql: Sql, userId: string): Promise<ShownSessionRow[]> =>
+  sql<ShownSessionRow[]>`
+    ${selectShown(sql)}
     where user_id = ${userId} and state <> 'stopped' order by created_at, id`
 
 /** The live ones of these sessions. */
@@ -71,7 +101,7 @@ export const findLiveSessions = async (sql: Sql, ids: readonly string[]): Promis
 
 export interface LiveRelays {
   streamToken: StoredStreamToken
-  sessions: RelaySessionRow[]
+  sessions: ShownSessionRow[]
 }
 
 /** For an account that no longer exists. */
@@ -85,10 +115,10 @@ export const noLiveRelays: LiveRelays = {
  * with the command `disconnect` come last, because their connection may have a newer session.
  */
 export async function findLiveRelays(sql: Sql, userIds: readonly string[]): Promise<LiveRelays[]> {
-  const rows = await sql<(RelaySessionRow & StoredStreamToken & { ownerId: string })[]>`
+  const rows = await sql<(ShownSessionRow & StoredStreamToken & { ownerId: string })[]>`
     select u.id as owner_id, u.stream_token, u.stream_token_sealed, s.*
     from users u left join lateral (
-      select ${relaySessionColumns(sql)} from relay_sessions where user_id = u.id and state <> 'stopped'
+      ${selectShown(sql)} where user_id = u.id and state <> 'stopped'
     ) s on true
     where u.id = any(${[...new Set(userIds)]}::uuid[]) order by s.command = 'disconnect', s.created_at, s.id`
   const answers = new Map<string, LiveRelays>()
@@ -109,13 +139,13 @@ export const findOwnedSession = async (
   sql: Sql,
   userId: string,
   by: { sessionId: string } | { connectionId: string },
-): Promise<RelaySessionRow | undefined> =>
+): Promise<ShownSessionRow | undefined> =>
   first(
     'sessionId' in by
-      ? await sql<RelaySessionRow[]>`
-          select ${relaySessionColumns(sql)} from relay_sessions where user_id = ${userId} and id = ${by.sessionId}`
-      : await sql<RelaySessionRow[]>`
-          select ${relaySessionColumns(sql)} from relay_sessions where user_id = ${userId} and connection_id = ${by.connectionId}
+      ? await sql<ShownSessionRow[]>`
+          ${selectShown(sql)} where user_id = ${userId} and id = ${by.sessionId}`
+      : await sql<ShownSessionRow[]>`
+          ${selectShown(sql)} where user_id = ${userId} and connection_id = ${by.connectionId}
           order by state = 'stopped', created_at desc limit 1`,
   )
 
@@ -132,9 +162,9 @@ export const listRelaySessions = async (
   sql: Sql,
   filter: RelaySessionFilter,
   limit: number,
-): Promise<RelaySessionRow[]> =>
-  sql<RelaySessionRow[]>`
-    select ${relaySessionColumns(sql)} from relay_sessions
+): Promise<ShownSessionRow[]> =>
+  sql<ShownSessionRow[]>`
+    ${selectShown(sql)}
     where true
       ${filter.state ? sql`and state = ${filter.state}` : sql``}
       ${filter.region ? sql`and region = ${filter.region}` : sql``}

@@ -167,6 +167,23 @@ export function listRecentBitrates(
   )
 }
 
-/** Whether the last summary is too old to be the present state. */
-export const isSummaryOutdated = (ageSeconds: number, healthIntervalSeconds: number): boolean =>
-  ageSeconds > summaryAgeSecondsMax(healthIntervalSeconds)
+/** The ingest as clients see it. */
+export interface ShownIngest<Time> {
+  readonly isPublishing: boolean
+  readonly bitrateKbps: number
+  readonly links: number
+  readonly since: Time
+}
+
+/**
+ * The present ingest. A relay that has not reported for several intervals may be gone, so nothing counts as published since its
+ * last summary.
+ */
+export const shownIngest = <Time>(
+  last: ShownIngest<Time> & { readonly at: Time; readonly ageSeconds: number },
+  healthIntervalSeconds: number,
+): ShownIngest<Time> => {
+  const { isPublishing, bitrateKbps, links, since, at, ageSeconds } = last
+  if (ageSeconds <= summaryAgeSecondsMax(healthIntervalSeconds)) return { isPublishing, bitrateKbps, links, since }
+  return { isPublishing: false, bitrateKbps: 0, links: 0, since: isPublishing ? at : since }
+}

@@ -219,9 +219,12 @@ export const isInGraceFor = (
 export const maxDurationAt = ({ createdAt, settings }: RelaySessionState): Millis =>
   createdAt + settings.maxSessionSeconds * 1000
 
+/** The longest duration of a session, even while it is in use. */
+export const longestSeconds = (maxSessionSeconds: number): number => maxSessionSeconds * 1.5
+
 /** At this time a session is stopped even while it is in use. */
 export const latestEndAt = ({ createdAt, settings }: RelaySessionState): Millis =>
-  createdAt + settings.maxSessionSeconds * 1500
+  createdAt + longestSeconds(settings.maxSessionSeconds) * 1000
 
 /** The length of the grace that a transition begins, in seconds; null when it leads to another state. */
 export function graceSecondsAfter({ settings }: RelaySessionState, transition: Transition): number | null {

@@ -1416,6 +1416,24 @@ export interface paths {
                 readonly as_of: string;
               };
               readonly active_relay: ({
+                /**
+                 * Format: date-time
+                 * @description The latest end, by the longest duration.
+                 */
+                readonly ends_at?: string;
+                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                readonly ingest?: {
+                  readonly publishing: boolean;
+                  readonly bitrate_kbps: number;
+                  readonly links: number;
+                  /** Format: date-time */
+                  readonly since: string;
+                } | null;
+                /**
+                 * @description Present when the relay has no program to forward video with.
+                 * @constant
+                 */
+                readonly engine?: "none";
                 /** Format: uuid */
                 readonly session_id: string;
                 readonly connection_id: string;
@@ -1579,6 +1597,24 @@ export interface paths {
           content: {
             readonly "application/json": {
               readonly session: {
+                /**
+                 * Format: date-time
+                 * @description The latest end, by the longest duration.
+                 */
+                readonly ends_at?: string;
+                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                readonly ingest?: {
+                  readonly publishing: boolean;
+                  readonly bitrate_kbps: number;
+                  readonly links: number;
+                  /** Format: date-time */
+                  readonly since: string;
+                } | null;
+                /**
+                 * @description Present when the relay has no program to forward video with.
+                 * @constant
+                 */
+                readonly engine?: "none";
                 /** Format: uuid */
                 readonly session_id: string;
                 readonly connection_id: string;
@@ -1611,6 +1647,24 @@ export interface paths {
           content: {
             readonly "application/json": {
               readonly session: {
+                /**
+                 * Format: date-time
+                 * @description The latest end, by the longest duration.
+                 */
+                readonly ends_at?: string;
+                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                readonly ingest?: {
+                  readonly publishing: boolean;
+                  readonly bitrate_kbps: number;
+                  readonly links: number;
+                  /** Format: date-time */
+                  readonly since: string;
+                } | null;
+                /**
+                 * @description Present when the relay has no program to forward video with.
+                 * @constant
+                 */
+                readonly engine?: "none";
                 /** Format: uuid */
                 readonly session_id: string;
                 readonly connection_id: string;
@@ -1710,6 +1764,24 @@ export interface paths {
           content: {
             readonly "application/json": {
               readonly session: ({
+                /**
+                 * Format: date-time
+                 * @description The latest end, by the longest duration.
+                 */
+                readonly ends_at?: string;
+                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                readonly ingest?: {
+                  readonly publishing: boolean;
+                  readonly bitrate_kbps: number;
+                  readonly links: number;
+                  /** Format: date-time */
+                  readonly since: string;
+                } | null;
+                /**
+                 * @description Present when the relay has no program to forward video with.
+                 * @constant
+                 */
+                readonly engine?: "none";
                 /** Format: uuid */
                 readonly session_id: string;
                 readonly connection_id: string;
@@ -1735,6 +1807,24 @@ export interface paths {
                 } | null;
               }) | null;
               readonly sessions: readonly ({
+                  /**
+                   * Format: date-time
+                   * @description The latest end, by the longest duration.
+                   */
+                  readonly ends_at?: string;
+                  /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                  readonly ingest?: {
+                    readonly publishing: boolean;
+                    readonly bitrate_kbps: number;
+                    readonly links: number;
+                    /** Format: date-time */
+                    readonly since: string;
+                  } | null;
+                  /**
+                   * @description Present when the relay has no program to forward video with.
+                   * @constant
+                   */
+                  readonly engine?: "none";
                   /** Format: uuid */
                   readonly session_id: string;
                   readonly connection_id: string;
@@ -1820,6 +1910,24 @@ export interface paths {
           content: {
             readonly "application/json": {
               readonly session: {
+                /**
+                 * Format: date-time
+                 * @description The latest end, by the longest duration.
+                 */
+                readonly ends_at?: string;
+                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                readonly ingest?: {
+                  readonly publishing: boolean;
+                  readonly bitrate_kbps: number;
+                  readonly links: number;
+                  /** Format: date-time */
+                  readonly since: string;
+                } | null;
+                /**
+                 * @description Present when the relay has no program to forward video with.
+                 * @constant
+                 */
+                readonly engine?: "none";
                 /** Format: uuid */
                 readonly session_id: string;
                 readonly connection_id: string;
@@ -2696,6 +2804,24 @@ export interface paths {
                 readonly grace_ends_at: string | null;
               };
               readonly sessions: readonly ({
+                  /**
+                   * Format: date-time
+                   * @description The latest end, by the longest duration.
+                   */
+                  readonly ends_at?: string;
+                  /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                  readonly ingest?: {
+                    readonly publishing: boolean;
+                    readonly bitrate_kbps: number;
+                    readonly links: number;
+                    /** Format: date-time */
+                    readonly since: string;
+                  } | null;
+                  /**
+                   * @description Present when the relay has no program to forward video with.
+                   * @constant
+                   */
+                  readonly engine?: "none";
                   /** Format: uuid */
                   readonly session_id: string;
                   readonly connection_id: string;
@@ -3139,6 +3265,24 @@ export interface paths {
           content: {
             readonly "application/json": {
               readonly sessions: readonly ({
+                  /**
+                   * Format: date-time
+                   * @description The latest end, by the longest duration.
+                   */
+                  readonly ends_at?: string;
+                  /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                  readonly ingest?: {
+                    readonly publishing: boolean;
+                    readonly bitrate_kbps: number;
+                    readonly links: number;
+                    /** Format: date-time */
+                    readonly since: string;
+                  } | null;
+                  /**
+                   * @description Present when the relay has no program to forward video with.
+                   * @constant
+                   */
+                  readonly engine?: "none";
                   /** Format: uuid */
                   readonly session_id: string;
                   readonly connection_id: string;
@@ -3222,6 +3366,24 @@ export interface paths {
           content: {
             readonly "application/json": {
               readonly session: {
+                /**
+                 * Format: date-time
+                 * @description The latest end, by the longest duration.
+                 */
+                readonly ends_at?: string;
+                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                readonly ingest?: {
+                  readonly publishing: boolean;
+                  readonly bitrate_kbps: number;
+                  readonly links: number;
+                  /** Format: date-time */
+                  readonly since: string;
+                } | null;
+                /**
+                 * @description Present when the relay has no program to forward video with.
+                 * @constant
+                 */
+                readonly engine?: "none";
                 /** Format: uuid */
                 readonly session_id: string;
                 readonly connection_id: string;
@@ -3328,6 +3490,24 @@ export interface paths {
           content: {
             readonly "application/json": {
               readonly session: {
+                /**
+                 * Format: date-time
+                 * @description The latest end, by the longest duration.
+                 */
+                readonly ends_at?: string;
+                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                readonly ingest?: {
+                  readonly publishing: boolean;
+                  readonly bitrate_kbps: number;
+                  readonly links: number;
+                  /** Format: date-time */
+                  readonly since: string;
+                } | null;
+                /**
+                 * @description Present when the relay has no program to forward video with.
+                 * @constant
+                 */
+                readonly engine?: "none";
                 /** Format: uuid */
                 readonly session_id: string;
                 readonly connection_id: string;
@@ -3436,6 +3616,24 @@ export interface paths {
           content: {
             readonly "application/json": {
               readonly session: {
+                /**
+                 * Format: date-time
+                 * @description The latest end, by the longest duration.
+                 */
+                readonly ends_at?: string;
+                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                readonly ingest?: {
+                  readonly publishing: boolean;
+                  readonly bitrate_kbps: number;
+                  readonly links: number;
+                  /** Format: date-time */
+                  readonly since: string;
+                } | null;
+                /**
+                 * @description Present when the relay has no program to forward video with.
+                 * @constant
+                 */
+                readonly engine?: "none";
                 /** Format: uuid */
                 readonly session_id: string;
                 readonly connection_id: string;

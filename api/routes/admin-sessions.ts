@@ -6,14 +6,20 @@ import { recordAuditEntry } from '../../db/audit.ts'
 import type { Database, Sql } from '../../db/connection.ts'
 import { isOperatorRequestDone, recordOperatorRequest, withdrawOperatorRequest } from '../../db/operator-requests.ts'
 import { recordCommand } from '../../db/relay-commands.ts'
-import { findRelaySession, listRelaySessions, listTransitions, type RelaySessionRow } from '../../db/relay-sessions.ts'
+import {
+  findRelaySession,
+  listRelaySessions,
+  listTransitions,
+  type RelaySessionRow,
+  type ShownSessionRow,
+} from '../../db/relay-sessions.ts'
 import { type RelayState, relayStates } from '../../domain/relay-session.ts'
 import { isTemporalOutage } from '../../platform/temporal.ts'
 import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, storableText, timestamp } from '../http/schemas.ts'
-import { presentSession, SessionView } from '../relay-session-view.ts'
+import { presentSession, type SessionLimits, SessionView } from '../relay-session-view.ts'
 import type { Services } from '../services.ts'
 
 const ById = z.object({ id })
@@ -26,8 +32,8 @@ const workflowMillisMax = 5000
 const snapshotMillisMax = 2000
 
 /** A session without its secrets: an operator can inspect it but not connect to it. */
-export const presentForOperator = (row: RelaySessionRow): z.infer<typeof OperatorSession> => ({
-  ...presentSession(row),
+export const presentForOperator = (row: ShownSessionRow, limits: SessionLimits): z.infer<typeof OperatorSession> => ({
+  ...presentSession(row, limits),
   user_id: row.userId,
   instance_id: row.instanceId,
 })
@@ -45,12 +51,12 @@ export const listSessions = route({
   }),
   answers: { 200: z.object({ sessions: z.array(OperatorSession), next_cursor: id.nullable() }) },
   refuses: [],
-  handle: async ({ query }, { sql }) => {
+  handle: async ({ query }, { sql, config }) => {
     const filter = { state: query.state, region: query.region, userId: query.user_id, after: query.cursor }
     const rows = await listRelaySessions(sql, filter, pageSize + 1)
     const page = rows.slice(0, pageSize)
     return ok({
-      sessions: page.map(presentForOperator),
+      sessions: page.map((row) => presentForOperator(row, config.relay)),
       next_cursor: rows.length > pageSize ? (page.at(-1)?.id ?? null) : null,
     })
   },
@@ -91,7 +97,7 @@ export const showSession = route({
     const [transitions, live] = await Promise.all([listTransitions(sql, params.id), liveView(params.id, services)])
     const workflowId = relaySessionWorkflowId(params.id)
     return ok({
-      session: presentForOperator(session),
+      session: presentForOperator(session, config.relay),
       live,
       transitions: transitions.map((row) => ({
         from: row.fromState,
@@ -135,7 +141,7 @@ export const disconnect = route({
   body: z.object({ reason: storableText(500) }),
   answers: { 200: z.object({ session: OperatorSession }) },
   refuses: ['not_found'],
-  handle: async ({ params, body, ip }, { sql, deliveries }) => {
+  handle: async ({ params, body, ip }, { sql, config, deliveries }) => {
     const commanded = await sql.begin(async (tx) => {
       const session = await findRelaySession(tx, params.id)
       if (!session) throw new Refusal('not_found')
@@ -149,7 +155,7 @@ export const disconnect = route({
       return recordCommand(tx, params.id, 'disconnect', 'operator')
     })
     if (commanded) await deliveries.sendAndWait(commanded, workflowMillisMax)
-    return ok({ session: presentForOperator(await existing(params.id, sql)) })
+    return ok({ session: presentForOperator(await existing(params.id, sql), config.relay) })
   },
 })
 
@@ -163,7 +169,7 @@ export const transition = route({
   answers: { 200: z.object({ session: OperatorSession }) },
   refuses: ['not_found', 'invalid_transition'],
   handle: async ({ params, body, ip }, services) => {
-    const { sql } = services
+    const { sql, config } = services
     const requestId = randomUUID()
     const request = { sessionId: params.id, to: body.to, requestId, ip }
     const session = await recordTransitionRequest(sql, request)
@@ -172,7 +178,7 @@ export const transition = route({
     // Only the workflow decides whether the transition is legal, so without the workflow there is no result.
     if (outcome === 'withdrawn') throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '5' } })
     if (outcome === 'refused') throw new Refusal('invalid_transition')
-    return ok({ session: presentForOperator(await existing(params.id, sql)) })
+    return ok({ session: presentForOperator(await existing(params.id, sql), config.relay) })
   },
 })
 
@@ -232,7 +238,7 @@ async function updateWorkflow(
   }
 }
 
-async function existing(sessionId: string, sql: Sql): Promise<RelaySessionRow> {
+async function existing(sessionId: string, sql: Sql): Promise<ShownSessionRow> {
   const session = await findRelaySession(sql, sessionId)
   if (!session) throw new Refusal('not_found')
   return session

@@ -51,7 +51,7 @@ export const showUser = route({
       readAccount(params.id, services),
       listLiveSessions(services.sql, params.id),
     ])
-    return ok({ ...account, sessions: sessions.map(presentForOperator) })
+    return ok({ ...account, sessions: sessions.map((row) => presentForOperator(row, services.config.relay)) })
   },
 })
 

@@ -2,7 +2,13 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { recordCommand } from '../../db/relay-commands.ts'
-import { findOwnedSession, findRelaySession, type RelaySessionRow } from '../../db/relay-sessions.ts'
+import {
+  findOwnedSession,
+  findRelaySession,
+  type RelaySessionRow,
+  type ShownSessionRow,
+  withoutIngest,
+} from '../../db/relay-sessions.ts'
 import { type StartOutcome, startRelay } from '../../db/relay-starts.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import { getStoredStreamToken } from '../../db/users.ts'
@@ -86,13 +92,15 @@ async function answerStart(outcome: StartOutcome, audience: Audience, services: 
       throw new Refusal('capacity_exhausted', { headers: { ...headers, 'Retry-After': '30' } })
     case 'reserved':
       for (const session of outcome.toDeliver) services.deliveries.send(session)
-      return { ...created({ session: await presentFor(services, outcome.session, audience) }), headers }
+      return { ...created({ session: await presentFor(services, withoutIngest(outcome.session), audience) }), headers }
     case 'existing': {
       const session = await resume(outcome.session, outcome.toDeliver, services)
       return { ...ok({ session: await presentFor(services, session, audience) }), headers }
     }
-    case 'replayed':
-      return { ...ok({ session: await presentFor(services, outcome.session, audience) }), headers }
+    case 'replayed': {
+      const session = await readAgain(outcome.session, services)
+      return { ...ok({ session: await presentFor(services, session, audience) }), headers }
+    }
   }
 }
 
@@ -100,21 +108,27 @@ async function answerStart(outcome: StartOutcome, audience: Audience, services: 
 async function resume(
   session: RelaySessionRow,
   toDeliver: readonly RelaySessionRow[],
-  { deliveries, sql }: Services,
-): Promise<RelaySessionRow> {
-  if (toDeliver.length === 0) return session
+  services: Services,
+): Promise<ShownSessionRow> {
+  const { deliveries } = services
   for (const one of toDeliver) {
     if (one.id === session.id) await deliveries.sendAndWait(one, workflowMillisMax)
     else deliveries.send(one)
   }
-  return (await findRelaySession(sql, session.id)) ?? session
+  return readAgain(session, services)
 }
 
+const readAgain = async (session: RelaySessionRow, { sql }: Services): Promise<ShownSessionRow> =>
+  (await findRelaySession(sql, session.id)) ?? withoutIngest(session)
+
 /** Presents one session. Only its owner sees its secrets; the dock view has none. */
-async function presentFor({ sql, sealing }: Services, session: RelaySessionRow, audience: Audience) {
-  if (audience === 'dock') return presentSession(session)
+async function presentFor({ sql, sealing, config }: Services, session: ShownSessionRow, audience: Audience) {
+  if (audience === 'dock') return presentSession(session, config.relay)
   const stored = await getStoredStreamToken(sql, session.userId)
-  return presentSession(session, { sealing, streamToken: openStreamToken(sealing, session.userId, stored) })
+  return presentSession(session, config.relay, {
+    sealing,
+    streamToken: openStreamToken(sealing, session.userId, stored),
+  })
 }
 
 const uuidV4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
@@ -148,11 +162,11 @@ export const active = route({
   answers: { 200: z.object({ session: SessionView.nullable(), sessions: z.array(SessionView) }) },
   refuses: [],
   secret: true,
-  handle: async ({ caller, query }, { findLiveRelays, sealing }) => {
+  handle: async ({ caller, query }, { config, findLiveRelays, sealing }) => {
     const { streamToken: stored, sessions } = await findLiveRelays(caller.userId)
     const isForOwner = audienceOf(query) === 'owner' && sessions.length > 0
     const secrets = isForOwner ? { sealing, streamToken: openStreamToken(sealing, caller.userId, stored) } : undefined
-    const views = sessions.map((row) => presentSession(row, secrets))
+    const views = sessions.map((row) => presentSession(row, config.relay, secrets))
     const session =
       query.connection_id === undefined ? views[0] : views.find((one) => one.connection_id === query.connection_id)
     return ok({ session: session ?? null, sessions: views })

@@ -87,7 +87,7 @@ export const summary = route({
       },
       entitlement: presentEntitlement(entitlement),
       usage: presentUsage({ usage, entitlement }, config.timeBank),
-      active_relay: oldest ? presentSession(oldest, secrets) : null,
+      active_relay: oldest ? presentSession(oldest, config.relay, secrets) : null,
     })
   },
 })

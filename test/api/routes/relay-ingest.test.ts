@@ -1,0 +1,192 @@
+/** What a relay reports about its stream, and what its owner and operators see of it. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { SessionView } from '../../../api/relay-session-view.ts'
+import { statusAndCode } from '../../support/api.ts'
+import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
+import { operator } from '../../support/relays.ts'
+
+const healthIntervalSeconds = 10
+let service: FakeRelayService
+beforeAll(async () => {
+  service = await startFakeRelayService({
+    variables: {
+      SVC_RELAY_HEALTH_INTERVAL_SECONDS: String(healthIntervalSeconds),
+      SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300',
+      SVC_RELAY_MAX_SESSION_SECONDS: '3600',
+    },
+  })
+})
+
+/** Two links with 5.2 Mbps. */
+const stream = {
+  ...{ publishing: true, bitrate_kbps: 5200, rtt_ms: 41.5, loss_pct: 0.25, links: 2, players: 1 },
+  ...{ bytes_total: 1_000_000, engine: 'srt-live-transmit' },
+}
+const noStream = { publishing: false, bitrate_kbps: 0, links: 0, players: 0, bytes_total: 0, engine: 'sls' }
+
+async function startRelay() {
+  const user = await service.user()
+  const { session_id } = await service.startActiveRelay(user)
+  const report = async (stats: unknown) => {
+    const { status, body } = await service.sendReport(session_id, { stats })
+    expect([status, body]).toEqual([200, { state: 'active', desired: 'run', report_in_seconds: healthIntervalSeconds }])
+  }
+  const readSession = async () => (await user.active()).session as SessionView
+  return { user, session_id, report, readSession }
+}
+
+/** Moves the reports of the session into the past. */
+const ageReports = (sessionId: string, seconds: number) => service.api.sql`
+  update relay_health set ingest_at = ingest_at - make_interval(secs => ${seconds}),
+    publishing_since = publishing_since - make_interval(secs => ${seconds}),
+    last_report_at = last_report_at - make_interval(secs => ${seconds})
+  where session_id = ${sessionId}`
+
+const secondsSince = (at: string | undefined) => (Date.now() - Date.parse(at ?? '')) / 1000
+
+describe('the ingest of a live session', () => {
+  test('is null before the relay has reported its stream', async () => {
+    const user = await service.user()
+    const started = (await user.start()).body.session
+    expect(started).toMatchObject({ ingest: null, ends_at: expect.stringMatching(/Z$/) })
+    expect(started).not.toHaveProperty('engine')
+  })
+
+  test('is what the relay reported last', async () => {
+    const { report, readSession } = await startRelay()
+    await report(noStream)
+    expect((await readSession()).ingest).toMatchObject({ publishing: false, bitrate_kbps: 0, links: 0 })
+    await report(stream)
+    const { ingest } = await readSession()
+    expect(ingest).toEqual({ publishing: true, bitrate_kbps: 5200, links: 2, since: expect.stringMatching(/Z$/) })
+    expect(secondsSince(ingest?.since)).toBeLessThan(10)
+  })
+
+  test('has the time since which the stream comes in', async () => {
+    const { report, readSession, session_id } = await startRelay()
+    await report(stream)
+    await ageReports(session_id, 20)
+    await report({ ...stream, bitrate_kbps: 100 })
+    const { ingest } = await readSession()
+    expect(ingest).toMatchObject({ publishing: true, bitrate_kbps: 100 })
+    expect(secondsSince(ingest?.since)).toBeGreaterThanOrEqual(20)
+    await report(noStream)
+    expect(secondsSince((await readSession()).ingest?.since)).toBeLessThan(10)
+  })
+
+  test('has no stream when the relay has not reported for three intervals', async () => {
+    const { report, readSession, session_id } = await startRelay()
+    await report(stream)
+    await ageReports(session_id, 2 * healthIntervalSeconds)
+    expect((await readSession()).ingest).toMatchObject({ publishing: true, bitrate_kbps: 5200 })
+    await ageReports(session_id, 1.1 * healthIntervalSeconds)
+    const { ingest } = await readSession()
+    expect(ingest).toMatchObject({ publishing: false, bitrate_kbps: 0, links: 0 })
+    expect(secondsSince(ingest?.since)).toBeGreaterThan(30)
+  })
+
+  test('is in every reply with the session, also in the dock view', async () => {
+    const { user, report, session_id } = await startRelay()
+    await report(stream)
+    const { bearer } = user
+    const get = <Body>(path: string) => service.api.get<Body>(path, { bearer })
+    const asOperator = <Body>(path: string) => service.api.get<Body>(`/admin${path}`, { headers: operator })
+    const sessions = [
+      (await get<{ session: SessionView }>('/relay/active?view=dock')).body.session,
+      (await get<{ sessions: SessionView[] }>('/relay/active')).body.sessions[0],
+      (await get<{ active_relay: SessionView }>('/auth/session?view=dock')).body.active_relay,
+      (await user.start()).body.session,
+      (await asOperator<{ session: SessionView }>(`/sessions/${session_id}`)).body.session,
+      (await asOperator<{ sessions: SessionView[] }>(`/sessions?user_id=${user.userId}`)).body.sessions[0],
+      (await asOperator<{ sessions: SessionView[] }>(`/users/${user.userId}`)).body.sessions[0],
+      (await user.stop({ session_id })).body.session,
+    ]
+    for (const session of sessions)
+      expect(session).toMatchObject({ ingest: { publishing: true, bitrate_kbps: 5200 }, ends_at: expect.any(String) })
+    const stopped = (await user.stop({ session_id, immediate: true })).body.session
+    expect(stopped.state).toBe('stopped')
+    for (const field of ['ingest', 'ends_at', 'engine']) expect(stopped).not.toHaveProperty(field)
+  })
+
+  test('ends at the latest one and a half times the maximum duration after it was created', async () => {
+    const { readSession } = await startRelay()
+    const { created_at, ends_at } = await readSession()
+    expect(Date.parse(ends_at ?? '') - Date.parse(created_at)).toBe(1.5 * 3600 * 1000)
+  })
+
+  test('names the engine only when the relay has none', async () => {
+    const { report, readSession } = await startRelay()
+    await report({ ...noStream, engine: 'none' })
+    expect((await readSession()).engine).toBe('none')
+    await report(stream)
+    expect(await readSession()).not.toHaveProperty('engine')
+  })
+})
+
+describe('a report with garbage in its statistics', () => {
+  const html = '<script>alert(1)</script>'
+  const garbage = [
+    ['text', { publishing: html, bitrate_kbps: html, links: html, engine: html, bytes_total: html, [html]: html }],
+    ['null', { publishing: null, bitrate_kbps: null, rtt_ms: null, loss_pct: null, links: null, bytes_total: null }],
+    ['arrays', { publishing: [true], bitrate_kbps: [1], links: [[]], groups: [[], 7, { connections: html }] }],
+    ['objects', { publishing: {}, bitrate_kbps: { valueOf: 1 }, groups: {}, engine: { toString: 'sls' } }],
+    ['the names of prototypes', JSON.parse('{"__proto__":{"publishing":true},"constructor":1,"toString":2}')],
+  ] as const
+
+  test.each(garbage)('such as %s leaves the ingest and the state as they were', async (_, stats) => {
+    const { report, readSession } = await startRelay()
+    await report(stream)
+    const before = await readSession()
+    await report(stats)
+    expect(await readSession()).toEqual(before)
+    expect(JSON.stringify(before)).not.toContain('script')
+  })
+
+  test('in one member uses the others', async () => {
+    const { report, readSession } = await startRelay()
+    await report({ ...stream, bitrate_kbps: html, links: -3, rtt_ms: '41' })
+    expect((await readSession()).ingest).toMatchObject({ publishing: true, bitrate_kbps: 0, links: 0 })
+  })
+
+  test('such as numbers that are too large uses the largest credible ones', async () => {
+    const { report, readSession, session_id } = await startRelay()
+    await report({ ...stream, bitrate_kbps: 1e300, links: 1e300, players: 1e300, rtt_ms: 1e300, loss_pct: 1e300 })
+    expect((await readSession()).ingest).toMatchObject({ bitrate_kbps: 1_000_000, links: 64 })
+    // JSON.parse reads 1e999 as Infinity.
+    const [secret = ''] = service.api.services.config.relayAuthSecrets
+    const body = `{"session_id":"${session_id}","instance_id":"fake-${session_id}","stats":{"publishing":true,"bitrate_kbps":1e999,"bytes_total":-1e999}}`
+    const reply = await service.api.post('/relay/health', body, { headers: { 'X-Relay-Auth': secret } })
+    expect(reply.status).toBe(200)
+    expect((await readSession()).ingest).toMatchObject({ publishing: true, bitrate_kbps: 0 })
+  })
+
+  test('of 10 MB is refused, and the session stays active', async () => {
+    const { readSession, session_id } = await startRelay()
+    const refused = await service.sendReport(session_id, { stats: { ...stream, padding: 'x'.repeat(10_000_000) } })
+    expect(statusAndCode(refused)).toEqual([413, 'payload_too_large'])
+    expect(await readSession()).toMatchObject({ state: 'active', ingest: null })
+  })
+})
+
+describe('a relay is idle', () => {
+  const isIdle = async (sessionId: string) => {
+    const [row] = await service.api.sql<{ isIdle: boolean }[]>`
+      select idle_since is not null as is_idle from relay_health where session_id = ${sessionId}`
+    return row?.isIdle
+  }
+
+  test.each([
+    [{ publishing: false }, true],
+    [{ publishing: true }, false],
+    [{ publishing: 'no' }, false],
+    [{ publishing: false, groups: [{ connections: [{}] }] }, true],
+    [{ publishing: 'no', groups: [] }, true],
+    [{ groups: [{ connections: [{}] }] }, false],
+    [{ groups: 'none' }, false],
+    [{}, false],
+  ])('with the statistics %j: %s', async (stats, expected) => {
+    const { report, session_id } = await startRelay()
+    await report(stats)
+    expect(await isIdle(session_id)).toBe(expected)
+  })
+})
