@@ -13,6 +13,7 @@ export function createRelayProviders(config: Config, log: Logger): RelayProvider
   const local = createLocalRelayProvider({
     dataDir: config.dataDir,
     log,
+    searchPath: config.relay.searchPath,
     hostOf: (region) => hosts.get(region) ?? '127.0.0.1',
   })
   return new Map(config.regions.map(({ region }) => [region, local] as const))

@@ -4,8 +4,8 @@
  * since an API on a wrong database gives it to all relays. The answer that the session is stopped ends it at once.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { IngestSummary } from './ingest.ts'
 import type { Log } from './log.ts'
-import type { StatsReply } from './stats.ts'
 
 export interface HealthOptions {
   readonly apiUrl: string
@@ -14,7 +14,7 @@ export interface HealthOptions {
   readonly instanceId: string
   /** The interval of reports until the control plane sets another one. */
   readonly intervalSeconds: number
-  readonly showStats: () => StatsReply
+  readonly summarizeIngest: () => IngestSummary
   readonly log: Log
   /** How long the control plane must deny the session before the relay ends. A minute by default. */
   readonly denialMillisMin?: number
@@ -104,7 +104,7 @@ interface PauseOptions {
 }
 
 async function report(options: HealthOptions): Promise<Outcome> {
-  const { apiUrl, authSecret, sessionId, instanceId, intervalSeconds, showStats, signal } = options
+  const { apiUrl, authSecret, sessionId, instanceId, intervalSeconds, summarizeIngest, signal } = options
   try {
     const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
       method: 'POST',
@@ -113,7 +113,7 @@ async function report(options: HealthOptions): Promise<Outcome> {
         session_id: sessionId,
         instance_id: instanceId,
         observed_at: new Date().toISOString(),
-        stats: showStats(),
+        stats: summarizeIngest(),
       }),
       // A redirect would send the secret to another host.
       redirect: 'error',

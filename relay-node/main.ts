@@ -1,18 +1,17 @@
 /** The program that runs on a relay: receives streams, serves statistics, and reports its health until it is stopped. */
 import { rmSync } from 'node:fs'
 import { lockFile } from '../platform/file-lock.ts'
+import { startDataPlane } from './data-plane.ts'
+import type { Engine } from './engine.ts'
 import { reportUntilEnded } from './health.ts'
-import { listen } from './listeners.ts'
-import { createLog } from './log.ts'
+import { createLiveTransmitEngine, findLiveTransmit } from './live-transmit-engine.ts'
+import { createLog, type Log } from './log.ts'
 import { readSettings, type Settings, SettingsError } from './settings.ts'
 import { writeStateFile } from './state-file.ts'
-import { Stats } from './stats.ts'
+import { startStatsServer } from './stats-server.ts'
 
 /** Exit codes of the process, which its provider reads. */
 const exitCodes = { ended: 0, failed: 1, invalidSettings: 2, alreadyRunning: 3 } as const
-
-/** The time of day in milliseconds, by a clock that never goes back. */
-const now = () => performance.timeOrigin + performance.now()
 
 async function run(settings: Settings): Promise<number> {
   const { instanceId, sessionId, region, stateFile, host } = settings
@@ -32,18 +31,13 @@ async function run(settings: Settings): Promise<number> {
     lock.release()
   })
 
-  const stats = new Stats()
-  const showStats = () => stats.show(now())
-  const listeners = await listen({
-    host,
-    log,
-    onDatagram: (entrance, addr, bytes) => stats.count(entrance, addr, bytes, now()),
-    showStats,
-  })
+  const engine = chooseEngine(settings, log)
+  const dataPlane = await startDataPlane({ ...settings, engine, log })
+  const statsServer = await startStatsServer(host, dataPlane, log)
   const startedAt = new Date().toISOString()
-  const { ports } = listeners
+  const ports = { ...dataPlane.ports, statsPort: statsServer.port }
   await writeStateFile(stateFile, { instanceId, sessionId, region, pid: process.pid, host, ...ports, startedAt })
-  log('info', 'relay is ready', { sessionId, region, host, ...ports })
+  log('info', 'relay is ready', { sessionId, region, host, engine: engine?.name ?? 'none', ...ports })
 
   const reason = await reportUntilEnded({
     apiUrl: settings.apiUrl,
@@ -51,13 +45,22 @@ async function run(settings: Settings): Promise<number> {
     intervalSeconds: settings.healthIntervalSeconds,
     sessionId,
     instanceId,
-    showStats,
+    summarizeIngest: dataPlane.summarize,
     log,
     signal: ending.signal,
   })
   log('info', 'relay is ending', { reason: ending.signal.aborted ? ending.signal.reason : reason })
-  await listeners.close()
+  await Promise.all([dataPlane.close('the relay is ending'), statsServer.close()])
   return exitCodes.ended
+}
+
+/** @returns undefined for a relay that refuses streams, for example where no engine is installed. */
+function chooseEngine({ engine, searchPath, srtPassphrase }: Settings, log: Log): Engine | undefined {
+  const path = engine === 'none' ? undefined : findLiveTransmit(searchPath)
+  if (path !== undefined) return createLiveTransmitEngine({ path, passphrase: srtPassphrase, log })
+  if (engine === 'srt-live-transmit') throw new SettingsError(['SVC_RELAY_ENGINE: srt-live-transmit is not installed'])
+  log('warn', 'this relay forwards no video: srt-live-transmit is not installed (Debian and Ubuntu: srt-tools)', {})
+  return undefined
 }
 
 try {

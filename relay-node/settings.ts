@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net'
 import { parseArgs } from 'node:util'
+import { type RelayEngineSetting, relayEngineSettings } from '../platform/relay-engines.ts'
 
 export interface Settings {
   readonly instanceId: string
@@ -21,6 +22,11 @@ export interface Settings {
   readonly capMbps: number
   /** The address that the relay binds, and at which it is reachable. */
   readonly host: string
+  readonly engine: RelayEngineSetting
+  /** Publishers and players must encrypt with it. */
+  readonly srtPassphrase: string | undefined
+  /** The folders of programs, as in `PATH`. */
+  readonly searchPath: string
 }
 
 /** Every problem in the arguments and the environment, one line each. */
@@ -81,6 +87,16 @@ export function readSettings(args: readonly string[], env: Readonly<Record<strin
       isValid: (t) => isIP(t) !== 0 || /^[A-Za-z0-9.-]{1,253}$/.test(t),
       problem: 'is neither an IP address nor a host name',
     },
+    SVC_RELAY_ENGINE: {
+      value: env.SVC_RELAY_ENGINE ?? 'auto',
+      isValid: (t) => relayEngineSettings.some((engine) => engine === t),
+      problem: `is not one of ${relayEngineSettings.join(', ')}`,
+    },
+    SVC_RELAY_SRT_PASSPHRASE: {
+      value: env.SVC_RELAY_SRT_PASSPHRASE ?? '',
+      isValid: (t) => /^([\x20-\x7e]{10,79})?$/.test(t),
+      problem: 'is not 10 to 79 printable ASCII characters',
+    },
   } satisfies Record<string, Check>
   for (const [name, { value, isValid, problem }] of Object.entries<Check>(checks)) {
     if (value === undefined) problems.push(`${name} is not set`)
@@ -99,6 +115,9 @@ export function readSettings(args: readonly string[], env: Readonly<Record<strin
     healthIntervalSeconds: Number(textOf('SVC_RELAY_HEALTH_INTERVAL_SECONDS')),
     capMbps: Number(textOf('SVC_RELAY_CAP_MBPS')),
     host: textOf('SVC_RELAY_HOST'),
+    engine: textOf('SVC_RELAY_ENGINE') as RelayEngineSetting,
+    srtPassphrase: textOf('SVC_RELAY_SRT_PASSPHRASE') || undefined,
+    searchPath: env.PATH ?? '',
   })
 }
 

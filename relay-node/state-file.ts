@@ -1,6 +1,12 @@
 /** The state file of a relay, by which its provider finds its ports. */
 import { writeFileAtomically } from '../platform/atomic-file.ts'
-import type { Ports } from './listeners.ts'
+
+export interface Ports {
+  readonly srtlaPort: number
+  readonly publishPort: number
+  readonly playPort: number
+  readonly statsPort: number
+}
 
 /** Holds no secret. */
 export interface StateFile extends Ports {

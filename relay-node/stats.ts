@@ -1,7 +1,8 @@
-/**
- * Counts received datagrams per remote address, and returns them in the format of srtla's statistics. The caller passes the time,
- * in milliseconds of a clock that never goes back.
- */
+/** The statistics of a relay: those of the links in srtla's format, and those of the publisher in the format of irl-srt-server. */
+import type { RelayEngine } from '../platform/relay-engines.ts'
+import type { IngestRates } from './ingest.ts'
+import type { SrtConnection } from './srt-connection.ts'
+import type { LinkCounters } from './srtla-receiver.ts'
 
 /** One network path of an encoder. */
 export interface LinkStats {
@@ -25,95 +26,59 @@ export interface GroupStats {
 export interface StatsReply {
   /** Milliseconds since 1970. */
   readonly ts: number
+  /** Extends srtla's format: without an engine no stream is forwarded. */
+  readonly engine: RelayEngine | 'none'
   readonly groups: readonly GroupStats[]
 }
 
-interface Link {
-  bytes: number
-  pkts: number
-  readonly firstAt: number
-  lastAt: number
-}
-
-interface Group {
-  totalBytes: number
-  readonly links: Map<string, Link>
-}
-
-export interface StatsLimits {
-  /** A link without data for longer is removed. */
-  readonly idleMillisMax: number
-  /** Sender addresses can be forged. Above this number of links in a group, the one without data for the longest time is removed. */
-  readonly linksMax: number
-}
-
-export class Stats {
-  readonly #groups = new Map<string, Group>()
-  readonly #limits: StatsLimits
-
-  constructor(limits: StatsLimits = { idleMillisMax: 60_000, linksMax: 64 }) {
-    this.#limits = limits
-  }
-
-  /** @param group the port that received the datagram. */
-  count(group: string, addr: string, bytes: number, now: number): void {
-    let counted = this.#groups.get(group)
-    if (!counted) {
-      counted = { totalBytes: 0, links: new Map() }
-      this.#groups.set(group, counted)
-    }
-    let link = counted.links.get(addr)
-    if (!link) {
-      if (counted.links.size >= this.#limits.linksMax) counted.links.delete(findLongestIdle(counted.links))
-      link = { bytes: 0, pkts: 0, firstAt: now, lastAt: now }
-      counted.links.set(addr, link)
-    }
-    link.bytes += bytes
-    link.pkts += 1
-    link.lastAt = now
-    counted.totalBytes += bytes
-  }
-
-  /** The present groups and links. Removes links that have been idle for too long. */
-  show(now: number): StatsReply {
-    const groups: GroupStats[] = []
-    for (const [id, group] of this.#groups) {
-      for (const [addr, link] of group.links) {
-        if (now - link.lastAt > this.#limits.idleMillisMax) group.links.delete(addr)
-      }
-      if (group.links.size === 0) this.#groups.delete(id)
-      else groups.push(showGroup(id, group, now))
-    }
-    return { ts: Math.round(now), groups }
-  }
-}
-
-function showGroup(id: string, group: Group, now: number): GroupStats {
-  const links = [...group.links]
-  const present = links.reduce((sum, [, link]) => sum + link.bytes, 0)
+/** The group of the publisher. `id` is the port that receives it: `srtla` or `publish`. */
+export function showGroup(id: string, totalBytes: number, links: readonly LinkCounters[], now: number): GroupStats {
+  const present = links.reduce((sum, link) => sum + link.bytes, 0)
   return {
     id,
     conn_count: links.length,
-    total_bytes: group.totalBytes,
-    connections: links.map(([addr, link]) => ({
+    total_bytes: totalBytes,
+    connections: links.map(({ addr, bytes, pkts, firstAt, lastAt }) => ({
       addr,
-      bytes: link.bytes,
-      pkts: link.pkts,
-      share_pct: present === 0 ? 0 : Math.round((link.bytes / present) * 1000) / 10,
-      last_ms_ago: Math.round(now - link.lastAt),
-      uptime_s: Math.floor((now - link.firstAt) / 1000),
+      bytes,
+      pkts,
+      share_pct: present === 0 ? 0 : Math.round((bytes / present) * 1000) / 10,
+      last_ms_ago: Math.round(now - lastAt),
+      uptime_s: Math.floor((now - firstAt) / 1000),
     })),
   }
 }
 
-function findLongestIdle(links: ReadonlyMap<string, Link>): string {
-  let found = ''
-  let lastAt = Number.POSITIVE_INFINITY
-  for (const [addr, link] of links) {
-    if (link.lastAt < lastAt) {
-      found = addr
-      lastAt = link.lastAt
-    }
+/** A publisher in the reply to `GET /stats?publisher=…`. Scene switchers read `bitrate` in kbit/s and `rtt` in milliseconds. */
+export interface PublisherStats {
+  readonly bitrate: number
+  readonly rtt: number
+  /** Seconds. */
+  readonly uptime: number
+  /** Milliseconds between the publisher's clock and the output of the relay. */
+  readonly latency: number
+  readonly pktRcvLoss: number
+  readonly pktRcvDrop: number
+  /** The same as `pktRcvDrop`, under the name that some scene switchers read. */
+  readonly dropped_pkts: number
+  readonly mbpsRecvRate: number
+}
+
+export interface PublishersReply {
+  readonly status: 'ok'
+  readonly publishers: Readonly<Record<string, PublisherStats>>
+}
+
+export function showPublisher({ counters, openedAt }: SrtConnection, rates: IngestRates, now: number): PublisherStats {
+  const { loss } = counters
+  return {
+    bitrate: rates.bitrateKbps,
+    rtt: counters.rttMillis ?? 0,
+    uptime: Math.floor((now - openedAt) / 1000),
+    latency: counters.latencyMillis,
+    pktRcvLoss: loss.recovered + loss.dropped,
+    pktRcvDrop: loss.dropped,
+    dropped_pkts: loss.dropped,
+    mbpsRecvRate: rates.bitrateKbps / 1000,
   }
-  return found
 }

@@ -76,6 +76,10 @@ const configOf = (v: Values) => ({
     graceSeconds: v.SVC_RELAY_GRACE_SECONDS,
     stopGraceSeconds: v.SVC_RELAY_STOP_GRACE_SECONDS,
     maxSessionSeconds: v.SVC_RELAY_MAX_SESSION_SECONDS,
+    engine: v.SVC_RELAY_ENGINE,
+    /** Where relays on this machine find their engine. */
+    searchPath: v.PATH,
+    srtPassphrase: v.SVC_RELAY_SRT_PASSPHRASE,
   },
   billing: billingConfig(v),
   timeBank: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },

@@ -1,5 +1,6 @@
 /** All variables of the service, each with its kind of value and its default. */
 import { z } from 'zod'
+import { relayEngineSettings } from '../relay-engines.ts'
 import {
   defaultRegions,
   encryptionKeys,
@@ -18,6 +19,7 @@ import {
 export const Variables = z.object({
   NODE_ENV: z.string().optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  PATH: z.string().default(''),
   PORT: port(8080),
   SVC_SITE_PORT: port(8081),
   SVC_API_URL: url.optional(),
@@ -59,6 +61,11 @@ export const Variables = z.object({
   SVC_RELAY_GRACE_SECONDS: seconds(1, 3600, 120),
   SVC_RELAY_STOP_GRACE_SECONDS: seconds(0, 3600, 30),
   SVC_RELAY_MAX_SESSION_SECONDS: seconds(5, 30 * 86_400, 57_600),
+  SVC_RELAY_ENGINE: z.enum(relayEngineSettings).default('auto'),
+  SVC_RELAY_SRT_PASSPHRASE: z
+    .string()
+    .regex(/^[\x20-\x7e]{10,79}$/, 'is not 10 to 79 printable ASCII characters')
+    .optional(),
   SVC_BILLING_PROVIDER: z.enum(['sandbox', 'lemonsqueezy', 'stripe']).optional(),
   SVC_BILLING_WEBHOOK_SECRET: webhookSecrets,
   SVC_BILLING_PORTAL_URL: httpsUrl.optional(),

@@ -13,6 +13,7 @@ export interface Launch {
   readonly instanceId: string
   readonly stateFile: string
   readonly host: string
+  readonly searchPath: string
   readonly spec: RelaySpec
 }
 
@@ -68,12 +69,13 @@ export class Attempt {
 
   /** A relay logs no secrets. They are redacted anyway, since the error is stored and shown. */
   async #readLastLines(): Promise<string> {
-    const { relayAuthSecret, streamToken } = this.launch.spec
+    const { relayAuthSecret, streamToken, srtPassphrase } = this.launch.spec
     const { size } = await this.logFile.stat()
     const from = Math.max(this.logOffset, size - logTailBytesMax)
     const { buffer, bytesRead } = await this.logFile.read(Buffer.alloc(Math.max(size - from, 0)), 0, undefined, from)
     const lines = buffer.toString('utf8', 0, bytesRead).trim().split('\n').slice(-10).join('\n')
-    return [relayAuthSecret, streamToken].reduce((text, secret) => text.replaceAll(secret, '[redacted]'), lines)
+    const secrets = [relayAuthSecret, streamToken, srtPassphrase].filter((secret) => secret !== undefined)
+    return secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), lines)
   }
 
   /** Releases the log file. The process keeps running. */
@@ -84,7 +86,7 @@ export class Attempt {
 
 /** Spawns a process that outlives this one. Rejects with {@link RelayProviderError}. */
 export async function launch(plan: Launch): Promise<Attempt> {
-  const { folder, instanceId, stateFile, host, spec } = plan
+  const { folder, instanceId, stateFile, host, searchPath, spec } = plan
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const logFile = await open(join(folder, `${instanceId}.log`), 'a+', 0o600)
   const { size } = await logFile.stat()
@@ -103,6 +105,9 @@ export async function launch(plan: Launch): Promise<Attempt> {
       SVC_RELAY_HEALTH_INTERVAL_SECONDS: String(spec.healthIntervalSeconds),
       SVC_RELAY_CAP_MBPS: String(spec.capMbps),
       SVC_RELAY_HOST: host,
+      SVC_RELAY_ENGINE: spec.engine,
+      SVC_RELAY_SRT_PASSPHRASE: spec.srtPassphrase ?? '',
+      PATH: searchPath,
     },
   })
   try {

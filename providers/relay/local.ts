@@ -23,6 +23,8 @@ import { type RelayInstance, type RelayProvider, RelayProviderError } from './pr
 export interface LocalRelayOptions {
   readonly dataDir: string
   readonly log: Logger
+  /** The folders of programs, where relays find their engine. None by default. */
+  readonly searchPath?: string
   /** The address of relays of a region, which they bind. The default is 127.0.0.1. */
   readonly hostOf?: (region: string) => string
 }
@@ -52,7 +54,7 @@ const State = z.object({
 })
 
 /** The relays of one data folder. Any number of processes may use it at the same time, since it holds no state in memory. */
-export function createLocalRelayProvider({ dataDir, log, hostOf }: LocalRelayOptions): RelayProvider {
+export function createLocalRelayProvider({ dataDir, log, searchPath = '', hostOf }: LocalRelayOptions): RelayProvider {
   const folder = relayFolderOf(dataDir)
   return {
     async create(spec, signal) {
@@ -60,7 +62,7 @@ export function createLocalRelayProvider({ dataDir, log, hostOf }: LocalRelayOpt
       const startedAt = performance.now()
       const host = hostOf?.(spec.region) ?? localHost
       const stateFile = stateFileOf(folder, instanceId)
-      const instance = await createRelay({ folder, instanceId, stateFile, host, spec }, signal)
+      const instance = await createRelay({ folder, instanceId, stateFile, host, searchPath, spec }, signal)
       log.info(
         { instanceId, sessionId: spec.sessionId, millis: Math.round(performance.now() - startedAt) },
         'relay created',

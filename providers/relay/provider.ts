@@ -2,6 +2,7 @@
  * The interface of relay providers, the same for child processes on this machine and for machines in a cloud. Every call is
  * idempotent, and a provider keeps no state of its own.
  */
+import type { RelayEngineSetting } from '../../platform/relay-engines.ts'
 
 /** The parameters of one relay. An activity creates it right before the call, since it contains secrets. */
 export interface RelaySpec {
@@ -17,6 +18,9 @@ export interface RelaySpec {
   readonly healthIntervalSeconds: number
   /** The soft cap on throughput. Never shown to clients. */
   readonly capMbps: number
+  readonly engine: RelayEngineSetting
+  /** Publishers and players must encrypt with it. */
+  readonly srtPassphrase?: string | undefined
 }
 
 /** The address and the ports of a relay. SRTLA, publish and play are UDP; stats is HTTP. */

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { IngestSummary } from '../../relay-node/ingest.ts'
 
 export interface Report {
   readonly secret: string | undefined
@@ -10,7 +11,7 @@ export interface Report {
     readonly session_id: string
     readonly instance_id: string
     readonly observed_at: string
-    readonly stats: { readonly groups: readonly unknown[] }
+    readonly stats: IngestSummary
   }
 }
 

@@ -12,6 +12,9 @@ import {
 import { refusal, run, stop } from './control-plane.ts'
 import { endOf, eventually, givenControlPlane, secret, startRelay } from './running.ts'
 
+/** Of a relay without a publisher. */
+const summary = { publishing: false, bitrate_kbps: 0, links: 0, players: 0, bytes_total: 0, engine: 'none' } as const
+
 test('a relay reports at once with its secret, session and instance, and then at the interval of the answer', async () => {
   const plane = await givenControlPlane()
   plane.answers(run(0.3))
@@ -25,7 +28,7 @@ test('a relay reports at once with its secret, session and instance, and then at
   const [first, second, third, fourth] = plane.reports
   expect(first).toMatchObject({
     secret,
-    body: { session_id: relay.sessionId, instance_id: relay.instanceId, stats: { groups: [] } },
+    body: { session_id: relay.sessionId, instance_id: relay.instanceId, stats: summary },
   })
   expect(Date.parse(first?.body.observed_at ?? '')).toBeGreaterThan(Date.now() - 10_000)
   for (const [earlier, later] of [
@@ -68,7 +71,7 @@ describe.each(denials)('a relay whose control plane %s', (_, denial) => {
     onTestFinished(() => ending.abort())
     return reportUntilEnded({
       ...{ apiUrl, authSecret: secret, sessionId: randomUUID(), instanceId: 'relay-1', intervalSeconds: 0.1 },
-      ...{ denialMillisMin, showStats: () => ({ ts: 0, groups: [] }), log: () => {}, signal: ending.signal },
+      ...{ denialMillisMin, summarizeIngest: () => summary, log: () => {}, signal: ending.signal },
     })
   }
 

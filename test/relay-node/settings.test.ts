@@ -33,6 +33,9 @@ test('ids are read from arguments, and secrets from the environment', () => {
     streamToken: 'Ab12Cd34',
     healthIntervalSeconds: 10,
     capMbps: 48,
+    engine: 'auto',
+    srtPassphrase: undefined,
+    searchPath: '',
     host: '127.0.0.1',
   })
 })

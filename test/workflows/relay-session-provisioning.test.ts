@@ -164,6 +164,7 @@ describe('the destruction of instances', () => {
         relayAuthSecret: 'x'.repeat(32),
         healthIntervalSeconds: 10,
         capMbps: 48,
+        engine: 'none',
       },
       new AbortController().signal,
     )

@@ -26,6 +26,7 @@ const specOf = (plane: { url: string }, more: Partial<RelaySpec> = {}): RelaySpe
   relayAuthSecret: secret,
   healthIntervalSeconds: 1,
   capMbps: 48,
+  engine: 'none',
   ...more,
 })
 

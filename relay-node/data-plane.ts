@@ -1,0 +1,108 @@
+/** The video path of a relay: three UDP ports, the SRTLA receiver and the gate in front of the engine. */
+import type { Engine } from './engine.ts'
+import { IngestMeter, type IngestSummary, summarizeIngest } from './ingest.ts'
+import type { Log } from './log.ts'
+import { addressOf } from './peer.ts'
+import { SrtGate } from './srt-gate.ts'
+import { SrtlaGroup } from './srtla-group.ts'
+import { type LinkCounters, SrtlaReceiver } from './srtla-receiver.ts'
+import { type PublishersReply, type StatsReply, showGroup, showPublisher } from './stats.ts'
+import type { StatsSource } from './stats-server.ts'
+import { findObjection, type Role } from './stream-access.ts'
+import { openUdpPort, type UdpPort } from './udp-port.ts'
+
+const sweepMillis = 500
+
+export interface DataPlaneOptions {
+  readonly host: string
+  readonly streamToken: string
+  readonly capMbps: number
+  /** Undefined: streams are refused. */
+  readonly engine: Engine | undefined
+  readonly log: Log
+}
+
+export interface DataPlane extends StatsSource {
+  readonly ports: { readonly srtlaPort: number; readonly publishPort: number; readonly playPort: number }
+  summarize(): IngestSummary
+  /** Ends all connections, with a notice to their peers. */
+  close(reason: string): Promise<void>
+}
+
+/** Milliseconds since 1970, by a clock that never goes back. */
+const now = () => performance.timeOrigin + performance.now()
+
+export async function startDataPlane({ host, log, ...options }: DataPlaneOptions): Promise<DataPlane> {
+  const { engine, streamToken } = options
+  const [srtlaPort, publishPort, playPort] = await Promise.all([
+    openUdpPort(host, log),
+    openUdpPort(host, log),
+    openUdpPort(host, log),
+  ])
+  const srtla = new SrtlaReceiver({
+    sendTo: (datagram, remote) => srtlaPort.send(datagram, remote),
+    onSrtPacket: (group, datagram) => gate.receive('publish', datagram, group, now()),
+    onGroupEnded: (group) => gate.endPeer('publish', group),
+  })
+  const meter = new IngestMeter()
+  const gate = new SrtGate({
+    ...options,
+    log,
+    onPublisher(connection) {
+      meter.sample(connection, now())
+      if (connection) srtla.markAdmitted(connection.peer)
+    },
+  })
+  const passToGate = (role: Role, port: UdpPort) =>
+    port.receive((datagram, from) => {
+      const peer = { key: addressOf(from), send: (reply: Buffer) => port.send(reply, from) }
+      gate.receive(role, datagram, peer, now())
+    })
+  srtlaPort.receive((datagram, from) => srtla.receive(datagram, from, now()))
+  passToGate('publish', publishPort)
+  passToGate('play', playPort)
+  const sweep = setInterval(() => {
+    srtla.sweep(now())
+    gate.sweep(now())
+    meter.sample(gate.publisher, now())
+  }, sweepMillis)
+
+  return {
+    ports: { srtlaPort: srtlaPort.port, publishPort: publishPort.port, playPort: playPort.port },
+    summarize: () =>
+      summarizeIngest({
+        meter,
+        connection: gate.publisher,
+        links: listLinks(gate, srtla).length,
+        players: gate.players,
+        engine: engine?.name ?? 'none',
+        now: now(),
+      }),
+    showStats(): StatsReply {
+      const publisher = gate.publisher
+      const id = publisher?.peer instanceof SrtlaGroup ? 'srtla' : 'publish'
+      const groups = publisher ? [showGroup(id, publisher.counters.bytes, listLinks(gate, srtla), now())] : []
+      return { ts: Math.round(now()), engine: engine?.name ?? 'none', groups }
+    },
+    showPublisher(streamId): PublishersReply {
+      const publisher = gate.publisher
+      const isKnown = findObjection('publish', streamId, streamToken) === undefined
+      if (!isKnown || !publisher || !meter.isPublishing(now())) return { status: 'ok', publishers: {} }
+      return { status: 'ok', publishers: { [streamId]: showPublisher(publisher, meter.rates(now()), now()) } }
+    },
+    async close(reason) {
+      clearInterval(sweep)
+      gate.close(reason)
+      await Promise.all([srtlaPort.close(), publishPort.close(), playPort.close(), engine?.close()])
+    },
+  }
+}
+
+/** The links of the publisher: those of its SRTLA group, or its only address. */
+function listLinks(gate: SrtGate, srtla: SrtlaReceiver): LinkCounters[] {
+  const publisher = gate.publisher
+  if (publisher === undefined) return []
+  if (publisher.peer instanceof SrtlaGroup) return srtla.links(now())
+  const { bytes, datagrams: pkts, lastAt } = publisher.counters
+  return [{ addr: publisher.peer.key, bytes, pkts, firstAt: publisher.openedAt, lastAt }]
+}

@@ -1,0 +1,151 @@
+/**
+ * `srt-live-transmit`, Haivision's own tool, as the SRT engine: one process per connection. That of the publisher writes the stream
+ * to its standard output, from where it is copied to the standard input of each player's process. So players stay connected while
+ * publishers come and go, and a process that is left behind by a killed relay ends by itself when its connection times out.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import type { Engine, EngineEnd } from './engine.ts'
+import type { Log } from './log.ts'
+import type { Role } from './stream-access.ts'
+import { type Player, StreamFanOut } from './stream-fan-out.ts'
+
+const program = 'srt-live-transmit'
+/** A process without a connection ends after this time. */
+const connectSecondsMax = 10
+const errorTailBytes = 500
+/** After the end of its connection a process delivers what it has received, and ends. */
+const endMillisMax = 1_000
+
+/** In packets and bytes: 48 Mbit/s with a latency of 4 s, which is more than SRT's defaults hold. */
+const flowWindow = 32_768
+const bufferBytes = 44_000_000
+
+/** @returns the path of the program, or undefined when it is not installed. */
+export function findLiveTransmit(searchPath: string): string | undefined {
+  for (const folder of searchPath.split(delimiter).filter((one) => one !== '')) {
+    const path = join(folder, program)
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      // Not in this folder.
+    }
+  }
+  return undefined
+}
+
+export interface LiveTransmitOptions {
+  readonly path: string
+  /** Encrypts both ends. SRT allows 10 to 79 characters. */
+  readonly passphrase?: string | undefined
+  readonly log: Log
+}
+
+/**
+ * The loopback address of this process. libsrt shares a port that is in use without an error, so the engines of relays on one
+ * machine would mix if they had one address and chose the same port.
+ */
+function loopbackAddress(): string {
+  // Other systems have one loopback address only.
+  if (process.platform !== 'linux') return '127.0.0.1'
+  const { pid } = process
+  return `127.${64 + ((pid >> 16) & 0x3f)}.${(pid >> 8) & 0xff}.${pid & 0xff}`
+}
+
+export function createLiveTransmitEngine({ path, passphrase, log }: LiveTransmitOptions): Engine {
+  const fanOut = new StreamFanOut()
+  const address = loopbackAddress()
+  const children = new Set<ChildProcess>()
+  /** Also those of processes that have not bound theirs yet. */
+  const ports = new Set<number>()
+
+  const start = async (role: Role) => {
+    const port = await findFreePort(address, ports)
+    ports.add(port)
+    const query = new URLSearchParams({
+      mode: 'listener',
+      fc: String(flowWindow),
+      rcvbuf: String(bufferBytes),
+      sndbuf: String(bufferBytes),
+      ...(passphrase === undefined ? {} : { passphrase }),
+    })
+    const listener = `srt://${address}:${port}?${query}`
+    const addresses = role === 'publish' ? [listener, 'file://con'] : ['file://con', listener]
+    const limits = [`-t:${connectSecondsMax}`, '-tm:1']
+    const child = spawn(path, ['-q', '-a:no', '-chunk:1316', ...limits, ...addresses], {
+      stdio: [role === 'play' ? 'pipe' : 'ignore', role === 'publish' ? 'pipe' : 'ignore', 'pipe'],
+      env: {},
+    })
+    child.once('close', () => {
+      children.delete(child)
+      ports.delete(port)
+    })
+    children.add(child)
+    await once(child, 'spawn')
+    return { child, port }
+  }
+
+  const open = async (role: Role): Promise<EngineEnd> => {
+    const { child, port } = await start(role)
+    const ended = awaitEnd(child)
+    const close = () => void child.kill('SIGKILL')
+    const end = { address, port, ended, connected() {}, close }
+    if (role === 'publish') {
+      child.stdout?.on('data', (chunk: Buffer) => fanOut.write(chunk))
+      child.stdout?.on('end', () => fanOut.flush())
+      return { ...end, close: () => void setTimeout(close, endMillisMax) }
+    }
+    const { stdin } = child
+    if (!stdin) throw new Error(`${program} has no standard input`)
+    const player: Player = {
+      input: stdin,
+      onTooSlow() {
+        log('warn', 'a player was closed because it does not keep up')
+        close()
+      },
+    }
+    // The process has ended while data was written to it.
+    stdin.on('error', () => {})
+    void ended.then(() => fanOut.remove(player))
+    return { ...end, connected: () => fanOut.add(player) }
+  }
+
+  return {
+    name: 'srt-live-transmit',
+    open,
+    async close() {
+      await Promise.all(
+        [...children].map(async (child) => {
+          const closed = once(child, 'close')
+          child.kill('SIGKILL')
+          await closed
+        }),
+      )
+    },
+  }
+}
+
+/** Resolves with the reason when the process has ended. */
+async function awaitEnd(child: ChildProcess): Promise<string> {
+  let errors = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors = (errors + text).slice(-errorTailBytes)
+  })
+  const [code, signal] = await once(child, 'close')
+  return `${program} ended with ${signal ?? `code ${code}`}${errors === '' ? '' : `: ${errors.trim()}`}`
+}
+
+async function findFreePort(address: string, taken: ReadonlySet<number>): Promise<number> {
+  for (;;) {
+    const socket = createSocket('udp4')
+    socket.bind(0, address)
+    await once(socket, 'listening')
+    const { port } = socket.address()
+    await new Promise<void>((done) => socket.close(done))
+    if (!taken.has(port)) return port
+  }
+}

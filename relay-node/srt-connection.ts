@@ -1,0 +1,217 @@
+/**
+ * One admitted SRT connection: forwards datagrams between a peer and its end of the engine. The engine has not seen the induction
+ * of the peer, which the gate has answered, so the connection begins with one of its own and replaces the cookie of the conclusion.
+ */
+import { createSocket, type Socket } from 'node:dgram'
+import type { Engine, EngineEnd } from './engine.ts'
+import { PacketLoss } from './packet-loss.ts'
+import type { Peer } from './peer.ts'
+import {
+  buildInduction,
+  buildShutdown,
+  destinationOf,
+  type Handshake,
+  isData,
+  isHandshake,
+  isRetransmitted,
+  isShutdown,
+  parseAcknowledgement,
+  parseHandshake,
+  payloadBytes,
+  replaceCookie,
+  sequenceNumberOf,
+} from './srt-packets.ts'
+import type { Role } from './stream-access.ts'
+import type { ThroughputCap } from './throughput-cap.ts'
+
+/** The process of an engine needs a moment until it listens. */
+const inductionMillis = 20
+/** After this time the peer has given up. */
+const openMillisMax = 3_000
+
+export interface ConnectionOptions {
+  readonly role: Role
+  readonly peer: Peer
+  /** The handshake by which the peer was admitted. */
+  readonly conclusion: Buffer
+  readonly engine: Engine
+  readonly cap: ThroughputCap | undefined
+  readonly now: number
+  /** Called once, when no datagram is forwarded any more. */
+  readonly onClosed: (reason: string) => void
+}
+
+/** What was received from the peer. Times are in milliseconds. */
+export interface ConnectionCounters {
+  datagrams: number
+  /** Of all datagrams. */
+  bytes: number
+  dataPackets: number
+  dataBytes: number
+  readonly loss: PacketLoss
+  lastAt: number
+  lastDataAt: number
+  rttMillis: number | undefined
+  latencyMillis: number
+}
+
+export class SrtConnection {
+  readonly role: Role
+  readonly peer: Peer
+  readonly openedAt: number
+  readonly counters: ConnectionCounters
+  /** The SRT socket of the peer. Another one from the same address is a new connection. */
+  readonly peerSocketId: number
+
+  readonly #options: ConnectionOptions
+  #state: 'opening' | 'open' | 'closed' = 'opening'
+  #end: EngineEnd | undefined
+  #upstream: Socket | undefined
+  #induction: NodeJS.Timeout | undefined
+  #engineCookie: number | undefined
+  #engineSocketId: number | undefined
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+    this.role = options.role
+    this.peer = options.peer
+    this.openedAt = options.now
+    this.peerSocketId = parseHandshake(options.conclusion)?.socketId ?? 0
+    this.counters = {
+      datagrams: 0,
+      bytes: 0,
+      dataPackets: 0,
+      dataBytes: 0,
+      loss: new PacketLoss(),
+      lastAt: options.now,
+      lastDataAt: Number.NEGATIVE_INFINITY,
+      rttMillis: undefined,
+      latencyMillis: 0,
+    }
+    void this.#open().catch((error: Error) => this.close(error.message))
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'open'
+  }
+
+  /** Forwards a datagram of the peer to the engine. */
+  receive(datagram: Buffer, now: number): void {
+    if (this.#state === 'closed') return
+    this.#count(datagram, now)
+    const upstream = this.#upstream
+    if (upstream === undefined || this.#engineCookie === undefined) return
+    if (isHandshake(datagram)) this.#sendConclusion(upstream, datagram)
+    else if (this.#options.cap) this.#options.cap.push(datagram.length, () => this.#forward(datagram))
+    else this.#forward(datagram)
+    if (isShutdown(datagram) && destinationOf(datagram) === this.#engineSocketId) this.close('ended by the peer')
+  }
+
+  /** Also ends the connection of the peer and the engine's end. */
+  close(reason: string): void {
+    if (this.#state === 'closed') return
+    const wasOpening = this.#state === 'opening'
+    this.#state = 'closed'
+    clearInterval(this.#induction)
+    this.peer.send(buildShutdown(this.peerSocketId))
+    if (this.#engineSocketId !== undefined) this.#upstream?.send(buildShutdown(this.#engineSocketId))
+    this.#upstream?.close()
+    this.#end?.close()
+    this.#options.onClosed(wasOpening ? `not established: ${reason}` : reason)
+  }
+
+  async #open(): Promise<void> {
+    const { engine, role, conclusion } = this.#options
+    const end = await engine.open(role)
+    this.#end = end
+    if (this.#isClosed()) {
+      end.close()
+      return
+    }
+    void end.ended.then((reason) => this.close(reason))
+    const upstream = createSocket({ type: 'udp4', recvBufferSize: 1 << 21, sendBufferSize: 1 << 21 })
+    this.#upstream = upstream
+    // Refused datagrams until the engine listens, and after it has ended.
+    upstream.on('error', () => {})
+    upstream.on('message', (datagram) => this.#receiveFromEngine(datagram))
+    upstream.connect(end.port, end.address)
+    await new Promise<void>((done) => upstream.once('connect', done))
+    if (this.#isClosed()) return
+    const induction = buildInduction(conclusion)
+    const until = performance.now() + openMillisMax
+    const send = () => {
+      if (performance.now() > until) this.close('the engine does not answer')
+      else upstream.send(induction)
+    }
+    send()
+    this.#induction = setInterval(send, inductionMillis)
+  }
+
+  // A method, since the state changes during an await.
+  #isClosed(): boolean {
+    return this.#state === 'closed'
+  }
+
+  #receiveFromEngine(datagram: Buffer): void {
+    if (this.#state === 'closed') return
+    if (isHandshake(datagram)) this.#receiveHandshake(datagram)
+    else {
+      this.#countAcknowledgement(datagram)
+      this.peer.send(datagram)
+    }
+  }
+
+  #receiveHandshake(datagram: Buffer): void {
+    const handshake = parseHandshake(datagram)
+    if (handshake?.phase === 'induction') this.#receiveCookie(handshake)
+    else {
+      this.peer.send(datagram)
+      if (handshake !== undefined) this.#receiveAgreement(handshake)
+      // Any other type is a refusal of the engine, for example because of a wrong passphrase.
+      else this.close('refused by the engine')
+    }
+  }
+
+  #receiveCookie({ cookie }: Handshake): void {
+    if (this.#engineCookie !== undefined || !this.#upstream) return
+    clearInterval(this.#induction)
+    this.#engineCookie = cookie
+    this.#sendConclusion(this.#upstream, this.#options.conclusion)
+  }
+
+  #receiveAgreement({ socketId, latencyMillis }: Handshake): void {
+    if (this.#state === 'open') return
+    this.#state = 'open'
+    this.counters.latencyMillis = latencyMillis
+    this.#engineSocketId = socketId
+    this.#end?.connected()
+  }
+
+  #sendConclusion(upstream: Socket, conclusion: Buffer): void {
+    upstream.send(replaceCookie(conclusion, this.#engineCookie ?? 0))
+  }
+
+  #forward(datagram: Buffer): void {
+    if (this.#state !== 'closed') this.#upstream?.send(datagram)
+  }
+
+  #count(datagram: Buffer, now: number): void {
+    const { counters } = this
+    counters.datagrams += 1
+    counters.bytes += datagram.length
+    counters.lastAt = now
+    if (!isData(datagram)) return
+    counters.lastDataAt = now
+    counters.dataPackets += 1
+    counters.dataBytes += payloadBytes(datagram)
+    counters.loss.receive(sequenceNumberOf(datagram), isRetransmitted(datagram))
+  }
+
+  #countAcknowledgement(datagram: Buffer): void {
+    const acknowledgement = parseAcknowledgement(datagram)
+    if (acknowledgement === undefined) return
+    const { next, rttMillis } = acknowledgement
+    if (rttMillis !== undefined) this.counters.rttMillis = rttMillis
+    this.counters.loss.acknowledge(next)
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * The gate in front of the SRT engine. It answers the first phase of the SRT handshake itself, without a state per caller, and
+ * admits a caller by the stream id of the second phase. Only datagrams of admitted callers reach the engine, so forged and random
+ * datagrams cost neither memory nor a process.
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Engine } from './engine.ts'
+import type { Log } from './log.ts'
+import type { Peer } from './peer.ts'
+import { Refusals } from './refusals.ts'
+import { SrtConnection } from './srt-connection.ts'
+import {
+  buildInductionReply,
+  destinationOf,
+  type Handshake,
+  isHandshake,
+  parseHandshake,
+  type Rejection,
+} from './srt-packets.ts'
+import { findObjection, type Role } from './stream-access.ts'
+import { ThroughputCap } from './throughput-cap.ts'
+
+/** SRT's own limit (SRTO_PEERIDLETIMEO). Callers send a keepalive every second. */
+const idleMillisMax = 5_000
+const playersMax = 8
+const cookieMillis = 60_000
+/** Replies to inductions per second. A caller repeats its induction after 250 ms. */
+const inductionsPerSecondMax = 2_000
+
+export interface GateOptions {
+  /** Undefined: all callers are refused. */
+  readonly engine: Engine | undefined
+  readonly streamToken: string
+  readonly capMbps: number
+  readonly log: Log
+  /** The pause before a refusal. A second by default. */
+  readonly refusalMillis?: number
+  /** The publisher's connection was opened or closed. */
+  readonly onPublisher?: (connection: SrtConnection | undefined) => void
+}
+
+export class SrtGate {
+  readonly #options: GateOptions
+  readonly #connections = { publish: new Map<string, SrtConnection>(), play: new Map<string, SrtConnection>() }
+  readonly #refusals: Refusals
+  readonly #cookieKey = randomBytes(32)
+  #inductions = { second: 0, count: 0 }
+
+  constructor(options: GateOptions) {
+    this.#options = options
+    this.#refusals = new Refusals({ millis: options.refusalMillis ?? 1_000, log: options.log })
+  }
+
+  /** The connection of the publisher, which may still be opening. There is one at most. */
+  get publisher(): SrtConnection | undefined {
+    return this.#connections.publish.values().next().value
+  }
+
+  get players(): number {
+    return [...this.#connections.play.values()].filter((connection) => connection.isOpen).length
+  }
+
+  /**
+   * Handles a datagram that was received from a peer on the port of a role.
+   * @param now milliseconds of a clock that never goes back.
+   */
+  receive(role: Role, datagram: Buffer, peer: Peer, now: number): void {
+    if (isHandshake(datagram) && destinationOf(datagram) === 0) this.#receiveHandshake(role, datagram, peer, now)
+    else this.#connections[role].get(peer.key)?.receive(datagram, now)
+  }
+
+  /** The peer has no network path left. */
+  endPeer(role: Role, peer: Peer): void {
+    this.#connections[role].get(peer.key)?.close('the peer has no link left')
+  }
+
+  /** Closes the connections whose peers have vanished. */
+  sweep(now: number): void {
+    for (const connection of this.#all()) {
+      if (now - connection.counters.lastAt > idleMillisMax) connection.close('timed out')
+    }
+  }
+
+  /** Closes all connections, with a notice to their peers. */
+  close(reason: string): void {
+    for (const connection of this.#all()) connection.close(reason)
+    this.#refusals.close()
+  }
+
+  #all(): SrtConnection[] {
+    return [...this.#connections.publish.values(), ...this.#connections.play.values()]
+  }
+
+  #receiveHandshake(role: Role, datagram: Buffer, peer: Peer, now: number): void {
+    const handshake = parseHandshake(datagram)
+    if (handshake?.phase === 'induction') this.#answerInduction(role, datagram, handshake.socketId, peer, now)
+    if (handshake?.phase !== 'conclusion') return
+    const current = this.#connections[role].get(peer.key)
+    if (current?.peerSocketId === handshake.socketId) current.receive(datagram, now)
+    else if (this.#isOwnCookie(role, peer, handshake, now)) this.#decide(role, datagram, handshake, peer, now)
+  }
+
+  #answerInduction(role: Role, induction: Buffer, socketId: number, peer: Peer, now: number): void {
+    const second = Math.floor(now / 1000)
+    if (this.#inductions.second !== second) this.#inductions = { second, count: 0 }
+    this.#inductions.count += 1
+    if (this.#inductions.count > inductionsPerSecondMax) return
+    peer.send(buildInductionReply(induction, this.#cookieOf(role, peer, socketId, now)))
+  }
+
+  #decide(role: Role, conclusion: Buffer, { streamId }: Handshake, peer: Peer, now: number): void {
+    const { engine, streamToken } = this.#options
+    const objection = findObjection(role, streamId, streamToken) ?? this.#findConflict(role, peer)
+    if (objection !== undefined) this.#refusals.refuse(peer, conclusion, objection)
+    else if (engine === undefined) this.#refusals.refuse(peer, conclusion, 'down')
+    else this.#admit(engine, role, conclusion, peer, now)
+  }
+
+  #findConflict(role: Role, peer: Peer): Rejection | undefined {
+    const others = [...this.#connections[role].values()].filter((connection) => connection.peer.key !== peer.key)
+    if (role === 'publish') return others.length === 0 ? undefined : 'conflict'
+    return others.length < playersMax ? undefined : 'overload'
+  }
+
+  #admit(engine: Engine, role: Role, conclusion: Buffer, peer: Peer, now: number): void {
+    const { log, capMbps, onPublisher } = this.#options
+    const connections = this.#connections[role]
+    connections.get(peer.key)?.close('replaced by a new connection from the same address')
+    const cap = role === 'publish' ? new ThroughputCap(capMbps) : undefined
+    const connection = new SrtConnection({
+      ...{ role, peer, conclusion, engine, cap, now },
+      onClosed: (reason) => {
+        cap?.close()
+        if (connections.get(peer.key) === connection) connections.delete(peer.key)
+        log('info', `${role} connection closed`, { reason })
+        if (role === 'publish') onPublisher?.(this.publisher)
+      },
+    })
+    connections.set(peer.key, connection)
+    log('info', `${role} connection admitted`)
+    if (role === 'publish') onPublisher?.(connection)
+  }
+
+  /** Whether the caller has received a reply at its address, so the address is not forged. */
+  #isOwnCookie(role: Role, peer: Peer, { socketId, cookie }: Handshake, now: number): boolean {
+    return [now, now - cookieMillis].some((time) => this.#cookieOf(role, peer, socketId, time) === cookie)
+  }
+
+  #cookieOf(role: Role, peer: Peer, socketId: number, now: number): number {
+    const text = `${Math.floor(now / cookieMillis)} ${role} ${socketId} ${peer.key}`
+    return createHmac('sha256', this.#cookieKey).update(text).digest().readUInt32BE(0)
+  }
+}

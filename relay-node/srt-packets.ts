@@ -1,0 +1,170 @@
+/**
+ * The parts of SRT packets that the gate reads and writes (draft-sharabayko-srt-01, section 3). All other bytes pass unread.
+ * Parsers return undefined for anything that is not well-formed.
+ */
+
+/** A datagram above the size of an Ethernet frame is no SRT packet. */
+export const datagramBytesMax = 1500
+const headerBytes = 16
+const handshakeBytes = 64
+const extensionTypes = { handshakeReply: 2, streamId: 5 } as const
+const streamIdBytesMax = 512
+
+export interface Handshake {
+  readonly phase: 'induction' | 'conclusion'
+  readonly version: number
+  /** The socket of the sender. */
+  readonly socketId: number
+  readonly cookie: number
+  /** Undefined where the packet has no extension with a stream id. */
+  readonly streamId: string | undefined
+  /** The latency that the sender applies when it receives; 0 where it does not state one. */
+  readonly latencyMillis: number
+}
+
+const controlTypes = { handshake: 0x8000, ack: 0x8002, shutdown: 0x8005 } as const
+const handshakeTypes = { induction: 1, conclusion: 0xffff_ffff } as const
+
+/** Offsets in a handshake packet. */
+const at = { timestamp: 8, destination: 12, version: 16, extensions: 22, type: 36, socketId: 40, cookie: 44 } as const
+
+/** In the extension field of an induction reply: the listener supports handshakes of version 5. */
+const version5Magic = 0x4a17
+/** In the extension field of an induction request: messages, not a byte stream. */
+const datagramSocket = 2
+
+export const isData = (datagram: Buffer): boolean => datagram.length >= headerBytes && datagram.readUInt8(0) < 0x80
+export const sequenceNumberOf = (data: Buffer): number => data.readUInt32BE(0)
+/** The flag R. */
+export const isRetransmitted = (data: Buffer): boolean => (data.readUInt8(4) & 0x04) !== 0
+export const payloadBytes = (data: Buffer): number => data.length - headerBytes
+
+const isControl = (datagram: Buffer, type: number): boolean =>
+  datagram.length >= headerBytes && datagram.readUInt16BE(0) === type
+
+export const isHandshake = (datagram: Buffer): boolean =>
+  datagram.length >= handshakeBytes && isControl(datagram, controlTypes.handshake)
+export const isShutdown = (datagram: Buffer): boolean => isControl(datagram, controlTypes.shutdown)
+
+/** The socket that a packet is addressed to; 0 for a new connection. */
+export const destinationOf = (datagram: Buffer): number => datagram.readUInt32BE(at.destination)
+
+export interface Acknowledgement {
+  /** The number after the last packet that was received or given up. */
+  readonly next: number
+  /** The round-trip time in milliseconds. Absent in light acknowledgements. */
+  readonly rttMillis: number | undefined
+}
+
+/** @returns undefined for any other packet. */
+export function parseAcknowledgement(datagram: Buffer): Acknowledgement | undefined {
+  if (!isControl(datagram, controlTypes.ack) || datagram.length < headerBytes + 4) return undefined
+  return {
+    next: datagram.readUInt32BE(headerBytes) & 0x7fff_ffff,
+    rttMillis: datagram.length < headerBytes + 8 ? undefined : datagram.readUInt32BE(headerBytes + 4) / 1000,
+  }
+}
+
+/** Parses a handshake of a caller, or a listener's reply to it. */
+export function parseHandshake(datagram: Buffer): Handshake | undefined {
+  if (!isHandshake(datagram) || datagram.length > datagramBytesMax) return undefined
+  const phase = phaseOf(datagram.readUInt32BE(at.type))
+  if (phase === undefined) return undefined
+  const version = datagram.readUInt32BE(at.version)
+  const fields = {
+    phase,
+    version,
+    socketId: datagram.readUInt32BE(at.socketId),
+    cookie: datagram.readUInt32BE(at.cookie),
+  }
+  if (phase === 'induction' || version < 5) return { ...fields, streamId: undefined, latencyMillis: 0 }
+  const extensions = listExtensions(datagram)
+  if (extensions === undefined) return undefined
+  const streamIds = extensions.filter(({ type }) => type === extensionTypes.streamId)
+  // With two stream ids, gate and engine could read different ones.
+  if (streamIds.length > 1) return undefined
+  const streamId = streamIds[0] && parseStreamId(streamIds[0].content)
+  if (streamIds.length === 1 && streamId === undefined) return undefined
+  const reply = extensions.find(({ type }) => type === extensionTypes.handshakeReply)?.content
+  return { ...fields, streamId, latencyMillis: reply === undefined || reply.length < 12 ? 0 : reply.readUInt16BE(8) }
+}
+
+function phaseOf(type: number): Handshake['phase'] | undefined {
+  if (type === handshakeTypes.induction) return 'induction'
+  return type === handshakeTypes.conclusion ? 'conclusion' : undefined
+}
+
+function listExtensions(datagram: Buffer): { type: number; content: Buffer }[] | undefined {
+  const extensions: { type: number; content: Buffer }[] = []
+  let offset = handshakeBytes
+  while (offset < datagram.length) {
+    if (offset + 4 > datagram.length) return undefined
+    const end = offset + 4 + datagram.readUInt16BE(offset + 2) * 4
+    if (end > datagram.length) return undefined
+    extensions.push({ type: datagram.readUInt16BE(offset), content: datagram.subarray(offset + 4, end) })
+    offset = end
+  }
+  return extensions
+}
+
+/** Printable ASCII, stored in 32-bit words with reversed bytes and padded with zeros. */
+function parseStreamId(content: Buffer): string | undefined {
+  if (content.length > streamIdBytesMax) return undefined
+  const text = Buffer.from(content).swap32().toString('latin1').replace(/\0+$/, '')
+  return /^[\x20-\x7e]*$/.test(text) ? text : undefined
+}
+
+/** A listener's reply to the induction of a caller. As long as the request, so it amplifies nothing. */
+export function buildInductionReply(induction: Buffer, cookie: number): Buffer {
+  const reply = copyHandshake(induction)
+  reply.writeUInt32BE(5, at.version)
+  reply.writeUInt16BE(0, at.extensions - 2)
+  reply.writeUInt16BE(version5Magic, at.extensions)
+  reply.writeUInt32BE(cookie, at.cookie)
+  return reply
+}
+
+/** The induction that belongs to a conclusion, for a listener that has not seen it. */
+export function buildInduction(conclusion: Buffer): Buffer {
+  const induction = Buffer.from(conclusion.subarray(0, handshakeBytes))
+  induction.writeUInt32BE(0, at.destination)
+  induction.writeUInt32BE(4, at.version)
+  induction.writeUInt16BE(0, at.extensions - 2)
+  induction.writeUInt16BE(datagramSocket, at.extensions)
+  induction.writeUInt32BE(handshakeTypes.induction, at.type)
+  induction.writeUInt32BE(0, at.cookie)
+  return induction
+}
+
+export function replaceCookie(conclusion: Buffer, cookie: number): Buffer {
+  const copy = Buffer.from(conclusion)
+  copy.writeUInt32BE(cookie, at.cookie)
+  return copy
+}
+
+/** Why a caller is refused, with the codes of libsrt's access control guide. */
+export const rejections = { unauthorized: 1401, overload: 1402, badMode: 1405, conflict: 1409, down: 1503 } as const
+export type Rejection = keyof typeof rejections
+
+/** A refusal. Added to 1000, libsrt shows the code to the application of the caller. */
+export function buildRejection(conclusion: Buffer, rejection: Rejection): Buffer {
+  const reply = copyHandshake(conclusion)
+  reply.writeUInt16BE(0, at.extensions)
+  reply.writeUInt32BE(1000 + rejections[rejection], at.type)
+  return reply
+}
+
+/** Ends a connection. */
+export function buildShutdown(destination: number): Buffer {
+  const packet = Buffer.alloc(headerBytes + 4)
+  packet.writeUInt16BE(controlTypes.shutdown, 0)
+  packet.writeUInt32BE(destination, at.destination)
+  return packet
+}
+
+/** The fixed part of a handshake, addressed to its sender. */
+function copyHandshake(handshake: Buffer): Buffer {
+  const copy = Buffer.from(handshake.subarray(0, handshakeBytes))
+  copy.writeUInt32BE(handshake.readUInt32BE(at.socketId), at.destination)
+  return copy
+}

@@ -1,0 +1,60 @@
+/** The HTTP port of a relay: statistics for the plugin, for stream overlays and for scene switchers. It has no authentication. */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Log } from './log.ts'
+import type { PublishersReply, StatsReply } from './stats.ts'
+
+export interface StatsSource {
+  showStats(): StatsReply
+  /** @param streamId contains the stream token, so a reply about a publisher needs it. */
+  showPublisher(streamId: string): PublishersReply
+}
+
+export interface StatsServer {
+  readonly port: number
+  close(): Promise<void>
+}
+
+interface Reply {
+  readonly status: number
+  readonly body: object
+}
+
+const notFound: Reply = {
+  status: 404,
+  body: { error: { code: 'not_found', message: 'Not found. The paths are GET /stats and GET /healthz.' } },
+}
+
+/** Binds a free port. */
+export async function startStatsServer(host: string, source: StatsSource, log: Log): Promise<StatsServer> {
+  const server = createServer((request, response) => {
+    const { status, body } = request.method === 'GET' ? answer(request.url ?? '', source) : notFound
+    response.writeHead(status, {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      // Public, since stream overlays read it from pages of any origin.
+      'access-control-allow-origin': '*',
+    })
+    response.end(JSON.stringify(body))
+  })
+  server.maxConnections = 256
+  server.requestTimeout = 5_000
+  server.listen(0, host)
+  await once(server, 'listening')
+  server.on('error', (error) => log('warn', 'the stats server had an error', { error: error.message }))
+  return { port: (server.address() as AddressInfo).port, close: () => close(server) }
+}
+
+function answer(url: string, source: StatsSource): Reply {
+  const [path, query] = url.split('?', 2)
+  if (path === '/healthz') return { status: 200, body: { status: 'ok' } }
+  if (path !== '/stats') return notFound
+  const publisher = new URLSearchParams(query).get('publisher')
+  return { status: 200, body: publisher === null ? source.showStats() : source.showPublisher(publisher) }
+}
+
+async function close(server: Server): Promise<void> {
+  server.closeAllConnections()
+  await new Promise<void>((done) => server.close(() => done()))
+}
