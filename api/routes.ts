@@ -22,6 +22,7 @@ import * as recovery from './routes/recovery.ts'
 import * as regions from './routes/regions.ts'
 import * as relay from './routes/relay.ts'
 import * as relayHealth from './routes/relay-health.ts'
+import * as relayHistory from './routes/relay-history.ts'
 import * as relayPairing from './routes/relay-pairing.ts'
 import * as sandbox from './routes/sandbox.ts'
 import * as sessionSummary from './routes/session-summary.ts'
@@ -59,6 +60,8 @@ export const routes: readonly Route[] = [
   relay.start,
   relay.active,
   relay.stop,
+  relayHistory.list,
+  relayHistory.show,
   relayPairing.pair,
   relayHealth.report,
   regions.manifest,

@@ -2006,6 +2006,198 @@ export interface paths {
       };
     };
   };
+  "/api/v1/relay/sessions": {
+    /** List ended sessions; the one that ended last comes first */
+    get: {
+      parameters: {
+        query?: {
+          connection_id?: string;
+          cursor?: string;
+        };
+      };
+      responses: {
+        /** @description Success */
+        200: {
+          content: {
+            readonly "application/json": {
+              readonly sessions: readonly ({
+                  /** Format: uuid */
+                  readonly session_id: string;
+                  readonly connection_id: string;
+                  readonly region: string;
+                  /** @enum {string} */
+                  readonly state: "provisioning" | "active" | "grace" | "stopped";
+                  /** @enum {string} */
+                  readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+                  /** @enum {string} */
+                  readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
+                  /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
+                  readonly cause: {
+                    /** @enum {string} */
+                    readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+                    /** @enum {string} */
+                    readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
+                  };
+                  /** Format: date-time */
+                  readonly created_at: string;
+                  readonly active_at: string | null;
+                  readonly stopped_at: string | null;
+                  /** @description As the Time Bank counts them. */
+                  readonly seconds_used: number;
+                  /** @description The time in which the relay received a stream. */
+                  readonly seconds_publishing: number;
+                  readonly bytes_received: number;
+                  readonly peak_bitrate_kbps: number;
+                })[];
+              readonly next_cursor: string | null;
+            };
+          };
+        };
+        /** @description invalid_request */
+        400: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description unauthorized */
+        401: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description rate_limited */
+        429: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description internal_error */
+        500: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description temporarily_unavailable */
+        503: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+  };
+  "/api/v1/relay/sessions/{id}": {
+    /** Show one session in any state, with its transitions */
+    get: {
+      parameters: {
+        path: {
+          id: string;
+        };
+      };
+      responses: {
+        /** @description Success */
+        200: {
+          content: {
+            readonly "application/json": {
+              readonly session: {
+                /** Format: uuid */
+                readonly session_id: string;
+                readonly connection_id: string;
+                readonly region: string;
+                /** @enum {string} */
+                readonly state: "provisioning" | "active" | "grace" | "stopped";
+                /** @enum {string} */
+                readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+                /** @enum {string} */
+                readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
+                /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
+                readonly cause: {
+                  /** @enum {string} */
+                  readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+                  /** @enum {string} */
+                  readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
+                };
+                /** Format: date-time */
+                readonly created_at: string;
+                readonly active_at: string | null;
+                readonly stopped_at: string | null;
+                /** @description As the Time Bank counts them. */
+                readonly seconds_used: number;
+                /** @description The time in which the relay received a stream. */
+                readonly seconds_publishing: number;
+                readonly bytes_received: number;
+                readonly peak_bitrate_kbps: number;
+                /**
+                 * Format: date-time
+                 * @description The latest end, by the longest duration.
+                 */
+                readonly ends_at?: string;
+                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+                readonly ingest?: {
+                  readonly publishing: boolean;
+                  readonly bitrate_kbps: number;
+                  readonly links: number;
+                  /** Format: date-time */
+                  readonly since: string;
+                } | null;
+                /**
+                 * @description Present when the relay has no program to forward video with.
+                 * @constant
+                 */
+                readonly engine?: "none";
+              };
+              readonly transitions: readonly ({
+                  /** @enum {string} */
+                  readonly from: "provisioning" | "active" | "grace" | "stopped";
+                  /** @enum {string} */
+                  readonly to: "provisioning" | "active" | "grace" | "stopped";
+                  readonly reason: string;
+                  readonly initiator: string;
+                  /** Format: date-time */
+                  readonly at: string;
+                })[];
+              /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first. Empty once the session has ended. */
+              readonly recent_bitrate: readonly {
+                  /** Format: date-time */
+                  readonly at: string;
+                  readonly kbps: number;
+                }[];
+            };
+          };
+        };
+        /** @description unauthorized */
+        401: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description not_found */
+        404: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description rate_limited */
+        429: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description internal_error */
+        500: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description temporarily_unavailable */
+        503: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+  };
   "/api/v1/relay/pair": {
     /** The addresses to publish to, for the holder of a pair token. 503 until the relay has an address */
     get: {

@@ -5,6 +5,10 @@ import { parseEmailAddress } from '../../platform/email-address.ts'
 /** In lower case, as Postgres formats it: ids are compared as text and are part of workflow ids. */
 export const id = z.uuid().toLowerCase()
 export const timestamp = z.iso.datetime()
+/** The name that a client has chosen for a connection. */
+export const ConnectionId = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
 export const EmptyObject = z.object({})
 
 /** Text that Postgres can store: 1 to `lengthMax` characters, no NUL, no unpaired surrogate. */

@@ -20,6 +20,7 @@ import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, storableText, timestamp } from '../http/schemas.ts'
 import { presentSession, type SessionLimits, SessionView } from '../relay-session-view.ts'
+import { presentTransition, TransitionView } from '../relay-transition-view.ts'
 import type { Services } from '../services.ts'
 
 const ById = z.object({ id })
@@ -82,9 +83,7 @@ export const showSession = route({
           longest_at: timestamp,
         })
         .nullable(),
-      transitions: z.array(
-        z.object({ from: State, to: State, reason: z.string(), initiator: z.string(), at: timestamp }),
-      ),
+      transitions: z.array(TransitionView),
       workflow_id: z.string(),
       temporal_ui_url: z.string(),
     }),
@@ -99,13 +98,7 @@ export const showSession = route({
     return ok({
       session: presentForOperator(session, config.relay),
       live,
-      transitions: transitions.map((row) => ({
-        from: row.fromState,
-        to: row.toState,
-        reason: row.reason,
-        initiator: row.initiator,
-        at: row.at.toISOString(),
-      })),
+      transitions: transitions.map(presentTransition),
       workflow_id: workflowId,
       temporal_ui_url: `${config.temporal.uiUrl}/namespaces/${config.temporal.namespace}/workflows/${encodeURIComponent(workflowId)}`,
     })

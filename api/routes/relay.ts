@@ -15,7 +15,7 @@ import { getStoredStreamToken } from '../../db/users.ts'
 import { rateLimitKey } from '../http/rate-limits.ts'
 import { Refusal } from '../http/refusals.ts'
 import { created, ok, type Reply, route } from '../http/route.ts'
-import { id } from '../http/schemas.ts'
+import { ConnectionId, id } from '../http/schemas.ts'
 import { createRelaySessionTokens } from '../relay-session-tokens.ts'
 import { type Audience, audienceOf, presentSession, SessionView, View } from '../relay-session-view.ts'
 import type { Services } from '../services.ts'
@@ -23,9 +23,6 @@ import type { Services } from '../services.ts'
 /** The longest wait for a workflow to carry out a command, in milliseconds. The reply then shows the session as it is. */
 const workflowMillisMax = 2000
 
-const ConnectionId = z
-  .string()
-  .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
 const OneSession = z.object({ session: SessionView })
 
 export const start = route({

@@ -7,6 +7,8 @@ export const rateLimitDefaults = {
   relay_start: 6,
   relay_stop: 20,
   relay_active: 60,
+  /** The list of ended sessions, and one session with its transitions. */
+  relay_history: 60,
   /** Look-ups by pair token from one network. */
   pair: 30,
   usage: 30,

@@ -1,0 +1,120 @@
+/** The history of a user's relay sessions. It answers why a stream stopped, and contains no secrets in any state. */
+import { z } from 'zod'
+import {
+  findSessionRecord,
+  listEndedSessions,
+  type RecentBitrateRow,
+  type SessionRecordRow,
+} from '../../db/relay-history.ts'
+import { listTransitions } from '../../db/relay-sessions.ts'
+import { listRecentBitrates } from '../../domain/ingest.ts'
+import { initiators, relayReasons, relayStates } from '../../domain/relay-session.ts'
+import { Refusal } from '../http/refusals.ts'
+import { ok, route } from '../http/route.ts'
+import { ConnectionId, id, timestamp } from '../http/schemas.ts'
+import { LiveFields, presentLiveFields } from '../relay-session-view.ts'
+import { presentTransition, TransitionView } from '../relay-transition-view.ts'
+
+const pageSize = 50
+
+const SessionRecord = z.object({
+  session_id: id,
+  connection_id: z.string(),
+  region: z.string(),
+  state: z.enum(relayStates),
+  reason: z.enum(relayReasons),
+  initiator: z.enum(initiators),
+  cause: z
+    .object({ reason: z.enum(relayReasons), initiator: z.enum(initiators) })
+    .describe(
+      'Why the session left its normal run: the transition to the grace in which it ended, or else its last one.',
+    ),
+  created_at: timestamp,
+  active_at: timestamp.nullable(),
+  stopped_at: timestamp.nullable(),
+  seconds_used: z.int().describe('As the Time Bank counts them.'),
+  seconds_publishing: z.int().describe('The time in which the relay received a stream.'),
+  bytes_received: z.int(),
+  peak_bitrate_kbps: z.int(),
+})
+
+function presentRecord(row: SessionRecordRow): z.infer<typeof SessionRecord> {
+  const { reason } = row
+  // Only its owner starts a session.
+  const initiator = row.initiator ?? 'user'
+  return {
+    session_id: row.id,
+    connection_id: row.connectionId,
+    region: row.region,
+    state: row.state,
+    reason,
+    initiator,
+    cause: { reason: row.graceReason ?? reason, initiator: row.graceInitiator ?? initiator },
+    created_at: row.createdAt.toISOString(),
+    active_at: row.activeAt?.toISOString() ?? null,
+    stopped_at: row.stoppedAt?.toISOString() ?? null,
+    seconds_used: row.secondsUsed,
+    seconds_publishing: row.secondsPublishing,
+    bytes_received: row.bytesReceived,
+    peak_bitrate_kbps: row.peakBitrateKbps,
+  }
+}
+
+export const list = route({
+  method: 'GET',
+  path: '/relay/sessions',
+  summary: 'List ended sessions; the one that ended last comes first',
+  caller: 'user',
+  limit: 'relay_history',
+  query: z.object({ connection_id: ConnectionId.optional(), cursor: id.optional() }),
+  answers: { 200: z.object({ sessions: z.array(SessionRecord), next_cursor: id.nullable() }) },
+  refuses: [],
+  handle: async ({ caller, query }, { sql }) => {
+    const filter = { connectionId: query.connection_id, after: query.cursor }
+    const rows = await listEndedSessions(sql, caller.userId, filter, pageSize + 1)
+    const page = rows.slice(0, pageSize)
+    return ok({
+      sessions: page.map(presentRecord),
+      next_cursor: rows.length > pageSize ? (page.at(-1)?.id ?? null) : null,
+    })
+  },
+})
+
+export const show = route({
+  method: 'GET',
+  path: '/relay/sessions/{id}',
+  summary: 'Show one session in any state, with its transitions',
+  caller: 'user',
+  limit: 'relay_history',
+  params: z.object({ id }),
+  answers: {
+    200: z.object({
+      session: SessionRecord.extend(LiveFields.shape),
+      transitions: z.array(TransitionView),
+      recent_bitrate: z
+        .array(z.object({ at: timestamp, kbps: z.int() }))
+        .describe(
+          'The highest bitrate of each 10 seconds of the last ten minutes, oldest first. Empty once the session has ended.',
+        ),
+    }),
+  },
+  refuses: ['not_found'],
+  handle: async ({ caller, params }, { sql, config }) => {
+    const [row, transitions] = await Promise.all([
+      findSessionRecord(sql, caller.userId, params.id),
+      listTransitions(sql, params.id),
+    ])
+    if (!row) throw new Refusal('not_found')
+    return ok({
+      session: { ...presentRecord(row), ...presentLiveFields(row, config.relay) },
+      transitions: transitions.map(presentTransition),
+      recent_bitrate: row.state === 'stopped' ? [] : presentRecentBitrate(row),
+    })
+  },
+})
+
+const presentRecentBitrate = ({ recentBitrateKbps, recentSlot, nowSeconds }: RecentBitrateRow) =>
+  listRecentBitrates({ recentBitrateKbps: recentBitrateKbps ?? [], recentSlot }, nowSeconds).map(({ at, kbps }) => ({
+    at: new Date(at * 1000).toISOString(),
+    kbps,
+  }))
