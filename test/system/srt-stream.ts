@@ -1,0 +1,101 @@
+/** A pseudo-random stream between two processes of `srt-live-transmit`, the SRT program of the protocol's authors. */
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { createCipheriv, randomBytes } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
+import { onTestFinished } from 'vitest'
+import { eventually } from '../relay-node/running.ts'
+
+/** The payload of an SRT packet by custom: 7 packets of MPEG-TS. */
+const payloadBytes = 1_316
+const tickMillis = 20
+
+type Process = ChildProcessByStdio<Writable, Readable, Readable>
+
+/** Starts `srt-live-transmit`, and ends it after the test. */
+function transmit(source: string, target: string): { child: Process; errors: () => string } {
+  // Without -a:no a listener or caller connects again after its connection broke.
+  const child = spawn('srt-live-transmit', ['-q', '-loglevel:error', `-chunk:${payloadBytes}`, source, target], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  let errors = ''
+  child.stderr.on('data', (text) => {
+    errors = (errors + text).slice(-10_000)
+  })
+  // A pipe of a process that ended.
+  child.stdin.on('error', () => {})
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  })
+  return { child, errors: () => errors }
+}
+
+/** Publishes random bytes at a constant rate from the caller's connection to the end of the test. */
+export class StreamSource {
+  /** All bytes until now. Those before the connection are lost. */
+  readonly #sent: Buffer[] = []
+  readonly #random = createCipheriv('aes-128-ctr', randomBytes(16), randomBytes(16))
+  readonly #startedAt = performance.now()
+  readonly #timer: NodeJS.Timeout
+  sentBytes = 0
+
+  constructor(url: string, kbps: number) {
+    const { child } = transmit('file://con', url)
+    const payloadsPerMilli = kbps / 8 / payloadBytes
+    this.#timer = setInterval(() => {
+      const due = Math.floor((performance.now() - this.#startedAt) * payloadsPerMilli) * payloadBytes
+      if (due === this.sentBytes) return
+      const bytes = this.#random.update(Buffer.alloc(due - this.sentBytes))
+      this.#sent.push(bytes)
+      this.sentBytes += bytes.length
+      child.stdin.write(bytes)
+    }, tickMillis)
+    onTestFinished(() => this.stop())
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  get sent(): Buffer {
+    return Buffer.concat(this.#sent)
+  }
+}
+
+/** Receives a stream. */
+export class StreamSink {
+  readonly #received: Buffer[] = []
+  receivedBytes = 0
+  readonly errors: () => string
+
+  constructor(url: string) {
+    const { child, errors } = transmit(url, 'file://con')
+    this.errors = errors
+    child.stdout.on('data', (bytes: Buffer) => {
+      this.#received.push(bytes)
+      this.receivedBytes += bytes.length
+    })
+  }
+
+  get received(): Buffer {
+    return Buffer.concat(this.#received)
+  }
+
+  untilReceived = (bytes: number): Promise<number> =>
+    eventually(
+      () => this.receivedBytes,
+      (received) => received >= bytes,
+      40_000,
+    )
+}
+
+/** A UDP port that is free now. */
+export async function findFreeUdpPort(): Promise<number> {
+  const socket = createSocket('udp4').bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const { port } = socket.address()
+  await new Promise<void>((done) => socket.close(() => done()))
+  return port
+}
