@@ -1,0 +1,280 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Engine } from '../../relay-node/engine.ts'
+import type { Peer } from '../../relay-node/peer.ts'
+import { SrtGate } from '../../relay-node/srt-gate.ts'
+import type { Role } from '../../relay-node/stream-access.ts'
+import { conclusion, data, handshake, handshakeTypes, read, shutdown } from '../support/srt-packets.ts'
+import { eventually } from './running.ts'
+
+const token = 'Ab12Cd34'
+const publish = `publish/live/${token}`
+const play = `play/live/${token}`
+const engineCookie = 4711
+const engineSocketId = 99
+
+/** A listener on a real socket that agrees to every handshake, and records what it receives afterwards. */
+async function givenEngine() {
+  const opened: { role: Role; received: Buffer[]; end(): void; isClosed: boolean }[] = []
+  const engine: Engine = {
+    name: 'srt-live-transmit',
+    async open(role) {
+      const socket = createSocket('udp4').bind(0, '127.0.0.1')
+      await once(socket, 'listening')
+      let end = () => {}
+      const ended = new Promise<string>((done) => {
+        end = () => done('the engine has ended')
+      })
+      const opening = { role, received: [] as Buffer[], end, isClosed: false }
+      opened.push(opening)
+      socket.on('message', (packet, from) => {
+        const isHandshake = packet.readUInt16BE(0) === 0x8000
+        if (!isHandshake) return void opening.received.push(packet)
+        const isInduction = read(packet).type === handshakeTypes.induction
+        if (!isInduction && read(packet).cookie !== engineCookie) return
+        const reply = isInduction ? { cookie: engineCookie } : { type: handshakeTypes.conclusion }
+        socket.send(handshake({ ...reply, socketId: engineSocketId, destination: read(packet).socketId }), from.port)
+      })
+      onTestFinished(() => void socket.close())
+      const close = () => {
+        opening.isClosed = true
+      }
+      return { address: '127.0.0.1', port: socket.address().port, ended, connected() {}, close }
+    },
+    close: async () => {},
+  }
+  return { engine, opened }
+}
+
+async function givenGate({ refusalMillis = 10 } = {}) {
+  const { engine, opened } = await givenEngine()
+  const gate = new SrtGate({ engine, streamToken: token, capMbps: 48, log: () => {}, refusalMillis })
+  onTestFinished(() => gate.close('the test is over'))
+  return { gate, opened }
+}
+
+/** A caller at an address, which records what it receives. */
+function createCaller(key: string) {
+  const received: Buffer[] = []
+  const peer: Peer = { key, send: (datagram) => void received.push(datagram) }
+  return { peer, received, last: () => received.at(-1) ?? Buffer.alloc(64) }
+}
+
+type Caller = ReturnType<typeof createCaller>
+
+function call(
+  gate: SrtGate,
+  caller: Caller,
+  streamId: string | undefined,
+  more: { role?: Role; socketId?: number } = {},
+) {
+  const { role = 'publish', socketId = 77 } = more
+  gate.receive(role, handshake({ socketId, version: 4 }), caller.peer, 1_000)
+  const { cookie } = read(caller.last())
+  gate.receive(role, conclusion({ socketId, cookie, ...(streamId ? { streamId } : {}) }), caller.peer, 1_000)
+}
+
+const admit = async (gate: SrtGate, caller: Caller, streamId = publish, role: Role = 'publish', socketId = 77) => {
+  call(gate, caller, streamId, { role, socketId })
+  await eventually(
+    () => caller.received.some((packet) => read(packet).type === handshakeTypes.conclusion),
+    (agreed) => agreed,
+  )
+}
+
+const rejectionOf = async (caller: Caller) => {
+  await eventually(
+    () => caller.received.length,
+    (count) => count === 2,
+  )
+  return read(caller.last()).type
+}
+
+test('an induction is answered with a cookie and the version, to the socket of the caller', async () => {
+  const { gate } = await givenGate()
+  const caller = createCaller('192.0.2.1:5000')
+
+  gate.receive('publish', handshake({ socketId: 12, version: 4 }), caller.peer, 1_000)
+
+  const reply = read(caller.last())
+  expect(reply).toMatchObject({ destination: 12, version: 5, extensions: 0x4a17, type: 1 })
+  expect(reply.cookie).not.toBe(0)
+  expect(caller.last()).toHaveLength(64)
+})
+
+test('the datagrams of an admitted publisher reach the engine unchanged and in order', async () => {
+  const { gate, opened } = await givenGate()
+  const caller = createCaller('192.0.2.1:5000')
+  await admit(gate, caller)
+
+  const packets = [1, 2, 3, 4].map((number) => data(number, { destination: engineSocketId }))
+  for (const packet of packets) gate.receive('publish', packet, caller.peer, 1_100)
+
+  await eventually(
+    () => opened[0]?.received.length,
+    (count) => count === 4,
+  )
+  expect(Buffer.concat(opened[0]?.received ?? []).equals(Buffer.concat(packets))).toBe(true)
+  expect(gate.publisher?.counters).toMatchObject({ dataPackets: 4, dataBytes: 4 * 1316 })
+})
+
+describe('nothing reaches the engine', () => {
+  test.each([
+    ['from a caller with a wrong token', 'publish/live/Zz99Yy88', 2401],
+    ['from a caller without a stream id', undefined, 2401],
+    ['from a player on the publish port', play, 2405],
+  ])('%s, which is refused', async (_, streamId, type) => {
+    const { gate, opened } = await givenGate()
+    const caller = createCaller('192.0.2.1:5000')
+
+    call(gate, caller, streamId)
+    gate.receive('publish', data(1), caller.peer, 1_000)
+
+    expect(await rejectionOf(caller)).toBe(type)
+    expect(read(caller.last()).destination).toBe(77)
+    expect(opened).toEqual([])
+  })
+
+  test('from a caller whose conclusion has no cookie of the gate, which gets no answer', async () => {
+    const { gate, opened } = await givenGate()
+    const [caller, other] = [createCaller('192.0.2.1:5000'), createCaller('192.0.2.2:5000')]
+    gate.receive('publish', handshake(), other.peer, 1_000)
+    const { cookie } = read(other.last())
+
+    gate.receive('publish', conclusion({ streamId: publish, cookie }), caller.peer, 1_000)
+    gate.receive('publish', conclusion({ streamId: publish, cookie: 0 }), caller.peer, 1_000)
+    gate.receive('play', conclusion({ streamId: play, cookie }), other.peer, 1_000)
+    gate.receive('publish', conclusion({ streamId: publish, cookie }), other.peer, 200_000)
+
+    await new Promise((done) => setTimeout(done, 50))
+    expect(caller.received).toEqual([])
+    expect(other.received).toHaveLength(1)
+    expect(opened).toEqual([])
+  })
+
+  test('of a relay without an engine, which refuses its owner', async () => {
+    const gate = new SrtGate({ engine: undefined, streamToken: token, capMbps: 48, log: () => {}, refusalMillis: 1 })
+    const caller = createCaller('192.0.2.1:5000')
+    call(gate, caller, publish)
+    expect(await rejectionOf(caller)).toBe(2503)
+  })
+})
+
+test('a second publisher is refused while the first lives, and admitted five seconds after it vanished', async () => {
+  const { gate, opened } = await givenGate()
+  const [first, second] = [createCaller('192.0.2.1:5000'), createCaller('192.0.2.2:5000')]
+  await admit(gate, first)
+
+  gate.sweep(5_900)
+  call(gate, second, publish)
+  expect(await rejectionOf(second)).toBe(2409)
+
+  gate.sweep(6_100)
+  await admit(gate, second)
+  expect(gate.publisher?.peer.key).toBe(second.peer.key)
+  expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false])
+})
+
+test('a publisher that ends its connection makes room at once, and one that forges its end does not', async () => {
+  const { gate } = await givenGate()
+  const [first, second] = [createCaller('192.0.2.1:5000'), createCaller('192.0.2.2:5000')]
+  await admit(gate, first)
+
+  gate.receive('publish', shutdown(engineSocketId + 1), first.peer, 1_200)
+  expect(gate.publisher?.peer.key).toBe(first.peer.key)
+  gate.receive('publish', shutdown(engineSocketId), first.peer, 1_300)
+  expect(gate.publisher).toBeUndefined()
+
+  await admit(gate, second)
+})
+
+test('a publisher that connects again from its address replaces its own connection', async () => {
+  const { gate, opened } = await givenGate()
+  const caller = createCaller('192.0.2.1:5000')
+  await admit(gate, caller)
+  await admit(gate, caller, publish, 'publish', 78)
+  await eventually(
+    () => gate.publisher?.isOpen,
+    (isOpen) => isOpen === true,
+  )
+  expect(gate.publisher?.peerSocketId).toBe(78)
+  expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false])
+})
+
+test('up to eight players are admitted beside the publisher', async () => {
+  const { gate } = await givenGate()
+  for (let n = 1; n <= 8; n += 1) await admit(gate, createCaller(`192.0.2.${n}:4000`), play, 'play')
+  const ninth = createCaller('192.0.2.9:4000')
+
+  call(gate, ninth, play, { role: 'play' })
+
+  expect(await rejectionOf(ninth)).toBe(2402)
+  expect(gate.players).toBe(8)
+})
+
+test('peers are notified when the relay closes or the engine ends', async () => {
+  const { gate, opened } = await givenGate()
+  const [phone, player] = [createCaller('192.0.2.1:5000'), createCaller('192.0.2.2:5000')]
+  await admit(gate, phone)
+  await admit(gate, player, play, 'play')
+
+  opened[1]?.end()
+  await eventually(
+    () => player.last().readUInt16BE(0),
+    (type) => type === 0x8005,
+  )
+  gate.close('the relay is ending')
+
+  expect(phone.last().equals(shutdown(77))).toBe(true)
+  expect(gate.publisher).toBeUndefined()
+})
+
+test('a refused caller waits for its answer, and repeating its handshake does not bring more', async () => {
+  const { gate } = await givenGate({ refusalMillis: 100 })
+  const caller = createCaller('192.0.2.1:5000')
+  call(gate, caller, 'publish/live/wrong')
+  for (let n = 0; n < 20; n += 1) {
+    const cookie = read(caller.received[0] ?? Buffer.alloc(64)).cookie
+    gate.receive('publish', conclusion({ streamId: 'publish/live/wrong', cookie }), caller.peer, 1_000)
+  }
+  expect(caller.received).toHaveLength(1)
+
+  await new Promise((done) => setTimeout(done, 250))
+  expect(caller.received).toHaveLength(2)
+})
+
+test('one host has four pending refusals at most', async () => {
+  const { gate } = await givenGate({ refusalMillis: 50 })
+  const callers = Array.from({ length: 20 }, (_, n) => createCaller(`192.0.2.1:${5000 + n}`))
+  for (const caller of callers) call(gate, caller, 'publish/live/wrong')
+  await new Promise((done) => setTimeout(done, 200))
+  expect(callers.filter(({ received }) => received.length === 2)).toHaveLength(4)
+})
+
+test('random and mutated datagrams admit nobody, get no longer answers and leave nothing behind', async () => {
+  const { gate, opened } = await givenGate()
+  const wellFormed = [handshake(), conclusion({ streamId: publish }), data(1), shutdown(0)]
+  const mutated = fc
+    .tuple(fc.constantFrom(...wellFormed), fc.array(fc.tuple(fc.nat(120), fc.nat(255))), fc.nat(140))
+    .map(([packet, changes, length]) => {
+      const copy = Buffer.from(packet)
+      for (const [offset, value] of changes) if (offset < copy.length) copy[offset] = value
+      return copy.subarray(0, length)
+    })
+  const datagrams = fc.oneof(
+    mutated,
+    fc.uint8Array({ maxLength: 1_600 }).map((bytes) => Buffer.from(bytes)),
+  )
+  fc.assert(
+    fc.property(datagrams, fc.nat(1_000), fc.constantFrom<Role>('publish', 'play'), (datagram, host, role) => {
+      const caller = createCaller(`198.51.100.7:${host}`)
+      gate.receive(role, datagram, caller.peer, 1_000)
+      expect(Buffer.concat(caller.received).length).toBeLessThanOrEqual(datagram.length)
+    }),
+    { numRuns: 5_000 },
+  )
+  expect(opened).toEqual([])
+  expect(gate.publisher).toBeUndefined()
+})

@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { isHandshake, parseAcknowledgement, parseHandshake } from '../../relay-node/srt-packets.ts'
+import {
+  acknowledgement,
+  conclusion,
+  data,
+  extension,
+  handshake,
+  shutdown,
+  streamIdExtension,
+} from '../support/srt-packets.ts'
+
+test('an induction has a socket id and no stream id', () => {
+  expect(parseHandshake(handshake({ socketId: 9, version: 4 }))).toEqual({
+    ...{ phase: 'induction', version: 4, socketId: 9, cookie: 0, streamId: undefined, latencyMillis: 0 },
+  })
+})
+
+test('the stream id of a conclusion is read from any place among its extensions', () => {
+  const streamId = 'publish/live/Ab12Cd34'
+  const packet = conclusion({ streamId, cookie: 5, extensions: [extension(3, Buffer.alloc(40))] })
+  expect(parseHandshake(packet)).toMatchObject({ phase: 'conclusion', cookie: 5, streamId })
+})
+
+test('the latency of a listener is read from its reply', () => {
+  const reply = Buffer.alloc(12)
+  reply.writeUInt16BE(500, 8)
+  expect(parseHandshake(conclusion({ extensions: [extension(2, reply)] }))?.latencyMillis).toBe(500)
+})
+
+test('stream ids of every length are read', () => {
+  const printable = fc.string({ unit: fc.integer({ min: 32, max: 126 }).map((code) => String.fromCharCode(code)) })
+  fc.assert(
+    fc.property(printable, (streamId) => {
+      expect(parseHandshake(conclusion({ streamId }))?.streamId).toBe(streamId)
+    }),
+  )
+})
+
+describe('a conclusion is not read', () => {
+  test.each([
+    ['with two stream ids', conclusion({ streamId: 'a', extensions: [streamIdExtension('b')] })],
+    ['with a stream id above 512 bytes', conclusion({ streamId: 'a'.repeat(516) })],
+    ['with a control character in its stream id', conclusion({ streamId: 'a\nb' })],
+    ['with an extension that is longer than the packet', conclusion({ streamId: 'abcdefgh' }).subarray(0, -4)],
+    ['with a cut extension header', Buffer.concat([conclusion({ streamId: 'abcd' }), Buffer.alloc(2)])],
+    ['above the size of a datagram', conclusion({ extensions: [extension(3, Buffer.alloc(1_500))] })],
+  ])('%s', (_, packet) => expect(parseHandshake(packet)).toBeUndefined())
+})
+
+test('an acknowledgement has the round-trip time, a light one only the sequence number', () => {
+  expect(parseAcknowledgement(acknowledgement(8, 25_500))).toEqual({ next: 8, rttMillis: 25.5 })
+  expect(parseAcknowledgement(acknowledgement(8, 1).subarray(0, 20))).toEqual({ next: 8, rttMillis: undefined })
+})
+
+test('no datagram makes a parser throw', () => {
+  const packets = [handshake(), conclusion({ streamId: 'publish/live/x' }), data(1), acknowledgement(1, 1), shutdown(1)]
+  const mutated = fc
+    .tuple(fc.constantFrom(...packets), fc.array(fc.tuple(fc.nat(200), fc.nat(255))), fc.nat(200))
+    .map(([packet, changes, length]) => {
+      const copy = Buffer.from(packet)
+      for (const [offset, value] of changes) if (offset < copy.length) copy[offset] = value
+      return copy.subarray(0, length)
+    })
+  const random = fc.uint8Array({ maxLength: 1_600 }).map((bytes) => Buffer.from(bytes))
+  fc.assert(
+    fc.property(fc.oneof(mutated, random), (datagram) => {
+      parseHandshake(datagram)
+      parseAcknowledgement(datagram)
+      isHandshake(datagram)
+    }),
+    { numRuns: 5_000 },
+  )
+})

@@ -1,0 +1,71 @@
+import { PassThrough } from 'node:stream'
+import fc from 'fast-check'
+import { expect, test, vi } from 'vitest'
+import { StreamFanOut } from '../../relay-node/stream-fan-out.ts'
+
+const block = 1316
+
+function createPlayer() {
+  const input = new PassThrough()
+  const chunks: Buffer[] = []
+  input.on('data', (chunk: Buffer) => chunks.push(chunk))
+  return { input, onTooSlow: () => {}, received: () => Buffer.concat(chunks) }
+}
+
+test('every player receives the stream whole, in whole blocks, from the block after it was added', async () => {
+  const sizes = fc.array(fc.integer({ min: 1, max: 5_000 }), { minLength: 1, maxLength: 30 })
+  await fc.assert(
+    fc.asyncProperty(sizes, fc.nat(29), async (lengths, addedAt) => {
+      const fanOut = new StreamFanOut()
+      const [early, late] = [createPlayer(), createPlayer()]
+      fanOut.add(early)
+      const stream: Buffer[] = []
+      let lateFrom = 0
+      for (const [index, length] of lengths.entries()) {
+        if (index === addedAt) {
+          lateFrom = Math.floor(Buffer.concat(stream).length / block) * block
+          fanOut.add(late)
+        }
+        const chunk = Buffer.alloc(length, index + 1)
+        stream.push(chunk)
+        fanOut.write(chunk)
+        await new Promise(setImmediate)
+        expect(early.received().length % block).toBe(0)
+      }
+      fanOut.flush()
+      await new Promise(setImmediate)
+      const whole = Buffer.concat(stream)
+      expect(early.received().equals(whole)).toBe(true)
+      if (addedAt < lengths.length) expect(late.received().equals(whole.subarray(lateFrom))).toBe(true)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('a player that does not keep up is closed, and the others go on', async () => {
+  const fanOut = new StreamFanOut({ pendingBytesMax: 10 * block })
+  const onTooSlow = vi.fn()
+  const slow = { input: new PassThrough({ highWaterMark: 1 }), onTooSlow }
+  const fast = createPlayer()
+  fanOut.add(slow)
+  fanOut.add(fast)
+
+  for (let n = 0; n < 100; n += 1) {
+    fanOut.write(Buffer.alloc(block, n))
+    await new Promise(setImmediate)
+  }
+
+  expect(onTooSlow).toHaveBeenCalledOnce()
+  expect(slow.input.writableLength).toBeLessThan(20 * block)
+  expect(fast.received()).toHaveLength(100 * block)
+})
+
+test('a removed player receives nothing more', async () => {
+  const fanOut = new StreamFanOut()
+  const player = createPlayer()
+  fanOut.add(player)
+  fanOut.remove(player)
+  fanOut.write(Buffer.alloc(block))
+  await new Promise(setImmediate)
+  expect(player.received()).toHaveLength(0)
+})
