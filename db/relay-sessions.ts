@@ -94,6 +94,23 @@ export const listLiveSessions = async (sql: Sql, userId: string): Promise<ShownS
     ${selectShown(sql)}
     where user_id = ${userId} and state <> 'stopped' order by created_at, id`
 
+export interface WatchedSessions {
+  readonly sessionIds: readonly string[]
+  readonly userIds: readonly string[]
+}
+
+/** These sessions in any state, and the live sessions of these users, oldest first. */
+export const listWatchedSessions = async (
+  sql: Sql,
+  { sessionIds, userIds }: WatchedSessions,
+): Promise<ShownSessionRow[]> =>
+  sql<ShownSessionRow[]>`
+    ${selectShown(sql)}
+    where id in (
+      select unnest(${sessionIds}::uuid[])
+      union select id from relay_sessions where user_id = any(${userIds}::uuid[]) and state <> 'stopped'
+    ) order by created_at, id`
+
 /** The live ones of these sessions. */
 export const findLiveSessions = async (sql: Sql, ids: readonly string[]): Promise<RelaySessionRow[]> =>
   sql<RelaySessionRow[]>`

@@ -324,6 +324,9 @@ create table relay_health (
   constraint relay_health_engine_check check (engine = any (array['srt-live-transmit', 'sls', 'none']))
 ) with (fillfactor = 50);
 
+create trigger relay_health_notify_insert after insert on relay_health for each row when (new.is_publishing is not null) execute function notify_relay_publishing_changed();
+create trigger relay_health_notify_update after update on relay_health for each row when (old.is_publishing is distinct from new.is_publishing) execute function notify_relay_publishing_changed();
+
 create table relay_legal_transitions (
   from_state text not null,
   to_state   text not null,
@@ -391,6 +394,8 @@ create unique index relay_sessions_relay_ws_token_hash on relay_sessions (relay_
 create index relay_sessions_undelivered on relay_sessions (deliver_at) where command_delivered_seq < command_seq and state <> 'stopped';
 create index relay_sessions_user on relay_sessions (user_id, created_at desc);
 create index relay_sessions_user_live on relay_sessions (user_id) where state <> 'stopped';
+create trigger relay_sessions_notify_insert after insert on relay_sessions for each row execute function notify_relay_session_changed();
+create trigger relay_sessions_notify_update after update on relay_sessions for each row when (old.state is distinct from new.state or old.reason is distinct from new.reason or old.instance_id is distinct from new.instance_id or old.relay_host is distinct from new.relay_host or old.active_at is distinct from new.active_at or old.grace_ends_at is distinct from new.grace_ends_at or old.stopped_at is distinct from new.stopped_at) execute function notify_relay_session_changed();
 create trigger relay_sessions_transitions before insert or update of state, reason on relay_sessions for each row execute function refuse_illegal_relay_transition();
 
 create table relay_transitions (
@@ -566,6 +571,24 @@ create table workers (
   temporal_skew_seconds double precision,
   constraint workers_pkey primary key (id)
 );
+
+create or replace function public.notify_relay_publishing_changed()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  perform pg_notify('relay_session_changed', user_id || ' ' || id) from relay_sessions where id = new.session_id;
+  return null;
+end $function$;
+
+create or replace function public.notify_relay_session_changed()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  perform pg_notify('relay_session_changed', new.user_id || ' ' || new.id);
+  return null;
+end $function$;
 
 create or replace function public.refuse_illegal_relay_transition()
  returns trigger
