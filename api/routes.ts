@@ -24,6 +24,7 @@ import * as relay from './routes/relay.ts'
 import * as relayHealth from './routes/relay-health.ts'
 import * as relayHistory from './routes/relay-history.ts'
 import * as relayPairing from './routes/relay-pairing.ts'
+import * as relayWs from './routes/relay-ws.ts'
 import * as sandbox from './routes/sandbox.ts'
 import * as sessionSummary from './routes/session-summary.ts'
 import * as streamTokens from './routes/stream-tokens.ts'
@@ -63,6 +64,7 @@ export const routes: readonly Route[] = [
   relayHistory.list,
   relayHistory.show,
   relayPairing.pair,
+  relayWs.watch,
   relayHealth.report,
   regions.manifest,
   regions.capacity,

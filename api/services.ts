@@ -19,6 +19,7 @@ import type { AccessTokens } from './identity/access-tokens.ts'
 import type { AccountSummary } from './identity/account-summaries.ts'
 import type { RecordAuditAttempt } from './identity/audit-attempts.ts'
 import type { Passwords } from './identity/passwords.ts'
+import type { RelaySockets } from './live/relay-sockets.ts'
 
 export interface Services {
   readonly config: Config
@@ -40,6 +41,7 @@ export interface Services {
   readonly billing: Billing
   readonly billingMetrics: BillingMetrics
   readonly deliveries: Deliveries
+  readonly relaySockets: RelaySockets
   /** The live relays of a user. Concurrent calls share a query. */
   readonly findLiveRelays: (userId: string) => Promise<LiveRelays>
   /** Concurrent calls share queries. */

@@ -12,6 +12,7 @@ import { createBillingDeps } from '../db/subscriptions.ts'
 import { summaryAgeSecondsMax } from '../domain/ingest.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config/config.ts'
+import { serveUpgrades } from '../platform/http-upgrades.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import { listen } from '../platform/listener.ts'
 import type { Logger } from '../platform/log.ts'
@@ -23,9 +24,9 @@ import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows } from '../workflows/subscription-client.ts'
 import { createDeliveries } from './deliveries.ts'
-import { createApp, invalidHttpRequest } from './http/app.ts'
+import { basePath, createApp, invalidHttpRequest } from './http/app.ts'
 import { createAuthenticate } from './http/authentication.ts'
-import { type BillingMetrics, createBillingMetrics } from './http/billing-metrics.ts'
+import { createBillingMetrics } from './http/billing-metrics.ts'
 import { createHttpMetrics } from './http/http-metrics.ts'
 import { createRateLimits } from './http/rate-limits.ts'
 import { createUnversionedRoutes } from './http/unversioned-routes.ts'
@@ -33,6 +34,9 @@ import { createAccessTokens } from './identity/access-tokens.ts'
 import { findAccountSummaries } from './identity/account-summaries.ts'
 import { createRecordAuditAttempt } from './identity/audit-attempts.ts'
 import { createPasswords } from './identity/passwords.ts'
+import { createRelayFeed } from './live/relay-feed.ts'
+import { createRelaySocketMetrics } from './live/relay-socket-metrics.ts'
+import { createRelaySockets, type RelaySocketLimits, relaySocketLimits } from './live/relay-sockets.ts'
 import { routes } from './routes.ts'
 import type { Services } from './services.ts'
 
@@ -41,6 +45,8 @@ interface Deps {
   readonly log: Logger
   readonly sql: Database
   readonly life: Lifecycle
+  /** Limits of WebSocket clients that differ from the defaults. */
+  readonly socketLimits?: Partial<RelaySocketLimits>
 }
 
 export interface RunningApi {
@@ -51,10 +57,11 @@ export interface RunningApi {
 }
 
 /** Resolves once the server listens, even if Postgres and Temporal are not reachable. `life` closes what this opens. */
-export async function startApi({ config, log, sql, life }: Deps): Promise<RunningApi> {
+export async function startApi(deps: Deps): Promise<RunningApi> {
+  const { config, log, sql, life } = deps
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const services = await createServices({ config, log, sql, life }, createBillingMetrics(registry))
+  const services = await createServices(deps, registry)
   let isMigrated = false
   const isReady = () => isMigrated
   const app = createApp({
@@ -80,7 +87,10 @@ export async function startApi({ config, log, sql, life }: Deps): Promise<Runnin
   // Ignores unknown expectations. Node would answer 417 without a body.
   server.on('checkExpectation', handleRequest)
   server.on('clientError', answerInvalidHttp)
+  serveUpgrades(server, `${basePath}/relay/ws`, handleRequest)
   const port = await listen(server, config.port, life)
+  // Before the listener, which waits for all connections.
+  life.hold('relay sockets', services.relaySockets, (it) => it.stop())
   life.drainFor(config.drainSeconds * 1000)
 
   const ready = migrateWhenReachable(config.database.url, log).then(() => {
@@ -94,7 +104,8 @@ export async function startApi({ config, log, sql, life }: Deps): Promise<Runnin
   return { port, services, ready }
 }
 
-async function createServices({ config, log, sql, life }: Deps, billingMetrics: BillingMetrics): Promise<Services> {
+async function createServices(deps: Deps, registry: Registry): Promise<Services> {
+  const { config, log, sql, life, socketLimits } = deps
   const { client: temporal } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
   const relaySessions = createRelaySessionWorkflows(temporal, {
     taskQueue: config.temporal.taskQueue,
@@ -102,6 +113,7 @@ async function createServices({ config, log, sql, life }: Deps, billingMetrics: 
     callMillisMax: 10_000,
   })
   const deliveries = life.hold('deliveries', createDeliveries({ sql, relaySessions, log }), (it) => it.drain())
+  const feed = life.hold('relay feed', createRelayFeed({ sql, log, limits: config.relay }), (it) => it.stop())
   return {
     config,
     log,
@@ -113,7 +125,7 @@ async function createServices({ config, log, sql, life }: Deps, billingMetrics: 
       callMillisMax: 10_000,
     }),
     billing: await createBilling(config, createBillingDeps(sql)),
-    billingMetrics,
+    billingMetrics: createBillingMetrics(registry),
     deliveries,
     rateLimits: createRateLimits(sql, config.rateLimits),
     accessTokens: createAccessTokens(config),
@@ -122,6 +134,11 @@ async function createServices({ config, log, sql, life }: Deps, billingMetrics: 
     mailer: logMailer(log, config.logLinks),
     oauthProviders: createOAuthProviders(config.oauth),
     sealing: createSealing(config.oauthEncryptionKeys),
+    relaySockets: createRelaySockets({
+      ...{ sql, log, feed },
+      metrics: createRelaySocketMetrics(registry),
+      limits: { ...relaySocketLimits, ...socketLimits },
+    }),
     findLiveRelays: batch((userIds: string[]) => findLiveRelays(sql, userIds)),
     findAccountSummary: batch((userIds: string[]) => findAccountSummaries(sql, config, userIds)),
     recordReport: batch((reports) =>

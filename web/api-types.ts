@@ -2244,6 +2244,59 @@ export interface paths {
       };
     };
   };
+  "/api/v1/relay/ws": {
+    /** A WebSocket with the state of relay sessions. Each message is `{"type":"session","session":…}` with the dock view: one when the client connects, one at each change. The holder of a `relay_ws_token` watches its session, and a user with an access token all sessions of the account */
+    get: {
+      parameters: {
+        header: {
+          /** @description `svc.relay.v1`, and the `relay_ws_token` unless an access token is sent. */
+          "Sec-WebSocket-Protocol": string;
+        };
+      };
+      responses: {
+        /** @description The connection is a WebSocket now. */
+        101: {
+          content: never;
+        };
+        /** @description invalid_request */
+        400: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description unauthorized */
+        401: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description forbidden */
+        403: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description rate_limited */
+        429: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description internal_error */
+        500: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description temporarily_unavailable */
+        503: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+  };
   "/api/v1/relay/health": {
     /** Report the health of a relay. The reply says whether it should keep running */
     post: {

@@ -8,7 +8,6 @@ import { isInvalidText, isOutage } from '../../db/connection.ts'
 import { findAllowedMethods } from '../../platform/koa/allowed-methods.ts'
 import { clientAddress, createKoa } from '../../platform/koa/client-address.ts'
 import { createSecurityHeaders } from '../../platform/koa/security-headers.ts'
-import type { User } from '../identity/access-tokens.ts'
 import type { Services } from '../services.ts'
 import type { Authenticate } from './authentication.ts'
 import { type HttpMetrics, routeTemplate } from './http-metrics.ts'
@@ -16,7 +15,7 @@ import { clientNetwork } from './ip-networks.ts'
 import { Refusal } from './refusals.ts'
 import { readBytes, readJson, requireJson } from './request-bodies.ts'
 import { createOriginCheck } from './request-origin.ts'
-import type { Route } from './route.ts'
+import type { CallerKind, Route } from './route.ts'
 
 export const basePath = '/api/v1'
 
@@ -146,8 +145,7 @@ function register(router: Router, route: Route, services: Services, authenticate
     if (isOperatorWrite) checkOrigin(header)
     const caller = await authenticate(route.caller, { ip, header })
     if (route.limit && !route.isCountedByHandler) {
-      const subject = route.caller === 'user' ? (caller as User).userId : clientNetwork(ip)
-      ctx.set(await services.rateLimits.count(route.limit, subject))
+      ctx.set(await services.rateLimits.count(route.limit, limitSubject(route.caller, caller, ip)))
     }
     const params = route.params ? parseInput(route.params, ctx.params, 'path') : {}
     const query = route.query ? parseInput(route.query, ctx.query, 'query') : {}
@@ -155,13 +153,24 @@ function register(router: Router, route: Route, services: Services, authenticate
     const body = route.body ? parseInput(route.body, await readJson(ctx), 'body') : {}
     const bytes = route.bytesMax === undefined ? noBytes : await readBytes(ctx.req, route.bytesMax)
     const userAgent = (header('user-agent') ?? '').slice(0, 256)
-    const { headers } = ctx.req
-    const reply = await route.handle({ caller, params, query, body, bytes, ip, userAgent, header, headers }, services)
+    const { req: incoming, state } = ctx
+    const { headers } = incoming
+    const { requestId } = state as { requestId: string }
+    const reply = await route.handle(
+      { caller, params, query, body, bytes, ip, userAgent, header, headers, incoming, requestId },
+      services,
+    )
+    // The connection belongs to another protocol now.
+    if (reply.status === 101) ctx.respond = false
     ctx.set(reply.headers ?? {})
     ctx.status = reply.status
     if (reply.body) ctx.body = reply.body
   })
 }
+
+/** The caller's user id or network, whichever the limits of the route count by. */
+const limitSubject = (kind: CallerKind, caller: unknown, ip: string): string =>
+  kind === 'user' || kind === 'relay_watcher' ? (caller as { userId: string }).userId : clientNetwork(ip)
 
 const noBytes = Buffer.alloc(0)
 

@@ -1,22 +1,27 @@
 /** Authentication of callers: verifies the credentials that a route requires. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { areAuthSessionsAlive } from '../../db/auth-sessions.ts'
+import { findSessionByToken } from '../../db/relay-sessions.ts'
+import { sessionTokenHashes } from '../../db/sealed-tokens.ts'
 import { batch } from '../../platform/batch.ts'
-import type { User } from '../identity/access-tokens.ts'
+import type { TokenUser } from '../identity/access-tokens.ts'
 import { verifyOperator } from '../identity/operator-credentials.ts'
+import { readSocketToken } from '../live/handshake.ts'
 import type { Services } from '../services.ts'
 import { Refusal } from './refusals.ts'
+import { createOriginCheck } from './request-origin.ts'
 import type { CallerKind, Callers, Credentials } from './route.ts'
 
 /** Refuses with `unauthorized`, `invalid_operator`, `invalid_relay_auth`, `not_found` or `rate_limited`. */
 export type Authenticate = <Kind extends CallerKind>(kind: Kind, credentials: Credentials) => Promise<Callers[Kind]>
 
-type Deps = Pick<Services, 'config' | 'sql' | 'accessTokens' | 'rateLimits' | 'recordAuditAttempt'>
+type Deps = Pick<Services, 'config' | 'sql' | 'sealing' | 'accessTokens' | 'rateLimits' | 'recordAuditAttempt'>
 
 export function createAuthenticate(deps: Deps): Authenticate {
-  const { config, sql, accessTokens } = deps
+  const { config, sql, sealing, accessTokens } = deps
   const relaySecretDigests = config.relayAuthSecrets.map(digest)
-  const isAlive = batch((users: User[]) => areAuthSessionsAlive(sql, users))
+  const checkOrigin = createOriginCheck(config)
+  const isAlive = batch((users: TokenUser[]) => areAuthSessionsAlive(sql, users))
 
   const authenticate: { [Kind in CallerKind]: (credentials: Credentials) => Promise<Callers[Kind]> | Callers[Kind] } = {
     none: () => undefined,
@@ -40,6 +45,23 @@ export function createAuthenticate(deps: Deps): Authenticate {
       const presented = digest(header('x-relay-auth') ?? '')
       if (relaySecretDigests.some((secret) => timingSafeEqual(presented, secret))) return 'relay' as const
       throw new Refusal('invalid_relay_auth')
+    },
+
+    /** With an access token the origin counts, in case that a proxy adds the token for a browser. Session tokens prove intent. */
+    relay_watcher: async (credentials) => {
+      const { header } = credentials
+      if (header('authorization') !== undefined) {
+        checkOrigin(header)
+        return authenticate.user(credentials)
+      }
+      const token = readSocketToken(header('sec-websocket-protocol'))
+      const hashes = token === undefined ? [] : sessionTokenHashes(sealing, 'relay_ws_token', token)
+      const session = token === undefined ? undefined : await findSessionByToken(sql, 'relay_ws_token', hashes)
+      if (session) return { userId: session.userId, sessionId: session.id }
+      throw new Refusal('unauthorized', {
+        message: 'The relay_ws_token is missing or wrong, or its relay session has stopped.',
+        headers: { 'WWW-Authenticate': 'Bearer' },
+      })
     },
   }
 

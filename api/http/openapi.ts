@@ -10,6 +10,7 @@ const securityByCaller: Record<CallerKind, object[] | undefined> = {
   maybe_user: [{}, { accessToken: [] }],
   operator: [{ operator: [] }],
   relay: [{ relayAuth: [] }],
+  relay_watcher: [{ relayWsToken: [] }, { accessToken: [] }],
 }
 
 export interface OpenapiDocument {
@@ -49,6 +50,7 @@ export function openapiDocument(routes: readonly Route[], apiUrl: string): Opena
         accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
         operator: { type: 'http', scheme: 'basic' },
         relayAuth: { type: 'apiKey', in: 'header', name: 'X-Relay-Auth' },
+        relayWsToken: { type: 'apiKey', in: 'header', name: 'Sec-WebSocket-Protocol' },
       },
       schemas: {
         Error: jsonSchema(
@@ -111,7 +113,7 @@ const describeSuccesses = (route: Route) =>
     Object.entries(route.answers).map(([status, schema]) => [
       status,
       {
-        description: 'Success',
+        description: status === '101' ? 'The connection is a WebSocket now.' : 'Success',
         ...(schema ? { content: { 'application/json': { schema: jsonSchema(schema) } } } : {}),
       },
     ]),
@@ -123,6 +125,7 @@ function describeErrors(route: Route) {
   if (route.body) codes.add('payload_too_large').add('unsupported_media_type')
   if (route.bytesMax !== undefined) codes.add('invalid_request').add('payload_too_large')
   if (route.caller === 'user' || route.caller === 'maybe_user') codes.add('unauthorized')
+  if (route.caller === 'relay_watcher') codes.add('unauthorized').add('forbidden')
   if (route.caller === 'operator') codes.add('invalid_operator').add('not_found').add('rate_limited')
   if (route.caller === 'operator' && route.method !== 'GET') codes.add('forbidden').add('unsupported_media_type')
   if (route.limit) codes.add('rate_limited')

@@ -1,18 +1,20 @@
 /** Route declarations: the router, the rate limits, the OpenAPI document and the docs page are derived from them. */
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { z } from 'zod'
 import type { RateLimitName } from '../../platform/config/values.ts'
-import type { User } from '../identity/access-tokens.ts'
+import type { TokenUser } from '../identity/access-tokens.ts'
+import type { RelayWatcher } from '../live/relay-watcher.ts'
 import type { Services } from '../services.ts'
 import type { RefusalCode } from './refusals.ts'
 
 export interface Callers {
   none: undefined
-  user: User
+  user: TokenUser
   /** A user or no one. An invalid access token is refused. */
-  maybe_user: User | undefined
+  maybe_user: TokenUser | undefined
   operator: 'operator'
   relay: 'relay'
+  relay_watcher: RelayWatcher
 }
 
 export type CallerKind = keyof Callers
@@ -37,6 +39,9 @@ export interface Request<Kind extends CallerKind, Params, Query, Body> {
   /** The client's address: from `X-Forwarded-For` as far as its proxies are trusted, otherwise the peer's. */
   readonly ip: string
   readonly userAgent: string
+  readonly requestId: string
+  /** The request as Node received it. A handler that takes its connection over returns the status 101. */
+  readonly incoming: IncomingMessage
   /** Undefined for a missing or empty header. */
   readonly header: (name: string) => string | undefined
 }
@@ -58,7 +63,7 @@ export interface Route<
   readonly path: string
   readonly summary: string
   readonly caller: Kind
-  /** Counted per user if `caller` is `user`, otherwise per client network. */
+  /** Counted per user if `caller` is `user` or `relay_watcher`, otherwise per client network. */
   readonly limit?: RateLimitName
   /** Set if the handler counts the request itself, because not every request counts. */
   readonly isCountedByHandler?: true

@@ -12,6 +12,12 @@ export interface User {
   readonly authSessionId: string
 }
 
+/** A user with the expiry of the access token. */
+export interface TokenUser extends User {
+  /** Unix time, the `exp` claim. */
+  readonly tokenExpiresAtSeconds: number
+}
+
 const algorithm = 'HS256'
 const type = 'at+jwt'
 const audience = 'svc-api'
@@ -20,7 +26,7 @@ export interface AccessTokens {
   readonly ttlSeconds: number
   sign(user: User): Promise<string>
   /** @returns undefined if the token is not valid: signature, issuer, audience, claims, issue time or expiry. */
-  verify(token: string): Promise<User | undefined>
+  verify(token: string): Promise<TokenUser | undefined>
 }
 
 export function createAccessTokens(config: Pick<Config, 'jwt' | 'apiUrl'>): AccessTokens {
@@ -32,7 +38,8 @@ export function createAccessTokens(config: Pick<Config, 'jwt' | 'apiUrl'>): Acce
     ]),
   )
 
-  const verified = new Map<string, VerifiedToken>()
+  /** Clients send the same token for minutes; only its expiry can invalidate it. */
+  const verified = new Map<string, TokenUser>()
 
   return {
     ttlSeconds: config.jwt.ttlSeconds,
@@ -48,7 +55,7 @@ export function createAccessTokens(config: Pick<Config, 'jwt' | 'apiUrl'>): Acce
         .sign(current.bytes),
     verify: async (token) => {
       const cached = verified.get(token)
-      if (cached) return cached.expiresAtSeconds > Date.now() / 1000 ? cached.user : undefined
+      if (cached) return cached.tokenExpiresAtSeconds > Date.now() / 1000 ? cached : undefined
       try {
         const { payload } = await jwtVerify(
           token,
@@ -62,7 +69,7 @@ export function createAccessTokens(config: Pick<Config, 'jwt' | 'apiUrl'>): Acce
           },
         )
         const user = isIssuedInFuture(payload) ? undefined : toUser(payload)
-        if (user) cache(verified, token, { user, expiresAtSeconds: payload.exp ?? 0 })
+        if (user) cache(verified, token, user)
         return user
       } catch (error) {
         if (error instanceof errors.JOSEError) return undefined
@@ -72,17 +79,10 @@ export function createAccessTokens(config: Pick<Config, 'jwt' | 'apiUrl'>): Acce
   }
 }
 
-/** A token that was verified. Clients send the same token for minutes; only its expiry can invalidate it. */
-interface VerifiedToken {
-  readonly user: User
-  /** Unix time, the `exp` claim. */
-  readonly expiresAtSeconds: number
-}
-
 const cachedMax = 10_000
 
 /** Evicts the oldest token when the cache is full. */
-function cache(verified: Map<string, VerifiedToken>, token: string, entry: VerifiedToken): void {
+function cache(verified: Map<string, TokenUser>, token: string, entry: TokenUser): void {
   const oldest = verified.size >= cachedMax ? verified.keys().next().value : undefined
   if (oldest !== undefined) verified.delete(oldest)
   verified.set(token, entry)
@@ -95,9 +95,9 @@ const isIssuedInFuture = ({ iat = 0 }: JWTPayload): boolean => iat > Date.now() 
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-const toUser = ({ sub, uid, sid }: JWTPayload): User | undefined =>
+const toUser = ({ sub, uid, sid, exp = 0 }: JWTPayload): TokenUser | undefined =>
   typeof sub === 'string' && typeof sid === 'string' && uid === sub && uuid.test(sub) && uuid.test(sid)
-    ? { userId: sub, authSessionId: sid }
+    ? { userId: sub, authSessionId: sid, tokenExpiresAtSeconds: exp }
     : undefined
 
 /** The key id is a hash, so that it does not reveal the secret. */

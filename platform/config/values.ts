@@ -11,6 +11,8 @@ export const rateLimitDefaults = {
   relay_history: 60,
   /** Look-ups by pair token from one network. */
   pair: 30,
+  /** Connections to `GET /relay/ws`. */
+  relay_ws: 60,
   usage: 30,
   login: 5,
   /** Wrong passwords for one account; see `api/identity/login-failures.ts`. */

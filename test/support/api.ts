@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import { openAuthSession, webClient } from '../../api/identity/auth-sessions.ts'
 import { createTokenSet } from '../../api/identity/token-sets.ts'
+import type { RelaySocketLimits } from '../../api/live/relay-sockets.ts'
 import type { Services } from '../../api/services.ts'
 import { startApi as startListening } from '../../api/start-api.ts'
 import type { Client as SignedInClient } from '../../db/clients.ts'
@@ -104,8 +105,12 @@ export interface TestApi extends Client {
 /**
  * Starts the API, and stops it after the tests of the file.
  * @param variables of the environment. By default one proxy is trusted.
+ * @param socketLimits that differ from the defaults.
  */
-export async function startApi(variables: Readonly<Record<string, string>> = {}): Promise<TestApi> {
+export async function startApi(
+  variables: Readonly<Record<string, string>> = {},
+  socketLimits: Partial<RelaySocketLimits> = {},
+): Promise<TestApi> {
   const database = await createDatabase()
   const config = readConfig(
     testEnvironment({ DATABASE_URL: database.url, PORT: '0', SVC_TRUSTED_PROXY_HOPS: '1', ...variables }),
@@ -116,7 +121,7 @@ export async function startApi(variables: Readonly<Record<string, string>> = {})
   const life = new Lifecycle(log)
   life.hold('database', database, (it) => it.drop())
   life.hold('connections', sql, (it) => it.end({ timeout: 5 }))
-  const { port, services, ready } = await startListening({ config, log, sql, life })
+  const { port, services, ready } = await startListening({ config, log, sql, life, socketLimits })
   await ready
   atEnd(() => life.stop())
   return Object.assign(new Client(`http://127.0.0.1:${port}`), { services, sql, logged, given: createGiven(services) })

@@ -1,4 +1,7 @@
-/** A separate Postgres for one test file that can be frozen: like a hanging machine it accepts connections and never answers. */
+/**
+ * A separate Postgres for one test file that can be restarted, and frozen: like a hanging machine it accepts connections and
+ * never answers.
+ */
 import { readdir, readFile } from 'node:fs/promises'
 import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
 import { createLog } from '../../platform/log.ts'
@@ -10,13 +13,17 @@ export interface OwnPostgres {
   readonly url: string
   freeze(): Promise<void>
   thaw(): Promise<void>
+  /** Stops the server and starts it again at the same address. */
+  restart(): Promise<void>
 }
 
 /** Starts the server, and stops it after the tests of the file. */
 export async function startOwnPostgres(): Promise<OwnPostgres> {
   const dir = await makeFolder()
   const log = createLog('postgres', 'silent')
-  const server = await startEmbeddedPostgres({ dir, log, settings: { fsync: 'off' } })
+  const settings = { fsync: 'off' }
+  let server = await startEmbeddedPostgres({ dir, log, settings })
+  const { url, port } = server
   const signal = async (name: NodeJS.Signals) => {
     // The main process first, so that it cannot start a process that is missed.
     sendSignal(server.pid, name)
@@ -28,7 +35,11 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
     await server.stop()
     await removeFolder(dir)
   })
-  return { url: server.url, freeze: () => signal('SIGSTOP'), thaw }
+  const restart = async () => {
+    await server.stop()
+    server = await startEmbeddedPostgres({ dir, log, settings, port: async () => port })
+  }
+  return { url, freeze: () => signal('SIGSTOP'), thaw, restart }
 }
 
 async function childrenOf(parent: number): Promise<number[]> {

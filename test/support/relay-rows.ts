@@ -27,6 +27,15 @@ export async function writeStopGrace(sql: Database, sessionId: string): Promise<
     where id = ${sessionId}`
 }
 
+/** Stops the session, which makes its tokens invalid. */
+export async function writeStopped(sql: Database, sessionId: string): Promise<void> {
+  await sql`
+    update relay_sessions set state = 'stopped', reason = 'stop_requested', version = version + 1, stopped_at = now(),
+      grace_ends_at = null, pair_token_sealed = null, pair_token_hash = null, relay_ws_token_sealed = null,
+      relay_ws_token_hash = null
+    where id = ${sessionId}`
+}
+
 /** State and command of each session of a user, the oldest first: `grace stop`. */
 export const listStatesAndCommands = async (sql: Database, userId: string): Promise<string[]> =>
   (

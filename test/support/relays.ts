@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { createRelayProviders, type RelayProviders } from '../../activities/relay-providers.ts'
 import { installRuntime, startWorker } from '../../activities/worker/start-worker.ts'
+import type { RelaySocketLimits } from '../../api/live/relay-sockets.ts'
 import type { SessionView } from '../../api/relay-session-view.ts'
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
 import { isFreePort } from '../../platform/embedded/ports.ts'
@@ -65,23 +66,30 @@ interface Options {
   /** Returns the provider that the worker uses in place of the local one. */
   readonly around?: (provider: RelayProvider) => RelayProvider
   readonly worker?: boolean
+  readonly socketLimits?: Partial<RelaySocketLimits>
 }
 
 /** Starts the service for the tests of a file, and ends all processes after them. */
-export async function startService({ variables = {}, around, worker = true }: Options = {}): Promise<TestService> {
+export async function startService({
+  variables = {},
+  around,
+  worker = true,
+  socketLimits,
+}: Options = {}): Promise<TestService> {
   const dataDir = mkdtempSync(join(tmpdir(), 'relay-test-'))
   atEnd(async () => {
     await endLocalRelays(dataDir)
     rmSync(dataDir, { recursive: true, force: true })
   })
-  const api = await startApi({
+  const environment = {
     ...shortTimes,
     PORT: String(await freePort()),
     SVC_DATA_DIR: dataDir,
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
     ...variables,
-  })
+  }
+  const api = await startApi(environment, socketLimits)
   if (worker) await startTestWorker(api, around)
   return createService(api, dataDir)
 }

@@ -397,6 +397,7 @@ describe('arbitrary JSON', () => {
     maybe_user: sender,
     operator: () => operator,
     relay: () => ({ 'X-Relay-Auth': relaySecret }),
+    relay_watcher: sender,
   }
 
   test.each(

@@ -71,7 +71,7 @@ async function ask(
 ) {
   try {
     const request = {
-      caller,
+      caller: caller && { ...caller, tokenExpiresAtSeconds: 0 },
       params: params as never,
       query: {},
       body: body as never,
@@ -79,6 +79,8 @@ async function ask(
       userAgent: '',
       bytes: Buffer.alloc(0),
       headers: {},
+      requestId: '',
+      incoming: undefined as never,
     }
     return ((await route.handle({ ...request, header: () => undefined }, services)).body ?? {}) as Replied
   } catch (error) {

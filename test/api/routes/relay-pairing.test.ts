@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { statusAndCode, streamTokenOf } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
-import { writeActive } from '../../support/relay-rows.ts'
+import { writeActive, writeStopped } from '../../support/relay-rows.ts'
 import { startService, type TestService } from '../../support/relays.ts'
 
 /** Without a worker, so that sessions keep the state in which they were accepted. */
@@ -55,10 +55,7 @@ describe('a token that gives no access', () => {
       user.bearer,
     ])
       replies.push(await pair(token))
-    await sql`
-      update relay_sessions set state = 'stopped', reason = 'stop_requested', stopped_at = now(), pair_token_sealed = null,
-        pair_token_hash = null, relay_ws_token_sealed = null, relay_ws_token_hash = null
-      where id = ${session.session_id}`
+    await writeStopped(sql, session.session_id)
     replies.push(await pair(pairToken))
     expect(replies.map(statusAndCode)).toEqual(replies.map(() => [404, 'not_found']))
     expect(new Set(replies.map(({ body }) => JSON.stringify(body))).size).toBe(1)

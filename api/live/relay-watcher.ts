@@ -1,0 +1,12 @@
+/** Who may watch relay sessions through `GET /relay/ws`. */
+import type { TokenUser } from '../identity/access-tokens.ts'
+
+/** The holder of a session's `relay_ws_token`. */
+export interface SessionTokenHolder {
+  /** The owner of the session. */
+  readonly userId: string
+  readonly sessionId: string
+}
+
+/** A user watches all sessions of the account, while the access token and its sign-in are valid. */
+export type RelayWatcher = SessionTokenHolder | TokenUser
