@@ -49,12 +49,14 @@ interface Start {
   readonly folder?: string
   readonly sessionId?: string
   readonly intervalSeconds?: number
+  /** Additional environment variables. Without `PATH` the relay finds no engine. */
+  readonly variables?: Readonly<Record<string, string | undefined>>
   /** Receives its log instead of `output()`. */
   readonly logFile?: string
 }
 
 /** Starts a relay. `up` waits until it is ready. */
-export function startRelay({ apiUrl, folder = givenFolder(), logFile, ...start }: Start) {
+export function startRelay({ apiUrl, folder = givenFolder(), logFile, variables, ...start }: Start) {
   const { sessionId = randomUUID(), intervalSeconds = 0.2 } = start
   const instanceId = 'relay-1'
   const stateFile = join(folder, `${instanceId}.json`)
@@ -67,6 +69,7 @@ export function startRelay({ apiUrl, folder = givenFolder(), logFile, ...start }
       SVC_RELAY_STREAM_TOKEN: streamToken,
       SVC_RELAY_HEALTH_INTERVAL_SECONDS: String(intervalSeconds),
       SVC_RELAY_CAP_MBPS: '48',
+      ...variables,
     },
   })
   let output = ''

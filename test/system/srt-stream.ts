@@ -4,7 +4,8 @@ import { createCipheriv, randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
-import { onTestFinished } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished } from 'vitest'
 import { eventually } from '../relay-node/running.ts'
 
 /** The payload of an SRT packet by custom: 7 packets of MPEG-TS. */
@@ -89,6 +90,24 @@ export class StreamSink {
       (received) => received >= bytes,
       40_000,
     )
+}
+
+/** Waits for what was sent until now, and compares all that arrived since the first byte. */
+export async function expectWholeStream(source: StreamSource, sink: StreamSink): Promise<void> {
+  const { sentBytes } = source
+  const first = source.sent.indexOf(sink.received.subarray(0, 64))
+  expect(first).toBeGreaterThanOrEqual(0)
+  await sink.untilReceived(sentBytes - first)
+  const { received } = sink
+  expect(received.equals(source.sent.subarray(first, first + received.length))).toBe(true)
+}
+
+/** Waits until bytes arrive that were sent after now. */
+export async function expectStreamGoesOn(source: StreamSource, sink: StreamSink): Promise<void> {
+  const from = source.sentBytes
+  await sleep(1_000)
+  const sample = source.sent.subarray(from + 200_000, from + 200_064)
+  await eventually(() => sink.received.includes(sample), Boolean, 30_000)
 }
 
 /** A UDP port that is free now. */

@@ -1,0 +1,53 @@
+/** An encoder with several networks publishes over SRTLA through a relay, and a player receives the stream. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { givenControlPlane, startRelay, statsOf, streamToken } from '../relay-node/running.ts'
+import { SrtlaSender } from '../support/srtla-sender.ts'
+import type { LinkConditions } from '../support/srtla-sender-link.ts'
+import { expectStreamGoesOn, expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
+
+/** A relay with a player, and an encoder whose links have the conditions. */
+async function givenStream(links: readonly LinkConditions[], options: string) {
+  const plane = await givenControlPlane()
+  const relay = startRelay({ apiUrl: plane.url, variables: { PATH: process.env.PATH } })
+  const state = await relay.up()
+  const sender = await SrtlaSender.start({ host: state.host, srtlaPort: state.srtlaPort, links })
+  onTestFinished(() => sender.close())
+  const sink = new StreamSink(
+    `srt://${state.host}:${state.playPort}?mode=caller&streamid=play/live/${streamToken}&${options}`,
+  )
+  const source = new StreamSource(
+    `srt://127.0.0.1:${sender.port}?mode=caller&streamid=publish/live/${streamToken}&${options}`,
+    4_000,
+  )
+  await sink.untilReceived(500_000)
+  return { plane, relay, state, sender, sink, source }
+}
+
+test('a stream over three links is whole when one dies, one delays by 300 ms and all lose 2 percent', async () => {
+  const { plane, sender, sink, source, state } = await givenStream(
+    [{ lossPercent: 2 }, { lossPercent: 2, delayMillis: 300 }, { lossPercent: 2 }],
+    'latency=2500',
+  )
+  await sleep(4_000)
+  const { groups } = await statsOf(state)
+  expect(groups).toMatchObject([{ id: 'srtla', conn_count: 3 }])
+  expect(groups[0]?.connections.every(({ pkts }) => pkts > 50)).toBe(true)
+  expect(plane.reports.at(-1)?.body.stats).toMatchObject({ publishing: true, links: 3 })
+  sender.links[0]?.kill()
+  await sleep(11_500)
+
+  await expectWholeStream(source, sink)
+  expect((await statsOf(state)).groups).toMatchObject([{ conn_count: 2 }])
+  expect(sender.groupsRegistered).toBe(1)
+})
+
+test('a stream goes on in its group after all links died for 5 seconds', async () => {
+  const { sender, sink, source } = await givenStream([{}, {}, {}], 'latency=2000')
+  sender.kill()
+  await sleep(5_000)
+  sender.revive()
+
+  await expectStreamGoesOn(source, sink)
+  expect(sender.groupsRegistered).toBe(1)
+})
