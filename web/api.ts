@@ -51,7 +51,7 @@ export const createApi = (apiUrl: string, timeoutMillis = defaultTimeoutMillis):
         ...requestInit(request),
       })
       const bytes = new Uint8Array(await response.arrayBuffer())
-      return { status: response.status, headers: response.headers, bytes, body: parseBody(response, bytes) as Body }
+      return parseReply(response.status, response.headers, bytes) as ApiResponse<Body>
     } catch (error) {
       throw new ApiUnavailableError('the API did not reply', { cause: error })
     }
@@ -62,20 +62,27 @@ type RequestParts = { headers: Record<string, string>; body?: BodyInit }
 
 function requestInit({ visitor, bearer, headers = {}, body }: ApiRequest): RequestParts {
   const isJson = body !== undefined && !(body instanceof Uint8Array)
+  return {
+    headers: visitorHeaders(visitor, bearer, { ...(isJson ? { 'content-type': 'application/json' } : {}), ...headers }),
+    ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : (body as Uint8Array<ArrayBuffer>) }),
+  }
+}
+
+/** The headers that describe the visitor, and others. Characters that a header cannot hold are removed: visitors may send them. */
+export function visitorHeaders(
+  visitor: Visitor,
+  bearer: string | undefined,
+  others: Readonly<Record<string, string>> = {},
+): Record<string, string> {
   const all = {
     accept: 'application/json',
     'user-agent': visitor.userAgent,
     // The only entry: the site has already evaluated the header that came with the request.
     'x-forwarded-for': visitor.ip,
-    ...(isJson ? { 'content-type': 'application/json' } : {}),
-    ...headers,
+    ...others,
     ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
   }
-  return {
-    // `fetch` throws on characters that a header cannot hold, which a visitor may have sent.
-    headers: Object.fromEntries(Object.entries(all).map(([name, value]) => [name, value.replaceAll(/[^ -~]/g, '')])),
-    ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : (body as Uint8Array<ArrayBuffer>) }),
-  }
+  return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, value.replaceAll(/[^ -~]/g, '')]))
 }
 
 const notFound: ApiResponse = {
@@ -85,10 +92,16 @@ const notFound: ApiResponse = {
   bytes: new Uint8Array(),
 }
 
-const parseBody = (response: Response, bytes: Uint8Array): unknown =>
-  bytes.length > 0 && response.headers.get('content-type')?.startsWith('application/json')
-    ? JSON.parse(new TextDecoder().decode(bytes))
-    : {}
+/** Throws on invalid JSON. */
+export const parseReply = (status: number, headers: Headers, bytes: Uint8Array): ApiResponse => ({
+  status,
+  headers,
+  bytes,
+  body:
+    bytes.length > 0 && headers.get('content-type')?.startsWith('application/json')
+      ? JSON.parse(new TextDecoder().decode(bytes))
+      : {},
+})
 
 /** Code and message of an error reply. */
 export const readApiError = ({ body }: ApiResponse): { code: string; message: string } => {

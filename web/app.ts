@@ -3,14 +3,15 @@ import { Router } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import type { SiteConfig } from '../platform/config/site.ts'
+import { isUpgrade } from '../platform/http-upgrades.ts'
 import { findAllowedMethods } from '../platform/koa/allowed-methods.ts'
 import { createKoa } from '../platform/koa/client-address.ts'
 import { BodyTooLargeError, IncompleteBodyError } from '../platform/koa/request-body.ts'
 import type { Logger } from '../platform/log.ts'
 import { type Api, ApiUnavailableError } from './api.ts'
 import type { Assets } from './assets.ts'
-import { forwardToApi } from './backend-for-frontend.ts'
-import { setCookies, signOutCookies } from './cookies.ts'
+import { type ForwardedReply, forwardToApi, toReply } from './backend-for-frontend.ts'
+import { readAccessToken, setCookies, signOutCookies } from './cookies.ts'
 import { renderDocument } from './document.tsx'
 import { localPath } from './local-path.ts'
 import type { PageResult, PageRoute } from './page.ts'
@@ -18,8 +19,9 @@ import { forwardingPage, type ProblemKind, problemPage } from './pages/problem.t
 import { pages } from './pages.ts'
 import { isRecentlyRenewed, redirectToRenewal, renewalPath, renewSignIn } from './renewal.ts'
 import { InvalidFormEncodingError } from './request-body.ts'
-import { isCrossOriginWrite, isCrossSiteNavigation } from './same-origin.ts'
+import { isCrossOriginWrite, isCrossSiteNavigation, isFromPageOf } from './same-origin.ts'
 import { securityHeaders } from './security-headers.ts'
+import { type SocketForwarder, socketPath } from './socket-forwarding.ts'
 import type { TokenRefresher } from './token-refresh.ts'
 import { createVisit, hasExpiredAccessToken, isSignedIn, SignInExpiredError, visitorOf } from './visit.ts'
 
@@ -29,6 +31,7 @@ export interface Site {
   readonly api: Api
   readonly assets: Assets
   readonly tokenRefresher: TokenRefresher
+  readonly socketForwarder: SocketForwarder
   /** Whether the process is shutting down but still serves requests until load balancers have removed it. */
   readonly isDraining: () => boolean
 }
@@ -53,6 +56,7 @@ export function createApp(site: Site): Koa {
   router.register(renewalPath, ['GET', 'POST'], (ctx) => renewSignIn(ctx, site))
   for (const page of pages) mountPage(router, page, site)
   app.use(router.routes())
+  app.use(serveSocket(site))
   app.use(serveApi(site))
   app.use(refuseUnknownPaths(site, router))
   return app
@@ -122,14 +126,33 @@ const serveApi =
   (site: Site): Middleware =>
   async (ctx, next) => {
     if (!ctx.path.startsWith('/api/')) return next()
-    const reply = await forwardToApi(ctx, visitorOf(ctx), site)
-    ctx.status = reply.status
-    ctx.set(reply.headers)
-    setCookies(ctx, reply.cookies)
-    ctx.body = Buffer.from(reply.body)
-    // Koa sets 200 with a body.
-    if (reply.body.length === 0) ctx.status = reply.status
+    sendReply(ctx, await forwardToApi(ctx, visitorOf(ctx), site))
   }
+
+function sendReply(ctx: Context, reply: ForwardedReply): void {
+  ctx.status = reply.status
+  ctx.set(reply.headers)
+  setCookies(ctx, reply.cookies)
+  ctx.body = Buffer.from(reply.body)
+  // Koa sets 200 with a body.
+  if (reply.body.length === 0) ctx.status = reply.status
+}
+
+/** WebSockets of this site's pages. Browsers let any page open one, with the cookies of this site in some cases. */
+function serveSocket(site: Site): Middleware {
+  const { origin } = new URL(site.config.siteUrl)
+  return async (ctx, next) => {
+    if (ctx.path !== socketPath || !isUpgrade(ctx.req)) return next()
+    if (!isFromPageOf(ctx, origin))
+      return sendJsonError(ctx, [403, 'forbidden', 'Cross-origin requests are not allowed.'])
+    const bearer = readAccessToken(ctx)
+    if (!bearer) return sendJsonError(ctx, [401, 'unauthorized', 'You are signed out. Sign in again.'])
+    const refusal = await site.socketForwarder.forward(ctx.req, { visitor: visitorOf(ctx), bearer })
+    if (refusal) sendReply(ctx, toReply(refusal))
+    // The connection is no longer HTTP.
+    else ctx.respond = false
+  }
+}
 
 function sendResult(ctx: Context, { assets }: Site, result: PageResult): void {
   setCookies(ctx, result.cookies ?? [])

@@ -85,7 +85,8 @@ async function refresh(ctx: Context, visitor: Visitor, tokenRefresher: TokenRefr
   return { ...reply, cookies: signOutCookies }
 }
 
-function toReply({ status, headers: received, body, bytes }: ApiResponse): ForwardedReply {
+/** The API's reply as the page's script gets it. */
+export function toReply({ status, headers: received, body, bytes }: ApiResponse): ForwardedReply {
   const headers = pickHeaders(forwardedReplyHeaders, (name) => received.get(name) ?? '')
   return isTokenSet(body) ? toReplyWithoutTokens(status, headers, body) : { status, headers, body: bytes, cookies: [] }
 }

@@ -18,3 +18,7 @@ export function isCrossOriginWrite(ctx: Context, siteOrigin: string): boolean {
 /** Whether a page of another site or a link in an email opened this address: the browser then sends no Strict cookies. */
 export const isCrossSiteNavigation = (ctx: Context): boolean =>
   ctx.method === 'GET' && ctx.get('sec-fetch-site') === 'cross-site' && ctx.get('sec-fetch-mode') === 'navigate'
+
+/** Whether a page of this origin opened a WebSocket. Browsers send `Origin` with every handshake, and some Fetch Metadata. */
+export const isFromPageOf = (ctx: Context, siteOrigin: string): boolean =>
+  ctx.get('origin') === siteOrigin && ['', 'same-origin'].includes(ctx.get('sec-fetch-site'))

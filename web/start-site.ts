@@ -2,12 +2,14 @@
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import type { SiteConfig } from '../platform/config/site.ts'
+import { serveUpgrades } from '../platform/http-upgrades.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import { listen } from '../platform/listener.ts'
 import type { Logger } from '../platform/log.ts'
 import { createApi } from './api.ts'
 import { createApp } from './app.ts'
 import { readAssets } from './assets.ts'
+import { createSocketForwarder, socketPath } from './socket-forwarding.ts'
 import { createTokenRefresher } from './token-refresh.ts'
 
 interface Deps {
@@ -21,13 +23,18 @@ export async function startSite({ config, log, life }: Deps): Promise<{ port: nu
   const api = createApi(config.apiUrl)
   const assets = await readAssets()
   const isDraining = () => life.isStopping
-  const app = createApp({ config, log, api, assets, tokenRefresher: createTokenRefresher(api), isDraining })
+  const socketForwarder = createSocketForwarder(config.apiUrl)
+  const tokenRefresher = createTokenRefresher(api)
+  const handleRequest = createApp({ config, log, api, assets, tokenRefresher, socketForwarder, isDraining }).callback()
   const server = createServer(
     { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000 },
-    app.callback(),
+    handleRequest,
   )
   server.on('clientError', refuseInvalidRequest)
+  serveUpgrades(server, socketPath, handleRequest)
   const port = await listen(server, config.port, life)
+  // Before the listener, which waits for all connections.
+  life.hold('forwarded sockets', socketForwarder, (it) => it.stop())
   life.drainFor(config.drainSeconds * 1000)
   return { port }
 }
