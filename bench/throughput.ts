@@ -54,24 +54,15 @@ async function measureRead(
   ]
 }
 
-/** A health report with the statistics of one stream over two links. */
+/** A health report with the summary of one stream over two links. */
 export const healthReport = (sessionId: string): string =>
   JSON.stringify({
     session_id: sessionId,
     instance_id: fakeInstanceId(sessionId),
     observed_at: '2026-11-21T12:00:00.000Z',
     stats: {
-      groups: [
-        {
-          id: 'a1',
-          conn_count: 2,
-          total_bytes: 123_456_789,
-          connections: [1, 2].map((link) => ({
-            ...{ addr: `203.0.113.${link}:40000`, bytes: 61_728_394, pkts: 46_905, share_pct: 50, last_ms_ago: 12 },
-            uptime_s: 3600,
-          })),
-        },
-      ],
+      ...{ publishing: true, bitrate_kbps: 5200, rtt_ms: 41.5, loss_pct: 0.25, links: 2, players: 1 },
+      ...{ bytes_total: 123_456_789, engine: 'srt-live-transmit' },
     },
   })
 
