@@ -56,6 +56,14 @@ export interface RunningApi {
   readonly ready: Promise<void>
 }
 
+/** In milliseconds. Node closes a connection whose request is incomplete after its limit, at the next check. */
+const connectionLimits = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 5_000,
+  keepAliveTimeout: 65_000,
+}
+
 /** Resolves once the server listens, even if Postgres and Temporal are not reachable. `life` closes what this opens. */
 export async function startApi(deps: Deps): Promise<RunningApi> {
   const { config, log, sql, life } = deps
@@ -80,10 +88,7 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
   })
   const handleRequest = app.callback()
   // The app refuses a request without a Host header itself, with the error body of the API.
-  const server = createServer(
-    { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000, requireHostHeader: false },
-    handleRequest,
-  )
+  const server = createServer({ ...connectionLimits, requireHostHeader: false }, handleRequest)
   // Ignores unknown expectations. Node would answer 417 without a body.
   server.on('checkExpectation', handleRequest)
   server.on('clientError', answerInvalidHttp)
