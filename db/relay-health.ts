@@ -1,5 +1,5 @@
 /** Health reports of relays, and the sessions whose reports are missing. The rules of silence are in `domain/relay-health.ts`. */
-import { bytesReceivedMax, type IngestReport, recentSlots, slotSeconds } from '../domain/ingest.ts'
+import { bytesReceivedMax, type IngestReport, type IngestSummary, recentSlots, slotSeconds } from '../domain/ingest.ts'
 import type { ActiveObservation, ReportObservation } from '../domain/relay-health.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
@@ -108,6 +108,24 @@ const toRecord = ({ sessionId, instanceId, isIdle, ingest: { summary, bytesTotal
   engine: summary?.engine,
   bytes_total: bytesTotal,
 })
+
+export interface IngestSummaryRow extends IngestSummary {
+  /** When the relay stated the summary. */
+  ingestAt: Date
+  publishingSince: Date
+  bytesReceived: number
+  peakBitrateKbps: number
+  secondsPublishing: number
+}
+
+/** The last summary and the totals of a session; undefined before the first summary. */
+export const findIngestSummary = async (sql: Sql, sessionId: string): Promise<IngestSummaryRow | undefined> =>
+  first(
+    await sql<IngestSummaryRow[]>`
+      select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine, ingest_at, publishing_since,
+        bytes_received::float8, peak_bitrate_kbps, floor(seconds_publishing)::int as seconds_publishing
+      from relay_health where session_id = ${sessionId} and is_publishing is not null`,
+  )
 
 export interface QuietSession extends BoundSession, ActiveObservation {}
 

@@ -3654,6 +3654,22 @@ export interface paths {
                 } | null;
                 /** Format: uuid */
                 readonly user_id: string;
+                readonly ingest_summary: ({
+                  readonly publishing: boolean;
+                  readonly bitrate_kbps: number;
+                  readonly rtt_ms: number | null;
+                  readonly loss_pct: number | null;
+                  readonly links: number;
+                  readonly players: number;
+                  readonly engine: ("srt-live-transmit" | "sls" | "none") | null;
+                  /** Format: date-time */
+                  readonly publishing_since: string;
+                  /** Format: date-time */
+                  readonly reported_at: string;
+                  readonly bytes_received: number;
+                  readonly peak_bitrate_kbps: number;
+                  readonly seconds_publishing: number;
+                }) | null;
               };
               readonly live: ({
                 /** @enum {string} */

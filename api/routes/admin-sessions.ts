@@ -6,6 +6,7 @@ import { recordAuditEntry } from '../../db/audit.ts'
 import type { Database, Sql } from '../../db/connection.ts'
 import { isOperatorRequestDone, recordOperatorRequest, withdrawOperatorRequest } from '../../db/operator-requests.ts'
 import { recordCommand } from '../../db/relay-commands.ts'
+import { findIngestSummary } from '../../db/relay-health.ts'
 import {
   findRelaySession,
   listRelaySessions,
@@ -19,6 +20,7 @@ import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../workflo
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, storableText, timestamp } from '../http/schemas.ts'
+import { IngestSummaryView, presentIngestSummary } from '../ingest-summary-view.ts'
 import { presentSession, type SessionLimits, SessionView } from '../relay-session-view.ts'
 import { presentTransition, TransitionView } from '../relay-transition-view.ts'
 import type { Services } from '../services.ts'
@@ -71,7 +73,7 @@ export const showSession = route({
   params: ById,
   answers: {
     200: z.object({
-      session: OperatorSession,
+      session: OperatorSession.extend({ ingest_summary: IngestSummaryView.nullable() }),
       live: z
         .object({
           state: State,
@@ -93,10 +95,17 @@ export const showSession = route({
     const { sql, config } = services
     const session = await findRelaySession(sql, params.id)
     if (!session) throw new Refusal('not_found')
-    const [transitions, live] = await Promise.all([listTransitions(sql, params.id), liveView(params.id, services)])
+    const [transitions, ingest, live] = await Promise.all([
+      listTransitions(sql, params.id),
+      findIngestSummary(sql, params.id),
+      liveView(params.id, services),
+    ])
     const workflowId = relaySessionWorkflowId(params.id)
     return ok({
-      session: presentForOperator(session, config.relay),
+      session: {
+        ...presentForOperator(session, config.relay),
+        ingest_summary: ingest ? presentIngestSummary(ingest) : null,
+      },
       live,
       transitions: transitions.map(presentTransition),
       workflow_id: workflowId,

@@ -123,6 +123,26 @@ describe('the ingest of a live session', () => {
   })
 })
 
+test('operators see the whole summary and the totals of a session', async () => {
+  const { report, session_id } = await startRelay()
+  const read = async () =>
+    (
+      await service.api.get<{ session: { ingest_summary: object | null } }>(`/admin/sessions/${session_id}`, {
+        headers: operator,
+      })
+    ).body.session.ingest_summary
+  expect(await read()).toBeNull()
+  await report(stream)
+  await ageReports(session_id, 12)
+  await report({ ...stream, bitrate_kbps: 300, bytes_total: 1_500_000 })
+  expect(await read()).toEqual({
+    ...{ publishing: true, bitrate_kbps: 300, rtt_ms: 41.5, loss_pct: 0.25, links: 2, players: 1 },
+    ...{ engine: 'srt-live-transmit', publishing_since: expect.stringMatching(/Z$/) },
+    ...{ reported_at: expect.stringMatching(/Z$/), bytes_received: 1_500_000, peak_bitrate_kbps: 5200 },
+    seconds_publishing: 12,
+  })
+})
+
 describe('a report with garbage in its statistics', () => {
   const html = '<script>alert(1)</script>'
   const garbage = [
