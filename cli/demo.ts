@@ -5,12 +5,15 @@ import { parseArgs } from 'node:util'
 import { readStackConfig } from '../platform/config/stack.ts'
 import { readStoredSecrets } from '../platform/embedded/secrets.ts'
 import { type Answer, basicAuth, expectStatus, type Request, request } from './api-client.ts'
+import { findObstacle, type Ingest, streamTestPattern } from './demo-stream.ts'
+import { findMediaPrograms, type MediaPrograms } from './media-programs.ts'
 import { readRunningStack } from './stack-state.ts'
 
 const connectionId = 'demo'
 /** Two polls per second stay below the limit of 60 per minute during the half minute that a start may take. */
 const pollMillis = 500
 const pollsMax = 55
+const secondsMax = 600
 const startedAt = performance.now()
 
 interface Session {
@@ -18,6 +21,9 @@ interface Session {
   state: string
   reason: string
   region: string
+  /** Present when the relay forwards no video. */
+  engine?: 'none'
+  ingest?: Ingest | null
   connect?: { srtla_url: string; srt_url: string; player_url: string; stats_url: string } | null
 }
 
@@ -26,13 +32,23 @@ interface Target {
   email: string
   password: string
   operatorPassword: string | undefined
+  programs: MediaPrograms
+  /** How long the test pattern is published. */
+  seconds: number
 }
 
 async function findTarget(): Promise<Target> {
   const stack = readStackConfig()
   const { values } = parseArgs({
-    options: { api: { type: 'string' }, email: { type: 'string' }, password: { type: 'string' } },
+    options: {
+      api: { type: 'string' },
+      email: { type: 'string' },
+      password: { type: 'string' },
+      seconds: { type: 'string', default: '10' },
+    },
   })
+  const seconds = Number(values.seconds)
+  if (!(seconds >= 1 && seconds <= secondsMax)) throw new Error(`--seconds is not a number from 1 to ${secondsMax}`)
   const running = await readRunningStack(stack.dataDir)
   const stored = await readStoredSecrets(stack.dataDir)
   const api = values.api ?? stack.apiUrl ?? running?.api
@@ -44,7 +60,8 @@ async function findTarget(): Promise<Target> {
     throw new Error(`The API at ${api} does not answer (${error.message}). Start it first: npm start`)
   })
   const operatorPassword = stack.secrets.SVC_OPERATOR_PASSWORD ?? stored.SVC_OPERATOR_PASSWORD
-  return { base: `${api.replace(/\/+$/, '')}/api/v1`, email, password, operatorPassword }
+  const programs = await findMediaPrograms(stack.searchPath)
+  return { base: `${api.replace(/\/+$/, '')}/api/v1`, email, password, operatorPassword, programs, seconds }
 }
 
 function print(text: string, millis?: number): void {
@@ -120,6 +137,14 @@ async function signInAsPlugin({ base, email, password }: Target): Promise<string
   return tokens.cp_access_jwt
 }
 
+async function readRelay(base: string, token: string): Promise<Session> {
+  const url = `${base}/relay/active?connection_id=${connectionId}`
+  const answer = await request<{ session: Session | null }>(url, { headers: bearer(token), retryMillisMax: 60_000 })
+  const { session } = expectStatus('The state of the relay', answer, 200)
+  if (!session) throw new Error('The relay has stopped: see its history in the Temporal UI, and the logs')
+  return session
+}
+
 async function startRelay(base: string, token: string): Promise<Session> {
   const requestedAt = performance.now()
   const key = { 'idempotency-key': randomUUID() }
@@ -132,13 +157,7 @@ async function startRelay(base: string, token: string): Promise<Session> {
   )
   let { state } = session
   for (let poll = 0; poll < pollsMax; poll++) {
-    const url = `${base}/relay/active?connection_id=${connectionId}`
-    const answer = await request<{ session: Session | null }>(url, {
-      headers: bearer(token),
-      retryMillisMax: 60_000,
-    })
-    const current = expectStatus('The state of the relay', answer, 200).session
-    if (!current) throw new Error('The relay has stopped: see its history in the Temporal UI, and the logs')
+    const current = await readRelay(base, token)
     if (current.state !== state) print(`${state} → ${current.state} (${current.reason})`)
     state = current.state
     if (state === 'active') {
@@ -161,6 +180,37 @@ async function showConnection({ connect }: Session): Promise<void> {
   )
 }
 
+async function showStream({ base, programs, seconds }: Target, token: string, session: Session): Promise<void> {
+  const obstacle = findObstacle(session.engine, programs, process.platform)
+  if (obstacle !== undefined || !session.connect) return print(`test pattern skipped: ${obstacle ?? 'no addresses'}`)
+  const readIngest = async () => (await readRelay(base, token)).ingest
+  const { connect } = session
+  const { signal } = interruption()
+  await step(
+    () => streamTestPattern({ connect, programs, seconds, print, readIngest, signal }),
+    () => 'test pattern ended',
+  )
+}
+
+/** From its call on, Ctrl-C aborts the signal instead of ending this process, so that the relay is stopped. */
+function interruption(): AbortController {
+  const controller = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => controller.abort())
+  return controller
+}
+
+async function stopRelay({ base }: Target, token: string, { session_id }: Session): Promise<void> {
+  await step(
+    async () =>
+      expectStatus(
+        'The stop',
+        await post<{ session: Session }>(`${base}/relay/stop`, { session_id, immediate: true }, token),
+        200,
+      ),
+    (reply) => `relay stopped: ${reply.session.state} (${reply.session.reason})`,
+  )
+}
+
 async function showHistory({ base, operatorPassword }: Target, sessionId: string): Promise<void> {
   if (!operatorPassword) return print('history skipped: set SVC_OPERATOR_PASSWORD to see it')
   const answer = await request<{
@@ -179,18 +229,13 @@ async function runDemo(): Promise<void> {
   const target = await findTarget()
   const token = await signInAsPlugin(target)
   const session = await startRelay(target.base, token)
-  await showConnection(session)
-  const { session_id } = session
-  await step(
-    async () =>
-      expectStatus(
-        'The stop',
-        await post<{ session: Session }>(`${target.base}/relay/stop`, { session_id, immediate: true }, token),
-        200,
-      ),
-    (reply) => `relay stopped: ${reply.session.state} (${reply.session.reason})`,
-  )
-  await showHistory(target, session_id)
+  try {
+    await showConnection(session)
+    await showStream(target, token, session)
+  } finally {
+    await stopRelay(target, token, session)
+  }
+  await showHistory(target, session.session_id)
 }
 
 try {

@@ -6,8 +6,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { delimiter } from 'node:path'
+import { findProgram } from '../platform/find-program.ts'
 import type { Engine, EngineEnd } from './engine.ts'
 import type { Log } from './log.ts'
 import type { Role } from './stream-access.ts'
@@ -25,18 +25,8 @@ const flowWindow = 32_768
 const bufferBytes = 44_000_000
 
 /** @returns the path of the program, or undefined when it is not installed. */
-export function findLiveTransmit(searchPath: string): string | undefined {
-  for (const folder of searchPath.split(delimiter).filter((one) => one !== '')) {
-    const path = join(folder, program)
-    try {
-      accessSync(path, constants.X_OK)
-      return path
-    } catch {
-      // Not in this folder.
-    }
-  }
-  return undefined
-}
+export const findLiveTransmit = (searchPath: string): string | undefined =>
+  findProgram(program, searchPath.split(delimiter))
 
 export interface LiveTransmitOptions {
   readonly path: string

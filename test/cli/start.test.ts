@@ -83,13 +83,14 @@ describe('on an empty folder', () => {
     expect(running).toMatchObject({ api: stack.api, site: stack.site })
   })
 
-  test('the demo runs from the sign-in to the history of transitions', async () => {
+  test('the demo runs from the sign-in to the history of transitions, also without programs for video', async () => {
     const { stdout } = await run(process.execPath, ['--import', 'tsx', 'cli/demo.ts'], {
-      env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
+      env: { PATH: await temporaryFolder(), SVC_DATA_DIR: dataDir },
       timeout: 60_000,
     })
     expect(stdout).toMatch(/the plugin polled: complete/)
     expect(stdout).toMatch(/relay active \d+ ms after the request/)
+    expect(stdout).toMatch(/test pattern skipped: .* install it with: .*srt.* ffmpeg/)
     expect(stdout).toMatch(/provisioning → active +relay_ready/)
     expect(stdout).toMatch(/grace +→ stopped +stop_requested +by user/)
   })

@@ -1,0 +1,99 @@
+/** The step of `npm run demo` that publishes a test pattern to the relay, plays it, and shows what the relay receives. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { request } from './api-client.ts'
+import { canStream, type MediaPrograms, mediaInstallCommand } from './media-programs.ts'
+import { type Player, startPlayer, startPublisher } from './test-stream.ts'
+
+export interface Ingest {
+  readonly publishing: boolean
+  readonly bitrate_kbps: number
+  readonly links: number
+}
+
+export interface DemoStream {
+  readonly connect: { readonly srt_url: string; readonly player_url: string; readonly stats_url: string }
+  readonly programs: MediaPrograms
+  readonly seconds: number
+  readonly print: (text: string) => void
+  /** The ingest that the API shows for the session. */
+  readonly readIngest: () => Promise<Ingest | null | undefined>
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal
+}
+
+/** The API shows a stream after the next health report, and the limit of its requests allows no more polls. */
+const ingestMillisMax = 15_000
+const ingestPollMillis = 3_000
+const publisherSecondsMore = 60
+
+/** Why the step is skipped, with the way out; undefined when nothing prevents it. */
+export function findObstacle(
+  engine: string | undefined,
+  programs: MediaPrograms,
+  platform: NodeJS.Platform,
+): string | undefined {
+  const install = `install it with: ${mediaInstallCommand(platform)}`
+  if (!canStream(programs)) return `neither srt-live-transmit nor an ffmpeg with SRT is on the PATH; ${install}`
+  if (engine === 'none') return `the relay found no srt-live-transmit and refuses streams; ${install}`
+  return undefined
+}
+
+/** Rejects when the stream does not arrive. All processes that it started have been ended when it settles. */
+export async function streamTestPattern(stream: DemoStream): Promise<void> {
+  const ending = new AbortController()
+  const signal = AbortSignal.any([stream.signal, ending.signal])
+  const { programs, connect, seconds, print } = stream
+  const startedAt = performance.now()
+  const publisher = startPublisher({ programs, url: connect.srt_url, signal }, seconds + publisherSecondsMore)
+  const player = startPlayer({ programs, url: connect.player_url, signal })
+  print(publisher.description)
+  try {
+    const failed = Promise.race([publisher.ended, player.ended]).then((reason) => {
+      throw new Error(signal.aborted ? 'The stream was interrupted' : `The stream has ended: ${reason}`)
+    })
+    await Promise.race([failed, showStream(stream, player, startedAt)])
+  } finally {
+    ending.abort()
+    await Promise.all([publisher.ended, player.ended])
+  }
+}
+
+async function showStream(stream: DemoStream, player: Player, startedAt: number): Promise<void> {
+  const { seconds, print, signal } = stream
+  const secondsSince = (at: number) => `${((at - startedAt) / 1000).toFixed(1)} s after the start of the publisher`
+  let ingest: Ingest | null | undefined
+  let isFirstShown = false
+  let polledAt = startedAt
+  for (;;) {
+    await sleep(1_000, undefined, { signal })
+    const now = performance.now()
+    const first = player.frames === undefined ? player.firstByteAt : player.firstFrameAt
+    if (!isFirstShown && first !== undefined) {
+      print(`the first ${player.frames === undefined ? 'byte' : 'frame'} was played ${secondsSince(first)}`)
+      isFirstShown = true
+    }
+    print(`the relay receives ${await readBitrate(stream)} kbit/s, the player has received ${describe(player)}`)
+    if (!ingest?.publishing && now - polledAt > ingestPollMillis) {
+      polledAt = now
+      ingest = await stream.readIngest()
+      if (ingest?.publishing)
+        print(`GET /relay/active shows a stream of ${ingest.bitrate_kbps} kbit/s, links: ${ingest.links}`)
+    }
+    const elapsedMillis = now - startedAt
+    if (elapsedMillis > seconds * 1000 && isFirstShown && ingest?.publishing) return
+    if (elapsedMillis > Math.max(seconds * 1000, ingestMillisMax)) break
+  }
+  if (!isFirstShown) throw new Error(`The player received ${describe(player)}, and nothing that can be played`)
+  throw new Error('GET /relay/active does not show the stream')
+}
+
+const describe = ({ bytes, frames }: Player): string =>
+  `${(bytes / 1_000_000).toFixed(2)} MB${frames === undefined ? '' : ` and decoded ${frames} frames`}`
+
+/** The bitrate in the relay's own statistics, which are newer than the last health report. */
+async function readBitrate({ connect }: DemoStream): Promise<number> {
+  const streamId = new URL(connect.srt_url).searchParams.get('streamid') ?? ''
+  const url = `${connect.stats_url}?publisher=${encodeURIComponent(streamId)}`
+  const { body } = await request<{ publishers: Record<string, { bitrate: number }> }>(url)
+  return body.publishers[streamId]?.bitrate ?? 0
+}
