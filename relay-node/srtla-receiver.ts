@@ -31,6 +31,11 @@ export interface SrtlaLimits {
   readonly emptyGroupMillisMax: number
   /** How long after the request a group can be created. */
   readonly registrationMillisMax: number
+  /**
+   * Requests for groups, and registrations with groups that do not exist: their ids are computed, which costs more than
+   * to forward a packet. Encoders repeat them every second.
+   */
+  readonly idsPerSecondMax: number
 }
 
 const defaultLimits: SrtlaLimits = {
@@ -40,6 +45,7 @@ const defaultLimits: SrtlaLimits = {
   linkStaleMillis: 3_000,
   emptyGroupMillisMax: 10_000,
   registrationMillisMax: 10_000,
+  idsPerSecondMax: 2_000,
 }
 
 /** The counters of a link. They start at 0 when the link registers, and count SRT packets. */
@@ -60,6 +66,7 @@ export class SrtlaReceiver {
   readonly #groups = new Map<string, SrtlaGroup>()
   readonly #links = new Map<string, Link>()
   #groupsCreated = 0
+  #idTurns = { second: 0, count: 0 }
   #admitted: SrtlaGroup | undefined
 
   constructor(deps: SrtlaDeps, limits: Partial<SrtlaLimits> = {}) {
@@ -71,9 +78,11 @@ export class SrtlaReceiver {
   receive(datagram: Buffer, from: Remote, now: number): void {
     const packet = parsePacket(datagram)
     if (packet?.kind === 'reg1') {
+      if (!this.#takeIdTurn(now)) return
       this.#deps.sendTo(buildRegistration('reg2', this.#ids.issue(packet.id, from.address, now)), from)
     } else if (packet?.kind === 'reg2') {
-      this.#deps.sendTo(buildNotice(this.#register(packet.id, from, now)), from)
+      const answer = this.#register(packet.id, from, now)
+      if (answer) this.#deps.sendTo(buildNotice(answer), from)
     } else if (packet?.kind === 'keepalive' || packet?.kind === 'srt') {
       const link = this.#links.get(addressOf(from))
       // Without an answer, as in other receivers: the sender registers again when a link stays silent.
@@ -120,10 +129,16 @@ export class SrtlaReceiver {
     this.#deps.onSrtPacket(link.group, datagram)
   }
 
-  /** Adds the link to the group. Returns the answer. */
-  #register(groupId: Buffer, remote: Remote, now: number): 'reg3' | 'reg_err' | 'reg_ngp' {
-    const group = this.#findOrCreateGroup(groupId, now)
-    if (!group) return 'reg_ngp'
+  /** Adds the link to the group. Returns the answer, if there is one. */
+  #register(groupId: Buffer, remote: Remote, now: number): 'reg3' | 'reg_err' | 'reg_ngp' | undefined {
+    const id = groupId.toString('latin1')
+    const known = this.#groups.get(id)
+    if (!known && !this.#takeIdTurn(now)) return undefined
+    const group = known ?? this.#createGroup(id, groupId, now)
+    return group ? this.#addLink(group, remote, now) : 'reg_ngp'
+  }
+
+  #addLink(group: SrtlaGroup, remote: Remote, now: number): 'reg3' | 'reg_err' {
     const addr = addressOf(remote)
     const known = this.#links.get(addr)
     if (known?.group === group) {
@@ -139,10 +154,7 @@ export class SrtlaReceiver {
     return 'reg3'
   }
 
-  #findOrCreateGroup(groupId: Buffer, now: number): SrtlaGroup | undefined {
-    const id = groupId.toString('latin1')
-    const known = this.#groups.get(id)
-    if (known) return known
+  #createGroup(id: string, groupId: Buffer, now: number): SrtlaGroup | undefined {
     const issued = this.#ids.verify(groupId, now)
     if (!issued) return undefined
     if (this.#groups.size >= this.#limits.groupsMax) this.#displaceGroup()
@@ -158,13 +170,16 @@ export class SrtlaReceiver {
    * displaces its own.
    */
   #displaceGroup(): void {
-    // A map keeps the order of insertion, so that the first group of each address is its oldest.
-    const byOrigin = new Map<string, SrtlaGroup[]>()
+    const byOrigin = new Map<string, { readonly oldest: SrtlaGroup; count: number }>()
     for (const group of this.#groups.values()) {
-      if (group !== this.#admitted) byOrigin.set(group.origin, [...(byOrigin.get(group.origin) ?? []), group])
+      if (group === this.#admitted) continue
+      const counted = byOrigin.get(group.origin)
+      if (counted) counted.count += 1
+      // A map keeps the order of insertion.
+      else byOrigin.set(group.origin, { oldest: group, count: 1 })
     }
-    const [most] = [...byOrigin.values()].sort((a, b) => b.length - a.length)
-    if (most?.[0]) this.#endGroup(most[0])
+    const [most] = [...byOrigin.values()].sort((a, b) => b.count - a.count)
+    if (most) this.#endGroup(most.oldest)
   }
 
   /** Removes a stale link of a full group: a network that changes the port of a link leaves the old address behind. */
@@ -173,6 +188,13 @@ export class SrtlaReceiver {
     const stale = [...group.links.values()].find((link) => this.#isStale(link, now))
     if (stale) this.#removeLink(stale, now)
     return stale !== undefined
+  }
+
+  #takeIdTurn(now: number): boolean {
+    const second = Math.floor(now / 1000)
+    if (this.#idTurns.second !== second) this.#idTurns = { second, count: 0 }
+    this.#idTurns.count += 1
+    return this.#idTurns.count <= this.#limits.idsPerSecondMax
   }
 
   #isStale(link: Link, now: number): boolean {

@@ -77,23 +77,40 @@ test("a flood from 1,000 addresses does not disturb the publisher's group", () =
     if (n % 4 === 0) scene.join(scene.requestGroup(from), from)
     if (n % 10 === 0) scene.receive(srtData(n), from)
     if (n % 20 === 0) scene.receive(srtData(n), n % 40 === 0 ? wifi : modem)
-    if (n % 100 === 0) scene.pass(10)
+    if (n % 100 === 0) scene.pass(100)
   }
   const own = scene.srtPackets.filter(({ group }) => group === peer)
   expect(own.map(({ datagram }) => datagram.readUInt32BE(0))).toEqual(Array.from({ length: 1_000 }, (_, n) => n * 20))
   expect(scene.isLink(wifi) && scene.isLink(modem)).toBe(true)
 })
 
-test('an encoder can register during a flood of requests from forged addresses', () => {
+test('requests from forged addresses displace neither a group nor a request that is not complete', () => {
   const scene = new Scene()
   const encoder = remote(1, '203.0.113.9')
-  const flood = (count: number) => {
-    for (let n = 0; n < count; n += 1)
+  const flood = (seconds: number) => {
+    for (let n = 0; n < seconds * 1_500; n += 1) {
       scene.receive(buildRegistration('reg1', randomBytes(256)), remote(n, `10.0.${n % 256}.1`))
+      if (n % 1_500 === 0) scene.now += 1_000
+    }
   }
   const id = scene.requestGroup(encoder)
-  flood(10_000)
+  flood(8)
   expect(scene.join(id, encoder)).toBe('reg3')
-  flood(10_000)
+  flood(8)
   expect(scene.isLink(encoder)).toBe(true)
+})
+
+test('a flood of registrations is answered at a limited rate, and an encoder can still add links', () => {
+  const scene = new Scene({ idsPerSecondMax: 100 })
+  const { id } = scene.register(remote(1, '203.0.113.9'))
+  const answers = { reg1: 0, reg2: 0 }
+  for (let n = 0; n < 10_000; n += 1) {
+    const kind = n % 2 === 0 ? 'reg1' : 'reg2'
+    answers[kind] += scene.receive(buildRegistration(kind, randomBytes(256)), remote(n)).length
+  }
+  expect(answers.reg1 + answers.reg2).toBe(98)
+  expect(scene.join(id, remote(2, '203.0.113.9'))).toBe('reg3')
+
+  scene.now += 1_000
+  expect(scene.join(scene.requestGroup(remote(3)), remote(3))).toBe('reg3')
 })
