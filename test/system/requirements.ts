@@ -1,4 +1,5 @@
 /** Checks the requirements of the system tests before they run, instead of one failure per test. */
+import { findLiveTransmit } from '../../relay-node/live-transmit-engine.ts'
 import { findTestServer } from '../support/temporal-test-server.ts'
 import { findChromium } from './chromium.ts'
 
@@ -9,6 +10,14 @@ if (findChromium() === undefined) {
     'The system tests require Chromium, which is not on PATH.\n' +
       '  Debian or Ubuntu:  apt-get install --no-install-recommends chromium\n' +
       '  elsewhere:         SVC_TEST_CHROMIUM=<path of a Chromium or Chrome> npm run test:system',
+  )
+  process.exitCode = 1
+}
+
+if (findLiveTransmit(process.env.PATH ?? '') === undefined) {
+  say(
+    'The system tests require srt-live-transmit, which is not on PATH.\n' +
+      '  Debian or Ubuntu:  apt-get install --no-install-recommends srt-tools',
   )
   process.exitCode = 1
 }
