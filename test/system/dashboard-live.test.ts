@@ -21,6 +21,37 @@ const isSameDocument = (page: Page) => page.evaluate('window.isSameDocument === 
 const revokeSignIns = (userId: string) =>
   api.sql`update auth_sessions set revoked_at = now(), revoked_for = 'revoked' where user_id = ${userId}`
 
+test('a change is shown at once, without waiting for the next poll', async () => {
+  const { page, user, faults } = await streamer()
+  await page.clock.install()
+  const opened = page.waitForEvent('websocket')
+  await page.reload()
+  await page.clock.runFor(3500)
+  const socket = await opened
+  expect(new URL(socket.url()).pathname).toBe('/api/v1/relay/ws')
+  // The clock of the page stands still from here on, so there is no further poll.
+  await user.start()
+  await page.getByRole('article', { name: 'default' }).waitFor()
+  await user.stop({ connection_id: 'default', immediate: true })
+  await page.getByRole('article', { name: 'default' }).waitFor({ state: 'detached' })
+  expect(faults).toEqual([])
+})
+
+test('a page whose socket was closed polls, and opens another one', async () => {
+  const { page, user } = await streamer()
+  let sockets = 0
+  await page.routeWebSocket('**/api/v1/relay/ws', (route) => {
+    sockets += 1
+    // After the page was informed that it is open.
+    if (sockets === 1) setTimeout(() => route.close({ code: 1001 }), 200)
+    else route.connectToServer()
+  })
+  await page.reload()
+  await expect.poll(() => sockets, { timeout: 15_000 }).toBe(2)
+  await user.start()
+  await page.getByRole('article', { name: 'default' }).waitFor()
+})
+
 test('a hidden page does not poll, and updates when it is shown', async () => {
   const { page, user } = await streamer()
   await page.clock.install()
@@ -71,7 +102,7 @@ test('an expired access token is renewed without a reload, and a revoked sign-in
   expect(await isSameDocument(page)).toBe(true)
 
   await revokeSignIns(user.userId)
-  await page.clock.runFor(11_000)
+  await page.clock.runFor(31_000)
   await waitForPage(page, 'login')
   expect(new URL(page.url()).searchParams.get('next')).toBe('/relays')
   expect(faults).toEqual([])

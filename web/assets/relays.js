@@ -1,10 +1,12 @@
 /**
  * Keeps the relays page up to date. Polls the API for the state of the relays, and on a change fetches the page and replaces
- * the parts that differ, so that only the server renders relays.
+ * the parts that differ, so that only the server renders relays. Changes that arrive over a WebSocket cause a poll at once; while
+ * it is open the page polls rarely.
  */
 
 const fastPollMillis = 3000
 const slowPollMillis = 10_000
+const pollMillisWithSocket = 30_000
 const retryMillisMax = 60_000
 /** The plan's alerts can change while no relay does, so the page is fetched at least this often. */
 const pageAgeMillisMax = 300_000
@@ -17,22 +19,26 @@ const freshness = document.querySelector('[data-freshness]')
 
 let timer = 0
 let isPolling = false
+let isPollDue = false
+let socket
 let failures = 0
 let hasRenewed = false
 let updatedAt = new Date()
 let pageFetchedAt = performance.now()
 
-/** Polls now, unless a poll is running or the page is hidden, and schedules the next poll. */
+/** Polls now, or after the poll that is running, unless the page is hidden, and schedules the next poll. */
 async function poll() {
+  isPollDue = isPolling
+  if (isPolling) return
   clearTimeout(timer)
-  if (isPolling || document.hidden) return
+  if (document.hidden) return
   isPolling = true
   const timeout = new AbortController()
   const timeoutTimer = setTimeout(() => timeout.abort(), pollTimeoutMillis)
   const waitMillis = await pollOnce(timeout.signal).catch(() => recordFailure())
   clearTimeout(timeoutTimer)
   isPolling = false
-  timer = setTimeout(poll, waitMillis)
+  timer = setTimeout(poll, isPollDue && failures === 0 ? 0 : waitMillis)
 }
 
 /** Resolves to the milliseconds until the next poll. */
@@ -46,7 +52,30 @@ async function pollOnce(signal) {
   failures = 0
   updatedAt = new Date()
   setText(freshness, '')
+  connectSocket()
+  if (socket.readyState === WebSocket.OPEN) return pollMillisWithSocket
   return sessions.some(({ state }) => state === 'provisioning' || state === 'grace') ? fastPollMillis : slowPollMillis
+}
+
+/** Called after a successful poll, since the handshake needs a valid access token. */
+function connectSocket() {
+  if (socket) return
+  socket = new WebSocket(`${location.origin.replace(/^http/, 'ws')}/api/v1/relay/ws`, 'svc.relay.v1')
+  socket.addEventListener('message', ({ data }) => {
+    const { type, session } = JSON.parse(data)
+    if (type === 'session' && failures === 0 && isOutdated(session)) poll()
+  })
+  socket.addEventListener('close', () => {
+    socket = undefined
+  })
+  // The next poll may be far away. With jitter, because a process that stops closes the sockets of many pages.
+  socket.addEventListener('open', ({ target }) => target.addEventListener('close', () => pollWithin(fastPollMillis)))
+}
+
+function pollWithin(millisMax) {
+  if (failures > 0) return
+  clearTimeout(timer)
+  timer = setTimeout(poll, millisMax * Math.random())
 }
 
 /** The access token expires every few minutes. */
@@ -71,11 +100,14 @@ function recordFailure(retryAfterMillis = 0) {
 /** Whether the page shows other relays or states than these; see `statusVersionOf` of the page. */
 function hasChanged(sessions) {
   const shown = [...list.querySelectorAll('article[data-session]')]
-  if (shown.length !== sessions.length) return true
-  return sessions.some(({ session_id, state, reason, grace_ends_at, relay_host_masked }) => {
-    const version = [state, reason, grace_ends_at, relay_host_masked].map((part) => part ?? '').join(' ')
-    return findPart(document, `status-${session_id}`)?.dataset.version !== version
-  })
+  return shown.length !== sessions.length || sessions.some(isOutdated)
+}
+
+/** Whether the page shows another state of the relay than this. */
+function isOutdated({ session_id, state, reason, grace_ends_at, relay_host_masked }) {
+  const part = findPart(document, `status-${session_id}`)
+  if (state === 'stopped') return part !== null
+  return part?.dataset.version !== [state, reason, grace_ends_at, relay_host_masked].map((one) => one ?? '').join(' ')
 }
 
 async function updatePage(signal) {
@@ -164,6 +196,8 @@ document.addEventListener('submit', (event) => {
 addEventListener('pageshow', () => {
   for (const form of document.forms) form.ariaBusy = null
 })
+// An open socket keeps a page out of the back/forward cache.
+addEventListener('pagehide', () => socket?.close())
 document.addEventListener('visibilitychange', poll)
 addEventListener('online', poll)
 
