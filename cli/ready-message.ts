@@ -1,4 +1,6 @@
 /** The message of a stack that is ready: its addresses, and commands to paste that start a relay. */
+import { findProgram } from '../platform/find-program.ts'
+import { engineInstallCommand, type RelayEngineSetting } from '../platform/relay-engines.ts'
 import type { DemoAccount } from './demo-account.ts'
 
 export interface ReadyStack {
@@ -10,21 +12,43 @@ export interface ReadyStack {
   operatorPassword: string
   logs: string
   demo: DemoAccount | undefined
+  /** Why relays forward no video, with the way out; undefined when they do. */
+  videoObstacle: string | undefined
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** Commands for bash and zsh that need only curl and sed. */
+/**
+ * Why relays that start with these settings forward no video, with the way out.
+ * @param folders those of `PATH`, where relays find their engine.
+ */
+export function findVideoObstacle(
+  engine: RelayEngineSetting,
+  folders: readonly string[],
+  platform: NodeJS.Platform,
+): string | undefined {
+  if (engine === 'none') return 'Relays forward no video, since SVC_RELAY_ENGINE is none.'
+  if (engine === 'sls' || findProgram('srt-live-transmit', folders) !== undefined) return undefined
+  return `Relays forward no video until this is installed:  ${engineInstallCommand(platform)}`
+}
+
+/** Commands for bash and zsh that need only curl, sed and grep, and ffmpeg to publish and play. */
 export function curlCommands(api: string, demo: DemoAccount) {
   const base = `${api}/api/v1`
   const json = `-H 'Content-Type: application/json'`
   const bearer = `-H "Authorization: Bearer $JWT"`
   const newKey = `$(uuidgen -r 2>/dev/null || node -p 'crypto.randomUUID()')`
+  const address = (streamId: string) =>
+    `$(curl -s '${base}/relay/active?connection_id=demo' ${bearer} | grep -o 'srt://[^"]*streamid=${streamId}/[^"]*' | head -n 1)`
+  const pattern = '-re -f lavfi -i testsrc2=size=1280x720:rate=30 -re -f lavfi -i sine=frequency=440 -b:v 2M -f mpegts'
   const credentials = quoted(JSON.stringify(demo))
   return {
     signIn: `JWT=$(curl -s ${base}/auth/login ${json} -d ${credentials} | sed -E 's/.*"cp_access_jwt":"([^"]+)".*/\\1/')`,
     start: `curl -s ${base}/relay/start ${bearer} -H "Idempotency-Key: ${newKey}" ${json} -d '{"connection_id":"demo"}'`,
     show: `curl -s ${base}/relay/active ${bearer}`,
+    // In the background without standard input, which would stop it.
+    publish: `ffmpeg -nostdin -loglevel error ${pattern} "${address('publish')}&pkt_size=1316" &`,
+    play: `ffplay -loglevel error "${address('play')}"`,
     stop: `curl -s ${base}/relay/stop ${bearer} ${json} -d '{"connection_id":"demo","immediate":true}'`,
   }
 }
@@ -43,11 +67,15 @@ export function formatReadyMessage(stack: ReadyStack): string {
   ]
   const lines = rows.flatMap(([name, value]) => (value ? [`  ${name.padEnd(14)}${value}`] : []))
   if (stack.demo) {
-    const { signIn, start, show, stop } = curlCommands(stack.api, stack.demo)
+    const { signIn, start, show, publish, play, stop } = curlCommands(stack.api, stack.demo)
     lines.push('', '  Sign in, start a relay and show it (paste into a shell):', '', signIn, start, show)
+    if (stack.videoObstacle === undefined)
+      lines.push('', '  When it is active, publish a test pattern to it and play it (needs ffmpeg):', '', publish, play)
     lines.push('', '  Stop the relay:', '', stop)
     lines.push('', '  See all of it in another terminal:  npm run demo')
   }
+  if (stack.videoObstacle !== undefined) lines.push('', `  ! ${stack.videoObstacle}`)
+  lines.push('', '  Connect encoders and players:  docs/relays.md')
   lines.push('', '  Give an account a paid plan:  npm run grant -- EMAIL')
   return ['', ...lines, '', '  Press Ctrl-C to stop everything.', ''].join('\n')
 }

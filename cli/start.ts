@@ -26,7 +26,7 @@ import {
   type Variables,
 } from './program-environment.ts'
 import { Progress } from './progress.ts'
-import { formatReadyMessage } from './ready-message.ts'
+import { findVideoObstacle, formatReadyMessage } from './ready-message.ts'
 import { chooseServicePorts, type ServicePorts } from './service-ports.ts'
 import { runProgram, startProgram } from './service-programs.ts'
 import { readState, removeRunningStack, updateState, writeRunningStack } from './stack-state.ts'
@@ -111,6 +111,7 @@ async function startStack(stack: StackConfig): Promise<void> {
       operatorPassword: stack.secrets.SVC_OPERATOR_PASSWORD ? 'as configured' : `in ${secretsFile(dataDir)}`,
       logs: `${logs}/ (api.log, worker.log, site.log; warnings appear here too)`,
       demo,
+      videoObstacle: findVideoObstacle(config.relay.engine, stack.searchPath, process.platform),
     }),
   )
 }

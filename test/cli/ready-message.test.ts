@@ -1,0 +1,49 @@
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { findVideoObstacle, formatReadyMessage, type ReadyStack } from '../../cli/ready-message.ts'
+import { temporaryFolder } from '../support/folders.ts'
+
+const stack: ReadyStack = {
+  api: 'http://localhost:8080',
+  site: 'http://localhost:8081',
+  temporalUi: undefined,
+  postgres: '127.0.0.1:5432',
+  operatorPassword: 'as configured',
+  logs: 'logs/',
+  demo: { email: 'demo@example.com', password: 'a few words' },
+  videoObstacle: undefined,
+}
+
+async function folderWithEngine(): Promise<string> {
+  const folder = await temporaryFolder()
+  const path = join(folder, 'srt-live-transmit')
+  await writeFile(path, '#!/bin/sh\n')
+  await chmod(path, 0o755)
+  return folder
+}
+
+test('where relays forward video, the message has lines that publish and play a test pattern', () => {
+  const lines = formatReadyMessage(stack).split('\n')
+  expect(lines.filter((line) => /^ff(mpeg|play) /.test(line))).toHaveLength(2)
+  expect(lines.join('\n')).not.toContain('no video')
+})
+
+test.each([
+  ['linux', 'sudo apt-get install srt-tools'],
+  ['darwin', 'brew install srt'],
+] as const)('without an engine on %s, the message names the command that installs it', async (platform, command) => {
+  const videoObstacle = findVideoObstacle('auto', [await temporaryFolder()], platform)
+  const message = formatReadyMessage({ ...stack, videoObstacle })
+  expect(message).toContain(`! Relays forward no video until this is installed:  ${command}\n`)
+  expect(message).not.toContain('ffmpeg')
+})
+
+test('nothing has to be installed where the engine is found, and where it runs elsewhere', async () => {
+  expect(findVideoObstacle('auto', [await temporaryFolder(), await folderWithEngine()], 'linux')).toBeUndefined()
+  expect(findVideoObstacle('sls', [], 'linux')).toBeUndefined()
+})
+
+test('relays that are configured without an engine are named as such', async () => {
+  expect(findVideoObstacle('none', [await folderWithEngine()], 'linux')).toContain('SVC_RELAY_ENGINE is none')
+})

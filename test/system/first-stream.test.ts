@@ -1,0 +1,73 @@
+/** A newcomer's first stream, as docs/relays.md describes it: `npm start`, and the commands that it prints, with real programs. */
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeFolder, removeFolder, temporaryFolder } from '../support/folders.ts'
+import { endAll, Stack } from '../support/stack.ts'
+
+const run = promisify(execFile)
+let dataDir: string
+let stack: Stack
+
+beforeAll(async () => {
+  dataDir = await makeFolder()
+  stack = await new Stack(dataDir).ready()
+}, 180_000)
+
+afterAll(async () => {
+  await endAll(dataDir)
+  await removeFolder(dataDir)
+})
+
+test('the pasted lines start a relay, publish a test pattern to it and play it', { timeout: 90_000 }, async () => {
+  const report = join(await temporaryFolder(), 'ffplay.log')
+  const line = (pattern: RegExp) => stack.output.split('\n').find((text) => pattern.test(text)) ?? ''
+  const [signIn = '', start = '', show = '', stop = ''] = stack.commandLines
+  const untilShown = (text: string) => `for i in $(seq 40); do ${show} | grep -q '${text}' && break; sleep 0.5; done`
+  const script = [
+    ...[signIn, start, untilShown('"state":"active"'), line(/^ffmpeg /), 'sleep 1', `${line(/^ffplay /)} &`],
+    ...[untilShown('"publishing":true'), show, stop, 'kill $!; wait'],
+  ]
+  const { stdout } = await run('bash', ['-c', script.join('\n')], {
+    // ffplay without a screen, and with a log of what it plays.
+    env: {
+      PATH: '/usr/bin:/bin',
+      SDL_VIDEODRIVER: 'dummy',
+      SDL_AUDIODRIVER: 'dummy',
+      FFREPORT: `file=${report}:level=32`,
+    },
+  })
+  expect(await readFile(report, 'utf8')).toMatch(/Stream #0:0.*Video: mpeg2video.*1280x720/)
+  const [, kbps] = /"ingest":\{"publishing":true,"bitrate_kbps":(\d+),"links":1/.exec(stdout) ?? []
+  expect(Number(kbps)).toBeGreaterThan(500)
+})
+
+test('the demo publishes a test pattern, plays it and ends its programs', { timeout: 90_000 }, async () => {
+  const { stdout } = await run(process.execPath, ['--import', 'tsx', 'cli/demo.ts', '--seconds', '3'], {
+    env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
+  })
+  expect(stdout).toMatch(/the first frame was played \d+\.\d s after the start of the publisher/)
+  expect(stdout).toMatch(/the relay receives [1-9]\d+ kbit\/s, the player has received .* decoded [1-9]\d* frames/)
+  expect(stdout).toMatch(/GET \/relay\/active shows a stream of [1-9]\d+ kbit\/s, links: 1/)
+  expect(stdout).toMatch(/relay stopped: stopped \(stop_requested\)/)
+  const { stdout: processes } = await run('ps', ['-eo', 'args'])
+  const [, token] = /streamid=publish\/live\/(\w+)/.exec(stdout) ?? []
+  expect(processes).not.toContain(`live/${token}`)
+})
+
+test('a demo that is interrupted while it streams ends its programs and stops the relay', async () => {
+  const demo = run(process.execPath, ['--import', 'tsx', 'cli/demo.ts', '--seconds', '60'], {
+    env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
+  })
+  demo.child.stdout?.on('data', (text: string) => {
+    if (text.includes('the first frame was played')) demo.child.kill('SIGINT')
+  })
+  const failure = await demo.then(
+    () => undefined,
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  )
+  expect(failure?.stderr).toContain('The stream was interrupted')
+  expect(failure?.stdout).toContain('relay stopped: stopped')
+})
