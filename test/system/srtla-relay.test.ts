@@ -1,4 +1,7 @@
 /** An encoder with several networks publishes over SRTLA through a relay, and a player receives the stream. */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { givenControlPlane, startRelay, statsOf, streamToken } from '../relay-node/running.ts'
@@ -51,3 +54,34 @@ test('a stream goes on in its group after all links died for 5 seconds', async (
   await expectStreamGoesOn(source, sink)
   expect(sender.groupsRegistered).toBe(1)
 })
+
+test('100,000 arbitrary datagrams a second from 1,000 addresses disturb no stream and occupy no memory', async () => {
+  const { relay, state, sender, sink, source } = await givenStream([{}, {}], 'latency=4000')
+  const before = residentBytes(relay.child.pid)
+  const sent = await flood([state.srtlaPort, state.publishPort, state.playPort], 100_000, 10)
+
+  await expectWholeStream(source, sink)
+  expect(sent).toBeGreaterThan(500_000)
+  expect(residentBytes(relay.child.pid) - before).toBeLessThan(64 << 20)
+  expect((await statsOf(state)).groups).toMatchObject([{ id: 'srtla', conn_count: 2 }])
+  expect(sender.groupsRegistered).toBe(1)
+})
+
+/** Sends arbitrary datagrams to the ports. Resolves with their number. */
+async function flood(ports: readonly number[], perSecond: number, seconds: number): Promise<number> {
+  const program = resolve('test/system/datagram-flood.ts')
+  const values = [ports.join(), `${perSecond}`, `${seconds}`]
+  const child = spawn(process.execPath, ['--import', 'tsx', program, ...values], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let output = ''
+  child.stdout.on('data', (text) => {
+    output += text
+  })
+  await once(child, 'close')
+  return Number(output)
+}
+
+const residentBytes = (pid: number | undefined): number =>
+  Number(execFileSync('ps', ['-o', 'rss=', '-p', `${pid}`], { encoding: 'utf8' })) * 1024
