@@ -2,14 +2,14 @@
 import type { Engine } from './engine.ts'
 import { IngestMeter, type IngestSummary, summarizeIngest } from './ingest.ts'
 import type { Log } from './log.ts'
-import { addressOf } from './peer.ts'
+import type { Peer, Remote } from './peer.ts'
 import { SrtGate } from './srt-gate.ts'
 import { SrtlaGroup } from './srtla-group.ts'
 import { type LinkCounters, SrtlaReceiver } from './srtla-receiver.ts'
 import { type PublishersReply, type StatsReply, showGroup, showPublisher } from './stats.ts'
 import type { StatsSource } from './stats-server.ts'
 import { findObjection, type Role } from './stream-access.ts'
-import { openUdpPort, type UdpPort } from './udp-port.ts'
+import { openUdpPort, UdpPeer, type UdpPort } from './udp-port.ts'
 
 const sweepMillis = 500
 
@@ -51,20 +51,25 @@ export async function startDataPlane({ host, log, ...options }: DataPlaneOptions
     onPublisher(connection) {
       meter.sample(connection, now())
       if (connection) srtla.markAdmitted(connection.peer)
+      isolateAdmitted()
     },
   })
   const passToGate = (role: Role, port: UdpPort) =>
-    port.receive((datagram, from) => {
-      const peer = { key: addressOf(from), send: (reply: Buffer) => port.send(reply, from) }
-      gate.receive(role, datagram, peer, now())
-    })
+    port.receive((datagram, from) => gate.receive(role, datagram, new UdpPeer(port, from), now()))
   srtlaPort.receive((datagram, from) => srtla.receive(datagram, from, now()))
   passToGate('publish', publishPort)
   passToGate('play', playPort)
+  const isolateAdmitted = () => {
+    const publisher = gate.publisher?.peer
+    srtlaPort.isolate(publisher instanceof SrtlaGroup ? [...publisher.links.values()].map(({ remote }) => remote) : [])
+    publishPort.isolate(listRemotes([publisher]))
+    playPort.isolate(listRemotes(gate.players))
+  }
   const sweep = setInterval(() => {
     srtla.sweep(now())
     gate.sweep(now())
     meter.sample(gate.publisher, now())
+    isolateAdmitted()
   }, sweepMillis)
 
   return {
@@ -74,7 +79,7 @@ export async function startDataPlane({ host, log, ...options }: DataPlaneOptions
         meter,
         connection: gate.publisher,
         links: listLinks(gate, srtla).length,
-        players: gate.players,
+        players: gate.players.length,
         engine: engine?.name ?? 'none',
         now: now(),
       }),
@@ -97,6 +102,9 @@ export async function startDataPlane({ host, log, ...options }: DataPlaneOptions
     },
   }
 }
+
+const listRemotes = (peers: readonly (Peer | undefined)[]): Remote[] =>
+  peers.filter((peer) => peer instanceof UdpPeer).map(({ remote }) => remote)
 
 /** The links of the publisher: those of its SRTLA group, or its only address. */
 function listLinks(gate: SrtGate, srtla: SrtlaReceiver): LinkCounters[] {

@@ -30,7 +30,7 @@ export const findLiveTransmit = (searchPath: string): string | undefined =>
 
 export interface LiveTransmitOptions {
   readonly path: string
-  /** Encrypts both ends. SRT allows 10 to 79 characters. */
+  /** Encrypts both ends. Has no character that an address would encode, since the program does not decode addresses. */
   readonly passphrase?: string | undefined
   readonly log: Log
 }

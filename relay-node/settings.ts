@@ -94,8 +94,8 @@ export function readSettings(args: readonly string[], env: Readonly<Record<strin
     },
     SVC_RELAY_SRT_PASSPHRASE: {
       value: env.SVC_RELAY_SRT_PASSPHRASE ?? '',
-      isValid: (t) => /^([\x20-\x7e]{10,79})?$/.test(t),
-      problem: 'is not 10 to 79 printable ASCII characters',
+      isValid: (t) => /^([\w.~-]{10,79})?$/.test(t),
+      problem: 'is not 10 to 79 letters, digits, dots, dashes, underscores or tildes',
     },
   } satisfies Record<string, Check>
   for (const [name, { value, isValid, problem }] of Object.entries<Check>(checks)) {

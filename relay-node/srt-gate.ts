@@ -56,8 +56,9 @@ export class SrtGate {
     return this.#connections.publish.values().next().value
   }
 
-  get players(): number {
-    return [...this.#connections.play.values()].filter((connection) => connection.isOpen).length
+  /** The peers that play. */
+  get players(): Peer[] {
+    return [...this.#connections.play.values()].filter(({ isOpen }) => isOpen).map(({ peer }) => peer)
   }
 
   /**

@@ -1,39 +1,132 @@
-/** A UDP port that receives streams. */
+/**
+ * A UDP port that receives streams. Admitted remotes get a socket each on the same port, where the system can do that: the kernel
+ * then keeps their datagrams apart from those of strangers, so that a flood does not displace a stream.
+ */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
 import type { Log } from './log.ts'
-import type { Remote } from './peer.ts'
+import { addressOf, type Peer, type Remote } from './peer.ts'
 
 const bufferBytes = 4 * 1024 * 1024
 const logMillis = 10_000
+const bindAttemptsMax = 20
+
+/** Other systems do not deliver to the connected socket among several on one port. */
+const canIsolate = process.platform === 'linux'
 
 export interface UdpPort {
   readonly port: number
   receive(onDatagram: (datagram: Buffer, from: Remote) => void): void
   send(datagram: Buffer, to: Remote): void
+  /** Gives exactly these remotes a socket of their own. */
+  isolate(remotes: readonly Remote[]): void
   close(): Promise<void>
+}
+
+/** A caller at one address. */
+export class UdpPeer implements Peer {
+  readonly key: string
+  readonly #port: UdpPort
+
+  constructor(
+    port: UdpPort,
+    readonly remote: Remote,
+  ) {
+    this.key = addressOf(remote)
+    this.#port = port
+  }
+
+  send(datagram: Buffer): void {
+    this.#port.send(datagram, this.remote)
+  }
 }
 
 /** Binds a free port. Rejects when none can be bound. */
 export async function openUdpPort(host: string, log: Log): Promise<UdpPort> {
-  const socket = createSocket({
+  const shared = await bindFreePort(host)
+  const { port } = shared.address()
+  const isolated = new Map<string, Socket>()
+  let onDatagram: (datagram: Buffer, from: Remote) => void = () => {}
+  const listen = (socket: Socket) => {
+    enlargeBuffers(socket)
+    logErrors(socket, log)
+    socket.on('message', (datagram, from: RemoteInfo) => onDatagram(datagram, from))
+  }
+  listen(shared)
+  return {
+    port,
+    receive(handler) {
+      onDatagram = handler
+    },
+    send(datagram, to) {
+      const own = isolated.get(addressOf(to))
+      if (own) own.send(datagram)
+      else shared.send(datagram, to.port, to.address)
+    },
+    isolate(remotes) {
+      if (!canIsolate) return
+      const wanted = new Map(remotes.map((remote) => [addressOf(remote), remote]))
+      for (const [address, socket] of isolated) {
+        if (wanted.has(address)) continue
+        isolated.delete(address)
+        socket.close()
+      }
+      for (const [address, remote] of wanted) {
+        if (isolated.has(address)) continue
+        const socket = open(host)
+        socket.bind(port, host)
+        socket.connect(remote.port, remote.address)
+        listen(socket)
+        isolated.set(address, socket)
+      }
+    },
+    async close() {
+      await Promise.all([shared, ...isolated.values()].map((socket) => new Promise<void>((done) => socket.close(done))))
+    },
+  }
+}
+
+/** Addresses are never names. Without the default look-up, `bind`, `connect` and `send` take effect before they return. */
+const open = (host: string, reuseAddr = canIsolate): Socket =>
+  createSocket({
     type: isIPv6(host) ? 'udp6' : 'udp4',
-    // Addresses are never names, and the default makes every datagram wait for the next tick.
+    reuseAddr,
     lookup: (address, _options, callback) => callback(null, address, isIPv6(address) ? 6 : 4),
   })
-  // With such a look-up, the socket is bound before `bind` returns.
-  const listening = once(socket, 'listening')
-  socket.bind(0, host)
-  await listening
-  enlargeBuffers(socket)
-  logErrors(socket, log)
-  return {
-    port: socket.address().port,
-    receive: (onDatagram) => void socket.on('message', (datagram, from: RemoteInfo) => onDatagram(datagram, from)),
-    send: (datagram, to) => socket.send(datagram, to.port, to.address),
-    close: () => new Promise<void>((done) => socket.close(() => done())),
+
+async function bindFreePort(host: string): Promise<Socket> {
+  for (let attempt = 1; ; attempt += 1) {
+    // A socket that others may share would be given a port that another relay shares.
+    const probe = await bind(open(host, false), 0, host)
+    const { port } = probe.address()
+    if (!canIsolate) return probe
+    await new Promise<void>((done) => probe.close(done))
+    const socket = await bind(open(host), port, host)
+    if (attempt === bindAttemptsMax || !(await isTaken(port))) return socket
+    await new Promise<void>((done) => socket.close(done))
   }
+}
+
+async function bind(socket: Socket, port: number, host: string): Promise<Socket> {
+  const listening = once(socket, 'listening')
+  socket.bind(port, host)
+  await listening
+  return socket
+}
+
+/** Whether another process has bound the port too, between the two binds. */
+async function isTaken(port: number): Promise<boolean> {
+  const tables = await Promise.all(
+    ['/proc/net/udp', '/proc/net/udp6'].map((file) => readFile(file, 'utf8').catch(() => '')),
+  )
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const sockets = tables
+    .join('\n')
+    .split('\n')
+    .filter((line) => line.trim().split(/\s+/)[1]?.endsWith(suffix))
+  return sockets.length > 1
 }
 
 /** Linux grants less where its limit is lower, other systems refuse. */

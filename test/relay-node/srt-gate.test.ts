@@ -211,7 +211,7 @@ test('up to eight players are admitted beside the publisher', async () => {
   call(gate, ninth, play, { role: 'play' })
 
   expect(await rejectionOf(ninth)).toBe(2402)
-  expect(gate.players).toBe(8)
+  expect(gate.players).toHaveLength(8)
 })
 
 test('peers are notified when the relay closes or the engine ends', async () => {

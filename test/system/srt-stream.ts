@@ -14,12 +14,22 @@ const tickMillis = 20
 
 type Process = ChildProcessByStdio<Writable, Readable, Readable>
 
+export interface TransmitOptions {
+  /** Whether it connects again after its connection broke. True by default. */
+  readonly isReconnecting?: boolean
+}
+
+interface Transmission {
+  readonly child: Process
+  /** What it logged. */
+  readonly errors: () => string
+  readonly ended: Promise<unknown>
+}
+
 /** Starts `srt-live-transmit`, and ends it after the test. */
-function transmit(source: string, target: string): { child: Process; errors: () => string } {
-  // Without -a:no a listener or caller connects again after its connection broke.
-  const child = spawn('srt-live-transmit', ['-q', '-loglevel:error', `-chunk:${payloadBytes}`, source, target], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-  })
+function transmit(source: string, target: string, { isReconnecting = true }: TransmitOptions = {}): Transmission {
+  const options = ['-q', '-loglevel:warn', `-a:${isReconnecting ? 'yes' : 'no'}`, `-chunk:${payloadBytes}`]
+  const child = spawn('srt-live-transmit', [...options, source, target], { stdio: ['pipe', 'pipe', 'pipe'] })
   let errors = ''
   child.stderr.on('data', (text) => {
     errors = (errors + text).slice(-10_000)
@@ -30,7 +40,7 @@ function transmit(source: string, target: string): { child: Process; errors: () 
     child.kill('SIGKILL')
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   })
-  return { child, errors: () => errors }
+  return { child, errors: () => errors, ended: once(child, 'exit') }
 }
 
 /** Publishes random bytes at a constant rate from the caller's connection to the end of the test. */
@@ -40,10 +50,12 @@ export class StreamSource {
   readonly #random = createCipheriv('aes-128-ctr', randomBytes(16), randomBytes(16))
   readonly #startedAt = performance.now()
   readonly #timer: NodeJS.Timeout
+  readonly #transmission: Transmission
   sentBytes = 0
 
-  constructor(url: string, kbps: number) {
-    const { child } = transmit('file://con', url)
+  constructor(url: string, kbps: number, options?: TransmitOptions) {
+    this.#transmission = transmit('file://con', url, options)
+    const { child } = this.#transmission
     const payloadsPerMilli = kbps / 8 / payloadBytes
     this.#timer = setInterval(() => {
       const due = Math.floor((performance.now() - this.#startedAt) * payloadsPerMilli) * payloadBytes
@@ -60,6 +72,18 @@ export class StreamSource {
     clearInterval(this.#timer)
   }
 
+  /** As when the power fails: its peer receives no notice. */
+  vanish(): void {
+    this.stop()
+    this.#transmission.child.kill('SIGKILL')
+  }
+
+  readonly errors = () => this.#transmission.errors()
+
+  get ended(): Promise<unknown> {
+    return this.#transmission.ended
+  }
+
   get sent(): Buffer {
     return Buffer.concat(this.#sent)
   }
@@ -70,10 +94,12 @@ export class StreamSink {
   readonly #received: Buffer[] = []
   receivedBytes = 0
   readonly errors: () => string
+  readonly ended: Promise<unknown>
 
-  constructor(url: string) {
-    const { child, errors } = transmit(url, 'file://con')
+  constructor(url: string, options?: TransmitOptions) {
+    const { child, errors, ended } = transmit(url, 'file://con', options)
     this.errors = errors
+    this.ended = ended
     child.stdout.on('data', (bytes: Buffer) => {
       this.#received.push(bytes)
       this.receivedBytes += bytes.length

@@ -1,0 +1,197 @@
+/** Video through a relay, published and played by the SRT program of the protocol's authors. */
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { listProcesses } from '../../platform/processes.ts'
+import type { StateFile } from '../../relay-node/state-file.ts'
+import { endOf, eventually, givenControlPlane, startRelay, statsOf, streamToken } from '../relay-node/running.ts'
+import { expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
+import { startFlood } from './udp-flood.ts'
+
+const latency = 'latency=1000'
+
+async function givenRelay(variables: Readonly<Record<string, string>> = {}) {
+  const plane = await givenControlPlane()
+  const relay = startRelay({ apiUrl: plane.url, variables: { PATH: process.env.PATH, ...variables } })
+  return { plane, relay, state: await relay.up() }
+}
+
+const publishUrl = ({ host, publishPort }: StateFile, streamId = `publish/live/${streamToken}`, options = latency) =>
+  `srt://${host}:${publishPort}?mode=caller&streamid=${streamId}&${options}`
+const playUrl = ({ host, playPort }: StateFile, streamId = `play/live/${streamToken}`, options = latency) =>
+  `srt://${host}:${playPort}?mode=caller&streamid=${streamId}&${options}`
+
+/** The processes of a relay's engine. Their addresses contain the pid of the relay. */
+async function enginesOf({ pid }: StateFile) {
+  const address = `127.${64 + ((pid >> 16) & 0x3f)}.${(pid >> 8) & 0xff}.${pid & 0xff}`
+  return listProcesses((command) => command.includes(`srt://${address}:`))
+}
+
+const untilNoEngineIsLeft = (state: StateFile, millisMax: number) =>
+  eventually(
+    () => enginesOf(state),
+    (engines) => engines.length === 0,
+    millisMax,
+  )
+
+test('a stream of 60 seconds reaches two players whole, and its figures are reported', async () => {
+  const { plane, state } = await givenRelay()
+  const players = [
+    new StreamSink(playUrl(state)),
+    new StreamSink(playUrl(state, `#!::r=live/${streamToken},m=request`)),
+  ]
+  const source = new StreamSource(publishUrl(state), 6_000)
+  await Promise.all(players.map((player) => player.untilReceived(100_000)))
+
+  await sleep(60_000)
+
+  for (const player of players) {
+    expect(player.receivedBytes).toBeGreaterThan(40_000_000)
+    await expectWholeStream(source, player)
+  }
+  const summary = plane.reports.at(-1)?.body.stats
+  expect(summary).toEqual({
+    ...{ publishing: true, links: 1, players: 2, engine: 'srt-live-transmit' },
+    ...{ bitrate_kbps: expect.any(Number), rtt_ms: expect.any(Number), loss_pct: 0, bytes_total: expect.any(Number) },
+  })
+  expect(summary?.bitrate_kbps).toBeGreaterThan(5_000)
+  expect(summary?.bitrate_kbps).toBeLessThan(7_000)
+  const { host, statsPort } = state
+  const key = `publish/live/${streamToken}`
+  const reply = await fetch(`http://${host}:${statsPort}/stats?publisher=${encodeURIComponent(key)}`)
+  expect(await reply.json()).toMatchObject({
+    status: 'ok',
+    publishers: { [key]: { bitrate: expect.any(Number), rtt: expect.any(Number), dropped_pkts: 0, latency: 1000 } },
+  })
+}, 120_000)
+
+describe('nothing passes, and the caller is refused,', () => {
+  test.each([
+    ['without a token', undefined],
+    ['with a wrong token', 'publish/live/Zz99Yy88'],
+    ['with the form of a player', `play/live/${streamToken}`],
+  ])('when it publishes %s', async (_, streamId) => {
+    const { state } = await givenRelay()
+    const player = new StreamSink(playUrl(state))
+    const url = publishUrl(state, streamId)
+    const source = new StreamSource(streamId === undefined ? url.replace(/streamid=[^&]+&/, '') : url, 2_000)
+
+    await eventually(source.errors, (errors) => /Application-defined rejection/.test(errors), 10_000)
+    await sleep(2_000)
+
+    expect(player.receivedBytes).toBe(0)
+    expect(await statsOf(state)).toMatchObject({ groups: [] })
+  })
+
+  test('when it plays with the token of another user', async () => {
+    const { state } = await givenRelay()
+    const stranger = new StreamSink(playUrl(state, 'play/live/Zz99Yy88'))
+    const player = new StreamSink(playUrl(state))
+    new StreamSource(publishUrl(state), 2_000)
+
+    await eventually(stranger.errors, (errors) => /Application-defined rejection/.test(errors), 10_000)
+    await player.untilReceived(100_000)
+
+    expect(stranger.receivedBytes).toBe(0)
+  })
+})
+
+test('a second publisher is refused while the first lives, and replaces it when it has vanished', async () => {
+  const { state } = await givenRelay()
+  const player = new StreamSink(playUrl(state))
+  const first = new StreamSource(publishUrl(state), 2_000)
+  await player.untilReceived(100_000)
+
+  const second = new StreamSource(publishUrl(state), 2_000)
+  await eventually(second.errors, (errors) => /Application-defined rejection/.test(errors), 10_000)
+  await expectWholeStream(first, player)
+
+  // It sends no end of its connection.
+  first.vanish()
+  const vanishedAt = performance.now()
+  await eventually(
+    () => second.sent.includes(player.received.subarray(-64)),
+    (isPlayed) => isPlayed,
+    15_000,
+  )
+  // Five seconds of silence, the next attempt of the second publisher, and two latencies.
+  expect(performance.now() - vanishedAt).toBeLessThan(12_000)
+})
+
+test('four relays on one machine do not mix their streams', async () => {
+  const tokens = ['Aa11Bb22', 'Cc33Dd44', 'Ee55Ff66', 'Gg77Hh88']
+  const streams = await Promise.all(
+    tokens.map(async (token) => {
+      const { state } = await givenRelay({ SVC_RELAY_STREAM_TOKEN: token })
+      const player = new StreamSink(playUrl(state, `play/live/${token}`))
+      const source = new StreamSource(publishUrl(state, `publish/live/${token}`), 2_000)
+      return { player, source }
+    }),
+  )
+  for (const { player, source } of streams) {
+    await player.untilReceived(1_000_000)
+    await expectWholeStream(source, player)
+  }
+})
+
+test('an encrypted stream passes, and one with another passphrase is refused', async () => {
+  const { state } = await givenRelay({ SVC_RELAY_SRT_PASSPHRASE: 'correct-horse-battery' })
+  const encrypted = (passphrase: string) => `${latency}&passphrase=${passphrase}`
+  const player = new StreamSink(playUrl(state, undefined, encrypted('correct-horse-battery')))
+  const intruder = new StreamSource(publishUrl(state, undefined, encrypted('another-passphrase')), 2_000)
+  await eventually(intruder.errors, (errors) => /REJECT/.test(errors), 10_000)
+  intruder.vanish()
+  const source = new StreamSource(publishUrl(state, undefined, encrypted('correct-horse-battery')), 2_000)
+
+  await player.untilReceived(300_000)
+  await expectWholeStream(source, player)
+})
+
+test('a relay that is stopped ends the connections of publisher and player, and leaves no process behind', async () => {
+  const { plane, relay, state } = await givenRelay()
+  const player = new StreamSink(playUrl(state), { isReconnecting: false })
+  const source = new StreamSource(publishUrl(state), 2_000, { isReconnecting: false })
+  await player.untilReceived(100_000)
+  const stoppedAt = performance.now()
+
+  plane.answers({ status: 200, body: { state: 'grace', desired: 'stop', report_in_seconds: 10 } })
+
+  await Promise.all([endOf(relay.child), source.ended, player.ended])
+  expect(performance.now() - stoppedAt).toBeLessThan(3_000)
+  await untilNoEngineIsLeft(state, 1_000)
+})
+
+test('the engine of a killed relay ends by itself', async () => {
+  const { relay, state } = await givenRelay()
+  const player = new StreamSink(playUrl(state))
+  new StreamSource(publishUrl(state), 2_000)
+  await player.untilReceived(100_000)
+  expect(await enginesOf(state)).toHaveLength(2)
+
+  relay.child.kill('SIGKILL')
+
+  await untilNoEngineIsLeft(state, 15_000)
+})
+
+test('100,000 datagrams of garbage a second from 1,000 addresses disturb neither the stream nor the memory', async () => {
+  const { relay, state } = await givenRelay()
+  const player = new StreamSink(playUrl(state))
+  const source = new StreamSource(publishUrl(state), 4_000)
+  await player.untilReceived(1_000_000)
+  const megabytes = async () => (await residentKilobytes(state.pid)) / 1024
+  const before = await megabytes()
+
+  const flood = startFlood({ host: state.host, ports: [state.publishPort, state.playPort, state.srtlaPort] })
+  onTestFinished(async () => void (await flood.stop()))
+  await sleep(10_000)
+  const { perSecond } = await flood.stop()
+
+  await expectWholeStream(source, player)
+  expect(relay.isRunning()).toBe(true)
+  expect(perSecond).toBeGreaterThan(20_000)
+  expect((await megabytes()) - before).toBeLessThan(80)
+}, 90_000)
+
+async function residentKilobytes(pid: number): Promise<number> {
+  return Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1])
+}

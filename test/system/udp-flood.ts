@@ -1,0 +1,81 @@
+/** Sends garbage from many addresses of this machine, in a process of its own, as fast as it can up to a rate. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+export interface FloodTarget {
+  readonly host: string
+  readonly ports: readonly number[]
+}
+
+const perSecondMax = 100_000
+const addresses = 1_000
+const tickMillis = 5
+
+export interface Flood {
+  /** @returns how much was sent. */
+  stop(): Promise<{ readonly perSecond: number }>
+}
+
+export function startFlood(target: FloodTarget): Flood {
+  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(target)], { execArgv: ['--import', 'tsx'] })
+  let result: Promise<{ perSecond: number }> | undefined
+  return {
+    stop() {
+      result ??= end(child)
+      return result
+    },
+  }
+}
+
+async function end(child: ChildProcess): Promise<{ perSecond: number }> {
+  const answer = once(child, 'message')
+  child.send('stop')
+  const [perSecond] = await answer
+  child.kill('SIGKILL')
+  return { perSecond: perSecond as number }
+}
+
+/** Truncated and mutated handshakes of SRT and SRTLA, and random bytes. */
+function createGarbage(): Buffer {
+  const garbage = randomBytes(randomInt(1, 400))
+  const types = [0x8000, 0x8002, 0x8005, 0x9000, 0x9100, 0x9200, 0x9201, 0x9202]
+  const type = types[randomInt(types.length * 2)]
+  if (type !== undefined && garbage.length >= 2) garbage.writeUInt16BE(type, 0)
+  // The type and the phase of a handshake for a new connection.
+  if (type === 0x8000 && garbage.length >= 48) {
+    garbage.writeUInt32BE(0, 12)
+    garbage.writeUInt32BE(randomInt(2) === 0 ? 1 : 0xffff_ffff, 36)
+  }
+  return garbage
+}
+
+async function flood({ host, ports }: FloodTarget): Promise<void> {
+  const sockets = await Promise.all(Array.from({ length: addresses }, (_, n) => openSocket(n)))
+  const garbage = Array.from({ length: 500 }, createGarbage)
+  const startedAt = performance.now()
+  let sent = 0
+  setInterval(() => {
+    const due = Math.min(((performance.now() - startedAt) / 1000) * perSecondMax, sent + perSecondMax / 20)
+    for (; sent < due; sent += 1) {
+      sockets[sent % sockets.length]?.send(garbage[sent % garbage.length] ?? '', ports[sent % ports.length], host)
+    }
+  }, tickMillis)
+  process.once('message', () => process.send?.((sent * 1000) / (performance.now() - startedAt)))
+}
+
+async function openSocket(n: number): Promise<Socket> {
+  const socket = createSocket({ type: 'udp4', lookup: (address, _options, done) => done(null, address, 4) })
+  // Linux has all addresses that begin with 127.
+  const listening = once(socket, 'listening')
+  socket.bind(0, `127.1.${n >> 8}.${n & 0xff}`)
+  await listening
+  socket.on('error', () => {})
+  return socket
+}
+
+const [argument] = process.argv.slice(2)
+if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url) && argument !== undefined)
+  await flood(JSON.parse(argument) as FloodTarget)
