@@ -1,5 +1,6 @@
 /** Checks the requirements of the system tests before they run, instead of one failure per test. */
-import { findLiveTransmit } from '../../relay-node/live-transmit-engine.ts'
+import { readStackConfig } from '../../platform/config/stack.ts'
+import { findProgram } from '../../platform/find-program.ts'
 import { findTestServer } from '../support/temporal-test-server.ts'
 import { findChromium } from './chromium.ts'
 
@@ -14,10 +15,13 @@ if (findChromium() === undefined) {
   process.exitCode = 1
 }
 
-if (findLiveTransmit(process.env.PATH ?? '') === undefined) {
+const { searchPath } = readStackConfig()
+const missing = ['srt-live-transmit', 'ffmpeg', 'ffplay'].filter((name) => findProgram(name, searchPath) === undefined)
+if (missing.length > 0) {
   say(
-    'The system tests require srt-live-transmit, which is not on PATH.\n' +
-      '  Debian or Ubuntu:  apt-get install --no-install-recommends srt-tools',
+    `The system tests publish and play streams, and require ${missing.join(', ')} on the PATH.\n` +
+      '  Debian or Ubuntu:  apt-get install --no-install-recommends srt-tools ffmpeg\n' +
+      '  macOS:             brew install srt ffmpeg',
   )
   process.exitCode = 1
 }
