@@ -60,6 +60,8 @@ export interface OwnerSecrets {
   readonly sealing: Sealing
   /** The owner's stream token. It is part of a live session's view only. */
   readonly streamToken: string
+  /** Part of each address of a relay that requires encryption. */
+  readonly srtPassphrase: string | undefined
 }
 
 export type SessionLimits = Pick<Config['relay'], 'maxSessionSeconds' | 'healthIntervalSeconds'>
@@ -87,7 +89,7 @@ export function presentSession(row: ShownSessionRow, limits: SessionLimits, secr
     relay_host: row.relayHost,
     pair_token: openSessionToken(secrets.sealing, row, 'pair_token'),
     relay_ws_token: openSessionToken(secrets.sealing, row, 'relay_ws_token'),
-    connect: connectionKit(row, secrets.streamToken),
+    connect: connectionKit(row, secrets),
   }
 }
 
@@ -117,13 +119,17 @@ function presentIngest(row: IngestRow, healthIntervalSeconds: number): z.infer<t
 }
 
 /** The addresses to publish to and to play from; null before an instance is bound. */
-export function connectionKit(row: RelaySessionRow, streamToken: string): SessionView['connect'] {
+export function connectionKit(
+  row: RelaySessionRow,
+  { streamToken, srtPassphrase }: Pick<OwnerSecrets, 'streamToken' | 'srtPassphrase'>,
+): SessionView['connect'] {
   if (row.relayHost === null || row.srtlaPort === null) return null
   const host = row.relayHost.includes(':') ? `[${row.relayHost}]` : row.relayHost
+  const encryption = srtPassphrase === undefined ? '' : `&passphrase=${encodeURIComponent(srtPassphrase)}`
   return {
-    srtla_url: `srtla://${host}:${row.srtlaPort}?streamid=publish/live/${streamToken}`,
-    srt_url: `srt://${host}:${row.publishPort}?streamid=publish/live/${streamToken}`,
-    player_url: `srt://${host}:${row.playPort}?streamid=play/live/${streamToken}`,
+    srtla_url: `srtla://${host}:${row.srtlaPort}?streamid=publish/live/${streamToken}${encryption}`,
+    srt_url: `srt://${host}:${row.publishPort}?streamid=publish/live/${streamToken}${encryption}`,
+    player_url: `srt://${host}:${row.playPort}?streamid=play/live/${streamToken}${encryption}`,
     stats_url: `http://${host}:${row.statsPort}/stats`,
   }
 }

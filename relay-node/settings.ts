@@ -94,8 +94,8 @@ export function readSettings(args: readonly string[], env: Readonly<Record<strin
     },
     SVC_RELAY_SRT_PASSPHRASE: {
       value: env.SVC_RELAY_SRT_PASSPHRASE ?? '',
-      isValid: (t) => /^([\w.~-]{10,79})?$/.test(t),
-      problem: 'is not 10 to 79 letters, digits, dots, dashes, underscores or tildes',
+      isValid: (t) => /^([A-Za-z0-9._-]{10,79})?$/.test(t),
+      problem: 'is not 10 to 79 letters, digits, dots, hyphens and underscores',
     },
   } satisfies Record<string, Check>
   for (const [name, { value, isValid, problem }] of Object.entries<Check>(checks)) {

@@ -12,6 +12,8 @@ export interface ConnectionKit {
   /** The same link format for IRL Pro, over SRTLA. IRL Pro documents no format of its own. */
   readonly irlProLink: string
   readonly belabox: { readonly address: string; readonly port: string; readonly streamId: string }
+  /** Present where the relay requires encryption. */
+  readonly passphrase: string | undefined
   /** The value of the input field of a media source in OBS. */
   readonly obsInput: string
 }
@@ -26,29 +28,45 @@ export function connectionKit(name: string, addresses: Addresses): ConnectionKit
   const stream = { name, url: addresses.srtla_url, srt: { latency: latencyMillis } }
   return {
     moblinLink: `moblin://?${encodeURIComponent(JSON.stringify({ streams: [stream] }))}`,
-    larixLink: groveLink(name, `srt://${srt.host}:${srt.port}`, srt.streamId),
-    irlProLink: groveLink(name, `srtla://${srtla.host}:${srtla.port}`, srtla.streamId),
+    larixLink: groveLink(name, 'srt', srt),
+    irlProLink: groveLink(name, 'srtla', srtla),
     belabox: { address: srtla.host.replace(/^\[(.*)\]$/, '$1'), port: srtla.port, streamId: srtla.streamId },
+    passphrase: srt.passphrase,
     // OBS passes it to FFmpeg, which expects microseconds.
     obsInput: `${addresses.player_url}&latency=${latencyMillis * 1000}`,
   }
 }
 
+interface Address {
+  readonly host: string
+  readonly port: string
+  readonly streamId: string
+  readonly passphrase: string | undefined
+}
+
 /** Takes the stream ID verbatim, since the API does not encode it. */
-function parseAddress(url: string): { host: string; port: string; streamId: string } {
-  const [, host, port, streamId] = /^\w+:\/\/(.+?):(\d+)\?streamid=(.*)$/s.exec(url) ?? []
+function parseAddress(url: string): Address {
+  const [, host, port, streamId, passphrase] =
+    /^\w+:\/\/(.+?):(\d+)\?streamid=(.*?)(?:&passphrase=([\w.-]+))?$/s.exec(url) ?? []
   if (host === undefined || port === undefined || streamId === undefined)
     throw new Error('the API returned an address without host, port and streamid')
-  return { host, port, streamId }
+  return { host, port, streamId, passphrase }
 }
 
 /** A Larix Grove link: the app imports its settings after the user agrees. */
-const groveLink = (name: string, url: string, streamId: string): string =>
+const groveLink = (name: string, protocol: string, { host, port, streamId, passphrase }: Address): string =>
   `larix://set/v1?${[
-    ['url', url],
+    ['url', `${protocol}://${host}:${port}`],
     ['name', name],
     ['srtstreamid', streamId],
     ['srtlatency', String(latencyMillis)],
+    // The key length in bytes belongs to the passphrase.
+    ...(passphrase === undefined
+      ? []
+      : [
+          ['srtpass', passphrase],
+          ['srtpbkl', '16'],
+        ]),
     // Replaces a connection of the same name instead of adding another one.
     ['overwrite', 'on'],
   ]

@@ -17,12 +17,13 @@ export const pair = route({
   answers: { 200: z.object({ srtla_url: z.string(), srt_url: z.string() }) },
   refuses: ['not_found', 'temporarily_unavailable'],
   secret: true,
-  handle: async ({ header }, { sql, sealing }) => {
+  handle: async ({ header }, { sql, sealing, config }) => {
     const token = header('x-pair-token') ?? ''
     const session = await findSessionByToken(sql, 'pair_token', sessionTokenHashes(sealing, 'pair_token', token))
     // The same for a missing, malformed, unknown and ended token.
     if (!session) throw new Refusal('not_found', { message: 'No live relay session has this pair token.' })
-    const kit = connectionKit(session, openStreamToken(sealing, session.userId, session))
+    const streamToken = openStreamToken(sealing, session.userId, session)
+    const kit = connectionKit(session, { streamToken, srtPassphrase: config.relay.srtPassphrase })
     if (!kit)
       throw new Refusal('temporarily_unavailable', {
         message: 'The relay is starting. Try again in a few seconds.',

@@ -125,6 +125,7 @@ async function presentFor({ sql, sealing, config }: Services, session: ShownSess
   return presentSession(session, config.relay, {
     sealing,
     streamToken: openStreamToken(sealing, session.userId, stored),
+    srtPassphrase: config.relay.srtPassphrase,
   })
 }
 
@@ -162,7 +163,10 @@ export const active = route({
   handle: async ({ caller, query }, { config, findLiveRelays, sealing }) => {
     const { streamToken: stored, sessions } = await findLiveRelays(caller.userId)
     const isForOwner = audienceOf(query) === 'owner' && sessions.length > 0
-    const secrets = isForOwner ? { sealing, streamToken: openStreamToken(sealing, caller.userId, stored) } : undefined
+    const { srtPassphrase } = config.relay
+    const secrets = isForOwner
+      ? { sealing, streamToken: openStreamToken(sealing, caller.userId, stored), srtPassphrase }
+      : undefined
     const views = sessions.map((row) => presentSession(row, config.relay, secrets))
     const session =
       query.connection_id === undefined ? views[0] : views.find((one) => one.connection_id === query.connection_id)

@@ -76,9 +76,10 @@ export const summary = route({
     const { profile, entitlement, usage, liveRelays } = await findAccountSummary(caller.userId)
     if (!profile || !entitlement || !usage) throw new Refusal('unauthorized')
     const [oldest] = liveRelays.sessions
+    const { srtPassphrase } = config.relay
     const secrets =
       audienceOf(query) === 'owner'
-        ? { sealing, streamToken: openStreamToken(sealing, profile.id, profile) }
+        ? { sealing, streamToken: openStreamToken(sealing, profile.id, profile), srtPassphrase }
         : undefined
     return ok({
       user: {

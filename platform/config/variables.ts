@@ -64,8 +64,8 @@ export const Variables = z.object({
   SVC_RELAY_ENGINE: z.enum(relayEngineSettings).default('auto'),
   SVC_RELAY_SRT_PASSPHRASE: z
     .string()
-    // Applications of SRT differ in how they decode addresses, so only characters that need no encoding are allowed.
-    .regex(/^[\w.~-]{10,79}$/, 'is not 10 to 79 letters, digits, dots, dashes, underscores or tildes')
+    // Some programs decode the query of an SRT address and others do not, so only characters that need no encoding are allowed.
+    .regex(/^[A-Za-z0-9._-]{10,79}$/, 'is not 10 to 79 letters, digits, dots, hyphens and underscores')
     .optional(),
   SVC_BILLING_PROVIDER: z.enum(['sandbox', 'lemonsqueezy', 'stripe']).optional(),
   SVC_BILLING_WEBHOOK_SECRET: webhookSecrets,

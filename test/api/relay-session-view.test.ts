@@ -74,3 +74,21 @@ test('the owner’s view of a session contains the addresses and secrets that ar
     },
   })
 })
+
+test('the addresses of relays that require encryption contain the passphrase, for the owner and for pairing', async () => {
+  const SVC_RELAY_SRT_PASSPHRASE = 'Bridge-over_river.42'
+  const { api, user } = await startService({ worker: false, variables: { SVC_RELAY_SRT_PASSPHRASE } })
+  const streamer = await user()
+  const { session_id, pair_token } = (await streamer.start()).body.session
+  await writeActive(api.sql, session_id)
+  const encrypted = (protocol: string) =>
+    expect.stringMatching(new RegExp(`^${protocol}://.*[?]streamid=\\w+/live/\\w+&passphrase=Bridge-over_river\\.42$`))
+  const publish = { srtla_url: encrypted('srtla'), srt_url: encrypted('srt') }
+  const summary = await api.get<{ active_relay: SessionView }>('/auth/session', { bearer: streamer.bearer })
+  for (const session of [(await streamer.active()).session, summary.body.active_relay])
+    expect(session).toMatchObject({ connect: { ...publish, player_url: encrypted('srt') } })
+  const headers = { 'X-Pair-Token': pair_token ?? '' }
+  expect((await api.get('/relay/pair', { headers })).body).toEqual(publish)
+  const dock = await api.get('/relay/active?view=dock', { bearer: streamer.bearer })
+  expect(JSON.stringify(dock.body)).not.toContain(SVC_RELAY_SRT_PASSPHRASE)
+})

@@ -63,6 +63,15 @@ test('an invalid secret is not shown', () => {
   expect(problems).not.toMatch(/two|short/)
 })
 
+test.each(['short', 'with a space in it', 'plus+and%percent', 'a'.repeat(80)])(
+  'the passphrase %j, which programs would read in different ways or refuse, is rejected',
+  (passphrase) => {
+    const problems = problemsOf(() => readSettings(args, { ...env, SVC_RELAY_SRT_PASSPHRASE: passphrase }))
+    expect(problems).toContain('SVC_RELAY_SRT_PASSPHRASE is not 10 to 79 letters, digits, dots')
+    expect(problems).not.toContain(passphrase)
+  },
+)
+
 test('an API URL that is not http or https is rejected', () => {
   expect(problemsOf(() => readSettings(args, { ...env, SVC_RELAY_API_URL: 'file:///etc' }))).toContain(
     'SVC_RELAY_API_URL is not an http(s) URL',

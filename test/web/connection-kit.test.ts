@@ -61,6 +61,22 @@ test('the OBS input has the player address and the latency in microseconds', () 
   expect(Object.fromEntries(input.searchParams)).toEqual({ streamid: 'play/live/a1b2c3d4', latency: '2000000' })
 })
 
+test('the passphrase of an encrypted relay is in every format, and not in the stream ID', () => {
+  const { srtla_url, srt_url, player_url, stats_url } = addressesAt('relay.example.net')
+  const encrypted = (url: string) => `${url}&passphrase=Bridge-over_river.42`
+  const addresses = { srtla_url: encrypted(srtla_url), srt_url: encrypted(srt_url), player_url: encrypted(player_url) }
+  const kit = connectionKit('Relay default', { ...addresses, stats_url })
+  expect(parseMoblinLink(kit.moblinLink).streams[0]).toMatchObject({ url: addresses.srtla_url })
+  for (const link of [kit.larixLink, kit.irlProLink])
+    expect(parseGroveLink(link)).toMatchObject({
+      'conn[][srtstreamid]': 'publish/live/a1b2c3d4',
+      'conn[][srtpass]': 'Bridge-over_river.42',
+      'conn[][srtpbkl]': '16',
+    })
+  expect(kit).toMatchObject({ belabox: { streamId: 'publish/live/a1b2c3d4' }, passphrase: 'Bridge-over_river.42' })
+  expect(new URL(kit.obsInput).searchParams.get('passphrase')).toBe('Bridge-over_river.42')
+})
+
 test('links decode to their input, for any characters', () => {
   const anyText = fc.string({ unit: 'binary', maxLength: 80 })
   const anyHost = fc.oneof(

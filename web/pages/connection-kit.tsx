@@ -14,7 +14,7 @@ interface ConnectionKitProps {
 
 export function ConnectionKit({ sessionId, connectionId, connect }: ConnectionKitProps) {
   const kit = connectionKit(`Relay ${connectionId}`, connect)
-  const { belabox } = kit
+  const { belabox, passphrase } = kit
   const id = (name: string) => `${name}-${sessionId}`
   return (
     <>
@@ -43,6 +43,15 @@ export function ConnectionKit({ sessionId, connectionId, connect }: ConnectionKi
         <Value id={id('belabox-address')} label="Relay address" value={belabox.address} />
         <Value id={id('belabox-port')} label="Relay port" value={belabox.port} />
         <Value id={id('belabox-stream')} label="Stream ID" value={belabox.streamId} />
+        {passphrase !== undefined && (
+          <>
+            <p>
+              This relay accepts encrypted streams only. Enter the passphrase too. An encoder that has no field for it
+              can’t stream to this relay.
+            </p>
+            <Value id={id('belabox-passphrase')} label="Passphrase" value={passphrase} />
+          </>
+        )}
       </Software>
       <Software name="OBS" platform="computer">
         <ol>
