@@ -1,11 +1,12 @@
 /** What the clients of `GET /relay/ws` receive. */
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { connectPostgres } from '../../../db/connection.ts'
 import { startOwnPostgres } from '../../support/own-postgres.ts'
 import { writeActive, writeStopGrace, writeStopped } from '../../support/relay-rows.ts'
 import { connectSocket } from '../../support/relay-sockets.ts'
-import { eventually, type RelayUser, startService, type TestService } from '../../support/relays.ts'
+import { eventually, passageTo, type RelayUser, startService, type TestService } from '../../support/relays.ts'
 
 /** Two api processes with one database, without a worker, so that sessions keep their states. Neither reads periodically. */
 const relaySecret = randomBytes(48).toString('base64')
@@ -177,6 +178,19 @@ test('the begin and the end of a stream are sent at once, and its bitrate at the
     await reportStream(often, session.session_id, { publishing: true, bitrate_kbps })
     await watching.message((message) => message.session.ingest?.bitrate_kbps === bitrate_kbps)
   }
+})
+
+test('a process that started while Postgres was unavailable is notified once it is available', async () => {
+  const passage = await passageTo(config.database.url)
+  await passage.block()
+  const starting = startService({ worker: false, variables: { ...slow, DATABASE_URL: passage.url } })
+  await sleep(1000)
+  await passage.open()
+  const late = await starting
+  const user = await late.user()
+  const client = await connectSocket(late.api.url, { bearer: user.bearer })
+  await user.start()
+  await client.message(({ session }) => session.state === 'provisioning')
 })
 
 test('after a restart of Postgres every client gets the present state, and later changes', async () => {
