@@ -10,6 +10,7 @@ import { measureMemory } from './memory.ts'
 import { measureMetricsPage } from './metrics-page.ts'
 import type { Row } from './pairs.ts'
 import { measureFirstTask, measureReadyAndStop, type RelayBench } from './relay-latency.ts'
+import { measureVideo } from './relay-video.ts'
 import { measureSignIn } from './sign-in.ts'
 import { logProgress, type Stack, startStack, waitUntilAnswering } from './stack.ts'
 import { formatTable } from './table.ts'
@@ -18,7 +19,7 @@ import { measureActive, measureHealth, measureSession, type Servers } from './th
 /** Measurements without a worker, with a worker, and with a worker that has not run anything yet. */
 const withoutWorker = ['active', 'health', 'session', 'start', 'sign-in'] as const
 const withWorker = ['metrics', 'stop', 'first-task', 'lifecycle'] as const
-const names = [...withoutWorker, ...withWorker, 'memory'] as const
+const names = [...withoutWorker, ...withWorker, 'memory', 'video'] as const
 type Name = (typeof names)[number]
 
 const requestedNames = process.argv.slice(2)
@@ -87,6 +88,10 @@ async function runMemory(stack: Stack, data: BenchData): Promise<Row[]> {
 logProgress(
   `${availableParallelism()} cores (${cpus()[0]?.model.trim()}), Node ${process.version}, load ${loadavg()[0]}`,
 )
+if (selectedNames.size === 1 && selectedNames.has('video')) {
+  console.log(formatTable(await measureVideo()))
+  process.exit(0)
+}
 const stack = await startStack()
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => void stack.life.stop().finally(() => process.exit(130)))
@@ -94,6 +99,7 @@ const results: Row[] = []
 try {
   const data = await fillDatabase(stack)
   for (const run of [runWithoutWorker, runWithWorker, runMemory]) results.push(...(await run(stack, data)))
+  if (selectedNames.has('video')) results.push(...(await measureVideo()))
 } finally {
   if (results.length > 0) console.log(formatTable(results))
   await stack.life.stop()

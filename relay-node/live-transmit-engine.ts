@@ -36,19 +36,18 @@ export interface LiveTransmitOptions {
 }
 
 /**
- * The loopback address of this process. libsrt shares a port that is in use without an error, so the engines of relays on one
+ * The loopback address of a relay's engine. libsrt shares a port that is in use without an error, so the engines of relays on one
  * machine would mix if they had one address and chose the same port.
  */
-function loopbackAddress(): string {
+export function engineAddress(pid: number): string {
   // Other systems have one loopback address only.
   if (process.platform !== 'linux') return '127.0.0.1'
-  const { pid } = process
   return `127.${64 + ((pid >> 16) & 0x3f)}.${(pid >> 8) & 0xff}.${pid & 0xff}`
 }
 
 export function createLiveTransmitEngine({ path, passphrase, log }: LiveTransmitOptions): Engine {
   const fanOut = new StreamFanOut()
-  const address = loopbackAddress()
+  const address = engineAddress(process.pid)
   const children = new Set<ChildProcess>()
   /** Also those of processes that have not bound theirs yet. */
   const ports = new Set<number>()

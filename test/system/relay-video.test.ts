@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { listProcesses } from '../../platform/processes.ts'
+import { engineAddress } from '../../relay-node/live-transmit-engine.ts'
 import type { StateFile } from '../../relay-node/state-file.ts'
 import { endOf, eventually, givenControlPlane, startRelay, statsOf, streamToken } from '../relay-node/running.ts'
 import { expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
@@ -21,11 +22,8 @@ const publishUrl = ({ host, publishPort }: StateFile, streamId = `publish/live/$
 const playUrl = ({ host, playPort }: StateFile, streamId = `play/live/${streamToken}`, options = latency) =>
   `srt://${host}:${playPort}?mode=caller&streamid=${streamId}&${options}`
 
-/** The processes of a relay's engine. Their addresses contain the pid of the relay. */
-async function enginesOf({ pid }: StateFile) {
-  const address = `127.${64 + ((pid >> 16) & 0x3f)}.${(pid >> 8) & 0xff}.${pid & 0xff}`
-  return listProcesses((command) => command.includes(`srt://${address}:`))
-}
+/** The processes of a relay's engine. */
+const enginesOf = ({ pid }: StateFile) => listProcesses((command) => command.includes(`srt://${engineAddress(pid)}:`))
 
 const untilNoEngineIsLeft = (state: StateFile, millisMax: number) =>
   eventually(

@@ -1,0 +1,143 @@
+/** The CPU time of a relay that forwards video at its cap to one player, against a program that sends datagrams back. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readStackConfig } from '../platform/config/stack.ts'
+import { listProcesses } from '../platform/processes.ts'
+import { engineAddress, findLiveTransmit } from '../relay-node/live-transmit-engine.ts'
+import type { StateFile } from '../relay-node/state-file.ts'
+import { startControlPlane } from '../test/relay-node/control-plane.ts'
+import { compare, measurePairs, type Reading, type Row, withLimit } from './pairs.ts'
+import { logProgress, waitUntil } from './stack.ts'
+
+const mbps = 48
+const seconds = 10
+const payloadBytes = 1316
+const packetsPerSecond = (mbps * 1_000_000) / 8 / payloadBytes
+const streamToken = 'Ab12Cd34'
+const searchPath = readStackConfig().environment.PATH ?? ''
+
+export async function measureVideo(): Promise<Row[]> {
+  const transmit = findLiveTransmit(searchPath)
+  if (transmit === undefined) {
+    logProgress('video: skipped, srt-live-transmit is not installed (Debian and Ubuntu: apt-get install srt-tools)')
+    return []
+  }
+  const pairs = await measurePairs({
+    what: 'video',
+    rounds: 3,
+    floor: measureEcho,
+    ours: () => measureRelay(transmit),
+  })
+  const cores = Math.max(...pairs.map(({ ours }) => ours.cores ?? Number.NaN))
+  return [
+    {
+      ...compare(`video at ${mbps} Mbit/s to one player: packets per second of CPU time`, pairs, {
+        ...{ figure: 'packets', unit: '/s', atLeast: 0 },
+      }),
+      target: '–',
+    },
+    withLimit(`CPU of a relay with its engine at ${mbps} Mbit/s, one player`, cores * 100, '% of a core', 100),
+  ]
+}
+
+/** Calls `send` at the rate of the cap. @returns the number of calls. */
+async function sendAtCap(send: () => void): Promise<number> {
+  const startedAt = performance.now()
+  let sent = 0
+  while (performance.now() - startedAt < seconds * 1000) {
+    const due = ((performance.now() - startedAt) / 1000) * packetsPerSecond
+    for (; sent < due; sent += 1) send()
+    await sleep(2)
+  }
+  return sent
+}
+
+async function measureEcho(): Promise<Reading> {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'bench/udp-echo.ts'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = await once(child.stdout, 'data')
+  const socket = createSocket('udp4')
+  socket.connect(Number(line), '127.0.0.1')
+  await once(socket, 'connect')
+  const datagram = Buffer.alloc(payloadBytes + 16)
+  const { pid = 0 } = child
+  const before = await cpuSeconds([pid])
+  const packets = await sendAtCap(() => socket.send(datagram))
+  const used = (await cpuSeconds([pid])) - before
+  socket.close()
+  await end(child)
+  return { packets: packets / used, cores: used / seconds }
+}
+
+async function measureRelay(transmit: string): Promise<Reading> {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-video-'))
+  const plane = await startControlPlane()
+  const { child: relay, state } = await startRelay(folder, plane.url)
+  const start = (source: string, target: string) =>
+    spawn(transmit, ['-q', '-a:no', `-chunk:${payloadBytes}`, source, target], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const caller = `mode=caller&latency=500&streamid=`
+  const player = start(`srt://127.0.0.1:${state.playPort}?${caller}play/live/${streamToken}`, 'file://con')
+  const publisher = start('file://con', `srt://127.0.0.1:${state.publishPort}?${caller}publish/live/${streamToken}`)
+  let played = 0
+  player.stdout.on('data', (chunk: Buffer) => {
+    played += chunk.length
+  })
+  const block = Buffer.alloc(payloadBytes)
+  const warmUp = setInterval(() => publisher.stdin.write(block), 10)
+  await waitUntil('video is played', async () => played > 0)
+  clearInterval(warmUp)
+  const engines = await listProcesses((command) => command.includes(`srt://${engineAddress(state.pid)}:`))
+  const pids = [state.pid, ...engines.map(({ pid }) => pid)]
+  const [usedBefore, playedBefore] = [await cpuSeconds(pids), played]
+  const packets = await sendAtCap(() => publisher.stdin.write(block))
+  await sleep(1_500)
+  const used = (await cpuSeconds(pids)) - usedBefore
+  const lost = packets - Math.round((played - playedBefore) / payloadBytes)
+  logProgress(`video: ${packets} packets sent, ${lost} of them not played yet, ${used.toFixed(2)} s of CPU time`)
+  for (const child of [publisher, player, relay]) await end(child)
+  await plane.close()
+  await rm(folder, { recursive: true, force: true })
+  return { packets: packets / used, cores: used / seconds }
+}
+
+async function startRelay(folder: string, apiUrl: string): Promise<{ child: ChildProcess; state: StateFile }> {
+  const stateFile = join(folder, 'relay.json')
+  const ids = ['--instance', 'bench', '--session', randomUUID(), '--region', 'bench', '--state-file', stateFile]
+  const child = spawn(process.execPath, ['--import', 'tsx', 'relay-node/main.ts', ...ids], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      PATH: searchPath,
+      SVC_RELAY_API_URL: apiUrl,
+      SVC_RELAY_AUTH_SECRET: 'bench',
+      SVC_RELAY_STREAM_TOKEN: streamToken,
+      SVC_RELAY_CAP_MBPS: '100',
+    },
+  })
+  const read = () => readFile(stateFile, 'utf8').catch(() => undefined)
+  await waitUntil('the relay is ready', async () => (await read()) !== undefined)
+  return { child, state: JSON.parse((await read()) ?? '') as StateFile }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await Promise.race([ended, sleep(3_000)])
+  child.kill('SIGKILL')
+}
+
+/** User and system time of processes that run, from Linux's process table, in clock ticks of a hundredth of a second. */
+async function cpuSeconds(pids: readonly number[]): Promise<number> {
+  const times = pids.map(async (pid) => {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return (Number(fields[11]) + Number(fields[12])) / 100
+  })
+  return (await Promise.all(times)).reduce((sum, time) => sum + time, 0)
+}
