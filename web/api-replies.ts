@@ -32,3 +32,7 @@ export type SandboxSubscription = Reply<'get', '/billing/sandbox/subscriptions'>
 /** A live relay session. */
 export type Session = Reply<'get', '/relay/active'>['sessions'][number]
 export type Region = Reply<'get', '/relay/manifest'>['regions'][number]
+/** A relay session in its owner's history. */
+export type EndedSession = Reply<'get', '/relay/sessions'>['sessions'][number]
+export type SessionDetail = Reply<'get', '/relay/sessions/{id}'>
+export type SessionTransition = SessionDetail['transitions'][number]

@@ -4,6 +4,7 @@ import * as account from './pages/account.tsx'
 import * as approval from './pages/approval.tsx'
 import * as emailVerification from './pages/email-verification.tsx'
 import * as forgotPassword from './pages/forgot-password.tsx'
+import * as history from './pages/history.tsx'
 import * as home from './pages/home.ts'
 import * as login from './pages/login.tsx'
 import * as merge from './pages/merge.tsx'
@@ -38,6 +39,8 @@ export const pages: readonly PageRoute[] = [
   relays.show,
   relays.start,
   relays.stop,
+  history.list,
+  history.show,
   account.show,
   account.sendVerification,
   account.unlink,

@@ -30,6 +30,10 @@ export function formatHours(seconds: number): string {
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
+/** `45 s`, and from a minute on as {@link formatHours}. */
+export const formatDuration = (seconds: number): string =>
+  seconds < 60 ? `${Math.max(0, Math.floor(seconds))} s` : formatHours(seconds)
+
 /** `1:45`. */
 export function formatCountdown(seconds: number): string {
   const left = Math.max(0, Math.ceil(seconds))

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { waitForPage } from './browser.ts'
 import { setHidden, startButton, startDashboard } from './streamers.ts'
 
-const { api, streamer } = await startDashboard()
+const { api, streamer, report, readyRelay } = await startDashboard()
 
 const freshness = (page: Page) => page.locator('[data-freshness]')
 
@@ -85,6 +85,30 @@ test('the page obeys Retry-After, and shows the time of its last update', async 
   await page.unroute('**/api/v1/relay/active*')
   await page.clock.runFor(3000)
   await expect.poll(() => freshness(page).textContent()).toBe('')
+})
+
+test('the bitrate of a stream appears and changes without a reload, and a page without changes is not fetched', async () => {
+  const { page, user } = await readyRelay()
+  await page.clock.install()
+  await page.reload()
+  await markDocument(page)
+  const fetched: string[] = []
+  page.on('request', (request) => {
+    if (request.resourceType() === 'fetch') fetched.push(new URL(request.url()).pathname)
+  })
+  const text = () => page.locator('.ingest').textContent()
+  for (const [bitrate_kbps, shown] of [
+    [5200, 'Receiving 5.2 Mbps over 3 links'],
+    [640, 'Receiving 640 kbps over 3 links'],
+  ] as const) {
+    await report(user, { publishing: true, bitrate_kbps, links: 3 })
+    await page.clock.runFor(10_500)
+    await expect.poll(text).toBe(shown)
+  }
+  fetched.length = 0
+  await page.clock.runFor(10_500)
+  await expect.poll(() => fetched).toEqual(['/api/v1/relay/active'])
+  expect(await isSameDocument(page)).toBe(true)
 })
 
 test('an expired access token is renewed without a reload, and a revoked sign-in leads to the login page', async () => {

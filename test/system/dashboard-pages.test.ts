@@ -5,6 +5,8 @@ import { announcement, start, startButton, startDashboard, state, stopButton, st
 
 const { api, url, streamer, report, readyRelay } = await startDashboard()
 
+const stream = { publishing: true, bitrate_kbps: 5200, links: 3, bytes_total: 3_400_000_000 }
+
 const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
   'relays-none': () => streamer({ device: 'phone' }),
   'relays-no-plan': async () => {
@@ -39,6 +41,36 @@ const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
     const visitor = await readyRelay({ device: 'phone' })
     await stopButton(visitor.page).click()
     await stopNowButton(visitor.page).waitFor()
+    return visitor
+  },
+  'relays-publishing': async () => {
+    const visitor = await readyRelay({ device: 'phone' })
+    await report(visitor.user, stream)
+    await visitor.page.reload()
+    await visitor.page.locator('[data-ingest="publishing"]').waitFor()
+    return visitor
+  },
+  'history-running': async () => {
+    const visitor = await readyRelay({ device: 'phone' })
+    await report(visitor.user, stream)
+    await api.sql`update relay_health set recent_slot = recent_slot - 1`
+    await report(visitor.user, { ...stream, bitrate_kbps: 3000 })
+    await visitor.page.getByRole('link', { name: 'Details of default' }).click()
+    await visitor.page.getByRole('img').waitFor()
+    return visitor
+  },
+  history: async () => {
+    const visitor = await readyRelay({ device: 'phone' })
+    await report(visitor.user, stream)
+    await visitor.user.stop({ connection_id: 'default', immediate: true })
+    await visitor.page.goto(`${url}/history`)
+    return visitor
+  },
+  'history-ended': async () => {
+    const visitor = await readyRelay({ device: 'phone' })
+    await visitor.user.stop({ connection_id: 'default', immediate: true })
+    await visitor.page.goto(`${url}/history`)
+    await visitor.page.locator('[data-ended] a').click()
     return visitor
   },
   'relays-refused': async () => {

@@ -16,8 +16,8 @@ export interface Dashboard {
   readonly url: string
   /** A new account on the relays page, with four relays unless the plan says otherwise. */
   streamer(look?: Look, plan?: { addons: number }): Promise<Streamer>
-  /** Sends the first health report of the user's relay, which makes it active. */
-  report(user: RelayUser): Promise<void>
+  /** Sends a health report of the user's relay. The first one makes it active. */
+  report(user: RelayUser, stats?: object): Promise<void>
   /** A new account on the relays page with an active relay, and the relay's stream token. */
   readyRelay(look?: Look): Promise<Streamer & { readonly token: string }>
 }
@@ -48,11 +48,11 @@ export async function startDashboard(): Promise<Dashboard> {
     return { ...person, user }
   }
 
-  const report: Dashboard['report'] = async (user) => {
+  const report: Dashboard['report'] = async (user, stats) => {
     const { session } = await user.active()
     const sessionId = session?.session_id ?? ''
     await eventually(
-      () => sendReport(sessionId),
+      () => sendReport(sessionId, { stats }),
       ({ status }) => status === 200,
     )
   }

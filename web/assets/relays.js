@@ -53,7 +53,9 @@ async function pollOnce(signal) {
   updatedAt = new Date()
   setText(freshness, '')
   connectSocket()
-  if (socket.readyState === WebSocket.OPEN) return pollMillisWithSocket
+  // The socket reports that a stream begins or ends, but not its bitrate.
+  const isPublishing = sessions.some(({ ingest }) => ingest?.publishing)
+  if (socket.readyState === WebSocket.OPEN && !isPublishing) return pollMillisWithSocket
   return sessions.some(({ state }) => state === 'provisioning' || state === 'grace') ? fastPollMillis : slowPollMillis
 }
 
@@ -97,18 +99,23 @@ function recordFailure(retryAfterMillis = 0) {
   return Math.max(retryAfterMillis || 0, Math.min(fastPollMillis * 2 ** (failures - 1), retryMillisMax))
 }
 
-/** Whether the page shows other relays or states than these; see `statusVersionOf` of the page. */
 function hasChanged(sessions) {
   const shown = [...list.querySelectorAll('article[data-session]')]
   return shown.length !== sessions.length || sessions.some(isOutdated)
 }
 
-/** Whether the page shows another state of the relay than this. */
-function isOutdated({ session_id, state, reason, grace_ends_at, relay_host_masked }) {
-  const part = findPart(document, `status-${session_id}`)
-  if (state === 'stopped') return part !== null
-  return part?.dataset.version !== [state, reason, grace_ends_at, relay_host_masked].map((one) => one ?? '').join(' ')
+/** Whether the page shows another state or stream of the relay; see the versions in `relays-session.tsx` and `relays-ingest.tsx`. */
+function isOutdated({ session_id, state, reason, grace_ends_at, relay_host_masked, engine, ingest }) {
+  if (state === 'stopped') return findPart(document, `status-${session_id}`) !== null
+  const bitrate = ingest && Math.round(ingest.bitrate_kbps / 100)
+  return (
+    !hasVersion(`status-${session_id}`, [state, reason, grace_ends_at, relay_host_masked]) ||
+    !hasVersion(`ingest-${session_id}`, [state, engine, ingest?.publishing, bitrate, ingest?.links, ingest?.since])
+  )
 }
+
+const hasVersion = (part, fields) =>
+  findPart(document, part)?.dataset.version === fields.map((field) => field ?? '').join(' ')
 
 async function updatePage(signal) {
   const response = await fetch('/relays', { cache: 'no-store', signal })

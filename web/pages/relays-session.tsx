@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Session } from '../api-replies.ts'
 import { formatCountdown, TimeAgo } from '../time-text.tsx'
 import { ConnectionKit } from './connection-kit.tsx'
+import { Ingest } from './relays-ingest.tsx'
 import { newIdempotencyKey } from './relays-start.tsx'
 
 interface SessionProps {
@@ -60,11 +61,17 @@ function Status({ session, region }: SessionProps & RegionProps) {
           {label}
         </span>
       </div>
-      <p>
-        <StatusText session={session} />
-      </p>
+      {state === 'active' ? null : (
+        <p>
+          <StatusText session={session} />
+        </p>
+      )}
+      <Ingest session={session} />
       <p class="muted">
-        {region} · started <TimeAgo at={session.created_at} />
+        {region} · started <TimeAgo at={session.created_at} /> ·{' '}
+        <a class="link" href={`/history/${id}`} id={`details-${id}`}>
+          Details<span class="unseen"> of {name}</span>
+        </a>
       </p>
       <div class="row">
         {isStopping(session) ? <KeepRunningForm session={session} /> : null}
@@ -86,10 +93,10 @@ function badgeOf(session: Session): { badge: 'good' | 'warn' | 'bad'; label: str
     : { badge: 'bad', label: 'Shutting down' }
 }
 
+/** The text of an active relay is its ingest's. */
 function StatusText({ session }: SessionProps) {
   const { state, reason } = session
   const timeLeft = <Countdown until={session.grace_ends_at} />
-  if (state === 'active') return <>You can start streaming.</>
   if (state === 'provisioning') return <>Your relay is starting…</>
   if (state === 'stopped') return <>This relay has stopped. Start a new one below.</>
   if (isStopping(session)) return <>This relay stops in {timeLeft}.</>

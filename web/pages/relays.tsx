@@ -148,6 +148,11 @@ const Relays = ({ problem, sessions, entitlement, usage, regions, capacityText, 
       ))}
       {sessions?.length === 0 ? <NoRelays /> : null}
     </div>
+    <p>
+      <a class="link" href="/history">
+        Ended relays
+      </a>
+    </p>
     {entitlement && sessions ? (
       <StartRelay
         entitlement={entitlement}

@@ -1,0 +1,127 @@
+/** The stream of a running relay and the history of ended ones, in a browser without scripts. */
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { freeSiteUrl, startSite } from '../../support/site.ts'
+
+const siteUrl = await freeSiteUrl()
+const service = await startFakeRelayService({
+  variables: {
+    SVC_SITE_URL: siteUrl,
+    SVC_RELAY_HEALTH_INTERVAL_SECONDS: '10',
+    SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300',
+  },
+})
+const site = await startSite(service.api, { SVC_SITE_URL: siteUrl })
+
+async function newStreamer() {
+  const user = await service.user()
+  const browser = site.browser()
+  await browser.post('/login', { email: user.email, password: user.password })
+  return { user, browser }
+}
+
+/** A relay that has sent a first report of its stream. */
+async function newRelay(stats: object) {
+  const { user, browser } = await newStreamer()
+  const started = (await user.start()).body.session
+  const report = (fields: object) => service.sendReport(started.session_id, { stats: fields })
+  await expect.poll(async () => (await user.active()).session?.instance_id).toBeTruthy()
+  await report(stats)
+  await expect.poll(async () => (await user.active()).session?.state).toBe('active')
+  return { user, browser, report, session_id: started.session_id }
+}
+
+const noVideo = {
+  publishing: false,
+  bitrate_kbps: 0,
+  links: 0,
+  players: 0,
+  bytes_total: 0,
+  engine: 'srt-live-transmit',
+}
+const video = { ...noVideo, publishing: true, bitrate_kbps: 5240, links: 3, bytes_total: 3_440_000_000 }
+
+test('the relays page shows whether the stream arrives', async () => {
+  const { browser, report, session_id } = await newRelay(noVideo)
+  const waiting = await browser.open('/relays')
+  expect(waiting.data('ingest')).toEqual(['none'])
+  expect(waiting.text).toContain('No video yet.')
+  await report(video)
+  const receiving = await browser.open('/relays')
+  expect(receiving.data('ingest')).toEqual(['publishing'])
+  expect(receiving.text).toContain('Receiving 5.2 Mbps over 3 links')
+  await report({ ...video, links: 0 })
+  expect((await browser.open('/relays')).text).toContain('Receiving 5.2 Mbps ')
+  await report(noVideo)
+  expect((await browser.open('/relays')).text).toContain('The video stopped just now')
+  await report({ ...noVideo, engine: 'none' })
+  const unable = await browser.open('/relays')
+  expect(unable.data('ingest')).toEqual(['no-engine'])
+  expect(unable.text).toContain('This relay cannot forward video')
+  expect(unable.links).toContain(`/history/${session_id}`)
+})
+
+test('no text of a relay is on any page', async () => {
+  const garbage = '"><script>alert(1)</script>'
+  const { browser, report, session_id, user } = await newRelay({ ...video, engine: garbage, links: garbage })
+  await report({ publishing: garbage, bitrate_kbps: garbage, [garbage]: garbage })
+  const live = [await browser.open('/relays'), await browser.open(`/history/${session_id}`)]
+  await user.stop({ session_id, immediate: true })
+  const ended = [await browser.open('/history'), await browser.open(`/history/${session_id}`)]
+  for (const page of [...live, ...ended]) {
+    expect(page.status).toBe(200)
+    expect(page.html).not.toContain('alert(1)')
+  }
+})
+
+test('an ended relay is listed with why it ended and what it received', async () => {
+  const { user, browser, report, session_id } = await newRelay(video)
+  await service.api
+    .sql`update relay_health set ingest_at = ingest_at - interval '20 seconds' where session_id = ${session_id}`
+  await report(video)
+  const running = await browser.open(`/history/${session_id}`)
+  expect(running.text).toContain('It is running.')
+  const none = await browser.open('/history')
+  expect([none.name, none.data('ended')]).toEqual(['history', []])
+
+  await user.stop({ session_id, immediate: true })
+  const list = await browser.open('/history')
+  expect([list.data('ended'), list.data('reason')]).toEqual([[session_id], ['stop_requested']])
+  expect(list.text).toContain('You stopped it.')
+  expect(list.text).toContain('3.4 GB received, 1376.0 Mbps on average, 5.2 Mbps at most')
+  const detail = await browser.open(`/history/${session_id}`)
+  expect([detail.name, detail.data('transition')]).toEqual([
+    'history-session',
+    ['provisioning active', 'active grace', 'grace stopped'],
+  ])
+  expect(detail.text).toContain('Stop requested by you')
+  expect((await browser.open('/relays')).links).toContain('/history')
+})
+
+test('a running relay has a chart of its bitrate', async () => {
+  const { browser, report, session_id } = await newRelay(video)
+  for (const slots of [2, 5]) {
+    await service.api
+      .sql`update relay_health set recent_slot = recent_slot - ${slots}::int where session_id = ${session_id}`
+    await report({ ...video, bitrate_kbps: 1000 })
+  }
+  const { html } = await browser.open(`/history/${session_id}`)
+  expect(html).toContain('aria-label="Bitrate of the last ten minutes: now 1.0 Mbps, at most 5.2 Mbps"')
+  // The gap of five slots without a report interrupts the line.
+  expect(html.match(/<polyline/g)).toHaveLength(2)
+})
+
+test('the relay of another account, and an unknown one, is a missing page', async () => {
+  const { session_id } = await newRelay(video)
+  const { browser } = await newStreamer()
+  for (const path of [
+    `/history/${session_id}`,
+    `/history/${randomUUID()}`,
+    '/history/x',
+    '/history/%2e%2e%2fx',
+    '/history?cursor=x',
+  ])
+    expect([path, (await browser.open(path)).status]).toEqual([path, 404])
+  expect((await site.browser().open('/history')).path).toBe('/login?next=%2Fhistory')
+})

@@ -1,0 +1,61 @@
+/** Why a relay session ended, and its transitions, in sentences. */
+import type { EndedSession, SessionTransition } from '../api-replies.ts'
+
+/** Reasons and initiators without a text, from a newer API, are shown by their name. */
+export function describeEnd({ state, reason, initiator, cause }: EndedSession): string {
+  if (state !== 'stopped') return 'It is running.'
+  const isLost = cause.reason === 'health_lost'
+  switch (reason) {
+    case 'provision_failed':
+      return 'It could not be started.'
+    case 'provision_timeout':
+      return 'It did not become ready in time.'
+    case 'stop_requested':
+      return stopTexts[initiator] ?? 'It was stopped.'
+    case 'grace_elapsed':
+      return isLost
+        ? 'We lost contact with it, and it did not come back.'
+        : (stopTexts[cause.initiator] ?? 'It was stopped.')
+    case 'force_disconnected':
+      if (isLost && initiator === 'system') return 'We lost contact with it, and it was ended.'
+      return disconnectTexts[initiator] ?? 'It was disconnected.'
+    default:
+      return `It ended: ${reason.replaceAll('_', ' ')}.`
+  }
+}
+
+const stopTexts: Readonly<Record<string, string>> = {
+  user: 'You stopped it.',
+  operator: 'Support stopped it.',
+  system: 'It was stopped to make room for a newer relay of yours.',
+}
+
+const disconnectTexts: Readonly<Record<string, string>> = {
+  operator: 'Support disconnected it.',
+  timer: 'It reached the longest duration of a relay.',
+  system: 'It was disconnected because your plan or your account changed.',
+}
+
+const reasonTexts: Readonly<Record<string, string>> = {
+  relay_ready: 'Ready',
+  provision_failed: 'Start failed',
+  provision_timeout: 'Not ready in time',
+  health_lost: 'Contact lost',
+  health_restored: 'Contact restored',
+  start_requested: 'Kept running',
+  stop_requested: 'Stop requested',
+  force_disconnected: 'Disconnected',
+  grace_elapsed: 'Ended after its grace period',
+}
+
+const initiatorTexts: Readonly<Record<string, string>> = {
+  user: 'by you',
+  operator: 'by support',
+  relay: 'by the relay',
+  timer: 'by a time limit',
+  system: 'by the service',
+}
+
+/** `Stop requested by you`. */
+export const describeTransition = ({ reason, initiator }: SessionTransition): string =>
+  `${reasonTexts[reason] ?? reason.replaceAll('_', ' ')} ${initiatorTexts[initiator] ?? `by ${initiator}`}`
