@@ -48,7 +48,8 @@ export function curlCommands(api: string, demo: DemoAccount) {
     show: `curl -s ${base}/relay/active ${bearer}`,
     // In the background without standard input, which would stop it.
     publish: `ffmpeg -nostdin -loglevel error ${pattern} "${address('publish')}&pkt_size=1316" &`,
-    play: `ffplay -loglevel error "${address('play')}"`,
+    // A smaller probe than the default of 5 s, so that the picture appears sooner.
+    play: `ffplay -loglevel error -probesize 500000 -analyzeduration 1000000 "${address('play')}"`,
     stop: `curl -s ${base}/relay/stop ${bearer} ${json} -d '{"connection_id":"demo","immediate":true}'`,
   }
 }
