@@ -11,7 +11,7 @@ import { type LinkConditions, SenderLink } from './srtla-sender-link.ts'
 import { readSrtAck, readSrtNak } from './srtla-sender-srt.ts'
 
 const housekeepingMillis = 250
-/** How long the answer to a registration may take before another is sent. */
+/** How long the answer to a registration may take before another group is requested. */
 const registrationMillisMax = 1_000
 
 export interface SenderOptions {
@@ -29,7 +29,9 @@ export class SrtlaSender {
   readonly #housekeeping: NodeJS.Timeout
   #caller: RemoteInfo | undefined
   #groupId = randomBytes(256)
-  #requestedAt = Number.NEGATIVE_INFINITY
+  /** The link over which a group was requested. */
+  #requestedOver: SenderLink | undefined
+  #registeringSince = Number.NEGATIVE_INFINITY
 
   private constructor(local: Socket, links: readonly SenderLink[]) {
     this.#local = local
@@ -82,10 +84,10 @@ export class SrtlaSender {
     switch (packet?.kind) {
       case 'reg_ngp':
         // Not a sign of life: the receiver does not know the group.
-        if (this.links.every((one) => !one.isActive) && !this.#isRequesting) this.#requestGroup(link)
+        if (this.links.every((one) => !one.isActive) && !this.#isRegistering) this.#requestGroup(link)
         return
       case 'reg2':
-        this.#onGroupRegistered(packet.id)
+        if (link === this.#requestedOver) this.#onGroupRegistered(packet.id)
         return
       case 'reg3':
         link.onRegistered()
@@ -113,19 +115,21 @@ export class SrtlaSender {
     if (this.#caller) this.#local.send(datagram, this.#caller.port, this.#caller.address)
   }
 
-  get #isRequesting(): boolean {
-    return performance.now() - this.#requestedAt < registrationMillisMax
+  /** Answers to earlier registrations of other links may arrive meanwhile. */
+  get #isRegistering(): boolean {
+    return performance.now() - this.#registeringSince < registrationMillisMax
   }
 
   #requestGroup(link: SenderLink): void {
-    this.#requestedAt = performance.now()
+    this.#requestedOver = link
+    this.#registeringSince = performance.now()
     link.send(buildRegistration('reg1', this.#groupId))
   }
 
   #onGroupRegistered(id: Buffer): void {
-    // The answer to a repeated request names another group.
-    if (!this.#isRequesting || !id.subarray(0, 128).equals(this.#groupId.subarray(0, 128))) return
-    this.#requestedAt = Number.NEGATIVE_INFINITY
+    if (!id.subarray(0, 128).equals(this.#groupId.subarray(0, 128))) return
+    this.#requestedOver = undefined
+    this.#registeringSince = performance.now()
     this.#groupId = Buffer.from(id)
     this.groupsRegistered += 1
     for (const link of this.links) link.send(buildRegistration('reg2', id))
