@@ -4,6 +4,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { buildRegistration } from '../../relay-node/srtla-packets.ts'
 
 export interface FloodTarget {
   readonly host: string
@@ -38,8 +39,9 @@ async function end(child: ChildProcess): Promise<{ perSecond: number }> {
   return { perSecond: perSecond as number }
 }
 
-/** Truncated and mutated handshakes of SRT and SRTLA, and random bytes. */
+/** Truncated and mutated handshakes of SRT and SRTLA, SRTLA registrations with random ids, and random bytes. */
 function createGarbage(): Buffer {
+  if (randomInt(5) === 0) return buildRegistration(randomInt(2) === 0 ? 'reg1' : 'reg2', randomBytes(256))
   const garbage = randomBytes(randomInt(1, 400))
   const types = [0x8000, 0x8002, 0x8005, 0x9000, 0x9100, 0x9200, 0x9201, 0x9202]
   const type = types[randomInt(types.length * 2)]
