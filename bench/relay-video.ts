@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readStackConfig } from '../platform/config/stack.ts'
 import { listProcesses } from '../platform/processes.ts'
@@ -79,31 +80,43 @@ async function measureEcho(): Promise<Reading> {
 async function measureRelay(transmit: string): Promise<Reading> {
   const folder = await mkdtemp(join(tmpdir(), 'bench-video-'))
   const plane = await startControlPlane()
-  const { child: relay, state } = await startRelay(folder, plane.url)
-  const start = (source: string, target: string) =>
-    spawn(transmit, ['-q', '-a:no', `-chunk:${payloadBytes}`, source, target], { stdio: ['pipe', 'pipe', 'inherit'] })
-  const caller = `mode=caller&latency=500&streamid=`
-  const player = start(`srt://127.0.0.1:${state.playPort}?${caller}play/live/${streamToken}`, 'file://con')
-  const publisher = start('file://con', `srt://127.0.0.1:${state.publishPort}?${caller}publish/live/${streamToken}`)
+  const children: ChildProcess[] = []
+  try {
+    const { child, state } = await startRelay(folder, plane.url)
+    children.push(child)
+    const start = (source: string, target: string) => {
+      const options = ['-q', '-a:no', `-chunk:${payloadBytes}`]
+      const started = spawn(transmit, [...options, source, target], { stdio: ['pipe', 'pipe', 'inherit'] })
+      children.unshift(started)
+      return started
+    }
+    const caller = 'mode=caller&latency=500&streamid='
+    const player = start(`srt://127.0.0.1:${state.playPort}?${caller}play/live/${streamToken}`, 'file://con')
+    const publisher = start('file://con', `srt://127.0.0.1:${state.publishPort}?${caller}publish/live/${streamToken}`)
+    return await measureStream(state.pid, publisher.stdin, player.stdout)
+  } finally {
+    for (const child of children) await end(child)
+    await plane.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function measureStream(relayPid: number, published: Writable, playing: Readable): Promise<Reading> {
   let played = 0
-  player.stdout.on('data', (chunk: Buffer) => {
+  playing.on('data', (chunk: Buffer) => {
     played += chunk.length
   })
   const block = Buffer.alloc(payloadBytes)
-  const warmUp = setInterval(() => publisher.stdin.write(block), 10)
-  await waitUntil('video is played', async () => played > 0)
-  clearInterval(warmUp)
-  const engines = await listProcesses((command) => command.includes(`srt://${engineAddress(state.pid)}:`))
-  const pids = [state.pid, ...engines.map(({ pid }) => pid)]
+  const warmUp = setInterval(() => published.write(block), 10)
+  await waitUntil('video is played', async () => played > 0).finally(() => clearInterval(warmUp))
+  const engines = await listProcesses((command) => command.includes(`srt://${engineAddress(relayPid)}:`))
+  const pids = [relayPid, ...engines.map(({ pid }) => pid)]
   const [usedBefore, playedBefore] = [await cpuSeconds(pids), played]
-  const packets = await sendAtCap(() => publisher.stdin.write(block))
+  const packets = await sendAtCap(() => published.write(block))
   await sleep(1_500)
   const used = (await cpuSeconds(pids)) - usedBefore
-  const lost = packets - Math.round((played - playedBefore) / payloadBytes)
-  logProgress(`video: ${packets} packets sent, ${lost} of them not played yet, ${used.toFixed(2)} s of CPU time`)
-  for (const child of [publisher, player, relay]) await end(child)
-  await plane.close()
-  await rm(folder, { recursive: true, force: true })
+  const playedPackets = Math.round((played - playedBefore) / payloadBytes)
+  logProgress(`video: ${packets} packets sent, ${playedPackets} played, ${used.toFixed(2)} s of CPU time`)
   return { packets: packets / used, cores: used / seconds }
 }
 
