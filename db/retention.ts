@@ -1,6 +1,6 @@
 /**
- * How long expired rows stay. Each rule has an index that finds its rows. Relay sessions, transitions, usage and billing events
- * are kept permanently.
+ * How long expired rows stay. Each rule has an index that finds its rows. Relay sessions with the totals
+ * of their health reports, transitions, usage and billing events are kept permanently.
  */
 import type { Sql } from './connection.ts'
 import { operatorNetworkDays } from './operator-networks.ts'
