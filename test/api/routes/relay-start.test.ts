@@ -40,7 +40,9 @@ describe('a start', () => {
       created_at: expect.stringMatching(/Z$/),
       active_at: null,
       grace_ends_at: null,
+      ends_at: expect.stringMatching(/Z$/),
       stopped_at: null,
+      ingest: null,
     })
     const second = await user.start()
     expect(second.status).toBe(200)
