@@ -104,7 +104,6 @@ export class SrtConnection {
     if (isHandshake(datagram)) this.#sendConclusion(upstream, datagram)
     else if (this.#options.cap) this.#options.cap.push(datagram.length, () => this.#forward(datagram))
     else this.#forward(datagram)
-    if (isShutdown(datagram) && destinationOf(datagram) === this.#engineSocketId) this.close('ended by the peer')
   }
 
   /** Also ends the connection of the peer and the engine's end. */
@@ -191,8 +190,11 @@ export class SrtConnection {
     upstream.send(replaceCookie(conclusion, this.#engineCookie ?? 0))
   }
 
+  /** The end of a connection takes effect here, after all data that the cap has delayed. */
   #forward(datagram: Buffer): void {
-    if (this.#state !== 'closed') this.#upstream?.send(datagram)
+    if (this.#state === 'closed') return
+    this.#upstream?.send(datagram)
+    if (isShutdown(datagram) && destinationOf(datagram) === this.#engineSocketId) this.close('ended by the peer')
   }
 
   #count(datagram: Buffer, now: number): void {

@@ -48,9 +48,9 @@ async function givenEngine() {
   return { engine, opened }
 }
 
-async function givenGate({ refusalMillis = 10 } = {}) {
+async function givenGate({ refusalMillis = 10, capMbps = 48 } = {}) {
   const { engine, opened } = await givenEngine()
-  const gate = new SrtGate({ engine, streamToken: token, capMbps: 48, log: () => {}, refusalMillis })
+  const gate = new SrtGate({ engine, streamToken: token, capMbps, log: () => {}, refusalMillis })
   onTestFinished(() => gate.close('the test is over'))
   return { gate, opened }
 }
@@ -188,6 +188,26 @@ test('a publisher that ends its connection makes room at once, and one that forg
   expect(gate.publisher).toBeUndefined()
 
   await admit(gate, second)
+})
+
+test('the end of a connection waits for the data that the cap has delayed', async () => {
+  const { gate, opened } = await givenGate({ capMbps: 1 })
+  const caller = createCaller('192.0.2.1:5000')
+  await admit(gate, caller)
+  for (let number = 1; number <= 60; number += 1)
+    gate.receive('publish', data(number, { destination: engineSocketId }), caller.peer, 1_100)
+
+  gate.receive('publish', shutdown(engineSocketId), caller.peer, 1_200)
+
+  expect(gate.publisher?.isOpen).toBe(true)
+  await eventually(
+    () => gate.publisher,
+    (publisher) => publisher === undefined,
+  )
+  await eventually(
+    () => opened[0]?.received.filter((packet) => packet.readUInt8(0) < 0x80).length,
+    (packets) => packets === 60,
+  )
 })
 
 test('a publisher that connects again from its address replaces its own connection', async () => {
