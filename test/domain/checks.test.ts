@@ -1,10 +1,12 @@
 /** The values of `domain/` and the constraints of the database agree. */
 import { expect, test } from 'vitest'
 import { billingEventActions, billingEventStatuses, billingSources } from '../../domain/billing-event.ts'
+import { ingestEngines } from '../../domain/ingest.ts'
 import { addonsMax, planStatuses, planTiers, subscriptionKinds, subscriptionStatuses } from '../../domain/plans.ts'
 import { processRoles } from '../../domain/relay-health.ts'
 import { legalTransitions, relayCommands, relayStates } from '../../domain/relay-session.ts'
 import { sandboxStatuses } from '../../domain/sandbox-subscription.ts'
+import { relayEngines } from '../../platform/relay-engines.ts'
 import { startApi } from '../support/api.ts'
 
 const { sql } = await startApi()
@@ -52,4 +54,8 @@ test('Postgres has the legal transitions of the domain, with their reasons', asy
     ),
   )
   expect(rows.map((row) => `${row.fromState} → ${row.toState}: ${row.reason}`).toSorted()).toEqual(ofDomain.toSorted())
+})
+
+test('relays report the engines that the configuration offers', () => {
+  expect(ingestEngines).toEqual([...relayEngines, 'none'])
 })
