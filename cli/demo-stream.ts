@@ -25,6 +25,8 @@ export interface DemoStream {
 const ingestMillisMax = 15_000
 const ingestPollMillis = 3_000
 const publisherSecondsMore = 60
+const publisherMillisMax = 10_000
+const publisherPollMillis = 100
 
 /** Why the step is skipped, with the way out; undefined when nothing prevents it. */
 export function findObstacle(
@@ -45,16 +47,31 @@ export async function streamTestPattern(stream: DemoStream): Promise<void> {
   const { programs, connect, seconds, print } = stream
   const startedAt = performance.now()
   const publisher = startPublisher({ programs, url: connect.srt_url, signal }, seconds + publisherSecondsMore)
-  const player = startPlayer({ programs, url: connect.player_url, signal })
+  const ends = [publisher.ended]
   print(publisher.description)
-  try {
-    const failed = Promise.race([publisher.ended, player.ended]).then((reason) => {
-      throw new Error(signal.aborted ? 'The stream was interrupted' : `The stream has ended: ${reason}`)
+  const unlessEnded = async <T>(work: Promise<T>): Promise<T> => {
+    const failed = Promise.race(ends).then((reason) => {
+      throw new Error(stream.signal.aborted ? 'The stream was interrupted' : `The stream has ended: ${reason}`)
     })
-    await Promise.race([failed, showStream(stream, player, startedAt)])
+    return Promise.race([failed, work])
+  }
+  try {
+    // Some engines refuse players while no stream comes in.
+    await unlessEnded(waitForPublisher(stream, signal))
+    const player = startPlayer({ programs, url: connect.player_url, signal })
+    ends.push(player.ended)
+    await unlessEnded(showStream(stream, player, startedAt))
   } finally {
     ending.abort()
-    await Promise.all([publisher.ended, player.ended])
+    await Promise.all(ends)
+  }
+}
+
+async function waitForPublisher(stream: DemoStream, signal: AbortSignal): Promise<void> {
+  const until = performance.now() + publisherMillisMax
+  while ((await readBitrate(stream)) === 0) {
+    if (performance.now() > until) throw new Error('The relay does not receive the stream')
+    await sleep(publisherPollMillis, undefined, { signal })
   }
 }
 
