@@ -82,7 +82,7 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       const { userId, region, command, commandSeq: seq, commandInitiator: initiator } = session
       if (command !== 'run') return { type: 'newer_command', command: { seq, command, initiator } }
       const [relayAuthSecret = ''] = config.relayAuthSecrets
-      const { healthIntervalSeconds, engine, srtPassphrase } = config.relay
+      const { healthIntervalSeconds, engine, srtPassphrase, sls } = config.relay
       const streamToken = openStreamToken(sealing, userId, await getStoredStreamToken(sql, userId))
       const spec = {
         sessionId,
@@ -94,6 +94,7 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
         healthIntervalSeconds,
         engine,
         srtPassphrase,
+        sls,
       }
       const instance = await withHeartbeat((signal) => providerOf(region).create(spec, signal)).catch(failCreation)
       const { instanceId, endpoint } = instance

@@ -6,6 +6,15 @@ export type RelayEngine = (typeof relayEngines)[number]
 export const relayEngineSettings = ['auto', ...relayEngines, 'none'] as const
 export type RelayEngineSetting = (typeof relayEngineSettings)[number]
 
+/** An SLS server (OpenIRL's srt-live-server or irl-srt-server) on the machine of a relay. */
+export interface SlsServer {
+  /** Its HTTP API, at the host of its listeners. */
+  readonly apiUrl: string
+  readonly apiKey: string
+  readonly publishPort: number
+  readonly playPort: number
+}
+
 /** The command that installs `srt-live-transmit`. */
 export const engineInstallCommand = (platform: NodeJS.Platform): string =>
   platform === 'darwin' ? 'brew install srt' : 'sudo apt-get install srt-tools'

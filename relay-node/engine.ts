@@ -6,6 +6,8 @@ import type { Role } from './stream-access.ts'
 export interface EngineEnd {
   readonly address: string
   readonly port: number
+  /** What the engine expects; undefined where it takes that of the caller. */
+  readonly streamId?: string
   /** Resolves with the reason when the engine has closed its end. */
   readonly ended: Promise<string>
   /** The SRT connection is established. */

@@ -7,6 +7,7 @@ import { reportUntilEnded } from './health.ts'
 import { createLiveTransmitEngine, findLiveTransmit } from './live-transmit-engine.ts'
 import { createLog, type Log } from './log.ts'
 import { readSettings, type Settings, SettingsError } from './settings.ts'
+import { createSlsEngine } from './sls-engine.ts'
 import { writeStateFile } from './state-file.ts'
 import { startStatsServer } from './stats-server.ts'
 
@@ -55,7 +56,9 @@ async function run(settings: Settings): Promise<number> {
 }
 
 /** @returns undefined for a relay that refuses streams, for example where no engine is installed. */
-function chooseEngine({ engine, searchPath, srtPassphrase }: Settings, log: Log): Engine | undefined {
+function chooseEngine(settings: Settings, log: Log): Engine | undefined {
+  const { engine, searchPath, srtPassphrase, sls, instanceId } = settings
+  if (sls !== undefined) return createSlsEngine({ server: sls, streamName: instanceId, log })
   const path = engine === 'none' ? undefined : findLiveTransmit(searchPath)
   if (path !== undefined) return createLiveTransmitEngine({ path, passphrase: srtPassphrase, log })
   if (engine === 'srt-live-transmit') throw new SettingsError(['SVC_RELAY_ENGINE: srt-live-transmit is not installed'])

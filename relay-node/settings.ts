@@ -4,7 +4,16 @@
  */
 import { isIP } from 'node:net'
 import { parseArgs } from 'node:util'
-import { type RelayEngineSetting, relayEngineSettings } from '../platform/relay-engines.ts'
+import { type RelayEngineSetting, relayEngineSettings, type SlsServer } from '../platform/relay-engines.ts'
+import {
+  type Check,
+  type Environment,
+  headerTextProblem,
+  isBetween,
+  isHeaderText,
+  isHttpUrl,
+} from './setting-checks.ts'
+import { listSlsChecks, slsServerOf } from './sls-settings.ts'
 
 export interface Settings {
   readonly instanceId: string
@@ -23,6 +32,8 @@ export interface Settings {
   /** The address that the relay binds, and at which it is reachable. */
   readonly host: string
   readonly engine: RelayEngineSetting
+  /** Set with the engine `sls` only. */
+  readonly sls: SlsServer | undefined
   /** Publishers and players must encrypt with it. */
   readonly srtPassphrase: string | undefined
   /** The folders of programs, as in `PATH`. */
@@ -37,20 +48,10 @@ export class SettingsError extends Error {
   }
 }
 
-interface Check {
-  readonly value: string | undefined
-  readonly isValid: (text: string) => boolean
-  /** The message after the name. It never contains the value, which may be a secret. */
-  readonly problem: string
-}
-
 const isUuid = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
-const isHttpUrl = (text: string) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
-const isBetween = (min: number, max: number) => (text: string) =>
-  text.trim() !== '' && Number(text) >= min && Number(text) <= max
 
 /** Throws {@link SettingsError} with all problems. */
-export function readSettings(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Settings {
+export function readSettings(args: readonly string[], env: Environment): Settings {
   const { values, problems } = readArguments(args)
   const checks = {
     '--instance': {
@@ -64,8 +65,8 @@ export function readSettings(args: readonly string[], env: Readonly<Record<strin
     SVC_RELAY_API_URL: { value: env.SVC_RELAY_API_URL, isValid: isHttpUrl, problem: 'is not an http(s) URL' },
     SVC_RELAY_AUTH_SECRET: {
       value: env.SVC_RELAY_AUTH_SECRET,
-      isValid: (t) => /^[\x21-\x7e]+$/.test(t),
-      problem: 'contains characters that are not allowed in a header',
+      isValid: isHeaderText,
+      problem: headerTextProblem,
     },
     SVC_RELAY_STREAM_TOKEN: {
       value: env.SVC_RELAY_STREAM_TOKEN,
@@ -98,7 +99,9 @@ export function readSettings(args: readonly string[], env: Readonly<Record<strin
       problem: 'is not 10 to 79 letters, digits, dots, hyphens and underscores',
     },
   } satisfies Record<string, Check>
-  for (const [name, { value, isValid, problem }] of Object.entries<Check>(checks)) {
+  const isSls = env.SVC_RELAY_ENGINE === 'sls'
+  const allChecks = { ...checks, ...(isSls ? listSlsChecks(env) : {}) }
+  for (const [name, { value, isValid, problem }] of Object.entries<Check>(allChecks)) {
     if (value === undefined) problems.push(`${name} is not set`)
     else if (!isValid(value)) problems.push(`${name} ${problem}`)
   }
@@ -116,6 +119,7 @@ export function readSettings(args: readonly string[], env: Readonly<Record<strin
     capMbps: Number(textOf('SVC_RELAY_CAP_MBPS')),
     host: textOf('SVC_RELAY_HOST'),
     engine: textOf('SVC_RELAY_ENGINE') as RelayEngineSetting,
+    sls: isSls ? slsServerOf(env) : undefined,
     srtPassphrase: textOf('SVC_RELAY_SRT_PASSPHRASE') || undefined,
     searchPath: env.PATH ?? '',
   })

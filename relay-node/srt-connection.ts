@@ -19,6 +19,7 @@ import {
   parseHandshake,
   payloadBytes,
   replaceCookie,
+  replaceStreamId,
   sequenceNumberOf,
 } from './srt-packets.ts'
 import type { Role } from './stream-access.ts'
@@ -154,6 +155,7 @@ export class SrtConnection {
   #receiveFromEngine(datagram: Buffer): void {
     if (this.#state === 'closed') return
     if (isHandshake(datagram)) this.#receiveHandshake(datagram)
+    else if (isShutdown(datagram)) this.close('ended by the engine')
     else {
       this.#countAcknowledgement(datagram)
       this.peer.send(datagram)
@@ -187,7 +189,9 @@ export class SrtConnection {
   }
 
   #sendConclusion(upstream: Socket, conclusion: Buffer): void {
-    upstream.send(replaceCookie(conclusion, this.#engineCookie ?? 0))
+    const streamId = this.#end?.streamId
+    const rewritten = streamId === undefined ? conclusion : replaceStreamId(conclusion, streamId)
+    upstream.send(replaceCookie(rewritten, this.#engineCookie ?? 0))
   }
 
   /** The end of a connection takes effect here, after all data that the cap has delayed. */

@@ -142,6 +142,24 @@ export function replaceCookie(conclusion: Buffer, cookie: number): Buffer {
   return copy
 }
 
+/** @param conclusion of a caller with a stream id, parsed before. */
+export function replaceStreamId(conclusion: Buffer, streamId: string): Buffer {
+  const parts = (listExtensions(conclusion) ?? []).flatMap(({ type, content }) => {
+    const written = type === extensionTypes.streamId ? buildStreamId(streamId) : content
+    const header = Buffer.alloc(4)
+    header.writeUInt16BE(type, 0)
+    header.writeUInt16BE(written.length / 4, 2)
+    return [header, written]
+  })
+  return Buffer.concat([conclusion.subarray(0, handshakeBytes), ...parts])
+}
+
+function buildStreamId(streamId: string): Buffer {
+  const words = Buffer.alloc(Math.ceil(streamId.length / 4) * 4)
+  words.write(streamId, 'latin1')
+  return words.swap32()
+}
+
 /** Why a caller is refused, with the codes of libsrt's access control guide. */
 export const rejections = { unauthorized: 1401, overload: 1402, badMode: 1405, conflict: 1409, down: 1503 } as const
 export type Rejection = keyof typeof rejections

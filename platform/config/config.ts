@@ -1,5 +1,6 @@
 /** Reads the configuration of the api and the worker from environment variables, checks it, and freezes it. */
 import { resolve } from 'node:path'
+import type { SlsServer } from '../relay-engines.ts'
 import { billingConfig, findBillingConflicts } from './billing.ts'
 import { deepFreeze, type Environment, readVariables } from './environment.ts'
 import { type Values, Variables } from './variables.ts'
@@ -25,7 +26,14 @@ function* findConflicts(v: Values): Iterable<string> {
       yield `SVC_${name}_CLIENT_ID and SVC_${name}_CLIENT_SECRET go together: set both or none`
     }
   }
+  if (v.SVC_RELAY_ENGINE === 'sls') yield* findMissingSlsVariables(v)
   yield* findBillingConflicts(v)
+}
+
+function* findMissingSlsVariables(v: Values): Iterable<string> {
+  for (const name of ['API_URL', 'API_KEY', 'PUBLISH_PORT', 'PLAY_PORT'] as const) {
+    if (v[`SVC_RELAY_SLS_${name}`] === undefined) yield `SVC_RELAY_SLS_${name} is required with SVC_RELAY_ENGINE=sls`
+  }
 }
 
 export type Config = ReturnType<typeof readConfig>
@@ -80,12 +88,21 @@ const configOf = (v: Values) => ({
     /** Where relays on this machine find their engine. */
     searchPath: v.PATH,
     srtPassphrase: v.SVC_RELAY_SRT_PASSPHRASE,
+    sls: slsServer(v),
   },
   billing: billingConfig(v),
   timeBank: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },
   trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
   rateLimits: v.SVC_RATE_LIMITS,
 })
+
+function slsServer(v: Values): SlsServer | undefined {
+  const { SVC_RELAY_SLS_API_URL: apiUrl, SVC_RELAY_SLS_API_KEY: apiKey } = v
+  const { SVC_RELAY_SLS_PUBLISH_PORT: publishPort, SVC_RELAY_SLS_PLAY_PORT: playPort } = v
+  return v.SVC_RELAY_ENGINE === 'sls' && apiUrl && apiKey && publishPort && playPort
+    ? { apiUrl, apiKey, publishPort, playPort }
+    : undefined
+}
 
 export interface OAuthClientConfig {
   readonly clientId: string

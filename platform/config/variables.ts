@@ -67,6 +67,13 @@ export const Variables = z.object({
     // Some programs decode the query of an SRT address and others do not, so only characters that need no encoding are allowed.
     .regex(/^[A-Za-z0-9._-]{10,79}$/, 'is not 10 to 79 letters, digits, dots, hyphens and underscores')
     .optional(),
+  SVC_RELAY_SLS_API_URL: url.optional(),
+  SVC_RELAY_SLS_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'contains characters that are not allowed in a header')
+    .optional(),
+  SVC_RELAY_SLS_PUBLISH_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
+  SVC_RELAY_SLS_PLAY_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
   SVC_BILLING_PROVIDER: z.enum(['sandbox', 'lemonsqueezy', 'stripe']).optional(),
   SVC_BILLING_WEBHOOK_SECRET: webhookSecrets,
   SVC_BILLING_PORTAL_URL: httpsUrl.optional(),

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { relayArguments, relayProgram } from '../../platform/local-relays.ts'
+import type { SlsServer } from '../../platform/relay-engines.ts'
 import { RelayProviderError, type RelaySpec } from './provider.ts'
 
 export interface Launch {
@@ -69,12 +70,12 @@ export class Attempt {
 
   /** A relay logs no secrets. They are redacted anyway, since the error is stored and shown. */
   async #readLastLines(): Promise<string> {
-    const { relayAuthSecret, streamToken, srtPassphrase } = this.launch.spec
+    const { relayAuthSecret, streamToken, srtPassphrase, sls } = this.launch.spec
     const { size } = await this.logFile.stat()
     const from = Math.max(this.logOffset, size - logTailBytesMax)
     const { buffer, bytesRead } = await this.logFile.read(Buffer.alloc(Math.max(size - from, 0)), 0, undefined, from)
     const lines = buffer.toString('utf8', 0, bytesRead).trim().split('\n').slice(-10).join('\n')
-    const secrets = [relayAuthSecret, streamToken, srtPassphrase].filter((secret) => secret !== undefined)
+    const secrets = [relayAuthSecret, streamToken, srtPassphrase, sls?.apiKey].filter((secret) => secret !== undefined)
     return secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), lines)
   }
 
@@ -83,6 +84,13 @@ export class Attempt {
     await this.logFile.close()
   }
 }
+
+const slsVariables = ({ apiUrl, apiKey, publishPort, playPort }: SlsServer) => ({
+  SVC_RELAY_SLS_API_URL: apiUrl,
+  SVC_RELAY_SLS_API_KEY: apiKey,
+  SVC_RELAY_SLS_PUBLISH_PORT: String(publishPort),
+  SVC_RELAY_SLS_PLAY_PORT: String(playPort),
+})
 
 /** Spawns a process that outlives this one. Rejects with {@link RelayProviderError}. */
 export async function launch(plan: Launch): Promise<Attempt> {
@@ -106,6 +114,7 @@ export async function launch(plan: Launch): Promise<Attempt> {
       SVC_RELAY_CAP_MBPS: String(spec.capMbps),
       SVC_RELAY_HOST: host,
       SVC_RELAY_ENGINE: spec.engine,
+      ...(spec.sls ? slsVariables(spec.sls) : {}),
       SVC_RELAY_SRT_PASSPHRASE: spec.srtPassphrase ?? '',
       PATH: searchPath,
     },

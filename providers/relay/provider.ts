@@ -2,7 +2,7 @@
  * The interface of relay providers, the same for child processes on this machine and for machines in a cloud. Every call is
  * idempotent, and a provider keeps no state of its own.
  */
-import type { RelayEngineSetting } from '../../platform/relay-engines.ts'
+import type { RelayEngineSetting, SlsServer } from '../../platform/relay-engines.ts'
 
 /** The parameters of one relay. An activity creates it right before the call, since it contains secrets. */
 export interface RelaySpec {
@@ -19,6 +19,8 @@ export interface RelaySpec {
   /** The soft cap on throughput. Never shown to clients. */
   readonly capMbps: number
   readonly engine: RelayEngineSetting
+  /** Set with the engine `sls` only. */
+  readonly sls?: SlsServer | undefined
   /** Publishers and players must encrypt with it. */
   readonly srtPassphrase?: string | undefined
 }

@@ -72,6 +72,27 @@ test.each(['short', 'with a space in it', 'plus+and%percent', 'a'.repeat(80)])(
   },
 )
 
+test('the server of the engine `sls` is required with that engine, and ignored with any other', () => {
+  const server = {
+    SVC_RELAY_SLS_API_URL: 'http://127.0.0.1:8080/',
+    SVC_RELAY_SLS_API_KEY: 'key-of-the-api',
+    SVC_RELAY_SLS_PUBLISH_PORT: '4001',
+    SVC_RELAY_SLS_PLAY_PORT: '70000',
+  }
+  expect(readSettings(args, { ...env, ...server }).sls).toBeUndefined()
+  const withSls = { ...env, SVC_RELAY_ENGINE: 'sls' }
+  expect(problemsOf(() => readSettings(args, withSls))).toContain('SVC_RELAY_SLS_API_URL is not set')
+  const problems = problemsOf(() => readSettings(args, { ...withSls, ...server, SVC_RELAY_SLS_API_KEY: 'two words' }))
+  expect(problems).toContain('SVC_RELAY_SLS_PLAY_PORT is not a port from 1 to 65535')
+  expect(problems).toContain('SVC_RELAY_SLS_API_KEY contains characters that are not allowed in a header')
+  expect(readSettings(args, { ...withSls, ...server, SVC_RELAY_SLS_PLAY_PORT: '4000' }).sls).toEqual({
+    apiUrl: 'http://127.0.0.1:8080',
+    apiKey: 'key-of-the-api',
+    publishPort: 4001,
+    playPort: 4000,
+  })
+})
+
 test('an API URL that is not http or https is rejected', () => {
   expect(problemsOf(() => readSettings(args, { ...env, SVC_RELAY_API_URL: 'file:///etc' }))).toContain(
     'SVC_RELAY_API_URL is not an http(s) URL',

@@ -86,6 +86,23 @@ test('variables that conflict with each other are rejected with the reason', () 
   ])
 })
 
+test('relays with the engine `sls` need its server, and those with another engine ignore it', () => {
+  const server = {
+    SVC_RELAY_SLS_API_URL: 'http://127.0.0.1:8080/',
+    SVC_RELAY_SLS_API_KEY: 'key-of-the-api',
+    SVC_RELAY_SLS_PUBLISH_PORT: '4001',
+  }
+  const withSls = { ...complete, SVC_RELAY_ENGINE: 'sls', ...server }
+  expect(problemsOf(withSls)).toEqual(['SVC_RELAY_SLS_PLAY_PORT is required with SVC_RELAY_ENGINE=sls'])
+  expect(readConfig({ ...withSls, SVC_RELAY_SLS_PLAY_PORT: '4000' }).relay.sls).toEqual({
+    apiUrl: 'http://127.0.0.1:8080',
+    apiKey: 'key-of-the-api',
+    publishPort: 4001,
+    playPort: 4000,
+  })
+  expect(readConfig({ ...complete, ...server }).relay.sls).toBeUndefined()
+})
+
 test('an empty variable counts as unset', () => {
   expect(readConfig({ ...complete, PORT: '', SVC_OPERATOR_PASSWORD: '' })).toMatchObject({
     port: 8080,

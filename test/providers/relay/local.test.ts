@@ -12,6 +12,7 @@ import { createLocalRelayProvider } from '../../../providers/relay/local.ts'
 import { RelayProviderError, type RelaySpec } from '../../../providers/relay/provider.ts'
 import { refusal } from '../../relay-node/control-plane.ts'
 import { eventually, givenControlPlane, givenFolder, secret, statsOf, streamToken } from '../../relay-node/running.ts'
+import { givenSls, slsKey } from '../../support/sls-server.ts'
 
 const log = createLog('test', 'silent')
 const never = () => new AbortController().signal
@@ -70,6 +71,20 @@ test('a created relay is listed and described, serves its statistics and reports
     secret,
     body: { session_id: spec.sessionId, instance_id: instance.instanceId },
   })
+})
+
+test('a relay with the engine `sls` registers its stream ids at the server, until it is destroyed', async () => {
+  const { plane, relays } = await givenProvider()
+  const server = await givenSls('OpenIRL')
+  const sls = { apiUrl: server.apiUrl, apiKey: slsKey, publishPort: 4001, playPort: 4000 }
+  const { instanceId } = await relays.create(specOf(plane, { engine: 'sls', sls }), never())
+  const player = `play/live/${instanceId}`
+  await eventually(
+    () => [...server.registered.keys()],
+    (players) => players.includes(player),
+  )
+  await relays.destroy(instanceId)
+  expect(server.registered.size).toBe(0)
 })
 
 test('a second create for a session adopts the existing relay', async () => {
