@@ -1,8 +1,8 @@
 /** Writes rows of relay sessions as the API and the workflow would, for a service without a worker. */
-import type { Database } from '../../db/connection.ts'
+import type { Sql } from '../../db/connection.ts'
 
 /** Makes the transition to active, on an instance at 198.51.100.7. */
-export async function writeActive(sql: Database, sessionId: string): Promise<void> {
+export async function writeActive(sql: Sql, sessionId: string): Promise<void> {
   await sql`
     update relay_sessions set state = 'active', reason = 'relay_ready', version = version + 1, active_at = now(),
       instance_id = 'i-1', relay_host = '198.51.100.7', srtla_port = 5000, publish_port = 4001, play_port = 4000,
@@ -11,14 +11,14 @@ export async function writeActive(sql: Database, sessionId: string): Promise<voi
 }
 
 /** Records a command that no workflow carries out. */
-export async function writeCommand(sql: Database, sessionId: string, command: 'stop' | 'disconnect'): Promise<void> {
+export async function writeCommand(sql: Sql, sessionId: string, command: 'stop' | 'disconnect'): Promise<void> {
   await sql`
     update relay_sessions set command = ${command}, command_seq = command_seq + 1, commanded_at = now()
     where id = ${sessionId}`
 }
 
 /** Makes the transitions to active and to the stop grace. */
-export async function writeStopGrace(sql: Database, sessionId: string): Promise<void> {
+export async function writeStopGrace(sql: Sql, sessionId: string): Promise<void> {
   await writeActive(sql, sessionId)
   await writeCommand(sql, sessionId, 'stop')
   await sql`
@@ -28,7 +28,7 @@ export async function writeStopGrace(sql: Database, sessionId: string): Promise<
 }
 
 /** Stops the session, which makes its tokens invalid. */
-export async function writeStopped(sql: Database, sessionId: string): Promise<void> {
+export async function writeStopped(sql: Sql, sessionId: string): Promise<void> {
   await sql`
     update relay_sessions set state = 'stopped', reason = 'stop_requested', version = version + 1, stopped_at = now(),
       grace_ends_at = null, pair_token_sealed = null, pair_token_hash = null, relay_ws_token_sealed = null,
@@ -37,7 +37,7 @@ export async function writeStopped(sql: Database, sessionId: string): Promise<vo
 }
 
 /** State and command of each session of a user, the oldest first: `grace stop`. */
-export const listStatesAndCommands = async (sql: Database, userId: string): Promise<string[]> =>
+export const listStatesAndCommands = async (sql: Sql, userId: string): Promise<string[]> =>
   (
     await sql<{ state: string; command: string }[]>`
       select state, command from relay_sessions where user_id = ${userId} order by created_at`

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { connectPostgres } from '../../../db/connection.ts'
+import { connectPostgres, type Database } from '../../../db/connection.ts'
 import { startOwnPostgres } from '../../support/own-postgres.ts'
 import { writeActive, writeStopGrace, writeStopped } from '../../support/relay-rows.ts'
 import { connectSocket } from '../../support/relay-sockets.ts'
@@ -34,6 +34,13 @@ async function startedSession(user?: RelayUser, connection_id = 'default') {
   const { session } = (await owner.start({ connection_id })).body
   return { user: owner, session, id: session.session_id, token: session.relay_ws_token }
 }
+
+/** Makes the transition without a notification, as if that had been lost. */
+const writeActiveSilently = (at: Database, sessionId: string) =>
+  at.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`
+    await writeActive(tx, sessionId)
+  })
 
 test('the holder of a session token gets the dock view when it connects, at each change, and the stopped state at last', async () => {
   const { id, token } = await startedSession()
@@ -102,7 +109,7 @@ test('the changes of one transaction arrive as one message', async () => {
   const client = await connectSocket(one.api.url, { token })
   await client.message(() => true)
   await sql.begin(async (tx) => {
-    await writeStopGrace(tx as never, id)
+    await writeStopGrace(tx, id)
     await tx`update relay_sessions set grace_ends_at = now() + interval '3 minutes' where id = ${id}`
   })
   await client.message(({ session }) => session.state === 'grace')
@@ -126,14 +133,10 @@ test('after its connection for notifications was lost, every client gets the pre
     connectSocket(other.api.url, { bearer: user.bearer }),
   ])
   for (const client of clients) await client.message(() => true)
+  await writeActiveSilently(sql, id)
   await sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and query ilike 'listen%'`
-  // Without a notification, as if it had been sent while nothing listened.
-  await sql.begin(async (tx) => {
-    await tx`set local session_replication_role = replica`
-    await writeActive(tx as never, id)
-  })
   for (const client of clients) await client.message(({ session }) => session.state === 'active')
 })
 
@@ -143,10 +146,7 @@ test('what changes without a notification is sent at the next periodic read', as
   const { session } = (await user.start()).body
   const client = await connectSocket(often.api.url, { bearer: user.bearer })
   await client.message(() => true)
-  await often.api.sql.begin(async (tx) => {
-    await tx`set local session_replication_role = replica`
-    await writeActive(tx as never, session.session_id)
-  })
+  await writeActiveSilently(often.api.sql, session.session_id)
   await client.message((one) => one.session.state === 'active')
   expect(client.messages).toHaveLength(2)
 })
@@ -202,12 +202,9 @@ test('after a restart of Postgres every client gets the present state, and later
   const { url } = restarted.api
   const clients = await Promise.all([connectSocket(url, { token }), connectSocket(url, { bearer: user.bearer })])
   for (const client of clients) await client.message(() => true)
-  await postgres.restart()
   const direct = connectPostgres(postgres.url, 1)
-  await direct.begin(async (tx) => {
-    await tx`set local session_replication_role = replica`
-    await writeActive(tx as never, id)
-  })
+  await writeActiveSilently(direct, id)
+  await postgres.restart()
   for (const client of clients) await client.message((message) => message.session.state === 'active')
   await direct`
     update relay_sessions set state = 'grace', reason = 'health_lost', grace_ends_at = now() + interval '1 minute'
