@@ -53,9 +53,7 @@ async function pollOnce(signal) {
   updatedAt = new Date()
   setText(freshness, '')
   connectSocket()
-  // The socket reports that a stream begins or ends, but not its bitrate.
-  const isPublishing = sessions.some(({ ingest }) => ingest?.publishing)
-  if (socket.readyState === WebSocket.OPEN && !isPublishing) return pollMillisWithSocket
+  if (socket.readyState === WebSocket.OPEN) return pollMillisWithSocket
   return sessions.some(({ state }) => state === 'provisioning' || state === 'grace') ? fastPollMillis : slowPollMillis
 }
 
