@@ -28,7 +28,7 @@ export class PacketLoss {
   acknowledge(next: number): void {
     if (this.#acknowledged === undefined) return
     const distance = (next - this.#acknowledged) & sequenceMask
-    // An acknowledgement that was overtaken by a later one, or no acknowledgement of this stream.
+    // An acknowledgement that arrives after a later one, or one of another stream.
     if (distance > jumpMax) return
     for (let offset = 0; offset < distance; offset += 1) {
       const sequenceNumber = (this.#acknowledged + offset) & sequenceMask

@@ -1,4 +1,4 @@
-/** Copies the stream of the publisher to all players. A player that does not keep up is closed, so it slows down nobody else. */
+/** Copies the stream of the publisher to all players. A player that does not keep up is closed, so it does not slow down the others. */
 import type { Writable } from 'node:stream'
 
 /** Seven packets of MPEG-TS, the usual payload of an SRT packet. Players expect packets that are not split. */

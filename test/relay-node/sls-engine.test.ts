@@ -53,7 +53,7 @@ test('a wrong key refuses connections with the reason, which does not contain th
   expect(logged.join()).not.toContain('another-key')
 })
 
-test('a server without a register is used as it is, and told to disconnect a publisher, but not a player', async () => {
+test('a server without a register is used as it is, and disconnects a publisher on request, but not a player', async () => {
   const sls = await givenSls('irl-srt-server')
   const { engine, logged } = givenEngine(sls.apiUrl)
   const [publisher, player] = [await engine.open('publish'), await engine.open('play')]

@@ -273,7 +273,7 @@ test('one host has four pending refusals at most', async () => {
   expect(callers.filter(({ received }) => received.length === 2)).toHaveLength(4)
 })
 
-test('random and mutated datagrams admit nobody, get no longer answers and leave nothing behind', async () => {
+test('random and mutated datagrams are not admitted, get no longer answers and leave nothing behind', async () => {
   const { gate, opened } = await givenGate()
   const wellFormed = [handshake(), conclusion({ streamId: publish }), data(1), shutdown(0)]
   const mutated = fc

@@ -23,7 +23,7 @@ export interface SenderOptions {
 
 export class SrtlaSender {
   readonly links: readonly SenderLink[]
-  /** How often a group was registered: 1 while the receiver knows the first. */
+  /** How often a group was registered: 1 while the receiver has the first. */
   groupsRegistered = 0
   readonly #local: Socket
   readonly #housekeeping: NodeJS.Timeout

@@ -78,7 +78,7 @@ test('a stream is whole when all links die for 5 seconds, if its latency and SRT
   expect(endedGroups).toEqual([])
 })
 
-test('a stream goes on in another group when the receiver no longer knows its group', async () => {
+test('a stream goes on in another group when the receiver no longer has its group', async () => {
   const { sink, source, sender, endedGroups } = await givenStream({
     links: [{}, {}],
     options: 'latency=2000',
