@@ -142,8 +142,9 @@ function enlargeBuffers(socket: Socket): void {
 /** An error of the network must not end the relay, nor fill its log. */
 function logErrors(socket: Socket, log: Log): void {
   let loggedAt = Number.NEGATIVE_INFINITY
-  socket.on('error', (error) => {
-    if (performance.now() - loggedAt < logMillis) return
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    // A remote that has closed its port refuses what is still sent to it.
+    if (error.code === 'ECONNREFUSED' || performance.now() - loggedAt < logMillis) return
     loggedAt = performance.now()
     log('warn', 'a UDP socket had an error', { error: error.message })
   })
