@@ -6,6 +6,11 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeFolder, removeFolder, temporaryFolder } from '../support/folders.ts'
 import { endAll, Stack } from '../support/stack.ts'
+import { signIn, visitor } from './browser.ts'
+
+interface Secrets {
+  readonly demo: { readonly email: string; readonly password: string }
+}
 
 const run = promisify(execFile)
 let dataDir: string
@@ -21,24 +26,32 @@ afterAll(async () => {
   await removeFolder(dataDir)
 })
 
-test('the pasted lines start a relay, publish a test pattern to it and play it', { timeout: 90_000 }, async () => {
+test('the pasted lines start a relay, publish a test pattern to it and play it, and the relays page shows the stream', {
+  timeout: 90_000,
+}, async () => {
+  const { page } = await visitor()
+  const { demo } = JSON.parse(await readFile(join(dataDir, 'secrets.json'), 'utf8')) as Secrets
+  await page.goto(`${stack.site}/login`)
+  await signIn(page, demo)
+  await page.waitForURL(`${stack.site}/relays`)
+
   const report = join(await temporaryFolder(), 'ffplay.log')
   const line = (pattern: RegExp) => stack.output.split('\n').find((text) => pattern.test(text)) ?? ''
-  const [signIn = '', start = '', show = '', stop = ''] = stack.commandLines
+  const [signInLine = '', start = '', show = '', stop = ''] = stack.commandLines
   const untilShown = (text: string) => `for i in $(seq 40); do ${show} | grep -q '${text}' && break; sleep 0.5; done`
-  const script = [
-    ...[signIn, start, untilShown('"state":"active"'), line(/^ffmpeg /), 'sleep 1', `${line(/^ffplay /)} &`],
-    ...[untilShown('"publishing":true'), show, stop, 'kill $!; wait'],
-  ]
-  const { stdout } = await run('bash', ['-c', script.join('\n')], {
-    // ffplay without a screen, and with a log of what it plays.
-    env: {
-      PATH: '/usr/bin:/bin',
-      SDL_VIDEODRIVER: 'dummy',
-      SDL_AUDIODRIVER: 'dummy',
-      FFREPORT: `file=${report}:level=32`,
-    },
+  const startAndPublish = [signInLine, start, untilShown('"state":"active"'), line(/^ffmpeg /), 'sleep 1']
+  const play = `FFREPORT=file=${report}:level=32 ${line(/^ffplay /)} &`
+  // The page shows the stream while the script waits.
+  const showAndStop = [untilShown('"publishing":true'), show, 'sleep 6', stop, 'kill $!; wait']
+  const pasted = run('bash', ['-c', [...startAndPublish, play, ...showAndStop].join('\n')], {
+    // ffplay without a screen.
+    env: { PATH: '/usr/bin:/bin', SDL_VIDEODRIVER: 'dummy', SDL_AUDIODRIVER: 'dummy' },
   })
+
+  const [{ stdout }] = await Promise.all([
+    pasted,
+    page.locator('[data-ingest="publishing"]').waitFor({ timeout: 40_000 }),
+  ])
   expect(await readFile(report, 'utf8')).toMatch(/Stream #0:0.*Video: mpeg2video.*1280x720/)
   const [, kbps] = /"ingest":\{"publishing":true,"bitrate_kbps":(\d+),"links":1/.exec(stdout) ?? []
   expect(Number(kbps)).toBeGreaterThan(500)
