@@ -51,11 +51,14 @@ const reasonTexts: Readonly<Record<string, string>> = {
 const initiatorTexts: Readonly<Record<string, string>> = {
   user: 'by you',
   operator: 'by support',
-  relay: 'by the relay',
   timer: 'by a time limit',
   system: 'by the service',
 }
 
-/** `Stop requested by you`. */
-export const describeTransition = ({ reason, initiator }: SessionTransition): string =>
-  `${reasonTexts[reason] ?? reason.replaceAll('_', ' ')} ${initiatorTexts[initiator] ?? `by ${initiator}`}`
+/** `Stop requested by you`, then `Stopped by you`. */
+export function describeTransition({ to, reason, initiator }: SessionTransition): string {
+  const isEndByStop = to === 'stopped' && reason === 'stop_requested'
+  const text = isEndByStop ? 'Stopped' : (reasonTexts[reason] ?? reason.replaceAll('_', ' '))
+  // What the relay reports happens by itself.
+  return initiator === 'relay' ? text : `${text} ${initiatorTexts[initiator] ?? `by ${initiator}`}`
+}
