@@ -1,24 +1,33 @@
-import { createSocket } from 'node:dgram'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { eventually, startService, type TestService } from '../support/relays.ts'
+import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
+import { eventually } from '../support/relays.ts'
 
 const maxSessionMillis = 5000
-let service: TestService
+let service: FakeRelayService
 
 beforeAll(async () => {
-  service = await startService({ variables: { SVC_RELAY_MAX_SESSION_SECONDS: String(maxSessionMillis / 1000) } })
+  service = await startFakeRelayService({
+    variables: { SVC_RELAY_MAX_SESSION_SECONDS: String(maxSessionMillis / 1000) },
+  })
 })
 
-/** Sends to the relay continuously, like a phone that streams. */
-function sendStream(url: string, onTestFinished: (stop: () => void) => void): void {
-  const { hostname, port } = new URL(url.replace(/^srt/, 'http'))
-  const socket = createSocket('udp4')
-  const timer = setInterval(() => socket.send('a packet', Number(port), hostname), 50)
-  onTestFinished(() => {
-    clearInterval(timer)
-    socket.close()
-  })
+/** An active relay that reports continuously whether a stream comes in. */
+async function startReportingRelay(
+  { publishing }: { publishing: boolean },
+  onTestFinished: (stop: () => void) => void,
+) {
+  const session = await service.startActiveRelay(await service.user())
+  const stats = {
+    publishing,
+    bitrate_kbps: publishing ? 5000 : 0,
+    links: publishing ? 1 : 0,
+    players: 0,
+    bytes_total: 0,
+  }
+  const timer = setInterval(() => void service.sendReport(session.session_id, { stats }), 250)
+  onTestFinished(() => clearInterval(timer))
+  return session
 }
 
 /** The duration of a session in milliseconds, once a timer has ended it. */
@@ -35,16 +44,15 @@ const durationOf = async (sessionId: string): Promise<number> => {
 }
 
 describe.concurrent('a session that is older than the longest duration', () => {
-  test('ends when no stream comes in', async () => {
-    const { session } = await service.activeRelay()
+  test('ends when no stream comes in', async ({ onTestFinished }) => {
+    const session = await startReportingRelay({ publishing: false }, onTestFinished)
     const millis = await durationOf(session.session_id)
     expect(millis).toBeGreaterThanOrEqual(maxSessionMillis)
     expect(millis).toBeLessThan(maxSessionMillis * 1.5)
   })
 
   test('is not ended by an idle signal that arrives after a stream has begun', async ({ onTestFinished }) => {
-    const { session } = await service.activeRelay()
-    sendStream(session.connect?.srt_url ?? '', onTestFinished)
+    const session = await startReportingRelay({ publishing: true }, onTestFinished)
     await sleep(Date.parse(session.created_at) + maxSessionMillis + 500 - Date.now())
     for (let index = 0; index < 3; index += 1) await service.api.services.relaySessions.idle(session.session_id)
     await sleep(500)
@@ -52,8 +60,7 @@ describe.concurrent('a session that is older than the longest duration', () => {
   })
 
   test('continues while a stream comes in, up to 1.5 times its maximum duration', async ({ onTestFinished }) => {
-    const { session } = await service.activeRelay()
-    sendStream(session.connect?.srt_url ?? '', onTestFinished)
+    const session = await startReportingRelay({ publishing: true }, onTestFinished)
     expect(await durationOf(session.session_id)).toBeGreaterThanOrEqual(maxSessionMillis * 1.5)
   })
 })
