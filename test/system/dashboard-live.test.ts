@@ -88,6 +88,9 @@ test('the page obeys Retry-After, and shows the time of its last update', async 
   await expect.poll(() => freshness(page).textContent()).toBe('')
 })
 
+/** While its socket is open a page polls every 30 s. */
+const pollMillisWithSocket = 30_500
+
 test('the bitrate of a stream appears and changes without a reload, and a page without changes is not fetched', async () => {
   const { page, user } = await readyRelay()
   await page.clock.install()
@@ -103,11 +106,11 @@ test('the bitrate of a stream appears and changes without a reload, and a page w
     [640, 'Receiving 640 kbps over 3 links'],
   ] as const) {
     await report(user, { publishing: true, bitrate_kbps, links: 3 })
-    await page.clock.runFor(10_500)
+    await page.clock.runFor(pollMillisWithSocket)
     await expect.poll(text).toBe(shown)
   }
   fetched.length = 0
-  await page.clock.runFor(10_500)
+  await page.clock.runFor(pollMillisWithSocket)
   await expect.poll(() => fetched).toEqual(['/api/v1/relay/active'])
   expect(await isSameDocument(page)).toBe(true)
 })

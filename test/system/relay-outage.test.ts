@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { relayProgram } from '../../platform/local-relays.ts'
 import { endProcess } from '../../platform/processes.ts'
-import { eventually } from '../relay-node/running.ts'
 import { temporaryFolder } from '../support/folders.ts'
 import { endAllAfterwards, processesOf, Stack } from '../support/stack.ts'
 import { expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
@@ -32,8 +31,15 @@ async function signIn(stack: Stack, dataDir: string) {
   const bearer = { authorization: `Bearer ${cp_access_jwt}` }
   return {
     start: () => call('POST', '/relay/start', {}, { ...bearer, 'idempotency-key': crypto.randomUUID() }),
-    active: async () =>
-      ((await call('GET', '/relay/active', undefined, bearer)) as { session: Session | null }).session,
+    /** Polls below the rate limit until the session is as expected. */
+    untilSession: async (isExpected: (session: Session) => boolean): Promise<Session> => {
+      for (let polls = 0; polls < 30; polls += 1) {
+        const { session } = (await call('GET', '/relay/active', undefined, bearer)) as { session: Session | null }
+        if (session && isExpected(session)) return session
+        await sleep(1_200)
+      }
+      throw new Error('the session did not become as expected')
+    },
   }
 }
 
@@ -48,11 +54,11 @@ test('api, worker, site, Temporal and Postgres are killed and started again duri
   const stack = await new Stack(dataDir, { variables }).ready()
   const user = await signIn(stack, dataDir)
   await user.start()
-  const before = await eventually(user.active, (session) => session?.state === 'active', 20_000)
-  const player = new StreamSink(withLatency(before?.connect?.player_url ?? ''))
-  const source = new StreamSource(withLatency(before?.connect?.srt_url ?? ''), 3_000)
+  const before = await user.untilSession(({ state }) => state === 'active')
+  const player = new StreamSink(withLatency(before.connect?.player_url ?? ''))
+  const source = new StreamSource(withLatency(before.connect?.srt_url ?? ''), 3_000)
   await player.untilReceived(300_000)
-  await eventually(user.active, (session) => (session?.ingest?.bitrate_kbps ?? 0) > 1_000, 15_000)
+  await user.untilSession(({ ingest }) => (ingest?.bitrate_kbps ?? 0) > 1_000)
 
   const isRelay = (command: string) => command.includes(relayProgram) || command.includes('srt-live-transmit')
   const controlPlane = (await processesOf(dataDir)).filter(({ command }) => !isRelay(command))
@@ -62,8 +68,8 @@ test('api, worker, site, Temporal and Postgres are killed and started again duri
   const restarted = await new Stack(dataDir, { variables }).ready()
 
   const again = await signIn(restarted, dataDir)
-  const after = await eventually(again.active, (session) => session?.ingest?.publishing === true, 30_000)
-  expect(after).toMatchObject({ session_id: before?.session_id, instance_id: before?.instance_id, state: 'active' })
+  const after = await again.untilSession(({ ingest }) => ingest?.publishing === true)
+  expect(after).toMatchObject({ session_id: before.session_id, instance_id: before.instance_id, state: 'active' })
   await expectWholeStream(source, player)
   expect(player.receivedBytes).toBeGreaterThan(3_000_000)
   source.stop()
