@@ -49,11 +49,11 @@ export async function openUdpPort(host: string, log: Log): Promise<UdpPort> {
   const { port } = shared.address()
   const isolated = new Map<string, Socket>()
   let onDatagram: (datagram: Buffer, from: Remote) => void = () => {}
-  const listen = (socket: Socket) => {
+  const listen = (socket: Socket): Socket => {
     enlargeBuffers(socket)
-    logErrors(socket, log)
-    socket.on('message', (datagram, from: RemoteInfo) => onDatagram(datagram, from))
+    return socket.on('message', (datagram, from: RemoteInfo) => onDatagram(datagram, from))
   }
+  logErrors(shared, log)
   listen(shared)
   return {
     port,
@@ -76,10 +76,10 @@ export async function openUdpPort(host: string, log: Log): Promise<UdpPort> {
       for (const [address, remote] of wanted) {
         if (isolated.has(address)) continue
         const socket = open(host)
-        socket.bind(port, host)
-        socket.connect(remote.port, remote.address)
-        listen(socket)
-        isolated.set(address, socket)
+        // Before it is bound, since an error without a listener would end the process.
+        logErrors(socket, log)
+        if (connect(socket, { host, port }, remote)) isolated.set(address, listen(socket))
+        else socket.close()
       }
     },
     async close() {
@@ -114,6 +114,20 @@ async function bind(socket: Socket, port: number, host: string): Promise<Socket>
   socket.bind(port, host)
   await listening
   return socket
+}
+
+/** @returns whether the socket is bound and connected. It is not where the remote has no route, or no file descriptor is left. */
+function connect(socket: Socket, local: { readonly host: string; readonly port: number }, remote: Remote): boolean {
+  try {
+    socket.bind(local.port, local.host)
+    // Throws for an unbound socket, which `connect` would bind to another port.
+    socket.address()
+    socket.connect(remote.port, remote.address)
+    socket.remoteAddress()
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Whether another process has bound the port too, between the two binds. */

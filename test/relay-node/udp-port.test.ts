@@ -1,0 +1,56 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import { openUdpPort } from '../../relay-node/udp-port.ts'
+import { eventually } from './running.ts'
+
+const host = '127.0.0.1'
+
+async function givenPort() {
+  const port = await openUdpPort(host, () => {})
+  onTestFinished(() => port.close())
+  const received: string[] = []
+  port.receive((datagram, from) => received.push(`${datagram} from ${from.port}`))
+  return { port, received }
+}
+
+async function givenCaller() {
+  const socket = createSocket('udp4').bind(0, host)
+  await once(socket, 'listening')
+  onTestFinished(() => void socket.close())
+  return { socket, remote: { ...socket.address(), family: 'IPv4' } as const }
+}
+
+test('datagrams of isolated remotes and of others arrive at the same port, and answers return', async () => {
+  const { port, received } = await givenPort()
+  const [admitted, stranger] = [await givenCaller(), await givenCaller()]
+  port.isolate([admitted.remote])
+
+  for (const { socket } of [admitted, stranger]) socket.send('hello', port.port, host)
+  await eventually(
+    () => received.toSorted(),
+    (all) => all.length === 2,
+  )
+  expect(received.toSorted()).toEqual([admitted, stranger].map(({ remote }) => `hello from ${remote.port}`).toSorted())
+  for (const { socket, remote } of [admitted, stranger]) {
+    const answer = once(socket, 'message')
+    port.send(Buffer.from('welcome'), remote)
+    expect(`${(await answer)[0]}`).toBe('welcome')
+  }
+})
+
+test('a remote without a route cannot be isolated, and harms no other', async () => {
+  const { port, received } = await givenPort()
+  const caller = await givenCaller()
+  // The loopback address has no route to it.
+  const unreachable = { address: '192.0.2.1', port: 5000, family: 'IPv4' } as const
+
+  port.isolate([unreachable])
+  port.send(Buffer.from('lost'), unreachable)
+  caller.socket.send('hello', port.port, host)
+
+  await eventually(
+    () => received,
+    (all) => all.length === 1,
+  )
+})
