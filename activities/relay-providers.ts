@@ -46,9 +46,12 @@ function withMetrics(provider: RelayProvider, kind: string, metrics: WorkerMetri
       }
     }
   return {
+    zones: provider.zones,
+    listLagSeconds: provider.listLagSeconds,
     create: measured('create', (spec, signal) => provider.create(spec, signal)),
     describe: measured('describe', (instanceId) => provider.describe(instanceId)),
-    destroy: measured('destroy', (instanceId) => provider.destroy(instanceId)),
+    destroy: measured('destroy', (instanceId, providerId) => provider.destroy(instanceId, providerId)),
     list: measured('list', (filter) => provider.list(filter)),
+    check: measured('check', () => provider.check()),
   }
 }

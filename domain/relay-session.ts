@@ -19,6 +19,10 @@ export const relayReasons = [
 ] as const
 export type RelayReason = (typeof relayReasons)[number]
 
+/** Why provisioning failed, where the provider stated it: no room, a limit of our account, or our own settings. */
+export const provisioningDetails = ['capacity', 'quota', 'configuration'] as const
+export type ProvisioningDetail = (typeof provisioningDetails)[number]
+
 /** Who caused a command or a transition. */
 export const initiators = ['user', 'operator', 'relay', 'timer', 'system'] as const
 export type Initiator = (typeof initiators)[number]

@@ -7,7 +7,8 @@ export const relayProgram = 'relay-node/main.ts'
 
 export interface LocalRelay extends RunningProcess {
   readonly instanceId: string
-  readonly sessionId: string
+  /** Null for a warm instance, whose session is known to the control plane only. */
+  readonly sessionId: string | null
   readonly region: string
   /** The relay writes its ports there once they are bound. */
   readonly stateFile: string
@@ -18,19 +19,20 @@ export const relayFolderOf = (dataDir: string): string => join(resolve(dataDir),
 
 /** The arguments of a relay. The only one that may contain spaces is last, so that a command line can be parsed. */
 export const relayArguments = (relay: Pick<LocalRelay, 'instanceId' | 'sessionId' | 'region' | 'stateFile'>) => [
-  ...['--instance', relay.instanceId, '--session', relay.sessionId],
+  ...['--instance', relay.instanceId],
+  ...(relay.sessionId === null ? [] : ['--session', relay.sessionId]),
   ...['--region', relay.region, '--state-file', relay.stateFile],
 ]
 
 const commandPattern = new RegExp(
   `(^|[ /])${relayProgram.replace('.', '\\.')}` +
-    ' --instance (?<instanceId>\\S+) --session (?<sessionId>\\S+) --region (?<region>\\S+) --state-file (?<stateFile>.+)$',
+    ' --instance (?<instanceId>\\S+)( --session (?<sessionId>\\S+))? --region (?<region>\\S+) --state-file (?<stateFile>.+)$',
 )
 
 function parseRelay(process: RunningProcess | undefined): LocalRelay | undefined {
   const { instanceId, sessionId, region, stateFile } = commandPattern.exec(process?.command ?? '')?.groups ?? {}
-  if (!process || !instanceId || !sessionId || !region || !stateFile) return undefined
-  return { ...process, instanceId, sessionId, region, stateFile }
+  if (!process || !instanceId || !region || !stateFile) return undefined
+  return { ...process, instanceId, sessionId: sessionId ?? null, region, stateFile }
 }
 
 /** All relays whose state files are in a folder. Rejects when the process table cannot be read. */

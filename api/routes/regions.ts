@@ -1,7 +1,7 @@
 /** Regions and their capacity. */
 import { z } from 'zod'
 import { countLiveRelaySessions } from '../../db/relay-sessions.ts'
-import type { RegionConfig } from '../../platform/config/values.ts'
+import type { RegionConfig } from '../../platform/config/regions.ts'
 import { ok, route } from '../http/route.ts'
 import { timestamp } from '../http/schemas.ts'
 import type { Services } from '../services.ts'

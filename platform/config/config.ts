@@ -26,6 +26,8 @@ function* findConflicts(v: Values): Iterable<string> {
       yield `SVC_${name}_CLIENT_ID and SVC_${name}_CLIENT_SECRET go together: set both or none`
     }
   }
+  if (v.SVC_REGIONS.some(({ provider }) => provider === 'hetzner') && v.SVC_HETZNER_TOKEN === undefined)
+    yield 'SVC_HETZNER_TOKEN is required for regions with "provider":"hetzner"'
   if (v.SVC_RELAY_ENGINE === 'sls') yield* findMissingSlsVariables(v)
   yield* findBillingConflicts(v)
 }
@@ -77,6 +79,11 @@ const configOf = (v: Values) => ({
   relayAuthSecrets: v.SVC_RELAY_AUTH_SECRET,
   requireEmailVerification: v.SVC_REQUIRE_EMAIL_VERIFICATION,
   regions: v.SVC_REGIONS,
+  fleet: {
+    /** Separates the instances of this control plane from those of others in the same accounts; undefined when it is the only one. */
+    name: v.SVC_FLEET_NAME,
+    hetzner: { token: v.SVC_HETZNER_TOKEN, apiUrl: v.SVC_HETZNER_API_URL },
+  },
   relay: {
     provisionTimeoutSeconds: v.SVC_RELAY_PROVISION_TIMEOUT_SECONDS,
     healthIntervalSeconds: v.SVC_RELAY_HEALTH_INTERVAL_SECONDS,

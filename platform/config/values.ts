@@ -35,27 +35,6 @@ export const rateLimitDefaults = {
 
 export type RateLimitName = keyof typeof rateLimitDefaults
 
-const Region = z.object({
-  region: z.string().regex(/^[a-z0-9-]{1,32}$/),
-  display_name: z.string().min(1).max(64),
-  provider: z.enum(['local']),
-  /** The address of relays of this region. Relays of the `local` provider run on this machine. */
-  host: z.string().min(1).default('127.0.0.1'),
-  default: z.boolean().default(false),
-  /** The maximum number of instances in this region. */
-  capacity: z.int().min(0).default(50),
-  /** The image that relays of this region run, as the manifest reports it. */
-  image: z
-    .object({ image_id: z.string().min(1), version: z.string().min(1), released_at: z.iso.datetime() })
-    .default({ image_id: 'relay-node', version: '0.1.0', released_at: '2026-11-21T00:00:00Z' }),
-})
-
-export type RegionConfig = z.infer<typeof Region>
-
-export const defaultRegions = JSON.stringify([
-  { region: 'local', display_name: 'This machine', provider: 'local', default: true },
-])
-
 export const seconds = (min: number, max: number, defaultValue: number) =>
   z.coerce.number().int().min(min).max(max).default(defaultValue)
 export const port = (defaultValue: number) => z.coerce.number().int().min(0).max(65535).default(defaultValue)
@@ -141,23 +120,6 @@ export const encryptionKeys = z.string().transform((text, context): EncryptionKe
 
 /** The id of a key without one: a hash, so that it does not reveal the key. */
 const keyIdOf = (key: Buffer): string => createHash('sha256').update('kid:').update(key).digest('hex').slice(0, 12)
-
-const jsonText = z.string().transform((text, context) => {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    context.addIssue({ code: 'custom', message: 'is not JSON' })
-    return z.NEVER
-  }
-})
-
-export const regions = jsonText.pipe(
-  z
-    .array(Region)
-    .min(1, 'has no region')
-    .refine((all) => new Set(all.map((one) => one.region)).size === all.length, 'has two regions with the same name')
-    .refine((all) => all.filter((one) => one.default).length <= 1, 'has more than one default region'),
-)
 
 export const rateLimits = z.string().transform((text, context) => {
   const limits: Record<RateLimitName, number> = { ...rateLimitDefaults }

@@ -1,14 +1,13 @@
 /** All variables of the service, each with its kind of value and its default. */
 import { z } from 'zod'
 import { relayEngineSettings } from '../relay-engines.ts'
+import { defaultRegions, regions } from './regions.ts'
 import {
-  defaultRegions,
   encryptionKeys,
   flag,
   httpsUrl,
   port,
   rateLimits,
-  regions,
   seconds,
   secret,
   secretPair,
@@ -55,6 +54,12 @@ export const Variables = z.object({
   SVC_RELAY_AUTH_SECRET: secretPair,
   SVC_REQUIRE_EMAIL_VERIFICATION: flag.default(false),
   SVC_REGIONS: z.string().default(defaultRegions).pipe(regions),
+  SVC_FLEET_NAME: z
+    .string()
+    .regex(/^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/, 'is not 1 to 32 lower-case letters, digits and inner hyphens')
+    .optional(),
+  SVC_HETZNER_TOKEN: z.string().regex(/^\S+$/, 'contains spaces').optional(),
+  SVC_HETZNER_API_URL: url.default('https://api.hetzner.cloud/v1'),
   SVC_RELAY_PROVISION_TIMEOUT_SECONDS: seconds(1, 3600, 300),
   SVC_RELAY_HEALTH_INTERVAL_SECONDS: seconds(1, 300, 10),
   SVC_RELAY_HEALTH_TIMEOUT_SECONDS: seconds(1, 3600, 45),

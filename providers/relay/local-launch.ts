@@ -64,7 +64,8 @@ export class Attempt {
     const how = signalCode ? `was ended by ${signalCode}` : `ended with code ${exitCode}`
     return new RelayProviderError(
       `${this.launch.instanceId} ${how} before it was ready${lines ? `:\n${lines}` : ''}`,
-      exitCode === exitCodes.invalidSettings,
+      exitCode === exitCodes.invalidSettings ? 'give_up' : 'retry',
+      exitCode === exitCodes.invalidSettings ? { detail: 'configuration' } : {},
     )
   }
 
@@ -75,7 +76,7 @@ export class Attempt {
     const from = Math.max(this.logOffset, size - logTailBytesMax)
     const { buffer, bytesRead } = await this.logFile.read(Buffer.alloc(Math.max(size - from, 0)), 0, undefined, from)
     const lines = buffer.toString('utf8', 0, bytesRead).trim().split('\n').slice(-10).join('\n')
-    const secrets = [relayAuthSecret, streamToken, srtPassphrase, sls?.apiKey].filter((secret) => secret !== undefined)
+    const secrets = [relayAuthSecret, streamToken, srtPassphrase, sls?.apiKey].filter((secret) => secret != null)
     return secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), lines)
   }
 
@@ -109,7 +110,7 @@ export async function launch(plan: Launch): Promise<Attempt> {
       NODE_ENV: 'production',
       SVC_RELAY_API_URL: spec.apiUrl,
       SVC_RELAY_AUTH_SECRET: spec.relayAuthSecret,
-      SVC_RELAY_STREAM_TOKEN: spec.streamToken,
+      ...(spec.streamToken === null ? {} : { SVC_RELAY_STREAM_TOKEN: spec.streamToken }),
       SVC_RELAY_HEALTH_INTERVAL_SECONDS: String(spec.healthIntervalSeconds),
       SVC_RELAY_CAP_MBPS: String(spec.capMbps),
       SVC_RELAY_HOST: host,
@@ -123,7 +124,7 @@ export async function launch(plan: Launch): Promise<Attempt> {
     await once(child, 'spawn')
   } catch (error) {
     await logFile.close()
-    throw new RelayProviderError(`the process of ${instanceId} could not be started`, false, { cause: error })
+    throw new RelayProviderError(`the process of ${instanceId} could not be started`, 'retry', { cause: error })
   }
   child.unref()
   return new Attempt(child, logFile, size, plan)

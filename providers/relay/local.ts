@@ -2,7 +2,6 @@
  * Runs relays as child processes of this machine, for development, tests and the embedded stack. A relay exists if and only if
  * its process does, whichever process started it. Each relay writes its ports into a state file in `<dataDir>/relay-nodes`.
  */
-import { createHash } from 'node:crypto'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -36,8 +35,7 @@ const readyMillisMax = 15_000
 const describeMillisMax = 1_000
 const localHost = '127.0.0.1'
 
-const instanceIdOf = (sessionId: string) => `local-${createHash('sha256').update(sessionId).digest('hex').slice(0, 16)}`
-const isInstanceId = (text: string) => /^local-[0-9a-f]{16}$/.test(text)
+const isInstanceId = (text: string) => /^[a-z0-9-]{1,64}$/.test(text)
 const stateFileOf = (folder: string, instanceId: string) => join(folder, `${instanceId}.json`)
 
 const port = z.int().min(1).max(65_535)
@@ -57,8 +55,11 @@ const State = z.object({
 export function createLocalRelayProvider({ dataDir, log, searchPath = '', hostOf }: LocalRelayOptions): RelayProvider {
   const folder = relayFolderOf(dataDir)
   return {
+    zones: 1,
+    listLagSeconds: 0,
     async create(spec, signal) {
-      const instanceId = instanceIdOf(spec.sessionId)
+      const { instanceId } = spec
+      if (!isInstanceId(instanceId)) throw new RelayProviderError('this is not an instance id', 'give_up')
       const startedAt = performance.now()
       const host = hostOf?.(spec.region) ?? localHost
       const stateFile = stateFileOf(folder, instanceId)
@@ -88,6 +89,9 @@ export function createLocalRelayProvider({ dataDir, log, searchPath = '', hostOf
       }
       const instances = await Promise.all([...byInstance.values()].map(describeRelay))
       return instances.filter((instance) => instance !== null)
+    },
+    async check() {
+      await listLocalRelays(folder)
     },
   }
 }
@@ -131,7 +135,7 @@ async function createRelay(plan: Launch, signal: AbortSignal): Promise<RelayInst
     if (signal.aborted) throw signal.reason
     throw error instanceof RelayProviderError
       ? error
-      : new RelayProviderError(`${plan.instanceId} could not be created: ${(error as Error).message}`, false, {
+      : new RelayProviderError(`${plan.instanceId} could not be created: ${(error as Error).message}`, 'retry', {
           cause: error,
         })
   } finally {
@@ -145,7 +149,7 @@ async function end(list: () => Promise<LocalRelay[]>): Promise<number> {
   try {
     return await endRelays(list)
   } catch (error) {
-    throw new RelayProviderError((error as Error).message, false, { cause: error })
+    throw new RelayProviderError((error as Error).message, 'retry', { cause: error })
   }
 }
 
@@ -168,7 +172,7 @@ async function describeRelay(relays: readonly LocalRelay[]): Promise<RelayInstan
   }
   const { instanceId, sessionId, region, startedAt } = relay
   const endpoint = { host: localHost, srtlaPort: 0, publishPort: 0, playPort: 0, statsPort: 0 }
-  return { instanceId, sessionId, region, endpoint, createdAt: startedAt }
+  return { instanceId, providerId: null, sessionId, region, endpoint, createdAt: startedAt }
 }
 
 /**
@@ -183,7 +187,7 @@ async function boundInstance(stateFile: string): Promise<{ pid: number; relay: R
   if (relay?.stateFile !== stateFile) return null
   const { instanceId, sessionId, region } = relay
   const endpoint = { host, srtlaPort, publishPort, playPort, statsPort }
-  return { pid, relay: { instanceId, sessionId, region, endpoint, createdAt: new Date(startedAt) } }
+  return { pid, relay: { instanceId, providerId: null, sessionId, region, endpoint, createdAt: new Date(startedAt) } }
 }
 
 /** Removes the files that killed processes of an instance left behind, except for the log: state file, locks and drafts. */

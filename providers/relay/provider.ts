@@ -2,18 +2,26 @@
  * The interface of relay providers, the same for child processes on this machine and for machines in a cloud. Every call is
  * idempotent, and a provider keeps no state of its own.
  */
+import type { ProvisioningDetail } from '../../domain/relay-session.ts'
 import type { RelayEngineSetting, SlsServer } from '../../platform/relay-engines.ts'
 
 /** The parameters of one relay. An activity creates it right before the call, since it contains secrets. */
 export interface RelaySpec {
-  /** Also the tag and the client token of the instance, so that a session never has two instances. */
-  readonly sessionId: string
+  /** Chosen by the control plane before the call: the tag and the client token of the instance, so that it is created once. */
+  readonly instanceId: string
+  /** The session that the instance is created for; null for a warm instance, which has none yet. */
+  readonly sessionId: string | null
   readonly region: string
-  /** Eight letters and digits. The relay accepts only streams with this token. */
-  readonly streamToken: string
+  /** The number of the zone to use: 0 to `zones - 1`. */
+  readonly zone: number
+  /**
+   * Eight letters and digits. The relay accepts only streams with this token. Null together with the session. A cloud provider
+   * ignores it: its relays receive session and token in the reply to their first report, so no user data contains the token.
+   */
+  readonly streamToken: string | null
   /** The API that the relay reports its health to, without a path: `http://localhost:8080`. */
   readonly apiUrl: string
-  /** Sent as `X-Relay-Auth` with each report. */
+  /** The instance's own secret, sent as `X-Relay-Auth` with each report. */
   readonly relayAuthSecret: string
   readonly healthIntervalSeconds: number
   /** The soft cap on throughput. Never shown to clients. */
@@ -36,7 +44,9 @@ export interface RelayEndpoint {
 
 export interface RelayInstance {
   readonly instanceId: string
-  /** The session in its tag, or null when the instance has no tag. */
+  /** The provider's own id, for example `i-0123456789abcdef0`; null where the provider uses `instanceId`. */
+  readonly providerId: string | null
+  /** The session in its tag, or null when the instance was created without one. */
   readonly sessionId: string | null
   readonly region: string
   readonly endpoint: RelayEndpoint
@@ -44,27 +54,54 @@ export interface RelayInstance {
 }
 
 export interface RelayProvider {
+  /** The number of zones that an instance can be created in. */
+  readonly zones: number
+  /** How long a list may lack an instance that was created, in seconds. */
+  readonly listLagSeconds: number
   /**
-   * Resolves once the instance exists and its addresses are known, possibly before its first health report.
-   * A repeated call for the same session adopts the existing instance. Rejects with {@link RelayProviderError}.
+   * Resolves once the instance exists and its addresses are known, possibly before its first health report. A repeated call
+   * with the same instance id and zone adopts the existing instance. Rejects with {@link RelayProviderError}.
    */
   create(spec: RelaySpec, signal: AbortSignal): Promise<RelayInstance>
-  /** The instance, or null when it certainly does not exist. */
+  /** The instance, or null when the provider does not show it. */
   describe(instanceId: string): Promise<RelayInstance | null>
-  /** Resolves once the instance certainly does not exist, which includes unknown instances. */
-  destroy(instanceId: string): Promise<void>
-  /** All instances of this control plane, or only those of one session. Rejects when the list would be incomplete. */
+  /**
+   * Resolves once the provider shows no such instance, which includes unknown instances. Proves nothing about an instance that
+   * was created less than `listLagSeconds` ago, unless its provider id is given.
+   */
+  destroy(instanceId: string, providerId?: string | null): Promise<void>
+  /** All instances of the region, or only those of one session. Rejects when the list would be incomplete. */
   list(filter?: { readonly sessionId: string }): Promise<RelayInstance[]>
+  /** Makes one harmless call. Rejects with {@link RelayProviderError} when credentials or settings are wrong. */
+  check(): Promise<void>
 }
 
-/** A failed call. `permanent`: another attempt would fail too (missing image, invalid credentials, quota of zero). */
+/**
+ * What to do after a failed call. `retry`: the same call may succeed later. `throttled`: the provider limits calls, so it is
+ * repeated after a pause and does not count as a failure. `try_other_zone`: nothing was created, and this zone has no room.
+ * `give_up`: another attempt would fail too.
+ */
+export type ProviderFailure = 'retry' | 'throttled' | 'try_other_zone' | 'give_up'
+
+export interface ProviderErrorOptions extends ErrorOptions {
+  /** Shown to the user when the call is given up. */
+  readonly detail?: ProvisioningDetail
+  /** The pause that the provider requested. */
+  readonly retryAfterSeconds?: number
+}
+
+/** A failed call. The message contains no secret. */
 export class RelayProviderError extends Error {
   override name = 'RelayProviderError'
+  readonly detail: ProvisioningDetail | undefined
+  readonly retryAfterSeconds: number | undefined
   constructor(
     message: string,
-    readonly permanent = false,
-    options?: ErrorOptions,
+    readonly failure: ProviderFailure = 'retry',
+    { detail, retryAfterSeconds, ...options }: ProviderErrorOptions = {},
   ) {
     super(message, options)
+    this.detail = detail
+    this.retryAfterSeconds = retryAfterSeconds
   }
 }

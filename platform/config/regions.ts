@@ -1,0 +1,105 @@
+/** The regions that relays are started in: `SVC_REGIONS`, a JSON array. */
+import { z } from 'zod'
+
+/** A region of this name would be mistaken for the request to choose one. */
+export const autoRegion = 'auto'
+
+export const regionProviders = ['local', 'aws', 'hetzner'] as const
+export type RegionProvider = (typeof regionProviders)[number]
+
+/** How machines are created on EC2. Each subnet belongs to one zone; they are used in this order. */
+const AwsSettings = z.strictObject({
+  region: z.string().regex(/^[a-z]{2}(-[a-z]+)+-\d$/, 'is not a region of AWS, for example eu-central-1'),
+  image_id: z.string().regex(/^ami-[0-9a-f]+$/, 'is not an image id, for example ami-0123456789abcdef0'),
+  instance_type: z.string().regex(/^[a-z0-9-]+\.[a-z0-9-]+$/, 'is not an instance type, for example t4g.small'),
+  subnet_ids: z.array(z.string().regex(/^subnet-[0-9a-f]+$/, 'is not a subnet id')).min(1),
+  security_group_ids: z.array(z.string().regex(/^sg-[0-9a-f]+$/, 'is not a security group id')).min(1),
+})
+export type AwsSettings = z.infer<typeof AwsSettings>
+
+/** How servers are created at Hetzner Cloud. */
+const HetznerSettings = z.strictObject({
+  location: z.string().min(1),
+  server_type: z.string().min(1),
+  /** The name or the id of an image or a snapshot. */
+  image: z.string().min(1),
+})
+export type HetznerSettings = z.infer<typeof HetznerSettings>
+
+const Image = z.strictObject({
+  image_id: z.string().min(1),
+  version: z.string().min(1),
+  released_at: z.iso.datetime({ offset: true }),
+})
+export type RelayImage = z.infer<typeof Image>
+
+const Region = z
+  .strictObject({
+    region: z
+      .string()
+      .regex(/^[a-z0-9-]{1,32}$/, 'is not 1 to 32 lower-case letters, digits and hyphens')
+      .refine((name) => name !== autoRegion, `is reserved: with "region":"${autoRegion}" a start chooses the region`),
+    display_name: z.string().min(1).max(64),
+    provider: z.enum(regionProviders),
+    default: z.boolean().default(false),
+    /** The maximum number of instances in this region. */
+    capacity: z.int().min(0).default(50),
+    /** The number of instances that are kept ready. They are part of the capacity. */
+    warm: z.int().min(0).default(0),
+    /** The image that relays of this region run, as the manifest reports it. A new one replaces the warm instances. */
+    image: Image.optional(),
+    /** An address near the relays that browsers measure the latency of. */
+    ping_url: z.url({ protocol: /^https?$/ }).optional(),
+    /** Provider `local`: the address of the relays, which they bind. */
+    host: z.string().min(1).default('127.0.0.1'),
+    aws: AwsSettings.optional(),
+    hetzner: HetznerSettings.optional(),
+  })
+  .superRefine((region, context) => {
+    for (const provider of ['aws', 'hetzner'] as const) {
+      const isSet = region[provider] !== undefined
+      if (region.provider === provider && !isSet)
+        context.addIssue({ code: 'custom', path: [provider], message: `is required with "provider":"${provider}"` })
+      if (region.provider !== provider && isSet)
+        context.addIssue({ code: 'custom', path: [provider], message: `belongs to "provider":"${provider}"` })
+    }
+    if (region.warm > region.capacity)
+      context.addIssue({ code: 'custom', path: ['warm'], message: 'is more than the capacity' })
+  })
+  .transform((region) => ({ ...region, image: region.image ?? defaultImage(region) }))
+
+export type RegionConfig = z.infer<typeof Region>
+
+/** The version of the program in `relay-node/`. */
+export const relayVersion = '0.2.0'
+const relayReleasedAt = '2026-11-22T00:00:00Z'
+
+const defaultImage = ({ aws, hetzner }: { aws?: AwsSettings | undefined; hetzner?: HetznerSettings | undefined }) => ({
+  image_id: aws?.image_id ?? hetzner?.image ?? 'relay-node',
+  version: relayVersion,
+  released_at: relayReleasedAt,
+})
+
+/** What an instance runs: instances with another text run an old image. */
+export const imageKey = ({ image }: Pick<RegionConfig, 'image'>): string => `${image.image_id}@${image.version}`
+
+export const defaultRegions = JSON.stringify([
+  { region: 'local', display_name: 'This machine', provider: 'local', default: true },
+])
+
+const jsonText = z.string().transform((text, context) => {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    context.addIssue({ code: 'custom', message: 'is not JSON' })
+    return z.NEVER
+  }
+})
+
+export const regions = jsonText.pipe(
+  z
+    .array(Region)
+    .min(1, 'has no region')
+    .refine((all) => new Set(all.map((one) => one.region)).size === all.length, 'has two regions with the same name')
+    .refine((all) => all.filter((one) => one.default).length <= 1, 'has more than one default region'),
+)
