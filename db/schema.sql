@@ -120,17 +120,35 @@ create index idempotency_keys_age on idempotency_keys (accepted_at);
 create index idempotency_keys_session on idempotency_keys (session_id);
 
 create table instances (
-  instance_id   text        not null,
-  session_id    uuid,
-  region        text        not null,
-  created_at    timestamptz not null default now(),
-  gone_at       timestamptz,
-  unowned_since timestamptz,
+  instance_id         text        not null,
+  session_id          uuid,
+  region              text        not null,
+  created_at          timestamptz not null default now(),
+  gone_at             timestamptz,
+  unowned_since       timestamptz,
+  provider            text,
+  provider_id         text,
+  image               text,
+  zone                smallint    not null default 0,
+  is_warm             boolean     not null default false,
+  assigned_at         timestamptz,
+  create_attempted_at timestamptz,
+  launched_at         timestamptz,
+  host                text,
+  srtla_port          integer,
+  publish_port        integer,
+  play_port           integer,
+  stats_port          integer,
+  last_report_at      timestamptz,
+  retired_at          timestamptz,
   constraint instances_pkey primary key (instance_id)
 );
 
 create index instances_existing on instances (region) where gone_at is null;
 create index instances_newest on instances (created_at desc, instance_id desc);
+create index instances_of_session on instances (session_id) where gone_at is null;
+create index instances_unbound on instances (region) where is_warm and session_id is null and retired_at is null and gone_at is null;
+create trigger instances_notify_assigned after update of session_id, retired_at on instances for each row when (new.is_warm and (new.session_id is distinct from old.session_id or new.retired_at is distinct from old.retired_at)) execute function notify_instance_assigned();
 
 create table jobs (
   name                   text             not null,
@@ -299,6 +317,12 @@ create table refresh_tokens (
 create index refresh_tokens_expiry on refresh_tokens (expires_at);
 create index refresh_tokens_session on refresh_tokens (auth_session_id);
 
+create table regions (
+  region     text        not null,
+  drained_at timestamptz,
+  constraint regions_pkey primary key (region)
+);
+
 create table relay_health (
   session_id          uuid             not null,
   instance_id         text             not null,
@@ -371,12 +395,14 @@ create table relay_sessions (
   operator_request       jsonb,
   instance_bound_at      timestamptz,
   instance_missing_since timestamptz,
+  detail                 text,
   constraint relay_sessions_pkey primary key (id),
   constraint relay_sessions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
   constraint relay_sessions_check1 check ((state = 'grace') = (grace_ends_at is not null)),
   constraint relay_sessions_command_check check (command = any (array['run', 'stop', 'stop_now', 'disconnect'])),
   constraint relay_sessions_connection_id_check check (connection_id ~ '^[A-Za-z0-9._-]{1,64}$'),
+  constraint relay_sessions_detail_check check (detail = any (array['capacity', 'quota', 'configuration'])),
   constraint relay_sessions_pair_token_hash_check check (length(pair_token_hash) = 32),
   constraint relay_sessions_pair_token_stored_once check ((pair_token is null or pair_token_sealed is null) and (pair_token_sealed is null) = (pair_token_hash is null)),
   constraint relay_sessions_relay_ws_token_hash_check check (length(relay_ws_token_hash) = 32),
@@ -571,6 +597,15 @@ create table workers (
   temporal_skew_seconds double precision,
   constraint workers_pkey primary key (id)
 );
+
+create or replace function public.notify_instance_assigned()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  perform pg_notify('instance_assigned', new.instance_id);
+  return null;
+end $function$;
 
 create or replace function public.notify_relay_publishing_changed()
  returns trigger
