@@ -7,6 +7,9 @@ import postgres from 'postgres'
 /** A pool, or one of its transactions. */
 export type Sql = postgres.Sql | postgres.TransactionSql
 
+/** A part of a statement. */
+export type Fragment = postgres.PendingQuery<postgres.Row[]>
+
 export type Database = postgres.Sql
 
 export interface QueryLimits {

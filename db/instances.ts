@@ -1,49 +1,267 @@
-/** Instances that exist at the providers, and those of them that no live session owns. */
-import type { Sql } from './connection.ts'
+/**
+ * Instances: one row for each, stored before its provider is called. The row is the record of the intention, so a repeated call
+ * creates the same instance, and none is unknown when a reply gets lost.
+ */
+import type { RelayCommand, RelayState } from '../domain/relay-session.ts'
+import { type Database, first, type Sql } from './connection.ts'
+import { isOwned } from './orphans.ts'
+import type { AcceptedCommand } from './relay-transitions.ts'
 
-/** Records that the provider lists no instance of the session. */
-export const markInstancesGone = async (sql: Sql, sessionId: string): Promise<void> => {
-  await sql`update instances set gone_at = now() where session_id = ${sessionId} and gone_at is null`
+/** What a new instance of a region is. */
+export interface Placement {
+  readonly region: string
+  readonly provider: string
+  /** What it runs; see `imageKey`. */
+  readonly image: string
+  /** The maximum number of instances in the region. */
+  readonly capacity: number
+  /** A warm instance gets a session only when it has reported within this time. */
+  readonly warmReportSecondsMax: number
 }
 
-export interface ListedInstance {
+export interface ReservedInstance {
   readonly instanceId: string
-  readonly sessionId: string | null
+  readonly zone: number
+}
+
+export type ReserveOutcome =
+  /** The provider is to be asked for this instance. */
+  | { readonly type: 'reserved'; readonly instance: ReservedInstance }
+  /** The session has an instance: it was bound before, or is a warm one that it gets now. */
+  | { readonly type: 'bound'; readonly instanceId: string; readonly hasReported: boolean }
+  /** The region has as many instances as it may have. One of them may be a warm one that is starting. */
+  | { readonly type: 'no_room' }
+  /** The session has a command to end. */
+  | { readonly type: 'newer_command'; readonly command: AcceptedCommand }
+  /** The session is stopped, or was deleted with its account. */
+  | { readonly type: 'not_wanted' }
+
+interface SessionToPlace {
+  state: RelayState
+  command: RelayCommand
+  commandSeq: number
+  commandInitiator: AcceptedCommand['initiator']
+  instanceId: string | null
+  hasReported: boolean
+}
+
+export interface ReserveRequest {
+  readonly sessionId: string
+  /** The instance that the session had and lost; null at first. It is retired. */
+  readonly replaces: string | null
+  /** The id of the instance that is reserved when the session has none. */
+  readonly newInstanceId: string
+  readonly placement: Placement
+}
+
+/** Finds or reserves the instance of a session. Safe to repeat. */
+export const reserveInstance = (
+  sql: Database,
+  { sessionId, replaces, newInstanceId, placement }: ReserveRequest,
+): Promise<ReserveOutcome> =>
+  sql.begin(async (tx): Promise<ReserveOutcome> => {
+    const session = await lockSession(tx, sessionId)
+    if (!session || session.state === 'stopped') return { type: 'not_wanted' }
+    const { command, commandSeq: seq, commandInitiator: initiator, instanceId, hasReported } = session
+    if (command !== 'run') return { type: 'newer_command', command: { seq, command, initiator } }
+    if (instanceId !== null && instanceId !== replaces) return { type: 'bound', instanceId, hasReported }
+    if (replaces !== null) await unbind(tx, sessionId, replaces)
+    const reserved = await findReservation(tx, sessionId)
+    if (reserved) return { type: 'reserved', instance: reserved }
+    const warmInstanceId = await claimWarmInstance(tx, sessionId, placement)
+    if (warmInstanceId !== undefined) return { type: 'bound', instanceId: warmInstanceId, hasReported: false }
+    if (!(await hasRoom(tx, placement))) return { type: 'no_room' }
+    await insertInstance(tx, { instanceId: newInstanceId, sessionId, zone: 0 }, placement)
+    return { type: 'reserved', instance: { instanceId: newInstanceId, zone: 0 } }
+  }) as Promise<ReserveOutcome>
+
+const lockSession = async (tx: Sql, sessionId: string): Promise<SessionToPlace | undefined> =>
+  first(
+    await tx<SessionToPlace[]>`
+      select state, command, command_seq, command_initiator, instance_id, exists (
+        select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id
+      ) as has_reported
+      from relay_sessions s where id = ${sessionId} for no key update`,
+  )
+
+/** Separates a session from the instance that it lost. */
+async function unbind(tx: Sql, sessionId: string, instanceId: string): Promise<void> {
+  await tx`
+    update relay_sessions set instance_id = null, relay_host = null, srtla_port = null, publish_port = null,
+      play_port = null, stats_port = null, instance_bound_at = null, instance_missing_since = null
+    where id = ${sessionId} and instance_id = ${instanceId}`
+  await retireInstances(tx, [instanceId])
+}
+
+/** The instance that an earlier attempt reserved. Its creation may have succeeded although its reply was lost. */
+const findReservation = async (tx: Sql, sessionId: string): Promise<ReservedInstance | undefined> =>
+  first(
+    await tx<ReservedInstance[]>`
+      update instances set create_attempted_at = now() where instance_id = (
+        select instance_id from instances
+        where session_id = ${sessionId} and gone_at is null and retired_at is null order by created_at desc limit 1
+      ) returning instance_id, zone`,
+  )
+
+/**
+ * Gives a session a warm instance that reported lately and runs the region's image, and binds it.
+ * @returns its id; undefined when there is none.
+ */
+export const claimWarmInstance = async (
+  tx: Sql,
+  sessionId: string,
+  { region, image, warmReportSecondsMax }: Pick<Placement, 'region' | 'image' | 'warmReportSecondsMax'>,
+): Promise<string | undefined> =>
+  first(
+    await tx<{ instanceId: string }[]>`
+      with claimed as (
+        update instances set session_id = ${sessionId}, assigned_at = now() where instance_id = (
+          select instance_id from instances
+          where region = ${region} and image = ${image} and is_warm and session_id is null and retired_at is null
+            and gone_at is null and launched_at is not null
+            and last_report_at > now() - make_interval(secs => ${warmReportSecondsMax})
+          order by last_report_at desc limit 1 for update skip locked
+        ) returning *
+      )
+      update relay_sessions s set instance_id = c.instance_id, relay_host = c.host, srtla_port = c.srtla_port,
+        publish_port = c.publish_port, play_port = c.play_port, stats_port = c.stats_port,
+        instance_bound_at = now(), instance_missing_since = null
+      from claimed c where s.id = ${sessionId}
+      returning s.instance_id`,
+  )?.instanceId
+
+/** An assumed upper bound of concurrent reservations in one region. */
+const concurrentReservationsMax = 100
+
+/** While a region has more room than concurrent reservations could take, they do not wait for each other. */
+export async function hasRoom(tx: Sql, { region, capacity }: Pick<Placement, 'region' | 'capacity'>): Promise<boolean> {
+  if ((await countExisting(tx, region)) + concurrentReservationsMax < capacity) return true
+  await lockPlaces(tx, region)
+  return (await countExisting(tx, region)) < capacity
+}
+
+/** Serialises reservations of a region until the end of the transaction. */
+export const lockPlaces = async (tx: Sql, region: string): Promise<void> => {
+  await tx`select pg_advisory_xact_lock(hashtextextended('instances:' || ${region}, 0))`
+}
+
+export const countExisting = async (sql: Sql, region: string): Promise<number> =>
+  first(
+    await sql<{ count: number }[]>`
+      select count(*)::int as count from instances where region = ${region} and gone_at is null`,
+  )?.count ?? 0
+
+/** @param instance a warm one when its session is null. */
+export const insertInstance = async (
+  tx: Sql,
+  { instanceId, sessionId, zone }: ReservedInstance & { readonly sessionId: string | null },
+  { region, provider, image }: Placement,
+): Promise<void> => {
+  await tx`
+    insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, create_attempted_at)
+    values (${instanceId}, ${sessionId}, ${region}, ${provider}, ${image}, ${zone}, ${sessionId === null}, now())`
 }
 
 /**
- * Compares a complete list of a region's instances with the live sessions.
- * @returns the instances that no live session owned, neither now nor in a comparison at least `apartSeconds` ago. One
- * comparison is not enough, because a session may be about to bind its instance.
+ * Replaces an instance that was certainly not created by one in the next zone.
+ * @returns undefined when it is no longer wanted.
  */
-export async function findOrphans(
-  sql: Sql,
-  region: string,
-  listed: readonly ListedInstance[],
-  apartSeconds: number,
-): Promise<string[]> {
-  const rows = await sql<{ instanceId: string }[]>`
-    with listed as (
-      select * from unnest(${listed.map((one) => one.instanceId)}::text[], ${listed.map((one) => one.sessionId)}::uuid[]) as i (instance_id, session_id)
-    ), checked as (
-      select listed.*, exists (
-        select from relay_sessions s where s.id = listed.session_id and s.state <> 'stopped'
-          and (s.instance_id is null or s.instance_id = listed.instance_id)
-      ) as owned from listed
-    ), stored as (
-      insert into instances as i (instance_id, session_id, region, unowned_since)
-      select instance_id, session_id, ${region}, case when not owned then now() end from checked
-      on conflict (instance_id) do update set
-        gone_at = null,
-        unowned_since = case when excluded.unowned_since is not null then coalesce(i.unowned_since, excluded.unowned_since) end
-      returning instance_id, unowned_since
-    ), vanished as (
-      update instances set gone_at = now()
-      where region = ${region} and gone_at is null and instance_id not in (select instance_id from listed)
-        and created_at < now() - interval '1 minute'
+export const moveToNextZone = (
+  sql: Database,
+  instanceId: string,
+  newInstanceId: string,
+): Promise<ReservedInstance | undefined> =>
+  sql.begin(async (tx): Promise<ReservedInstance | undefined> => {
+    const moved = first(
+      await tx<ReservedInstance[]>`
+        insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, create_attempted_at)
+        select ${newInstanceId}, session_id, region, provider, image, zone + 1, is_warm, now() from instances
+        where instance_id = ${instanceId} and gone_at is null and retired_at is null
+        returning instance_id, zone`,
     )
-    select instance_id from stored where unowned_since <= now() - make_interval(secs => ${apartSeconds})`
-  return rows.map((row) => row.instanceId)
+    await tx`update instances set gone_at = now(), retired_at = now() where instance_id = ${instanceId}`
+    return moved
+  }) as Promise<ReservedInstance | undefined>
+
+export interface LaunchedInstance {
+  readonly instanceId: string
+  readonly providerId: string | null
+  readonly host: string
+  readonly srtlaPort: number
+  readonly publishPort: number
+  readonly playPort: number
+  readonly statsPort: number
+}
+
+/** Records what the provider answered about an instance. */
+export const recordLaunch = async (sql: Sql, reservedId: string, launched: LaunchedInstance): Promise<void> => {
+  await sql`
+    insert into instances as i (instance_id, session_id, region, provider, image, zone, is_warm, provider_id, launched_at,
+      host, srtla_port, publish_port, play_port, stats_port)
+    select ${launched.instanceId}, session_id, region, provider, image, zone, is_warm, ${launched.providerId}, now(),
+      ${launched.host}, ${launched.srtlaPort}, ${launched.publishPort}, ${launched.playPort}, ${launched.statsPort}
+    from instances where instance_id = ${reservedId}
+    on conflict (instance_id) do update set gone_at = null, unowned_since = null, provider_id = excluded.provider_id,
+      launched_at = coalesce(i.launched_at, excluded.launched_at), host = excluded.host, srtla_port = excluded.srtla_port,
+      publish_port = excluded.publish_port, play_port = excluded.play_port, stats_port = excluded.stats_port`
+  // The provider had an instance of this session already.
+  if (launched.instanceId !== reservedId)
+    await sql`update instances set gone_at = now() where instance_id = ${reservedId}`
+}
+
+/** Binds a launched instance to its session. @returns whether the instance has sent a health report already. */
+export async function bindInstance(sql: Sql, sessionId: string, instanceId: string): Promise<boolean> {
+  const row = first(
+    await sql<{ hasReported: boolean }[]>`
+      with bound as (
+        update relay_sessions s set instance_id = i.instance_id, relay_host = i.host, srtla_port = i.srtla_port,
+          publish_port = i.publish_port, play_port = i.play_port, stats_port = i.stats_port,
+          instance_bound_at = now(), instance_missing_since = null
+        from instances i
+        where s.id = ${sessionId} and s.state <> 'stopped' and i.instance_id = ${instanceId} and i.retired_at is null
+        returning s.id
+      )
+      select exists (
+        select from relay_health where session_id = ${sessionId} and instance_id = ${instanceId}
+      ) as has_reported from bound`,
+  )
+  return row?.hasReported ?? false
+}
+
+/** Instances that are to be destroyed and get no session any more. Those that got one meanwhile are left out by their callers. */
+export const retireInstances = async (sql: Sql, instanceIds: readonly string[]): Promise<void> => {
+  await sql`
+    update instances set retired_at = coalesce(retired_at, now()), unowned_since = coalesce(unowned_since, now())
+    where instance_id = any(${instanceIds}::text[])`
+}
+
+export interface StoredInstance {
+  readonly instanceId: string
+  readonly sessionId: string | null
+  readonly region: string
+  readonly providerId: string | null
+  readonly zone: number
+  readonly isRetired: boolean
+  readonly isGone: boolean
+  /** Since the last attempt to create it. */
+  readonly attemptedSeconds: number
+}
+
+const storedColumns = (sql: Sql) => sql`
+  instance_id, session_id, region, provider_id, zone, retired_at is not null as is_retired, gone_at is not null as is_gone,
+  extract(epoch from now() - coalesce(create_attempted_at, created_at))::float8 as attempted_seconds`
+
+export const findInstance = async (sql: Sql, instanceId: string): Promise<StoredInstance | undefined> =>
+  first(await sql<StoredInstance[]>`select ${storedColumns(sql)} from instances where instance_id = ${instanceId}`)
+
+/** The instances of a session that may exist. */
+export const listInstancesOfSession = async (sql: Sql, sessionId: string): Promise<StoredInstance[]> =>
+  sql<StoredInstance[]>`
+    select ${storedColumns(sql)} from instances where session_id = ${sessionId} and gone_at is null`
+
+/** Records that the provider shows no instance of the session. */
+export const markInstancesGone = async (sql: Sql, sessionId: string): Promise<void> => {
+  await sql`update instances set gone_at = now() where session_id = ${sessionId} and gone_at is null`
 }
 
 export const markInstanceGone = async (sql: Sql, instanceId: string): Promise<void> => {
@@ -72,10 +290,7 @@ export interface InstanceFilter {
 export const listInstances = async (sql: Sql, filter: InstanceFilter, limit: number): Promise<InstanceRow[]> =>
   sql<InstanceRow[]>`
     select i.instance_id, i.session_id, i.region, i.created_at, i.gone_at, i.unowned_since,
-      i.gone_at is null and exists (
-        select from relay_sessions s where s.id = i.session_id and s.state <> 'stopped'
-          and (s.instance_id is null or s.instance_id = i.instance_id)
-      ) as owned
+      i.gone_at is null and ${isOwned(sql, sql`i.session_id`)} as owned
     from instances i
     where true
       ${filter.region ? sql`and region = ${filter.region}` : sql``}
@@ -87,55 +302,3 @@ export const listInstances = async (sql: Sql, filter: InstanceFilter, limit: num
 export const countInstances = async (sql: Sql): Promise<{ region: string; count: number }[]> =>
   sql<{ region: string; count: number }[]>`
     select region, count(*)::int as count from instances where gone_at is null group by region`
-
-export interface BoundSession {
-  readonly id: string
-  readonly instanceId: string | null
-}
-
-/** A missing instance that was observed longer ago than this belongs to an earlier silence, in seconds. */
-const missingSecondsMax = 600
-
-/**
- * Compares silent sessions with a complete list of their provider's instances.
- * @returns the sessions whose instance is missing in this list and in one at least `apartSeconds` ago. One list alone may be
- * incomplete.
- */
-export async function findMissingInstances(
-  sql: Sql,
-  sessions: readonly BoundSession[],
-  listed: ReadonlySet<string>,
-  apartSeconds: number,
-): Promise<BoundSession[]> {
-  const bound = sessions.filter(({ instanceId }) => instanceId !== null)
-  const missing = bound.map(({ instanceId }) => !listed.has(instanceId ?? ''))
-  return sql<BoundSession[]>`
-    with suspect as (
-      select s.id, s.instance_id, m.is_missing, s.instance_missing_since as since,
-        s.instance_missing_since > now() - make_interval(secs => ${missingSecondsMax}) as is_recent
-      from relay_sessions s
-      join unnest(${bound.map(({ id }) => id)}::uuid[], ${bound.map(({ instanceId }) => instanceId)}::text[],
-        ${missing.map(String)}::text[]::bool[]) as m (id, instance_id, is_missing)
-        on m.id = s.id and m.instance_id = s.instance_id
-      where s.state <> 'stopped' order by s.id for update of s
-    ), checked as (
-      select *, is_missing and coalesce(is_recent, false) and since <= now() - make_interval(secs => ${apartSeconds}) as is_gone
-      from suspect
-    ), stored as (
-      -- A reported instance is observed from the start: when its signal is lost, the next two lists report it again.
-      update relay_sessions s set instance_missing_since = case
-        when not j.is_missing or j.is_gone then null when j.is_recent then j.since else now() end
-      from checked j where s.id = j.id and (j.is_missing or j.since is not null)
-    )
-    select id, instance_id from checked where is_gone`
-}
-
-/** Marks the instance of a stopped session as an orphan, so that the next sweep destroys it if its provider lists it. */
-export const markOrphan = async (sql: Sql, instanceId: string, sessionId: string): Promise<void> => {
-  await sql`
-    insert into instances (instance_id, session_id, region, unowned_since)
-    select ${instanceId}, id, region, now() - interval '1 day' from relay_sessions
-    where id = ${sessionId} and state = 'stopped'
-    on conflict (instance_id) do update set unowned_since = excluded.unowned_since, gone_at = null
-      where instances.session_id = excluded.session_id`
-}

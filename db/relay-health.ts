@@ -3,7 +3,7 @@ import { bytesReceivedMax, type IngestReport, type IngestSummary, recentSlots, s
 import type { ActiveObservation, ReportObservation } from '../domain/relay-health.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
-import type { BoundSession } from './instances.ts'
+import type { BoundSession } from './orphans.ts'
 import { presenceColumns, toPresence } from './presence.ts'
 
 export interface HealthReport {

@@ -189,36 +189,6 @@ export const listRelaySessions = async (
       ${filter.after ? sql`and (created_at, id) < (select created_at, id from relay_sessions where id = ${filter.after})` : sql``}
     order by created_at desc, id desc limit ${limit}`
 
-export interface BoundInstance {
-  readonly instanceId: string
-  readonly host: string
-  readonly srtlaPort: number
-  readonly publishPort: number
-  readonly playPort: number
-  readonly statsPort: number
-}
-
-/** Binds an instance to its session. @returns whether the instance has sent a health report already. */
-export async function bindInstance(sql: Sql, sessionId: string, instance: BoundInstance): Promise<boolean> {
-  const row = first(
-    await sql<{ hasReported: boolean }[]>`
-      with bound as (
-        update relay_sessions set
-          instance_id = ${instance.instanceId}, relay_host = ${instance.host}, srtla_port = ${instance.srtlaPort},
-          publish_port = ${instance.publishPort}, play_port = ${instance.playPort}, stats_port = ${instance.statsPort},
-          instance_bound_at = now(), instance_missing_since = null
-        where id = ${sessionId} and state <> 'stopped' returning id, region
-      ), stored as (
-        insert into instances (instance_id, session_id, region) select ${instance.instanceId}, id, region from bound
-        on conflict (instance_id) do update set gone_at = null, unowned_since = null
-      )
-      select exists (
-        select from relay_health where session_id = ${sessionId} and instance_id = ${instance.instanceId}
-      ) as has_reported from bound`,
-  )
-  return row?.hasReported ?? false
-}
-
 export interface TransitionRow {
   fromState: RelayState
   toState: RelayState

@@ -6,6 +6,7 @@
 import { findObjection, isCheckedForObjections, type ObservedSession } from '../domain/relay-health.ts'
 import type {
   Initiator,
+  ProvisioningDetail,
   RelayCommand,
   RelayReason,
   RelaySessionEvent,
@@ -37,6 +38,8 @@ export interface TransitionsRequest {
     readonly graceSeconds: number
     readonly maxSessionSeconds: number
   }
+  /** Stored when provisioning failed; see `provisioningDetails`. */
+  readonly detail?: ProvisioningDetail | null
   /** How often relays report. */
   readonly healthIntervalSeconds: number
 }
@@ -97,7 +100,8 @@ export const writeTransitions = (sql: Database, request: TransitionsRequest): Pr
       const command = { seq: row.commandSeq, command: row.command, initiator: row.commandInitiator }
       return { type: 'newer_command', command }
     }
-    if (request.transitions.length === 0) return unchanged(storedState(row))
+    if (request.transitions.length === 0)
+      return (await hasMissedFirstReport(tx, row)) ? { type: 'reporting' } : unchanged(storedState(row))
     if (request.operatorRequestId !== null && request.operatorRequestId !== row.operatorRequest?.id)
       return { type: 'withdrawn' }
     return (
@@ -113,6 +117,12 @@ const lockSession = async (tx: Sql, id: string): Promise<LockedSession | undefin
         (extract(epoch from grace_ends_at - clock_timestamp()) * 1000)::float8 as ends_in_millis
       from relay_sessions where id = ${id} for update`,
   )
+
+/** A warm instance may report before the workflow of its session runs. */
+const hasMissedFirstReport = async (tx: Sql, { id, state, instanceId }: LockedSession): Promise<boolean> =>
+  state === 'provisioning' &&
+  instanceId !== null &&
+  (await tx`select from relay_health where session_id = ${id} and instance_id = ${instanceId}`).count > 0
 
 const unchanged = (session: StoredSessionState): TransitionsOutcome => ({ type: 'stored', isWritten: false, session })
 
@@ -203,7 +213,7 @@ async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): 
           -- The state reflects this command. A stopped session has no command left to deliver.
           command_delivered_seq = case when ${to} = 'stopped' then command_seq
             else greatest(command_delivered_seq, ${request.commandSeq}) end,
-          operator_request = null, signal_at = null, signal_attempts = 0
+          detail = ${request.detail ?? null}, operator_request = null, signal_at = null, signal_attempts = 0
         where id = ${row.id} returning id, version
       )
       insert into relay_transitions (session_id, version, from_state, to_state, reason, initiator)

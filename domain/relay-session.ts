@@ -98,6 +98,8 @@ export interface RelaySessionState {
   /** The number of the last command that was carried out. */
   readonly commandSeq: number
   readonly instanceId: string | null
+  /** The instance that was lost before its first report, and is being replaced. */
+  readonly lostInstanceId?: string | null
   /** When provisioning or grace ends, by Temporal's clock; null in the other states. */
   readonly deadlineAt: Millis | null
 }
@@ -109,7 +111,7 @@ export type RelaySessionEvent =
   /** An instance was created and bound to the session. */
   | { readonly type: 'bound'; readonly instanceId: string }
   | { readonly type: 'ready' }
-  | { readonly type: 'provision_failed' }
+  | { readonly type: 'provision_failed'; readonly detail?: ProvisioningDetail | null }
   | { readonly type: 'health_lost' }
   | { readonly type: 'health_restored' }
   /** The provider no longer has this instance. */

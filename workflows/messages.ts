@@ -26,6 +26,8 @@ export interface RelaySessionInput {
   readonly region: string
   readonly createdAt: Millis
   readonly settings: RelaySessionSettings
+  /** The warm instance that the session got with its start. */
+  readonly instanceId?: string | null
   /** The state of the run before a continue-as-new, or the state that a restart read from Postgres. */
   readonly resumeState?: RelaySessionState
   /** Replaces a lost execution: the state is compared with the session's row before anything else. */

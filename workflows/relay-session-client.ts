@@ -19,6 +19,8 @@ export interface RelaySessionAddress {
   readonly connectionId: string
   readonly region: string
   readonly createdAt: Date
+  /** Null before one is bound. */
+  readonly instanceId: string | null
   readonly command: RelayCommand
   readonly commandSeq: number
   readonly commandInitiator: Initiator
@@ -30,7 +32,6 @@ export interface RestartableSession extends RelaySessionAddress {
   readonly state: RelayState
   readonly reason: RelayReason
   readonly version: number
-  readonly instanceId: string | null
   readonly graceEndsAt: Date | null
 }
 
@@ -174,6 +175,7 @@ const inputOf = (session: RelaySessionAddress, settings: RelaySessionSettings): 
   region: session.region,
   createdAt: session.createdAt.getTime(),
   settings,
+  ...(session.instanceId === null ? {} : { instanceId: session.instanceId }),
 })
 
 const resumeStateOf = (session: RestartableSession, settings: RelaySessionSettings): RelaySessionState => ({

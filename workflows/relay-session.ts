@@ -91,7 +91,12 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
   const timers = startTimers(session, enqueue)
   const provisioning = new CancellationScope()
   const needsInstance = () => session.state === 'provisioning' && session.instanceId === null
-  const provision = createProvisioning({ sessionId: session.sessionId, isNeeded: needsInstance, handle })
+  const provision = createProvisioning({
+    sessionId: session.sessionId,
+    isNeeded: needsInstance,
+    lostInstanceId: () => session.lostInstanceId ?? null,
+    handle,
+  })
   let provisioned: Promise<void> | undefined
   const provisionIfNeeded = (): void => {
     if (!needsInstance() || provisioned !== undefined) return
@@ -100,7 +105,8 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
       provisionIfNeeded()
     })
   }
-  if (input.isRestart) enqueue({ type: 'wake' })
+  // An instance that was bound with the start may have reported already.
+  if (input.isRestart || input.instanceId) enqueue({ type: 'wake' })
   else provisionIfNeeded()
   // A cancellation, for example in the Temporal UI, ends the session like a disconnect, so its instances are destroyed.
   CancellationScope.current().cancelRequested.catch(() => enqueue({ type: 'cancelled' }))
@@ -128,7 +134,13 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
   })
 }
 
-const initialState = ({ sessionId, region, settings, createdAt }: messages.RelaySessionInput): RelaySessionState => ({
+const initialState = ({
+  sessionId,
+  region,
+  settings,
+  createdAt,
+  instanceId = null,
+}: messages.RelaySessionInput): RelaySessionState => ({
   sessionId,
   region,
   settings,
@@ -137,7 +149,7 @@ const initialState = ({ sessionId, region, settings, createdAt }: messages.Relay
   reason: 'start_requested',
   version: 0,
   commandSeq: 1,
-  instanceId: null,
+  instanceId,
   deadlineAt: provisioningEndsAt({ settings }),
 })
 
@@ -167,6 +179,7 @@ async function applyEvent(session: RelaySessionState, event: RelaySessionEvent):
     commandSeq: updated.commandSeq,
     cause: event.type,
     operatorRequestId: event.type === 'transition' ? event.requestId : null,
+    detail: event.type === 'provision_failed' ? (event.detail ?? null) : null,
     transitions,
     graceSeconds: last === undefined ? null : graceSecondsAfter(session, last),
     settings: session.settings,
@@ -195,7 +208,7 @@ function withEvent(session: RelaySessionState, event: RelaySessionEvent): RelayS
   if (event.type === 'bound') return { ...session, instanceId: event.instanceId }
   // An instance that is lost before its first report is created again.
   if (event.type === 'instance_gone' && session.state === 'provisioning' && session.instanceId === event.instanceId)
-    return { ...session, instanceId: null }
+    return { ...session, instanceId: null, lostInstanceId: event.instanceId }
   return session
 }
 

@@ -1,6 +1,7 @@
 /** The job that compares the providers' instances with relay sessions, and destroys those without an owner. */
 import type { Database } from '../../db/connection.ts'
-import { findOrphans, markInstanceGone } from '../../db/instances.ts'
+import { markInstanceGone } from '../../db/instances.ts'
+import { findOrphans } from '../../db/orphans.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'

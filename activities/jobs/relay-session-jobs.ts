@@ -1,7 +1,7 @@
 /** Jobs of relay sessions: deliver commands that did not arrive, and signal relays that fell silent. */
 import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
-import { type BoundSession, findMissingInstances } from '../../db/instances.ts'
+import { type BoundSession, findMissingInstances } from '../../db/orphans.ts'
 import { listUndeliveredCommands, markCommandDelivered, postponeDelivery } from '../../db/relay-commands.ts'
 import {
   listIdleSessions,

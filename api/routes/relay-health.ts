@@ -1,7 +1,7 @@
 /** Health reports of relays. A report without a change costs a share of one batched write and reaches no workflow. */
 import { z } from 'zod'
-import { markOrphan } from '../../db/instances.ts'
 import { triggerJob } from '../../db/jobs.ts'
+import { markOrphan } from '../../db/orphans.ts'
 import { ingestEngines, readIngest } from '../../domain/ingest.ts'
 import { isInGraceFor, relayStates } from '../../domain/relay-session.ts'
 import { Refusal } from '../http/refusals.ts'

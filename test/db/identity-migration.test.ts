@@ -89,7 +89,7 @@ test('stream tokens and tokens of live sessions keep their values while they are
     around: () => ({
       ...relays,
       create: async (spec, signal) => {
-        streamTokens.push(spec.streamToken)
+        streamTokens.push(spec.streamToken ?? '')
         return relays.create(spec, signal)
       },
     }),

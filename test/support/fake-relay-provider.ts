@@ -1,7 +1,7 @@
 /** A relay provider whose instances exist in memory only. Also used by measurements, so it imports nothing of vitest. */
 import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
 
-/** The instance of a session's fake relay. */
+/** The instance of a session's fake relay: as if the provider had created it for the session before. */
 export const fakeInstanceId = (sessionId: string): string => `fake-${sessionId}`
 
 /** A provider that creates an instance at once and reports nothing. */
@@ -9,8 +9,12 @@ export function createFakeRelays(): RelayProvider {
   const instances = new Map<string, RelayInstance>()
   const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
   return {
-    create: async ({ sessionId, region }) => {
-      const instance = { instanceId: fakeInstanceId(sessionId), sessionId, region, endpoint, createdAt: new Date() }
+    zones: 1,
+    listLagSeconds: 0,
+    check: async () => {},
+    create: async ({ instanceId: reservedId, sessionId, region }) => {
+      const instanceId = sessionId === null ? reservedId : fakeInstanceId(sessionId)
+      const instance = { instanceId, providerId: null, sessionId, region, endpoint, createdAt: new Date() }
       instances.set(instance.instanceId, instance)
       return instance
     },

@@ -1,7 +1,8 @@
 /** Transitions of relay sessions, written directly to the database of a test file and without a workflow. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Sql } from '../../db/connection.ts'
-import { bindInstance, listTransitions } from '../../db/relay-sessions.ts'
+import { bindInstance } from '../../db/instances.ts'
+import { listTransitions } from '../../db/relay-sessions.ts'
 import { type TransitionsOutcome, type TransitionsRequest, writeTransitions } from '../../db/relay-transitions.ts'
 import type { ProcessRole } from '../../domain/relay-health.ts'
 import { startApi } from './api.ts'
@@ -48,9 +49,12 @@ export async function startTransitions() {
     return row?.id ?? ''
   }
 
-  const bind = (sessionId: string) => {
-    const ports = { srtlaPort: 1, publishPort: 2, playPort: 3, statsPort: 4 }
-    return bindInstance(sql, sessionId, { instanceId: 'i-1', host: '198.51.100.7', ...ports })
+  const bind = async (sessionId: string) => {
+    await sql`
+      insert into instances (instance_id, session_id, region, host, srtla_port, publish_port, play_port, stats_port)
+      values ('i-1', ${sessionId}, 'here', '198.51.100.7', 1, 2, 3, 4)
+      on conflict (instance_id) do update set session_id = excluded.session_id`
+    return bindInstance(sql, sessionId, 'i-1')
   }
 
   /** Moves the creation, the activation and the beginning of grace to an earlier time. */

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createInstanceId } from '../../platform/instance-secrets.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { eventually, type RelayUser, relayProcesses, startService, type TestService } from '../support/relays.ts'
 
@@ -15,6 +16,7 @@ beforeAll(async () => {
       provider = { real }
       const call = (name: keyof RelayProvider) => (provider[name] ?? real[name]) as (...args: unknown[]) => never
       return {
+        ...real,
         create: (...args) => call('create')(...args),
         describe: (...args) => call('describe')(...args),
         destroy: (...args) => call('destroy')(...args),
@@ -50,10 +52,12 @@ const untilNothingIsLeft = async (sessionId: string) => {
 describe('provisioning', () => {
   test('that the provider refuses permanently ends stopped at once', async () => {
     provider.create = async () => {
-      throw new RelayProviderError('no such image', true)
+      throw new RelayProviderError('no such image', 'give_up', { detail: 'configuration' })
     }
     const sessionId = await startSession()
     expect(await untilStopped(sessionId)).toMatchObject({ reason: 'provision_failed' })
+    const [row] = await service.api.sql`select detail from relay_sessions where id = ${sessionId}`
+    expect(row?.detail).toBe('configuration')
     await untilNothingIsLeft(sessionId)
   })
 
@@ -91,7 +95,7 @@ describe('provisioning', () => {
   test('that loses every reply and fails leaves no instance', async () => {
     provider.create = async (spec, signal) => {
       await provider.real.create(spec, signal)
-      throw new RelayProviderError('the connection was lost', true)
+      throw new RelayProviderError('the connection was lost', 'give_up')
     }
     const sessionId = await startSession()
     expect(await untilStopped(sessionId)).toMatchObject({ reason: 'provision_failed' })
@@ -157,7 +161,9 @@ describe('the destruction of instances', () => {
   test('reaches an orphan only after two sweeps a minute apart', async () => {
     const orphan = await provider.real.create(
       {
+        instanceId: createInstanceId('local'),
         sessionId: crypto.randomUUID(),
+        zone: 0,
         region: 'local',
         streamToken: 'abcd1234',
         apiUrl: 'http://127.0.0.1:9',

@@ -137,7 +137,7 @@ describe('a relay that dies before its first report', () => {
       attempts += 1
       if (attempts > 1) return createReal(spec)
       const instance = await createReal({ ...spec, apiUrl: 'http://127.0.0.1:9' })
-      for (const pid of service.relaysOf(spec.sessionId)) process.kill(pid, 'SIGKILL')
+      for (const pid of service.relaysOf(spec.sessionId ?? '')) process.kill(pid, 'SIGKILL')
       return instance
     }
     const user = await service.user()

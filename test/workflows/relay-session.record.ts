@@ -50,7 +50,7 @@ const paths: Record<string, () => Promise<string>> = {
     return session.session_id
   },
   'provision-failed': async () => {
-    create = () => Promise.reject(new RelayProviderError('no such image', true))
+    create = () => Promise.reject(new RelayProviderError('no such image', 'give_up'))
     return (await user.start()).body.session.session_id
   },
   'provision-timeout': async () => {

@@ -24,6 +24,9 @@ beforeEach(() => {
 })
 
 const providerOf = (region: string): RelayProvider => ({
+  zones: 1,
+  listLagSeconds: 0,
+  check: async () => {},
   create: () => Promise.reject(new Error('not used')),
   describe: async (id) => (instances.get(region) ?? []).find(({ instanceId }) => instanceId === id) ?? null,
   destroy: async (id) => {
@@ -42,7 +45,9 @@ const providerOf = (region: string): RelayProvider => ({
 /** An instance that two runs a minute apart found without an owner. */
 async function addOrphan(region: string): Promise<string> {
   const instanceId = `i-${randomUUID()}`
-  instances.get(region)?.push({ instanceId, sessionId: randomUUID(), region, endpoint, createdAt: new Date() })
+  instances
+    .get(region)
+    ?.push({ instanceId, sessionId: randomUUID(), region, providerId: null, endpoint, createdAt: new Date() })
   await api.sql`
     insert into instances (instance_id, region, unowned_since) values (${instanceId}, ${region}, now() - interval '2 minutes')`
   return instanceId
@@ -80,7 +85,9 @@ describe('sweep_orphans', () => {
       update relay_sessions set state = 'stopped', reason = 'provision_failed', stopped_at = now(),
         pair_token = null, relay_ws_token = null where id = ${sessionId}`
     const instanceId = `i-${sessionId}`
-    instances.get('second')?.push({ instanceId, sessionId, region: 'second', endpoint, createdAt: new Date() })
+    instances
+      .get('second')
+      ?.push({ instanceId, sessionId, region: 'second', providerId: null, endpoint, createdAt: new Date() })
     await sweep()
     expect(listInstanceIds()).toEqual([instanceId])
     const headers = { 'X-Relay-Auth': api.services.config.relayAuthSecrets[0] ?? '' }
@@ -99,7 +106,9 @@ describe('sweep_orphans', () => {
       values (${live}, ${user.userId}, 'live', 'second', 'user', ${instanceId}), (${stopped}, ${user.userId}, 'other', 'second', 'user', null)`
     await api.sql`
       update relay_sessions set state = 'stopped', reason = 'provision_failed', stopped_at = now() where id = ${stopped}`
-    instances.get('second')?.push({ instanceId, sessionId: live, region: 'second', endpoint, createdAt: new Date() })
+    instances
+      .get('second')
+      ?.push({ instanceId, sessionId: live, region: 'second', providerId: null, endpoint, createdAt: new Date() })
     const headers = { 'X-Relay-Auth': api.services.config.relayAuthSecrets[0] ?? '' }
     await api.post('/relay/health', { session_id: stopped, instance_id: instanceId }, { headers })
     await sweep()

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
-import { findOrphans, markInstanceGone } from '../../../db/instances.ts'
+import { markInstanceGone } from '../../../db/instances.ts'
+import { findOrphans } from '../../../db/orphans.ts'
 import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { fakeInstanceId } from '../../support/fake-relay-provider.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'

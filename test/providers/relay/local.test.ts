@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } fro
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { createInstanceId } from '../../../platform/instance-secrets.ts'
 import { endLocalRelays, listLocalRelays, relayArguments, relayFolderOf } from '../../../platform/local-relays.ts'
 import { createLog } from '../../../platform/log.ts'
 import { isRunning } from '../../../platform/processes.ts'
@@ -19,9 +20,13 @@ const never = () => new AbortController().signal
 const processesIn = async (dataDir: string) =>
   (await listLocalRelays(relayFolderOf(dataDir))).map(({ startedAt: _, ...relay }) => relay)
 
-const specOf = (plane: { url: string }, more: Partial<RelaySpec> = {}): RelaySpec => ({
+type BoundSpec = RelaySpec & { readonly sessionId: string }
+
+const specOf = (plane: { url: string }, more: Partial<BoundSpec> = {}): BoundSpec => ({
+  instanceId: createInstanceId('local'),
   sessionId: randomUUID(),
   region: 'local',
+  zone: 0,
   streamToken,
   apiUrl: plane.url,
   relayAuthSecret: secret,
@@ -225,7 +230,7 @@ test('a relay that ends at once is reported with the last lines of its log and w
   const failure = await relays.create(specOf(plane, { capMbps: -1 }), never()).catch((error: unknown) => error)
 
   expect(failure).toBeInstanceOf(RelayProviderError)
-  expect(failure).toMatchObject({ permanent: true })
+  expect(failure).toMatchObject({ failure: 'give_up', detail: 'configuration' })
   expect((failure as Error).message).toContain('SVC_RELAY_CAP_MBPS is not between')
   expect((failure as Error).message).not.toContain(secret)
 })

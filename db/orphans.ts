@@ -1,0 +1,117 @@
+/** Compares the providers' lists with the rows: instances without an owner, and sessions without an instance. */
+import type { Fragment, Sql } from './connection.ts'
+
+export interface ListedInstance {
+  readonly instanceId: string
+  /** The session in its tag, which is another text than a UUID when somebody changed it. */
+  readonly sessionId: string | null
+}
+
+const isUuid = (text: string | null): boolean =>
+  text !== null && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
+
+/**
+ * Whether an instance has an owner: it is a warm one without a session, or the instance of a live session.
+ * @param sessionId the session of the instance: that of its row, or otherwise that of its tag.
+ */
+export const isOwned = (sql: Sql, sessionId: Fragment) => sql`
+  i.retired_at is null and ((i.is_warm and i.session_id is null) or exists (
+    select from relay_sessions s where s.id = ${sessionId} and s.state <> 'stopped'
+      and (s.instance_id is null or s.instance_id = i.instance_id)
+  ))`
+
+/** An instance whose creation is attempted is not listed yet. Its attempts follow each other faster than this, in seconds. */
+const attemptSecondsMax = 900
+
+/**
+ * Compares a complete list of a region's instances with the rows.
+ * @returns the instances that are retired, or had no owner, neither now nor in a comparison at least `apartSeconds` ago. One
+ * comparison is not enough, because a session may be about to bind its instance.
+ */
+export async function findOrphans(
+  sql: Sql,
+  region: string,
+  listed: readonly ListedInstance[],
+  apartSeconds: number,
+): Promise<string[]> {
+  const sessionIds = listed.map(({ sessionId }) => (isUuid(sessionId) ? sessionId : null))
+  const rows = await sql<{ instanceId: string }[]>`
+    with listed as (
+      select * from unnest(${listed.map((one) => one.instanceId)}::text[], ${sessionIds}::uuid[]) as l (instance_id, tagged_session_id)
+    ), checked as (
+      select l.*, i.retired_at is not null as is_retired,
+        case when i.instance_id is null then exists (
+          select from relay_sessions s where s.id = l.tagged_session_id and s.state <> 'stopped'
+            and (s.instance_id is null or s.instance_id = l.instance_id)
+        ) else ${isOwned(sql, sql`coalesce(i.session_id, l.tagged_session_id)`)} end as owned
+      from listed l left join instances i on i.instance_id = l.instance_id
+    ), stored as (
+      insert into instances as i (instance_id, session_id, region, unowned_since)
+      select instance_id, tagged_session_id, ${region}, case when not owned then now() end from checked
+      on conflict (instance_id) do update set
+        gone_at = null,
+        unowned_since = case when excluded.unowned_since is not null then coalesce(i.unowned_since, excluded.unowned_since) end
+      returning instance_id, unowned_since, retired_at
+    ), vanished as (
+      update instances set gone_at = now()
+      where region = ${region} and gone_at is null and instance_id not in (select instance_id from listed)
+        and coalesce(launched_at, created_at) < now() - interval '1 minute'
+        and (launched_at is not null or provider is null
+          or create_attempted_at < now() - make_interval(secs => ${attemptSecondsMax}))
+    )
+    select instance_id from stored
+    where retired_at is not null or unowned_since <= now() - make_interval(secs => ${apartSeconds})`
+  return rows.map((row) => row.instanceId)
+}
+
+export interface BoundSession {
+  readonly id: string
+  readonly instanceId: string | null
+}
+
+/** A missing instance that was observed longer ago than this belongs to an earlier silence, in seconds. */
+const missingSecondsMax = 600
+
+/**
+ * Compares silent sessions with a complete list of their provider's instances.
+ * @returns the sessions whose instance is missing in this list and in one at least `apartSeconds` ago. One list alone may be
+ * incomplete.
+ */
+export async function findMissingInstances(
+  sql: Sql,
+  sessions: readonly BoundSession[],
+  listed: ReadonlySet<string>,
+  apartSeconds: number,
+): Promise<BoundSession[]> {
+  const bound = sessions.filter(({ instanceId }) => instanceId !== null)
+  const missing = bound.map(({ instanceId }) => !listed.has(instanceId ?? ''))
+  return sql<BoundSession[]>`
+    with suspect as (
+      select s.id, s.instance_id, m.is_missing, s.instance_missing_since as since,
+        s.instance_missing_since > now() - make_interval(secs => ${missingSecondsMax}) as is_recent
+      from relay_sessions s
+      join unnest(${bound.map(({ id }) => id)}::uuid[], ${bound.map(({ instanceId }) => instanceId)}::text[],
+        ${missing.map(String)}::text[]::bool[]) as m (id, instance_id, is_missing)
+        on m.id = s.id and m.instance_id = s.instance_id
+      where s.state <> 'stopped' order by s.id for update of s
+    ), checked as (
+      select *, is_missing and coalesce(is_recent, false) and since <= now() - make_interval(secs => ${apartSeconds}) as is_gone
+      from suspect
+    ), stored as (
+      -- A reported instance is observed from the start: when its signal is lost, the next two lists report it again.
+      update relay_sessions s set instance_missing_since = case
+        when not j.is_missing or j.is_gone then null when j.is_recent then j.since else now() end
+      from checked j where s.id = j.id and (j.is_missing or j.since is not null)
+    )
+    select id, instance_id from checked where is_gone`
+}
+
+/** Marks the instance of a stopped session as an orphan, so that the next sweep destroys it if its provider lists it. */
+export const markOrphan = async (sql: Sql, instanceId: string, sessionId: string): Promise<void> => {
+  await sql`
+    insert into instances (instance_id, session_id, region, unowned_since)
+    select ${instanceId}, id, region, now() - interval '1 day' from relay_sessions
+    where id = ${sessionId} and state = 'stopped'
+    on conflict (instance_id) do update set unowned_since = excluded.unowned_since, gone_at = null
+      where instances.session_id = excluded.session_id`
+}
