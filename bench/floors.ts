@@ -12,7 +12,6 @@ import { readConfig } from '../platform/config/config.ts'
 import { createSealing } from '../platform/sealing.ts'
 
 const config = readConfig()
-const [region] = config.regions
 const sealing = createSealing(config.oauthEncryptionKeys)
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
 
@@ -59,8 +58,8 @@ const floors = new Map([
         idempotencyKey: ctx.get('idempotency-key'),
         requestHash: Buffer.alloc(32),
         connectionId: bodyOf(ctx).connection_id,
-        region: region?.region ?? '',
-        regionCapacity: region?.capacity ?? 0,
+        region: 'default',
+        regions: config.regions,
         rateLimitKey: `relay_start:${userOf(ctx)}`,
         rateLimit: config.rateLimits.relay_start,
         timeBank: config.timeBank,

@@ -48,7 +48,14 @@ export async function reserve(
   connectionId: string,
 ): Promise<RelaySessionRow> {
   const outcome = await startRelay(sql, {
-    ...{ userId, authSessionId, connectionId, region, regionCapacity: 100_000, rateLimit: 9_999_999 },
+    ...{
+      userId,
+      authSessionId,
+      connectionId,
+      region: { named: region },
+      regions: [{ region, capacity: 100_000 }],
+      rateLimit: 9_999_999,
+    },
     rateLimitKey: `relay_start:${userId}`,
     timeBank: { enforcement: 'report', hoursPerRelay: 200 },
     idempotencyKey: randomUUID(),

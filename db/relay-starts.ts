@@ -2,6 +2,8 @@
  * Starts a relay in the database: one transaction that locks the user's row, so that concurrent starts of one user run one
  * after the other. It reserves the session; its workflow does the rest.
  */
+
+import { type RegionLimit, type RequestedRegion, regionsToTry } from '../domain/regions.ts'
 import { isInGraceFor } from '../domain/relay-session.ts'
 import { displacedByStart, isStopping, type LiveSession } from '../domain/relay-start.ts'
 import type { Config } from '../platform/config/config.ts'
@@ -9,6 +11,7 @@ import { areAuthSessionsAlive } from './auth-sessions.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, findEntitlement } from './entitlements.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
+import { listRegionRows } from './regions.ts'
 import { deliverAfterSeconds, recordCommand } from './relay-commands.ts'
 import { findRelaySession, type RelaySessionRow, relaySessionColumns } from './relay-sessions.ts'
 import type { SealedToken } from './sealed-tokens.ts'
@@ -21,9 +24,9 @@ export interface StartRequest {
   readonly idempotencyKey: string
   readonly requestHash: Buffer
   readonly connectionId: string
-  readonly region: string
-  /** The limit of live sessions in the region. */
-  readonly regionCapacity: number
+  readonly region: RequestedRegion
+  /** All regions, in the configured order. */
+  readonly regions: readonly RegionLimit[]
   readonly rateLimitKey: string
   readonly rateLimit: number
   readonly timeBank: Config['timeBank']
@@ -45,7 +48,7 @@ export type StartOutcome =
   | { readonly type: 'signed_out' }
   | { readonly type: 'rate_limited'; readonly window: RateLimitWindow }
   | { readonly type: 'denied'; readonly entitlement: Entitlement; readonly window: RateLimitWindow }
-  | { readonly type: 'limit_reached' | 'region_full'; readonly window: RateLimitWindow }
+  | { readonly type: 'limit_reached' | 'region_full' | 'region_drained'; readonly window: RateLimitWindow }
 
 /** A refused start stores nothing but its count against the rate limit. */
 export const startRelay = (sql: Database, request: StartRequest): Promise<StartOutcome> =>
@@ -78,10 +81,11 @@ export const startRelay = (sql: Database, request: StartRequest): Promise<StartO
     if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
     if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }
     const resumed = existing && (await recordCommand(tx, existing.id, 'run', 'user'))
-    if (!resumed && (await isFull(tx, request))) return { type: 'region_full', window }
+    const region = resumed?.region ?? (await findRegion(tx, request))
+    if (typeof region === 'object') return { ...region, window }
     const others = live.filter((session) => session !== existing)
     const displaced = await makeRoom(tx, others, entitlement.maxConcurrentConns)
-    const session = resumed ?? (await reserve(tx, request))
+    const session = resumed ?? (await reserve(tx, request, region))
     await storeIdempotencyKey(tx, request, session.id)
     return { type: resumed ? 'existing' : 'reserved', session, toDeliver: [session, ...displaced], window }
   }) as Promise<StartOutcome>
@@ -115,22 +119,37 @@ const lockLiveSessions = async (tx: Sql, userId: string): Promise<LiveSessionRow
 /** An assumed upper bound of concurrent start transactions: more than the usual limit of connections to Postgres. */
 const concurrentStartTransactionsMax = 500
 
-/**
- * While a region has more free places than concurrent transactions could take, starts do not wait for each other. The last
- * places are reserved by one transaction at a time.
- */
-async function isFull(tx: Sql, request: StartRequest): Promise<boolean> {
-  if ((await countLiveIn(tx, request)) + concurrentStartTransactionsMax < request.regionCapacity) return false
-  await tx`select pg_advisory_xact_lock(hashtextextended('region:' || ${request.region}, 0))`
-  return (await countLiveIn(tx, request)) >= request.regionCapacity
+/** The region of the new session. Without one the start is refused. */
+async function findRegion(
+  tx: Sql,
+  { region: requested, regions }: StartRequest,
+): Promise<string | { type: 'region_full' | 'region_drained' }> {
+  const names = typeof requested === 'object' ? [requested.named] : regions.map(({ region }) => region)
+  const rows = await listRegionRows(tx, names)
+  const candidates = regionsToTry(requested, regions, rows)
+  if (candidates === 'drained') return { type: 'region_drained' }
+  for (const candidate of candidates) {
+    const placesTaken = rows.find(({ region }) => region === candidate.region)?.placesTaken ?? 0
+    if (await hasPlace(tx, candidate, placesTaken)) return candidate.region
+  }
+  return { type: 'region_full' }
 }
 
-const countLiveIn = async (tx: Sql, { region }: StartRequest): Promise<number> =>
-  first(
-    await tx<
-      { sessions: number }[]
-    >`select count(*)::int as sessions from relay_sessions where region = ${region} and state <> 'stopped'`,
-  )?.sessions ?? 0
+/**
+ * While a region has more free places than concurrent transactions could take, starts do not wait for each other. The last
+ * places are reserved by one transaction at a time. A start that goes on to another region releases the lock of the full one
+ * first, since two starts with each other's locks would wait for ever.
+ */
+async function hasPlace(tx: Sql, { region, capacity }: RegionLimit, placesTaken: number): Promise<boolean> {
+  if (placesTaken >= capacity) return false
+  if (placesTaken + concurrentStartTransactionsMax < capacity) return true
+  await tx`savepoint region_lock`
+  await tx`select pg_advisory_xact_lock(hashtextextended('region:' || ${region}, 0))`
+  const [locked] = await listRegionRows(tx, [region])
+  const isFree = locked !== undefined && locked.placesTaken < capacity
+  await (isFree ? tx`release savepoint region_lock` : tx`rollback to savepoint region_lock`)
+  return isFree
+}
 
 /** Stops the sessions that would exceed the limit together with the new one. */
 async function makeRoom(tx: Sql, live: readonly LiveSessionRow[], limit: number): Promise<RelaySessionRow[]> {
@@ -142,12 +161,12 @@ async function makeRoom(tx: Sql, live: readonly LiveSessionRow[], limit: number)
   return displaced
 }
 
-async function reserve(tx: Sql, request: StartRequest): Promise<RelaySessionRow> {
+async function reserve(tx: Sql, request: StartRequest, region: string): Promise<RelaySessionRow> {
   const session = first(
     await tx<RelaySessionRow[]>`
       insert into relay_sessions (id, user_id, connection_id, region, command_initiator,
         pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, deliver_at)
-      values (${request.sessionId}, ${request.userId}, ${request.connectionId}, ${request.region}, 'user',
+      values (${request.sessionId}, ${request.userId}, ${request.connectionId}, ${region}, 'user',
         ${request.pairToken.sealed}, ${request.pairToken.hash}, ${request.relayWsToken.sealed}, ${request.relayWsToken.hash},
         now() + make_interval(secs => ${deliverAfterSeconds}))
       returning ${relaySessionColumns(tx)}`,

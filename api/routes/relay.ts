@@ -12,6 +12,8 @@ import {
 import { type StartOutcome, startRelay } from '../../db/relay-starts.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import { getStoredStreamToken } from '../../db/users.ts'
+import type { RequestedRegion } from '../../domain/regions.ts'
+import { autoRegion } from '../../platform/config/regions.ts'
 import { rateLimitKey } from '../http/rate-limits.ts'
 import { Refusal } from '../http/refusals.ts'
 import { created, ok, type Reply, route } from '../http/route.ts'
@@ -35,7 +37,14 @@ export const start = route({
   isCountedByHandler: true,
   requestHeaders: { 'Idempotency-Key': 'A UUIDv4, new for each start. It is stored for one hour.' },
   query: View,
-  body: z.object({ connection_id: ConnectionId.default('default'), region: z.string().max(32).optional() }),
+  body: z.object({
+    connection_id: ConnectionId.default('default'),
+    region: z
+      .string()
+      .max(32)
+      .optional()
+      .describe(`A region of the manifest, or \`${autoRegion}\` for the one with the most free places.`),
+  }),
   answers: { 200: OneSession, 201: OneSession },
   refuses: [
     'idempotency_key_required',
@@ -49,7 +58,7 @@ export const start = route({
   secret: true,
   handle: async ({ caller, body, query, header }, services) => {
     const idempotencyKey = readIdempotencyKey(header('idempotency-key'))
-    const region = regionNamed(body.region, services)
+    const region = readRegion(body.region, services)
     const outcome = await startRelay(services.sql, {
       userId: caller.userId,
       authSessionId: caller.authSessionId,
@@ -58,18 +67,23 @@ export const start = route({
         .update(JSON.stringify([body.connection_id, body.region ?? null]))
         .digest(),
       connectionId: body.connection_id,
-      region: region.region,
-      regionCapacity: region.capacity,
+      region,
+      regions: services.config.regions,
       rateLimitKey: rateLimitKey('relay_start', caller.userId),
       rateLimit: services.config.rateLimits.relay_start,
       timeBank: services.config.timeBank,
       ...createRelaySessionTokens(services.sealing),
     })
-    return answerStart(outcome, audienceOf(query), services)
+    return answerStart(outcome, region, audienceOf(query), services)
   },
 })
 
-async function answerStart(outcome: StartOutcome, audience: Audience, services: Services): Promise<Reply> {
+async function answerStart(
+  outcome: StartOutcome,
+  region: RequestedRegion,
+  audience: Audience,
+  services: Services,
+): Promise<Reply> {
   const window = 'window' in outcome ? outcome.window : undefined
   const headers = window ? services.rateLimits.check('relay_start', window) : {}
   switch (outcome.type) {
@@ -86,7 +100,11 @@ async function answerStart(outcome: StartOutcome, audience: Audience, services: 
     case 'limit_reached':
       throw new Refusal('relay_limit_reached', { headers })
     case 'region_full':
-      throw new Refusal('capacity_exhausted', { headers: { ...headers, 'Retry-After': '30' } })
+    case 'region_drained':
+      throw new Refusal('capacity_exhausted', {
+        message: capacityMessage(outcome.type, region),
+        headers: { ...headers, 'Retry-After': '30' },
+      })
     case 'reserved':
       for (const session of outcome.toDeliver) services.deliveries.send(session)
       return { ...created({ session: await presentFor(services, withoutIngest(outcome.session), audience) }), headers }
@@ -139,15 +157,20 @@ function readIdempotencyKey(text: string | undefined): string {
   return key.toLowerCase()
 }
 
-function regionNamed(name: string | undefined, { config }: Services) {
-  const region =
-    name === undefined
-      ? (config.regions.find((one) => one.default) ?? config.regions[0])
-      : config.regions.find((one) => one.region === name)
-  if (region) return region
+function readRegion(name: string | undefined, { config }: Services): RequestedRegion {
+  if (name === undefined) return 'default'
+  if (name === autoRegion) return 'auto'
+  if (config.regions.some(({ region }) => region === name)) return { named: name }
   throw new Refusal('invalid_request', {
     message: `Unknown region "${name}". GET /api/v1/relay/manifest lists the regions.`,
   })
+}
+
+/** Undefined for the message of the error code. */
+function capacityMessage(outcome: 'region_full' | 'region_drained', region: RequestedRegion): string | undefined {
+  if (outcome === 'region_drained')
+    return `The region takes no new relays for now. Choose another one, or "${autoRegion}".`
+  return region === 'auto' ? 'All regions are full. Try again later.' : undefined
 }
 
 export const active = route({

@@ -1,0 +1,57 @@
+/** The state of regions: how many places are taken, and whether they are drained. */
+import type { Sql } from './connection.ts'
+
+export interface RegionRow {
+  region: string
+  /** Since when the region takes no new sessions; null when it takes them. */
+  drainedAt: Date | null
+  /** Live sessions. */
+  sessions: number
+  /** Existing instances of live sessions. */
+  bound: number
+  /** Warm instances that a start may get: those that have reported, and those that have not. */
+  warmReady: number
+  warmBooting: number
+  /** Existing instances that neither a live session nor a start can use. */
+  leftover: number
+  /** Live sessions and leftover instances. Unbound warm instances are room for sessions. */
+  placesTaken: number
+  isDrained: boolean
+}
+
+/** One row for each of these regions, in their order. */
+export const listRegionRows = async (sql: Sql, regions: readonly string[]): Promise<RegionRow[]> =>
+  sql<RegionRow[]>`
+    select name as region, drained_at, sessions, bound, warm_ready, warm_booting, leftover,
+      sessions + leftover as places_taken, drained_at is not null as is_drained
+    from unnest(${regions}::text[]) with ordinality as named (name, position)
+    left join regions on region = name
+    cross join lateral (
+      select count(*)::int as sessions from relay_sessions s where s.region = name and s.state <> 'stopped'
+    ) live
+    cross join lateral (
+      select count(*) filter (where is_owned)::int as bound,
+        count(*) filter (where is_unbound and has_reported)::int as warm_ready,
+        count(*) filter (where is_unbound and not has_reported)::int as warm_booting,
+        count(*) filter (where not is_owned and not is_unbound)::int as leftover
+      from (
+        -- An instance is owned by the same rule as in the comparison with the provider's list.
+        select s.id is not null as is_owned, i.last_report_at is not null as has_reported,
+          i.is_warm and i.session_id is null and i.retired_at is null as is_unbound
+        from instances i left join relay_sessions s
+          on s.id = i.session_id and s.state <> 'stopped' and (s.instance_id is null or s.instance_id = i.instance_id)
+        where i.region = name and i.gone_at is null
+      ) existing
+    ) counted
+    order by position`
+
+/** A region that is drained already keeps its time. Live sessions run on, and may be resumed from a stop. */
+export const drainRegion = async (sql: Sql, region: string): Promise<void> => {
+  await sql`
+    insert into regions as r (region, drained_at) values (${region}, now())
+    on conflict (region) do update set drained_at = coalesce(r.drained_at, excluded.drained_at)`
+}
+
+export const resumeRegion = async (sql: Sql, region: string): Promise<void> => {
+  await sql`update regions set drained_at = null where region = ${region}`
+}
