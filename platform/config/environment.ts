@@ -25,16 +25,29 @@ export function readVariables<Schema extends z.ZodObject>(
   findConflicts: (values: z.infer<Schema>) => Iterable<string> = () => [],
 ): z.infer<Schema> {
   const { texts, problems } = readTexts(env, Object.keys(schema.shape))
-  const parsed = schema.safeParse(texts)
+  const parsed = schema.safeParse(texts, { reportInput: true })
   for (const issue of parsed.error?.issues ?? []) {
     const name = String(issue.path[0])
     if (problems.some((line) => line.startsWith(`${name}_FILE `))) continue
-    problems.push(texts[name] === undefined ? `${name} is not set` : `${name} ${issue.message}`)
+    problems.push(texts[name] === undefined ? `${name} is not set` : describeIssue(issue))
   }
   if (parsed.success) problems.push(...findConflicts(parsed.data))
   if (problems.length > 0 || !parsed.success) throw new ConfigError(problems)
   return parsed.data
 }
+
+/** One line with the place of the problem: `SVC_REGIONS[1].aws.subnet_ids is missing`. It never contains a value. */
+function describeIssue(issue: z.core.$ZodIssue): string {
+  const place = issue.path.map(formatPathStep).join('')
+  if (issue.code === 'unrecognized_keys') return `${place} has unknown keys: ${issue.keys.join(', ')}`
+  if (issue.code === 'invalid_type' && issue.input === undefined) return `${place} is missing`
+  // A sentence of zod, not one of our own schemas.
+  const isSentence = /^[A-Z]/.test(issue.message) && issue.path.length > 1
+  return isSentence ? `${place} is not valid: ${issue.message}` : `${place} ${issue.message}`
+}
+
+const formatPathStep = (step: PropertyKey, index: number): string =>
+  typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${String(step)}`
 
 function readTexts(env: Environment, names: readonly string[]) {
   const texts: Record<string, string> = {}

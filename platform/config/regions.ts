@@ -51,7 +51,7 @@ const Region = z
     /** An address near the relays that browsers measure the latency of. */
     ping_url: z.url({ protocol: /^https?$/ }).optional(),
     /** Provider `local`: the address of the relays, which they bind. */
-    host: z.string().min(1).default('127.0.0.1'),
+    host: z.string().min(1).optional(),
     aws: AwsSettings.optional(),
     hetzner: HetznerSettings.optional(),
   })
@@ -63,10 +63,16 @@ const Region = z
       if (region.provider !== provider && isSet)
         context.addIssue({ code: 'custom', path: [provider], message: `belongs to "provider":"${provider}"` })
     }
+    if (region.provider !== 'local' && region.host !== undefined)
+      context.addIssue({ code: 'custom', path: ['host'], message: 'belongs to "provider":"local"' })
     if (region.warm > region.capacity)
       context.addIssue({ code: 'custom', path: ['warm'], message: 'is more than the capacity' })
   })
-  .transform((region) => ({ ...region, image: region.image ?? defaultImage(region) }))
+  .transform((region) => ({
+    ...region,
+    host: region.host ?? '127.0.0.1',
+    image: region.image ?? defaultImage(region),
+  }))
 
 export type RegionConfig = z.infer<typeof Region>
 

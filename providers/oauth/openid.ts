@@ -15,11 +15,11 @@ import {
   tokenRevocation,
 } from 'openid-client'
 import type { OAuthClientConfig } from '../../platform/config/config.ts'
+import { memoizeWithTtl } from '../../platform/memoize-with-ttl.ts'
 import { createBoundedFetch } from './bounded-fetch.ts'
 import { buildCallbackUrl } from './callback-url.ts'
 import { translateErrors, translateRevocationErrors } from './errors.ts'
 import { parseIdentity } from './identity.ts'
-import { memoizeWithTtl } from './memoize-with-ttl.ts'
 import type { OAuthAuthorizationRequest, OAuthProvider, OAuthProviderName, OAuthScopes } from './provider.ts'
 import { parseTokens } from './tokens.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { memoizeWithTtl } from '../../../providers/oauth/memoize-with-ttl.ts'
+import { memoizeWithTtl } from '../../platform/memoize-with-ttl.ts'
 
 /** Memoizes a function that counts its calls, with a clock that the test sets. */
 function memoizeCounter({ failing = false } = {}) {
@@ -33,4 +33,25 @@ test('concurrent callers share a failure, later callers load again', async () =>
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   state.failing = false
   expect(await load()).toBe(2)
+})
+
+test('callers share a call that takes longer than the TTL', async () => {
+  const state = { now: 0, calls: 0 }
+  let finish = (_: string) => {}
+  const load = memoizeWithTtl(
+    1000,
+    () => {
+      state.calls += 1
+      return new Promise<string>((resolve) => {
+        finish = resolve
+      })
+    },
+    () => state.now,
+  )
+  const first = load()
+  state.now = 5000
+  const second = load()
+  finish('late')
+  expect(await Promise.all([first, second])).toEqual(['late', 'late'])
+  expect(state.calls).toBe(1)
 })
