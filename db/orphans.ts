@@ -12,11 +12,11 @@ const isUuid = (text: string | null): boolean =>
 
 /**
  * Whether an instance has an owner: it is a warm one without a session, or the instance of a live session.
- * @param sessionId the session of the instance: that of its row, or otherwise that of its tag.
+ * @param sessionIds those of its row and of its tag, which differ when a report named another session.
  */
-export const isOwned = (sql: Sql, sessionId: Fragment) => sql`
+export const isOwned = (sql: Sql, sessionIds: Fragment) => sql`
   i.retired_at is null and ((i.is_warm and i.session_id is null) or exists (
-    select from relay_sessions s where s.id = ${sessionId} and s.state <> 'stopped'
+    select from relay_sessions s where s.id in (${sessionIds}) and s.state <> 'stopped'
       and (s.instance_id is null or s.instance_id = i.instance_id)
   ))`
 
@@ -43,7 +43,7 @@ export async function findOrphans(
         case when i.instance_id is null then exists (
           select from relay_sessions s where s.id = l.tagged_session_id and s.state <> 'stopped'
             and (s.instance_id is null or s.instance_id = l.instance_id)
-        ) else ${isOwned(sql, sql`coalesce(i.session_id, l.tagged_session_id)`)} end as owned
+        ) else ${isOwned(sql, sql`i.session_id, l.tagged_session_id`)} end as owned
       from listed l left join instances i on i.instance_id = l.instance_id
     ), stored as (
       insert into instances as i (instance_id, session_id, region, unowned_since)
