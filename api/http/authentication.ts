@@ -1,9 +1,9 @@
 /** Authentication of callers: verifies the credentials that a route requires. */
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { areAuthSessionsAlive } from '../../db/auth-sessions.ts'
 import { findSessionByToken } from '../../db/relay-sessions.ts'
 import { sessionTokenHashes } from '../../db/sealed-tokens.ts'
 import { batch } from '../../platform/batch.ts'
+import { verifyRelaySecret } from '../../platform/instance-secrets.ts'
 import type { TokenUser } from '../identity/access-tokens.ts'
 import { verifyOperator } from '../identity/operator-credentials.ts'
 import { readSocketToken } from '../live/handshake.ts'
@@ -19,7 +19,6 @@ type Deps = Pick<Services, 'config' | 'sql' | 'sealing' | 'accessTokens' | 'rate
 
 export function createAuthenticate(deps: Deps): Authenticate {
   const { config, sql, sealing, accessTokens } = deps
-  const relaySecretDigests = config.relayAuthSecrets.map(digest)
   const checkOrigin = createOriginCheck(config)
   const isAlive = batch((users: TokenUser[]) => areAuthSessionsAlive(sql, users))
 
@@ -42,8 +41,7 @@ export function createAuthenticate(deps: Deps): Authenticate {
     operator: (credentials) => verifyOperator(deps, credentials),
 
     relay: ({ header }) => {
-      const presented = digest(header('x-relay-auth') ?? '')
-      if (relaySecretDigests.some((secret) => timingSafeEqual(presented, secret))) return 'relay' as const
+      if (verifyRelaySecret(header('x-relay-auth') ?? '', config.relayAuthSecrets)) return 'relay' as const
       throw new Refusal('invalid_relay_auth')
     },
 
@@ -67,6 +65,3 @@ export function createAuthenticate(deps: Deps): Authenticate {
 
   return async (kind, credentials) => authenticate[kind](credentials)
 }
-
-/** Digests have equal lengths, as `timingSafeEqual` requires. */
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
