@@ -1,5 +1,6 @@
 /** The regions that relays are started in: `SVC_REGIONS`, a JSON array. */
 import { z } from 'zod'
+import { relayReleasedAt, relayVersion } from '../relay-version.ts'
 
 /** A region of this name would be mistaken for the request to choose one. */
 export const autoRegion = 'auto'
@@ -75,10 +76,6 @@ const Region = z
   }))
 
 export type RegionConfig = z.infer<typeof Region>
-
-/** The version of the program in `relay-node/`. */
-export const relayVersion = '0.2.0'
-const relayReleasedAt = '2026-11-22T00:00:00Z'
 
 const defaultImage = ({ aws, hetzner }: { aws?: AwsSettings | undefined; hetzner?: HetznerSettings | undefined }) => ({
   image_id: aws?.image_id ?? hetzner?.image ?? 'relay-node',
