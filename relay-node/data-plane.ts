@@ -1,4 +1,5 @@
 /** The video path of a relay: three UDP ports, the SRTLA receiver and the gate in front of the engine. */
+import type { RelayPorts } from '../platform/relay-ports.ts'
 import type { Engine } from './engine.ts'
 import { IngestMeter, type IngestSummary, summarizeIngest } from './ingest.ts'
 import type { Log } from './log.ts'
@@ -15,15 +16,23 @@ const sweepMillis = 500
 
 export interface DataPlaneOptions {
   readonly host: string
-  readonly streamToken: string
+  /** Those to bind; 0 for a free one. */
+  readonly ports: StreamPorts
+  /** Undefined: streams are refused until {@link DataPlane.acceptStreamToken} is called. */
+  readonly streamToken: string | undefined
   readonly capMbps: number
   /** Undefined: streams are refused. */
   readonly engine: Engine | undefined
   readonly log: Log
 }
 
+type StreamPorts = Pick<RelayPorts, 'srtlaPort' | 'publishPort' | 'playPort'>
+
 export interface DataPlane extends StatsSource {
-  readonly ports: { readonly srtlaPort: number; readonly publishPort: number; readonly playPort: number }
+  /** Those that are bound. */
+  readonly ports: StreamPorts
+  /** From now on streams with this token are admitted. */
+  acceptStreamToken(streamToken: string): void
   summarize(): IngestSummary
   /** Ends all connections, with a notice to their peers. */
   close(reason: string): Promise<void>
@@ -32,12 +41,12 @@ export interface DataPlane extends StatsSource {
 /** Milliseconds since 1970, by a clock that never goes back. */
 const now = () => performance.timeOrigin + performance.now()
 
-export async function startDataPlane({ host, log, ...options }: DataPlaneOptions): Promise<DataPlane> {
-  const { engine, streamToken } = options
+export async function startDataPlane({ host, log, ports, ...options }: DataPlaneOptions): Promise<DataPlane> {
+  const { engine } = options
   const [srtlaPort, publishPort, playPort] = await Promise.all([
-    openUdpPort(host, log),
-    openUdpPort(host, log),
-    openUdpPort(host, log),
+    openUdpPort(host, log, ports.srtlaPort),
+    openUdpPort(host, log, ports.publishPort),
+    openUdpPort(host, log, ports.playPort),
   ])
   const srtla = new SrtlaReceiver({
     sendTo: (datagram, remote) => srtlaPort.send(datagram, remote),
@@ -74,6 +83,9 @@ export async function startDataPlane({ host, log, ...options }: DataPlaneOptions
 
   return {
     ports: { srtlaPort: srtlaPort.port, publishPort: publishPort.port, playPort: playPort.port },
+    acceptStreamToken(streamToken) {
+      gate.streamToken = streamToken
+    },
     summarize: () =>
       summarizeIngest({
         meter,
@@ -91,7 +103,7 @@ export async function startDataPlane({ host, log, ...options }: DataPlaneOptions
     },
     showPublisher(streamId): PublishersReply {
       const publisher = gate.publisher
-      const isKnown = findObjection('publish', streamId, streamToken) === undefined
+      const isKnown = findObjection('publish', streamId, gate.streamToken) === undefined
       if (!isKnown || !publisher || !meter.isPublishing(now())) return { status: 'ok', publishers: {} }
       return { status: 'ok', publishers: { [streamId]: showPublisher(publisher, meter.rates(now()), now()) } }
     },

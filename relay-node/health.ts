@@ -2,36 +2,26 @@
  * Reports the health of the relay to the control plane, whose answer says whether to keep running. Outages never end a relay, since
  * it has a stream. The answer that the session is unknown, or has another instance, ends it only when it is repeated for a minute,
  * since an API on a wrong database gives it to all relays. The answer that the session is stopped ends it at once.
+ * An unbound relay reports without a session until an answer assigns one, which stays its session until it ends.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { IngestSummary } from './ingest.ts'
+import { type HealthReport, type Outcome, report } from './health-report.ts'
 import type { Log } from './log.ts'
+import type { RelaySession } from './session.ts'
 
-export interface HealthOptions {
-  readonly apiUrl: string
-  readonly authSecret: string
-  readonly sessionId: string
-  readonly instanceId: string
-  /** The interval of reports until the control plane sets another one. */
-  readonly intervalSeconds: number
-  readonly summarizeIngest: () => IngestSummary
+/** The session and the interval apply until the control plane sets others. Aborted when the relay ends for any other reason. */
+export interface HealthOptions extends HealthReport {
+  /** Called before the first report with the assigned session, once at most. */
+  readonly onAssigned: (session: RelaySession) => void
   readonly log: Log
   /** How long the control plane must deny the session before the relay ends. A minute by default. */
   readonly denialMillisMin?: number
-  /** Aborted when the relay ends for any other reason. */
-  readonly signal: AbortSignal
 }
 
-type Outcome =
-  | { readonly type: 'accepted'; readonly nextSeconds: number }
-  | { readonly type: 'ended'; readonly reason: string }
-  /** The control plane does not have the session, or has it with another instance. */
-  | { readonly type: 'denied'; readonly reason: string }
-  | { readonly type: 'failed'; readonly reason: string }
-
-const requestMillisMax = 5_000
 const defaultDenialMillisMin = 60_000
 const denialsMin = 5
+/** A control plane that does not hold the replies to unbound relays must not be flooded by them. */
+const unboundPauseMillisMin = 200
 
 /** The denials since the last accepted report. */
 export interface Denials {
@@ -55,19 +45,34 @@ export const isDenied = ({ count, firstAt, lastAt }: Denials, millisMin: number)
 
 /** Resolves with the reason when the control plane wants the relay to end, or once the signal is aborted. Never rejects. */
 export async function reportUntilEnded(options: HealthOptions): Promise<string> {
+  let sessionId = options.sessionId
+  for (;;) {
+    const end = await repeatReports(options, sessionId)
+    if (end.type === 'ended') return end.reason
+    sessionId = end.session.sessionId
+    options.onAssigned(end.session)
+    options.log('info', 'the control plane assigned a session', { sessionId })
+  }
+}
+
+type End = Extract<Outcome, { type: 'ended' | 'assigned' }>
+
+/** Resolves when the relay has to end, or when an unbound relay has a session. */
+async function repeatReports(options: HealthOptions, sessionId: string | null): Promise<End> {
   const { log, signal, denialMillisMin = defaultDenialMillisMin } = options
+  const isUnbound = sessionId === null
   let isAccepted = false
   let denials = noDenials
   let failures = 0
   let intervalSeconds = options.intervalSeconds
   let lastLogged = ''
   while (!signal.aborted) {
-    const outcome = await report(options)
+    const outcome = await report({ ...options, sessionId })
     if (signal.aborted) break
-    if (outcome.type === 'ended') return outcome.reason
+    if (outcome.type === 'ended' || outcome.type === 'assigned') return outcome
     denials = countDenial(denials, outcome.type, performance.now())
     if (outcome.type === 'denied' && isDenied(denials, denialMillisMin))
-      return `${outcome.reason} in ${denials.count} answers over ${Math.round((denials.lastAt - denials.firstAt) / 1000)} s`
+      return { type: 'ended', reason: `${outcome.reason} ${describeDenials(denials)}` }
     const result = outcome.type === 'accepted' ? outcome.type : outcome.reason
     // Only changes are logged, so that a long outage does not fill the disk.
     if (result !== lastLogged)
@@ -77,13 +82,19 @@ export async function reportUntilEnded(options: HealthOptions): Promise<string> 
       isAccepted = true
       failures = 0
       intervalSeconds = outcome.nextSeconds
-    } else failures += 1
-    await sleep(pauseMillis({ isAccepted, failures, intervalSeconds, random: Math.random() }), undefined, {
-      signal,
-    }).catch(() => {})
+    } else {
+      failures += 1
+      // The interval of an unbound relay is short, since its replies are held. Failures are not.
+      if (isUnbound) intervalSeconds = options.intervalSeconds
+    }
+    const millis = pauseMillis({ isAccepted, failures, intervalSeconds, random: Math.random() })
+    await sleep(isUnbound ? Math.max(millis, unboundPauseMillisMin) : millis, undefined, { signal }).catch(() => {})
   }
-  return 'stopped by a signal'
+  return { type: 'ended', reason: 'stopped by a signal' }
 }
+
+const describeDenials = ({ count, firstAt, lastAt }: Denials): string =>
+  `in ${count} answers over ${Math.round((lastAt - firstAt) / 1000)} s`
 
 /** The time until the next report. */
 export function pauseMillis({ isAccepted, failures, intervalSeconds, random }: PauseOptions): number {
@@ -101,54 +112,4 @@ interface PauseOptions {
   readonly intervalSeconds: number
   /** From 0 to 1. Spreads the reports of relays that started together. */
   readonly random: number
-}
-
-async function report(options: HealthOptions): Promise<Outcome> {
-  const { apiUrl, authSecret, sessionId, instanceId, intervalSeconds, summarizeIngest, signal } = options
-  try {
-    const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-relay-auth': authSecret },
-      body: JSON.stringify({
-        session_id: sessionId,
-        instance_id: instanceId,
-        observed_at: new Date().toISOString(),
-        stats: summarizeIngest(),
-      }),
-      // A redirect would send the secret to another host.
-      redirect: 'error',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(requestMillisMax)]),
-    })
-    return interpretReply(reply.status, parse(await reply.text()), intervalSeconds)
-  } catch (error) {
-    const { message, cause } = error as Error
-    return { type: 'failed', reason: cause instanceof Error ? `${message}: ${cause.message}` : message }
-  }
-}
-
-/** A 404 or 409 without an error code comes from a proxy, not from the API, and is a failed report. */
-export function interpretReply(status: number, body: unknown, intervalSeconds: number): Outcome {
-  const { desired, report_in_seconds, error } = (body ?? {}) as {
-    desired?: unknown
-    report_in_seconds?: unknown
-    error?: { code?: unknown }
-  }
-  if (status === 200 && desired === 'stop') return { type: 'ended', reason: 'stopped by the control plane' }
-  if (status === 200 && desired === 'run') {
-    const requestedSeconds = typeof report_in_seconds === 'number' ? report_in_seconds : intervalSeconds
-    return { type: 'accepted', nextSeconds: Math.min(Math.max(requestedSeconds, 0.1), 300) }
-  }
-  const code = typeof error?.code === 'string' ? error.code : undefined
-  const reason = `${status} ${code}`
-  if (status === 409 && code === 'invalid_transition') return { type: 'ended', reason }
-  if ((status === 404 || status === 409) && code !== undefined) return { type: 'denied', reason }
-  return { type: 'failed', reason: `status ${status}${code === undefined ? '' : ` ${code}`}` }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -15,7 +15,8 @@ import { startStatsServer } from './stats-server.ts'
 const exitCodes = { ended: 0, failed: 1, invalidSettings: 2, alreadyRunning: 3 } as const
 
 async function run(settings: Settings): Promise<number> {
-  const { instanceId, sessionId, region, stateFile, host } = settings
+  const { instanceId, session, region, stateFile, host } = settings
+  const sessionId = session?.sessionId ?? null
   const log = createLog(instanceId)
   const ending = new AbortController()
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => ending.abort(name))
@@ -33,8 +34,8 @@ async function run(settings: Settings): Promise<number> {
   })
 
   const engine = chooseEngine(settings, log)
-  const dataPlane = await startDataPlane({ ...settings, engine, log })
-  const statsServer = await startStatsServer(host, dataPlane, log)
+  const dataPlane = await startDataPlane({ ...settings, streamToken: session?.streamToken, engine, log })
+  const statsServer = await startStatsServer({ host, port: settings.ports.statsPort, source: dataPlane, log })
   const startedAt = new Date().toISOString()
   const ports = { ...dataPlane.ports, statsPort: statsServer.port }
   await writeStateFile(stateFile, { instanceId, sessionId, region, pid: process.pid, host, ...ports, startedAt })
@@ -46,6 +47,7 @@ async function run(settings: Settings): Promise<number> {
     intervalSeconds: settings.healthIntervalSeconds,
     sessionId,
     instanceId,
+    onAssigned: ({ streamToken }) => dataPlane.acceptStreamToken(streamToken),
     summarizeIngest: dataPlane.summarize,
     log,
     signal: ending.signal,

@@ -5,6 +5,8 @@
 import { isIP } from 'node:net'
 import { parseArgs } from 'node:util'
 import { type RelayEngineSetting, relayEngineSettings, type SlsServer } from '../platform/relay-engines.ts'
+import type { RelayPorts } from '../platform/relay-ports.ts'
+import { isSessionId, isStreamToken, type RelaySession } from './session.ts'
 import {
   type Check,
   type Environment,
@@ -17,20 +19,21 @@ import { listSlsChecks, slsServerOf } from './sls-settings.ts'
 
 export interface Settings {
   readonly instanceId: string
-  readonly sessionId: string
+  /** Null: the relay starts unbound, and the control plane assigns a session later. */
+  readonly session: RelaySession | null
   readonly region: string
   /** The relay writes its ports there for its provider. */
   readonly stateFile: string
   /** The API of the control plane, without a path or a trailing slash. */
   readonly apiUrl: string
   readonly authSecret: string
-  /** The relay accepts only streams with this token. */
-  readonly streamToken: string
   /** The interval of health reports until the control plane sets another one. */
   readonly healthIntervalSeconds: number
   readonly capMbps: number
-  /** The address that the relay binds, and at which it is reachable. */
+  /** The address that the relay binds. */
   readonly host: string
+  /** The ports that it binds; 0 for a free one. */
+  readonly ports: RelayPorts
   readonly engine: RelayEngineSetting
   /** Set with the engine `sls` only. */
   readonly sls: SlsServer | undefined
@@ -48,7 +51,12 @@ export class SettingsError extends Error {
   }
 }
 
-const isUuid = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
+const isPort = (text: string) => /^\d+$/.test(text) && Number(text) <= 65_535
+const checkPort = (text: string | undefined): Check => ({
+  value: text ?? '0',
+  isValid: isPort,
+  problem: 'is not a port up to 65535, or 0 for a free one',
+})
 
 /** Throws {@link SettingsError} with all problems. */
 export function readSettings(args: readonly string[], env: Environment): Settings {
@@ -59,7 +67,6 @@ export function readSettings(args: readonly string[], env: Environment): Setting
       isValid: (t) => /^[\w.-]{1,64}$/.test(t),
       problem: 'is not an instance id',
     },
-    '--session': { value: values.session, isValid: isUuid, problem: 'is not a UUID' },
     '--region': { value: values.region, isValid: (t) => /^[a-z0-9-]{1,32}$/.test(t), problem: 'is not a region name' },
     '--state-file': { value: values['state-file'], isValid: (t) => t !== '', problem: 'is empty' },
     SVC_RELAY_API_URL: { value: env.SVC_RELAY_API_URL, isValid: isHttpUrl, problem: 'is not an http(s) URL' },
@@ -67,11 +74,6 @@ export function readSettings(args: readonly string[], env: Environment): Setting
       value: env.SVC_RELAY_AUTH_SECRET,
       isValid: isHeaderText,
       problem: headerTextProblem,
-    },
-    SVC_RELAY_STREAM_TOKEN: {
-      value: env.SVC_RELAY_STREAM_TOKEN,
-      isValid: (t) => /^[A-Za-z0-9]{8}$/.test(t),
-      problem: 'is not eight letters and digits',
     },
     SVC_RELAY_HEALTH_INTERVAL_SECONDS: {
       value: env.SVC_RELAY_HEALTH_INTERVAL_SECONDS ?? '10',
@@ -88,6 +90,10 @@ export function readSettings(args: readonly string[], env: Environment): Setting
       isValid: (t) => isIP(t) !== 0 || /^[A-Za-z0-9.-]{1,253}$/.test(t),
       problem: 'is neither an IP address nor a host name',
     },
+    SVC_RELAY_SRTLA_PORT: checkPort(env.SVC_RELAY_SRTLA_PORT),
+    SVC_RELAY_PUBLISH_PORT: checkPort(env.SVC_RELAY_PUBLISH_PORT),
+    SVC_RELAY_PLAY_PORT: checkPort(env.SVC_RELAY_PLAY_PORT),
+    SVC_RELAY_STATS_PORT: checkPort(env.SVC_RELAY_STATS_PORT),
     SVC_RELAY_ENGINE: {
       value: env.SVC_RELAY_ENGINE ?? 'auto',
       isValid: (t) => relayEngineSettings.some((engine) => engine === t),
@@ -100,7 +106,7 @@ export function readSettings(args: readonly string[], env: Environment): Setting
     },
   } satisfies Record<string, Check>
   const isSls = env.SVC_RELAY_ENGINE === 'sls'
-  const allChecks = { ...checks, ...(isSls ? listSlsChecks(env) : {}) }
+  const allChecks = { ...checks, ...listSessionChecks(values.session, env), ...(isSls ? listSlsChecks(env) : {}) }
   for (const [name, { value, isValid, problem }] of Object.entries<Check>(allChecks)) {
     if (value === undefined) problems.push(`${name} is not set`)
     else if (!isValid(value)) problems.push(`${name} ${problem}`)
@@ -109,21 +115,40 @@ export function readSettings(args: readonly string[], env: Environment): Setting
   const textOf = (name: keyof typeof checks) => checks[name].value ?? ''
   return Object.freeze({
     instanceId: textOf('--instance'),
-    sessionId: textOf('--session'),
+    session: sessionOf(values.session, env),
     region: textOf('--region'),
     stateFile: textOf('--state-file'),
     apiUrl: textOf('SVC_RELAY_API_URL').replace(/\/+$/, ''),
     authSecret: textOf('SVC_RELAY_AUTH_SECRET'),
-    streamToken: textOf('SVC_RELAY_STREAM_TOKEN'),
     healthIntervalSeconds: Number(textOf('SVC_RELAY_HEALTH_INTERVAL_SECONDS')),
     capMbps: Number(textOf('SVC_RELAY_CAP_MBPS')),
     host: textOf('SVC_RELAY_HOST'),
+    ports: {
+      srtlaPort: Number(textOf('SVC_RELAY_SRTLA_PORT')),
+      publishPort: Number(textOf('SVC_RELAY_PUBLISH_PORT')),
+      playPort: Number(textOf('SVC_RELAY_PLAY_PORT')),
+      statsPort: Number(textOf('SVC_RELAY_STATS_PORT')),
+    },
     engine: textOf('SVC_RELAY_ENGINE') as RelayEngineSetting,
     sls: isSls ? slsServerOf(env) : undefined,
     srtPassphrase: textOf('SVC_RELAY_SRT_PASSPHRASE') || undefined,
     searchPath: env.PATH ?? '',
   })
 }
+
+/** A session and its stream token go together. */
+function listSessionChecks(sessionId: string | undefined, env: Environment): Record<string, Check> {
+  const { SVC_RELAY_STREAM_TOKEN: streamToken } = env
+  if (sessionId === undefined && streamToken === undefined) return {}
+  return {
+    '--session': { value: sessionId, isValid: isSessionId, problem: 'is not a UUID' },
+    SVC_RELAY_STREAM_TOKEN: { value: streamToken, isValid: isStreamToken, problem: 'is not eight letters and digits' },
+  }
+}
+
+/** @param env checked before. */
+const sessionOf = (sessionId: string | undefined, { SVC_RELAY_STREAM_TOKEN: streamToken }: Environment) =>
+  sessionId === undefined || streamToken === undefined ? null : { sessionId, streamToken }
 
 function readArguments(args: readonly string[]) {
   const text = { type: 'string' } as const

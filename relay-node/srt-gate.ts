@@ -30,7 +30,8 @@ const inductionsPerSecondMax = 2_000
 export interface GateOptions {
   /** Undefined: all callers are refused. */
   readonly engine: Engine | undefined
-  readonly streamToken: string
+  /** Undefined: all callers are refused until {@link SrtGate.streamToken} is set. */
+  readonly streamToken: string | undefined
   readonly capMbps: number
   readonly log: Log
   /** The pause before a refusal. A second by default. */
@@ -40,6 +41,8 @@ export interface GateOptions {
 }
 
 export class SrtGate {
+  /** Callers with this token in their stream id are admitted. */
+  streamToken: string | undefined
   readonly #options: GateOptions
   readonly #connections = { publish: new Map<string, SrtConnection>(), play: new Map<string, SrtConnection>() }
   readonly #refusals: Refusals
@@ -48,6 +51,7 @@ export class SrtGate {
 
   constructor(options: GateOptions) {
     this.#options = options
+    this.streamToken = options.streamToken
     this.#refusals = new Refusals({ millis: options.refusalMillis ?? 1_000, log: options.log })
   }
 
@@ -110,8 +114,8 @@ export class SrtGate {
   }
 
   #decide(role: Role, conclusion: Buffer, { streamId }: Handshake, peer: Peer, now: number): void {
-    const { engine, streamToken } = this.#options
-    const objection = findObjection(role, streamId, streamToken) ?? this.#findConflict(role, peer)
+    const { engine } = this.#options
+    const objection = findObjection(role, streamId, this.streamToken) ?? this.#findConflict(role, peer)
     if (objection !== undefined) this.#refusals.refuse(peer, conclusion, objection)
     else if (engine === undefined) this.#refusals.refuse(peer, conclusion, 'down')
     else this.#admit(engine, role, conclusion, peer, now)

@@ -1,17 +1,12 @@
 /** The state file of a relay, by which its provider finds its ports. */
 import { writeFileAtomically } from '../platform/atomic-file.ts'
-
-export interface Ports {
-  readonly srtlaPort: number
-  readonly publishPort: number
-  readonly playPort: number
-  readonly statsPort: number
-}
+import type { RelayPorts } from '../platform/relay-ports.ts'
 
 /** Holds no secret. */
-export interface StateFile extends Ports {
+export interface StateFile extends RelayPorts {
   readonly instanceId: string
-  readonly sessionId: string
+  /** That of its arguments; null for a relay that was started without a session. */
+  readonly sessionId: string | null
   readonly region: string
   readonly pid: number
   readonly host: string

@@ -26,8 +26,15 @@ const notFound: Reply = {
   body: { error: { code: 'not_found', message: 'Not found. The paths are GET /stats and GET /healthz.' } },
 }
 
-/** Binds a free port. */
-export async function startStatsServer(host: string, source: StatsSource, log: Log): Promise<StatsServer> {
+export interface StatsServerOptions {
+  readonly host: string
+  /** 0 for a free one. */
+  readonly port: number
+  readonly source: StatsSource
+  readonly log: Log
+}
+
+export async function startStatsServer({ host, port, source, log }: StatsServerOptions): Promise<StatsServer> {
   const server = createServer((request, response) => {
     const { status, body } = request.method === 'GET' ? answer(request.url ?? '', source) : notFound
     response.writeHead(status, {
@@ -40,7 +47,7 @@ export async function startStatsServer(host: string, source: StatsSource, log: L
   })
   server.maxConnections = 256
   server.requestTimeout = 5_000
-  server.listen(0, host)
+  server.listen(port, host)
   await once(server, 'listening')
   server.on('error', (error) => log('warn', 'the stats server had an error', { error: error.message }))
   return { port: (server.address() as AddressInfo).port, close: () => close(server) }

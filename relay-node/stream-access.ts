@@ -44,10 +44,17 @@ function parsePath(text: string): StreamRequest | undefined {
   return role === undefined || token === undefined ? undefined : { role: role as Role, token }
 }
 
-/** @returns why a caller on the port of a role is refused; undefined when it is admitted. */
-export function findObjection(role: Role, streamId: string | undefined, streamToken: string): Rejection | undefined {
+/**
+ * @param streamToken undefined for a relay without a session, which refuses all callers.
+ * @returns why a caller on the port of a role is refused; undefined when it is admitted.
+ */
+export function findObjection(
+  role: Role,
+  streamId: string | undefined,
+  streamToken: string | undefined,
+): Rejection | undefined {
   const request = streamId === undefined ? undefined : parseStreamId(streamId)
-  if (request === undefined || !isEqual(request.token, streamToken)) return 'unauthorized'
+  if (request === undefined || streamToken === undefined || !isEqual(request.token, streamToken)) return 'unauthorized'
   return request.role === role ? undefined : 'badMode'
 }
 

@@ -43,9 +43,12 @@ export class UdpPeer implements Peer {
   }
 }
 
-/** Binds a free port. Rejects when none can be bound. */
-export async function openUdpPort(host: string, log: Log): Promise<UdpPort> {
-  const shared = await bindFreePort(host)
+/**
+ * @param fixedPort 0 for a free one.
+ * Rejects when the port is taken, or none is free.
+ */
+export async function openUdpPort(host: string, log: Log, fixedPort = 0): Promise<UdpPort> {
+  const shared = await bindPort(host, fixedPort)
   const { port } = shared.address()
   const isolated = new Map<string, Socket>()
   let onDatagram: (datagram: Buffer, from: Remote) => void = () => {}
@@ -96,15 +99,15 @@ const open = (host: string, reuseAddr = canIsolate): Socket =>
     lookup: (address, _options, callback) => callback(null, address, isIPv6(address) ? 6 : 4),
   })
 
-async function bindFreePort(host: string): Promise<Socket> {
+async function bindPort(host: string, fixedPort: number): Promise<Socket> {
   for (let attempt = 1; ; attempt += 1) {
-    // A socket that others may share would be given a port that another relay shares.
-    const probe = await bind(open(host, false), 0, host)
+    // A socket that others may share would be given a port that another relay shares, and no error for one that is taken.
+    const probe = await bind(open(host, false), fixedPort, host)
     const { port } = probe.address()
     if (!canIsolate) return probe
     await new Promise<void>((done) => probe.close(done))
     const socket = await bind(open(host), port, host)
-    if (attempt === bindAttemptsMax || !(await isTaken(port))) return socket
+    if (attempt === bindAttemptsMax || fixedPort !== 0 || !(await isTaken(port))) return socket
     await new Promise<void>((done) => socket.close(done))
   }
 }

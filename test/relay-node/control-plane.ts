@@ -1,5 +1,5 @@
 /** A fake control plane on a real HTTP server: records the reports of relays, and answers as a test configures. */
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { IngestSummary } from '../../relay-node/ingest.ts'
@@ -8,8 +8,10 @@ export interface Report {
   readonly secret: string | undefined
   readonly at: number
   readonly body: {
-    readonly session_id: string
+    readonly session_id: string | null
     readonly instance_id: string
+    /** Sent by unbound relays only. */
+    readonly wait_seconds?: number
     readonly observed_at: string
     readonly stats: IngestSummary
   }
@@ -24,11 +26,23 @@ export const run = (reportInSeconds = 0.1): Answer => ({
   status: 200,
   body: { state: 'active', desired: 'run', report_in_seconds: reportInSeconds },
 })
+const isRun = ({ body }: Answer) => (body as { desired?: string } | null)?.desired === 'run'
 export const stop: Answer = { status: 200, body: { state: 'grace', desired: 'stop', report_in_seconds: 10 } }
 export const refusal = (status: number, code: string): Answer => ({
   status,
   body: { error: { code, message: 'A sentence.' } },
 })
+
+/** The reply to an unbound relay. */
+const unbound = (assignment: Assignment | null): Answer => ({
+  status: 200,
+  body: { state: null, desired: 'run', report_in_seconds: 0, assignment },
+})
+
+interface Assignment {
+  readonly session_id: string
+  readonly stream_token: string
+}
 
 export type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>
 
@@ -36,6 +50,17 @@ export type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>
 export async function startControlPlane(port = 0) {
   const reports: Report[] = []
   let answer = run()
+  let assignment: Assignment | null = null
+  let holdMillisMax = Number.POSITIVE_INFINITY
+  const changes = new EventEmitter()
+  /** Holds the reply to an unbound relay, as long as it asks for, until there is an assignment or another answer. */
+  const answerUnbound = async (waitSeconds: number): Promise<Answer> => {
+    if (assignment === null && isRun(answer)) {
+      const signal = AbortSignal.timeout(Math.min(waitSeconds * 1000, holdMillisMax))
+      await once(changes, 'change', { signal }).catch(() => {})
+    }
+    return isRun(answer) ? unbound(assignment) : answer
+  }
   const server = createServer(async (request, response) => {
     let text = ''
     for await (const chunk of request) text += chunk
@@ -44,8 +69,9 @@ export async function startControlPlane(port = 0) {
       return
     }
     const secret = request.headers['x-relay-auth']
-    reports.push({ secret: secret?.toString(), at: performance.now(), body: JSON.parse(text) })
-    const { status, body } = answer
+    const report = JSON.parse(text) as Report['body']
+    reports.push({ secret: secret?.toString(), at: performance.now(), body: report })
+    const { status, body } = report.session_id === null ? await answerUnbound(report.wait_seconds ?? 0) : answer
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })
   server.listen(port, '127.0.0.1')
@@ -55,8 +81,19 @@ export async function startControlPlane(port = 0) {
     port: (server.address() as AddressInfo).port,
     reports,
     from: (sessionId: string) => reports.filter((report) => report.body.session_id === sessionId),
+    /** Also answers held reports. */
     answers(next: Answer) {
       answer = next
+      changes.emit('change')
+    },
+    /** Assigns a session to unbound relays. */
+    assigns(next: Assignment) {
+      assignment = next
+      changes.emit('change')
+    },
+    /** Limits how long it holds replies. */
+    holdsFor(millisMax: number) {
+      holdMillisMax = millisMax
     },
     async close() {
       server.closeAllConnections()

@@ -1,14 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import {
-  countDenial,
-  interpretReply,
-  isDenied,
-  noDenials,
-  pauseMillis,
-  reportUntilEnded,
-} from '../../relay-node/health.ts'
+import { countDenial, isDenied, noDenials, pauseMillis, reportUntilEnded } from '../../relay-node/health.ts'
+import { interpretReply } from '../../relay-node/health-report.ts'
 import { refusal, run, stop } from './control-plane.ts'
 import { endOf, eventually, givenControlPlane, secret, startRelay } from './running.ts'
 
@@ -71,7 +65,7 @@ describe.each(denials)('a relay whose control plane %s', (_, denial) => {
     onTestFinished(() => ending.abort())
     return reportUntilEnded({
       ...{ apiUrl, authSecret: secret, sessionId: randomUUID(), instanceId: 'relay-1', intervalSeconds: 0.1 },
-      ...{ denialMillisMin, summarizeIngest: () => summary, log: () => {}, signal: ending.signal },
+      ...{ denialMillisMin, summarizeIngest: () => summary, onAssigned() {}, log() {}, signal: ending.signal },
     })
   }
 

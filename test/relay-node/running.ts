@@ -6,6 +6,7 @@ import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { relayArguments } from '../../platform/local-relays.ts'
 import type { StateFile } from '../../relay-node/state-file.ts'
 import type { StatsReply } from '../../relay-node/stats.ts'
 import { startControlPlane } from './control-plane.ts'
@@ -48,6 +49,8 @@ interface Start {
   readonly apiUrl: string
   readonly folder?: string
   readonly sessionId?: string
+  /** Starts without a session and without a stream token. */
+  readonly isUnbound?: boolean
   readonly intervalSeconds?: number
   /** Additional environment variables. Without `PATH` the relay finds no engine. */
   readonly variables?: Readonly<Record<string, string | undefined>>
@@ -57,16 +60,16 @@ interface Start {
 
 /** Starts a relay. `up` waits until it is ready. */
 export function startRelay({ apiUrl, folder = givenFolder(), logFile, variables, ...start }: Start) {
-  const { sessionId = randomUUID(), intervalSeconds = 0.2 } = start
+  const { sessionId = randomUUID(), isUnbound = false, intervalSeconds = 0.2 } = start
   const instanceId = 'relay-1'
   const stateFile = join(folder, `${instanceId}.json`)
-  const relay = ['--instance', instanceId, '--session', sessionId, '--region', 'local', '--state-file', stateFile]
+  const relay = relayArguments({ instanceId, sessionId: isUnbound ? null : sessionId, region: 'local', stateFile })
   const child = spawn(process.execPath, ['--import', 'tsx', resolve('relay-node/main.ts'), ...relay], {
     stdio: ['ignore', logFile ? openSync(logFile, 'a') : 'pipe', 'inherit'],
     env: {
       SVC_RELAY_API_URL: apiUrl,
       SVC_RELAY_AUTH_SECRET: secret,
-      SVC_RELAY_STREAM_TOKEN: streamToken,
+      ...(isUnbound ? {} : { SVC_RELAY_STREAM_TOKEN: streamToken }),
       SVC_RELAY_HEALTH_INTERVAL_SECONDS: String(intervalSeconds),
       SVC_RELAY_CAP_MBPS: '48',
       ...variables,

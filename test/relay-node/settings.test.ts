@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { cloudRelayPorts } from '../../platform/relay-ports.ts'
 import { readSettings, SettingsError } from '../../relay-node/settings.ts'
 
 const args = [
@@ -25,19 +26,42 @@ const problemsOf = (read: () => unknown): string => {
 test('ids are read from arguments, and secrets from the environment', () => {
   expect(readSettings(args, env)).toEqual({
     instanceId: 'relay-1',
-    sessionId: '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10',
+    session: { sessionId: '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10', streamToken: 'Ab12Cd34' },
     region: 'eu-1',
     stateFile: 'relay-1.json',
     apiUrl: 'http://localhost:8080',
     authSecret: 'between-relay-and-plane',
-    streamToken: 'Ab12Cd34',
     healthIntervalSeconds: 10,
     capMbps: 48,
     engine: 'auto',
     srtPassphrase: undefined,
     searchPath: '',
     host: '127.0.0.1',
+    ports: { srtlaPort: 0, publishPort: 0, playPort: 0, statsPort: 0 },
   })
+})
+
+describe('a session and its stream token', () => {
+  const unboundArgs = args.filter((_, index) => index !== 2 && index !== 3)
+  const { SVC_RELAY_STREAM_TOKEN, ...unboundEnv } = env
+
+  test('may both be missing, so that the relay starts unbound', () => {
+    expect(readSettings(unboundArgs, unboundEnv).session).toBeNull()
+  })
+
+  test('are required together', () => {
+    expect(problemsOf(() => readSettings(args, unboundEnv))).toContain('SVC_RELAY_STREAM_TOKEN is not set')
+    expect(problemsOf(() => readSettings(unboundArgs, env))).toContain('--session is not set')
+  })
+})
+
+test('fixed ports are read, and texts that are no ports are rejected', () => {
+  const fixed = { SVC_RELAY_SRTLA_PORT: '5000', SVC_RELAY_PUBLISH_PORT: '4001', SVC_RELAY_PLAY_PORT: '4000' }
+  expect(readSettings(args, { ...env, ...fixed, SVC_RELAY_STATS_PORT: '5080' }).ports).toEqual(cloudRelayPorts)
+  for (const text of ['65536', '-1', '40.5', 'http', ''])
+    expect(problemsOf(() => readSettings(args, { ...env, SVC_RELAY_STATS_PORT: text }))).toContain(
+      'SVC_RELAY_STATS_PORT is not a port up to 65535',
+    )
 })
 
 test('all problems are reported together, each with its name', () => {

@@ -6,8 +6,8 @@ import { eventually } from './running.ts'
 
 const host = '127.0.0.1'
 
-async function givenPort() {
-  const port = await openUdpPort(host, () => {})
+async function givenPort(boundHost = host) {
+  const port = await openUdpPort(boundHost, () => {})
   onTestFinished(() => port.close())
   const received: string[] = []
   port.receive((datagram, from) => received.push(`${datagram} from ${from.port}`))
@@ -21,23 +21,28 @@ async function givenCaller() {
   return { socket, remote: { ...socket.address(), family: 'IPv4' } as const }
 }
 
-test('datagrams of isolated remotes and of others arrive at the same port, and answers return', async () => {
-  const { port, received } = await givenPort()
-  const [admitted, stranger] = [await givenCaller(), await givenCaller()]
-  port.isolate([admitted.remote])
+test.each([host, '0.0.0.0'])(
+  'at %s, datagrams of isolated remotes and of others arrive, and answers return',
+  async (at) => {
+    const { port, received } = await givenPort(at)
+    const [admitted, stranger] = [await givenCaller(), await givenCaller()]
+    port.isolate([admitted.remote])
 
-  for (const { socket } of [admitted, stranger]) socket.send('hello', port.port, host)
-  await eventually(
-    () => received.toSorted(),
-    (all) => all.length === 2,
-  )
-  expect(received.toSorted()).toEqual([admitted, stranger].map(({ remote }) => `hello from ${remote.port}`).toSorted())
-  for (const { socket, remote } of [admitted, stranger]) {
-    const answer = once(socket, 'message')
-    port.send(Buffer.from('welcome'), remote)
-    expect(`${(await answer)[0]}`).toBe('welcome')
-  }
-})
+    for (const { socket } of [admitted, stranger]) socket.send('hello', port.port, host)
+    await eventually(
+      () => received.toSorted(),
+      (all) => all.length === 2,
+    )
+    expect(received.toSorted()).toEqual(
+      [admitted, stranger].map(({ remote }) => `hello from ${remote.port}`).toSorted(),
+    )
+    for (const { socket, remote } of [admitted, stranger]) {
+      const answer = once(socket, 'message')
+      port.send(Buffer.from('welcome'), remote)
+      expect(`${(await answer)[0]}`).toBe('welcome')
+    }
+  },
+)
 
 test('a remote without a route cannot be isolated, and harms no other', async () => {
   const { port, received } = await givenPort()
@@ -53,4 +58,15 @@ test('a remote without a route cannot be isolated, and harms no other', async ()
     () => received,
     (all) => all.length === 1,
   )
+})
+
+test('a fixed port is bound, and one that is taken is an error', async () => {
+  const probe = await openUdpPort(host, () => {})
+  const { port } = probe
+  await expect(openUdpPort(host, () => {}, port)).rejects.toThrow('EADDRINUSE')
+  await probe.close()
+
+  const fixed = await openUdpPort(host, () => {}, port)
+  onTestFinished(() => fixed.close())
+  expect(fixed.port).toBe(port)
 })

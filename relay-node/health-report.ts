@@ -1,0 +1,96 @@
+/** One health report of a relay, and what its reply means. */
+import type { IngestSummary } from './ingest.ts'
+import { isSessionId, isStreamToken, type RelaySession } from './session.ts'
+
+export interface HealthReport {
+  readonly apiUrl: string
+  readonly authSecret: string
+  /** Null while the relay is unbound. The control plane then holds its reply until it assigns a session, or for some seconds. */
+  readonly sessionId: string | null
+  readonly instanceId: string
+  /** The interval of reports where the reply has none. */
+  readonly intervalSeconds: number
+  readonly summarizeIngest: () => IngestSummary
+  readonly signal: AbortSignal
+}
+
+export type Outcome =
+  | { readonly type: 'accepted'; readonly nextSeconds: number }
+  /** An unbound relay has its session. */
+  | { readonly type: 'assigned'; readonly session: RelaySession }
+  | { readonly type: 'ended'; readonly reason: string }
+  /** The control plane does not have the session, or has it with another instance. */
+  | { readonly type: 'denied'; readonly reason: string }
+  | { readonly type: 'failed'; readonly reason: string }
+
+const requestMillisMax = 5_000
+/** How long the control plane may hold the reply to an unbound relay. */
+const waitSeconds = 15
+
+/** Never rejects. */
+export async function report(options: HealthReport): Promise<Outcome> {
+  const { apiUrl, authSecret, sessionId, instanceId, intervalSeconds, summarizeIngest, signal } = options
+  const isUnbound = sessionId === null
+  try {
+    const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-relay-auth': authSecret },
+      body: JSON.stringify({
+        session_id: sessionId,
+        instance_id: instanceId,
+        ...(isUnbound ? { wait_seconds: waitSeconds } : {}),
+        observed_at: new Date().toISOString(),
+        stats: summarizeIngest(),
+      }),
+      // A redirect would send the secret to another host.
+      redirect: 'error',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(requestMillisMax + (isUnbound ? waitSeconds * 1000 : 0))]),
+    })
+    const body = parse(await reply.text())
+    const outcome = interpretReply(reply.status, body, intervalSeconds)
+    return isUnbound && outcome.type === 'accepted' ? (readAssignment(body) ?? outcome) : outcome
+  } catch (error) {
+    const { message, cause } = error as Error
+    return { type: 'failed', reason: cause instanceof Error ? `${message}: ${cause.message}` : message }
+  }
+}
+
+/** A 404 or 409 without an error code comes from a proxy, not from the API, and is a failed report. */
+export function interpretReply(status: number, body: unknown, intervalSeconds: number): Outcome {
+  const { desired, report_in_seconds, error } = (body ?? {}) as {
+    desired?: unknown
+    report_in_seconds?: unknown
+    error?: { code?: unknown }
+  }
+  if (status === 200 && desired === 'stop') return { type: 'ended', reason: 'stopped by the control plane' }
+  if (status === 200 && desired === 'run') {
+    const requestedSeconds = typeof report_in_seconds === 'number' ? report_in_seconds : intervalSeconds
+    return { type: 'accepted', nextSeconds: Math.min(Math.max(requestedSeconds, 0.1), 300) }
+  }
+  const code = typeof error?.code === 'string' ? error.code : undefined
+  const reason = `${status} ${code}`
+  if (status === 409 && code === 'invalid_transition') return { type: 'ended', reason }
+  if ((status === 404 || status === 409) && code !== undefined) return { type: 'denied', reason }
+  return { type: 'failed', reason: `status ${status}${code === undefined ? '' : ` ${code}`}` }
+}
+
+/** @returns undefined when the reply assigns no session. */
+function readAssignment(body: unknown): Outcome | undefined {
+  const { assignment } = body as { assignment?: { session_id?: unknown; stream_token?: unknown } | null }
+  if (!assignment) return undefined
+  const { session_id: sessionId, stream_token: streamToken } = assignment
+  if (typeof sessionId !== 'string' || typeof streamToken !== 'string') return invalidAssignment
+  if (!isSessionId(sessionId) || !isStreamToken(streamToken)) return invalidAssignment
+  return { type: 'assigned', session: { sessionId, streamToken } }
+}
+
+/** Its values are not part of the reason, since one is a secret. */
+const invalidAssignment: Outcome = { type: 'failed', reason: 'the reply has an invalid assignment' }
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
