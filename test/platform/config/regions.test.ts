@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ConfigError, readVariables } from '../../../platform/config/environment.ts'
-import { defaultRegions, imageKey, regions, relayVersion } from '../../../platform/config/regions.ts'
+import { defaultRegions, imageKey, regions } from '../../../platform/config/regions.ts'
+import { relayVersion } from '../../../platform/relay-version.ts'
 
 const Variables = z.object({ SVC_REGIONS: z.string().default(defaultRegions).pipe(regions) })
 
