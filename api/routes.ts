@@ -5,6 +5,7 @@ import * as accounts from './routes/accounts.ts'
 import * as adminBilling from './routes/admin-billing.ts'
 import * as adminInstances from './routes/admin-instances.ts'
 import * as adminJobs from './routes/admin-jobs.ts'
+import * as adminRegions from './routes/admin-regions.ts'
 import * as adminSessions from './routes/admin-sessions.ts'
 import * as adminSubscriptions from './routes/admin-subscriptions.ts'
 import * as adminUsers from './routes/admin-users.ts'
@@ -94,4 +95,7 @@ export const routes: readonly Route[] = [
   adminSubscriptions.listOfAccount,
   adminJobs.listJobs,
   adminInstances.listInstances,
+  adminRegions.listRegions,
+  adminRegions.drain,
+  adminRegions.resume,
 ]

@@ -20,6 +20,7 @@ import type { AccountSummary } from './identity/account-summaries.ts'
 import type { RecordAuditAttempt } from './identity/audit-attempts.ts'
 import type { Passwords } from './identity/passwords.ts'
 import type { RelaySockets } from './live/relay-sockets.ts'
+import type { FindRegionStatuses } from './region-statuses.ts'
 
 export interface Services {
   readonly config: Config
@@ -46,6 +47,8 @@ export interface Services {
   readonly findLiveRelays: (userId: string) => Promise<LiveRelays>
   /** Concurrent calls share queries. */
   readonly findAccountSummary: (userId: string) => Promise<AccountSummary>
+  /** How full the regions are, from at most a second ago. Concurrent calls share a query. */
+  readonly findRegionStatuses: FindRegionStatuses
   /** Stores the health report of a relay and returns its session. Concurrent calls share a statement. */
   readonly recordReport: (report: HealthReport) => Promise<ReportedSession | undefined>
 }

@@ -37,6 +37,7 @@ import { createPasswords } from './identity/passwords.ts'
 import { createRelayFeed } from './live/relay-feed.ts'
 import { createRelaySocketMetrics } from './live/relay-socket-metrics.ts'
 import { createRelaySockets, type RelaySocketLimits, relaySocketLimits } from './live/relay-sockets.ts'
+import { createFindRegionStatuses } from './region-statuses.ts'
 import { routes } from './routes.ts'
 import type { Services } from './services.ts'
 
@@ -146,6 +147,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     }),
     findLiveRelays: batch((userIds: string[]) => findLiveRelays(sql, userIds)),
     findAccountSummary: batch((userIds: string[]) => findAccountSummaries(sql, config, userIds)),
+    findRegionStatuses: createFindRegionStatuses(sql, config.regions),
     recordReport: batch((reports) =>
       recordReports(sql, reports, summaryAgeSecondsMax(config.relay.healthIntervalSeconds)),
     ),

@@ -35,8 +35,8 @@ export const listRegionRows = async (sql: Sql, regions: readonly string[]): Prom
         count(*) filter (where is_unbound and not has_reported)::int as warm_booting,
         count(*) filter (where not is_owned and not is_unbound)::int as leftover
       from (
-        -- An instance is owned by the same rule as in the comparison with the provider's list.
-        select s.id is not null as is_owned, i.last_report_at is not null as has_reported,
+        -- An instance is owned by the same rule as in the comparison with the provider's list; see db/orphans.ts.
+        select s.id is not null and i.retired_at is null as is_owned, i.last_report_at is not null as has_reported,
           i.is_warm and i.session_id is null and i.retired_at is null as is_unbound
         from instances i left join relay_sessions s
           on s.id = i.session_id and s.state <> 'stopped' and (s.instance_id is null or s.instance_id = i.instance_id)

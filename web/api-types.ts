@@ -1587,6 +1587,7 @@ export interface paths {
           readonly "application/json": {
             /** @default default */
             readonly connection_id?: string;
+            /** @description A region of the manifest, or `auto` for the one with the most free places. */
             readonly region?: string;
           };
         };
@@ -2400,19 +2401,22 @@ export interface paths {
         200: {
           content: {
             readonly "application/json": {
-              readonly regions: readonly {
+              readonly regions: readonly ({
                   readonly region: string;
                   readonly display_name: string;
                   readonly provider: string;
                   readonly default: boolean;
+                  /** @description Whether the region takes a new relay now. */
                   readonly available: boolean;
+                  /** @description An address near the relays of the region, to measure the latency of. */
+                  readonly ping_url: string | null;
                   readonly image: {
                     readonly image_id: string;
                     readonly version: string;
                     /** Format: date-time */
                     readonly released_at: string;
                   };
-                }[];
+                })[];
             };
           };
         };
@@ -2444,7 +2448,7 @@ export interface paths {
     };
   };
   "/api/v1/capacity/status": {
-    /** Show whether relays can be started at present, overall and by region */
+    /** Show whether relays can be started at present, overall and by region. Computed once a second at most */
     get: {
       responses: {
         /** @description Success */
@@ -4497,6 +4501,272 @@ export interface paths {
         };
         /** @description not_found */
         404: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description rate_limited */
+        429: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description internal_error */
+        500: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description temporarily_unavailable */
+        503: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+  };
+  "/api/v1/admin/regions": {
+    /** The regions with their sessions and instances, in the configured order */
+    get: {
+      responses: {
+        /** @description Success */
+        200: {
+          content: {
+            readonly "application/json": {
+              readonly regions: readonly ({
+                  readonly region: string;
+                  readonly display_name: string;
+                  readonly provider: string;
+                  readonly capacity: number;
+                  readonly warm: number;
+                  readonly drained_at: string | null;
+                  readonly image: {
+                    readonly image_id: string;
+                    readonly version: string;
+                    /** Format: date-time */
+                    readonly released_at: string;
+                  };
+                  readonly sessions: number;
+                  /** @description Existing instances: of live sessions; without a session, that have reported or have not; and those that are to be destroyed. */
+                  readonly instances: {
+                    readonly bound: number;
+                    readonly warm_ready: number;
+                    readonly warm_booting: number;
+                    readonly leftover: number;
+                  };
+                })[];
+            };
+          };
+        };
+        /** @description invalid_operator */
+        401: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description not_found */
+        404: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description rate_limited */
+        429: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description internal_error */
+        500: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description temporarily_unavailable */
+        503: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+  };
+  "/api/v1/admin/regions/{region}/drain": {
+    /** Stop new sessions in a region; its live sessions run on. Safe to repeat */
+    post: {
+      parameters: {
+        path: {
+          region: string;
+        };
+      };
+      readonly requestBody: {
+        readonly content: {
+          readonly "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Success */
+        200: {
+          content: {
+            readonly "application/json": {
+              readonly region: {
+                readonly region: string;
+                readonly display_name: string;
+                readonly provider: string;
+                readonly capacity: number;
+                readonly warm: number;
+                readonly drained_at: string | null;
+                readonly image: {
+                  readonly image_id: string;
+                  readonly version: string;
+                  /** Format: date-time */
+                  readonly released_at: string;
+                };
+                readonly sessions: number;
+                /** @description Existing instances: of live sessions; without a session, that have reported or have not; and those that are to be destroyed. */
+                readonly instances: {
+                  readonly bound: number;
+                  readonly warm_ready: number;
+                  readonly warm_booting: number;
+                  readonly leftover: number;
+                };
+              };
+            };
+          };
+        };
+        /** @description invalid_request */
+        400: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description invalid_operator */
+        401: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description forbidden */
+        403: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description not_found */
+        404: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description payload_too_large */
+        413: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description unsupported_media_type */
+        415: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description rate_limited */
+        429: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description internal_error */
+        500: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description temporarily_unavailable */
+        503: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+  };
+  "/api/v1/admin/regions/{region}/resume": {
+    /** Allow new sessions in a drained region again. Safe to repeat */
+    post: {
+      parameters: {
+        path: {
+          region: string;
+        };
+      };
+      readonly requestBody: {
+        readonly content: {
+          readonly "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Success */
+        200: {
+          content: {
+            readonly "application/json": {
+              readonly region: {
+                readonly region: string;
+                readonly display_name: string;
+                readonly provider: string;
+                readonly capacity: number;
+                readonly warm: number;
+                readonly drained_at: string | null;
+                readonly image: {
+                  readonly image_id: string;
+                  readonly version: string;
+                  /** Format: date-time */
+                  readonly released_at: string;
+                };
+                readonly sessions: number;
+                /** @description Existing instances: of live sessions; without a session, that have reported or have not; and those that are to be destroyed. */
+                readonly instances: {
+                  readonly bound: number;
+                  readonly warm_ready: number;
+                  readonly warm_booting: number;
+                  readonly leftover: number;
+                };
+              };
+            };
+          };
+        };
+        /** @description invalid_request */
+        400: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description invalid_operator */
+        401: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description forbidden */
+        403: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description not_found */
+        404: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description payload_too_large */
+        413: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description unsupported_media_type */
+        415: {
           content: {
             readonly "application/json": components["schemas"]["Error"];
           };

@@ -1,15 +1,12 @@
 /** Regions and their capacity. */
 import { z } from 'zod'
-import { countLiveRelaySessions } from '../../db/relay-sessions.ts'
-import type { RegionConfig } from '../../platform/config/regions.ts'
+import { type CapacityStatus, capacityStatuses, defaultRegionOf } from '../../domain/regions.ts'
 import { ok, route } from '../http/route.ts'
 import { timestamp } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
 
-const CapacityStatus = z.enum(['available', 'limited', 'full'])
-type CapacityStatus = z.infer<typeof CapacityStatus>
-/** A region is limited from this share of its capacity on. */
-const limitedShare = 0.8
+const Status = z.enum(capacityStatuses)
+
+export const Image = z.object({ image_id: z.string(), version: z.string(), released_at: timestamp })
 
 export const manifest = route({
   method: 'GET',
@@ -25,16 +22,20 @@ export const manifest = route({
           display_name: z.string(),
           provider: z.string(),
           default: z.boolean(),
-          available: z.boolean(),
-          image: z.object({ image_id: z.string(), version: z.string(), released_at: timestamp }),
+          available: z.boolean().describe('Whether the region takes a new relay now.'),
+          ping_url: z
+            .string()
+            .nullable()
+            .describe('An address near the relays of the region, to measure the latency of.'),
+          image: Image,
         }),
       ),
     }),
   },
   refuses: [],
-  handle: async (_, services) => {
-    const regions = await listRegionStatuses(services)
-    const defaultRegion = services.config.regions.find((one) => one.default) ?? services.config.regions[0]
+  handle: async (_, { config, findRegionStatuses }) => {
+    const { regions } = await findRegionStatuses()
+    const defaultRegion = defaultRegionOf(config.regions)
     return ok({
       regions: regions.map(({ region, status }) => ({
         region: region.region,
@@ -42,6 +43,7 @@ export const manifest = route({
         provider: region.provider,
         default: region === defaultRegion,
         available: status !== 'full',
+        ping_url: region.ping_url ?? null,
         image: region.image,
       })),
     })
@@ -51,36 +53,24 @@ export const manifest = route({
 export const capacity = route({
   method: 'GET',
   path: '/capacity/status',
-  summary: 'Show whether relays can be started at present, overall and by region',
+  summary: 'Show whether relays can be started at present, overall and by region. Computed once a second at most',
   caller: 'none',
   limit: 'capacity',
   answers: {
     200: z.object({
-      status: CapacityStatus,
-      regions: z.array(z.object({ region: z.string(), status: CapacityStatus })),
+      status: Status,
+      regions: z.array(z.object({ region: z.string(), status: Status })),
       as_of: timestamp,
     }),
   },
   refuses: [],
-  handle: async (_, services) => {
-    const regions = await listRegionStatuses(services)
+  handle: async (_, { findRegionStatuses }) => {
+    const { regions, asOf } = await findRegionStatuses()
     const has = (status: CapacityStatus) => regions.some((one) => one.status === status)
     return ok({
       status: has('available') ? 'available' : has('limited') ? 'limited' : 'full',
       regions: regions.map(({ region, status }) => ({ region: region.region, status })),
-      as_of: new Date().toISOString(),
+      as_of: asOf.toISOString(),
     })
   },
 })
-
-async function listRegionStatuses({
-  config,
-  sql,
-}: Services): Promise<{ region: RegionConfig; status: CapacityStatus }[]> {
-  const counts = await countLiveRelaySessions(sql)
-  return config.regions.map((region) => {
-    const live = counts.filter((one) => one.region === region.region).reduce((sum, one) => sum + one.sessions, 0)
-    const status = live >= region.capacity ? 'full' : live >= region.capacity * limitedShare ? 'limited' : 'available'
-    return { region, status }
-  })
-}

@@ -1,0 +1,115 @@
+/** Regions as operators see them. A drained region takes no new sessions, while its live sessions run on. */
+import { z } from 'zod'
+import { recordAuditEntry } from '../../db/audit.ts'
+import type { Sql } from '../../db/connection.ts'
+import { drainRegion, listRegionRows, type RegionRow, resumeRegion } from '../../db/regions.ts'
+import type { RegionConfig } from '../../platform/config/regions.ts'
+import { Refusal } from '../http/refusals.ts'
+import { ok, route } from '../http/route.ts'
+import { EmptyObject, storableText, timestamp } from '../http/schemas.ts'
+import type { Services } from '../services.ts'
+import { Image } from './regions.ts'
+
+const RegionView = z.object({
+  region: z.string(),
+  display_name: z.string(),
+  provider: z.string(),
+  capacity: z.int(),
+  /** The number of instances that are to be kept ready. */
+  warm: z.int(),
+  drained_at: timestamp.nullable(),
+  image: Image,
+  /** Live sessions. */
+  sessions: z.int(),
+  instances: z
+    .object({ bound: z.int(), warm_ready: z.int(), warm_booting: z.int(), leftover: z.int() })
+    .describe(
+      'Existing instances: of live sessions; without a session, that have reported or have not; and those that are to be destroyed.',
+    ),
+})
+
+const presentRegion = (config: RegionConfig, row: RegionRow): z.infer<typeof RegionView> => ({
+  region: config.region,
+  display_name: config.display_name,
+  provider: config.provider,
+  capacity: config.capacity,
+  warm: config.warm,
+  drained_at: row.drainedAt?.toISOString() ?? null,
+  image: config.image,
+  sessions: row.sessions,
+  instances: {
+    bound: row.bound,
+    warm_ready: row.warmReady,
+    warm_booting: row.warmBooting,
+    leftover: row.leftover,
+  },
+})
+
+export const listRegions = route({
+  method: 'GET',
+  path: '/admin/regions',
+  summary: 'The regions with their sessions and instances, in the configured order',
+  caller: 'operator',
+  answers: { 200: z.object({ regions: z.array(RegionView) }) },
+  refuses: [],
+  handle: async (_, { sql, config }) => {
+    const rows = await listRegionRows(
+      sql,
+      config.regions.map(({ region }) => region),
+    )
+    return ok({
+      regions: config.regions.flatMap((region) =>
+        rows.filter((row) => row.region === region.region).map((row) => presentRegion(region, row)),
+      ),
+    })
+  },
+})
+
+/** Shared by the routes that change a region. */
+const changeParts = {
+  method: 'POST',
+  caller: 'operator',
+  params: z.object({ region: storableText(32) }),
+  body: EmptyObject,
+  answers: { 200: z.object({ region: RegionView }) },
+  refuses: ['not_found'],
+} as const
+
+export const drain = route({
+  ...changeParts,
+  path: '/admin/regions/{region}/drain',
+  summary: 'Stop new sessions in a region; its live sessions run on. Safe to repeat',
+  handle: async ({ params, ip }, services) =>
+    ok({ region: await changeRegion(params.region, services, { action: 'region_drained', ip, write: drainRegion }) }),
+})
+
+export const resume = route({
+  ...changeParts,
+  path: '/admin/regions/{region}/resume',
+  summary: 'Allow new sessions in a drained region again. Safe to repeat',
+  handle: async ({ params, ip }, services) =>
+    ok({ region: await changeRegion(params.region, services, { action: 'region_resumed', ip, write: resumeRegion }) }),
+})
+
+interface RegionChange {
+  readonly action: string
+  readonly ip: string
+  readonly write: (sql: Sql, region: string) => Promise<void>
+}
+
+async function changeRegion(
+  name: string,
+  { sql, config }: Services,
+  { action, ip, write }: RegionChange,
+): Promise<z.infer<typeof RegionView>> {
+  const region = config.regions.find((one) => one.region === name)
+  if (!region) throw new Refusal('not_found')
+  const row = await sql.begin(async (tx) => {
+    await write(tx, name)
+    await recordAuditEntry(tx, { initiator: 'operator', action, ip, detail: { region: name } })
+    const [changed] = await listRegionRows(tx, [name])
+    return changed
+  })
+  if (!row) throw new Error('the query of a region returned no row')
+  return presentRegion(region, row)
+}
