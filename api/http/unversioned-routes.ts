@@ -1,12 +1,14 @@
-/** Routes outside `/api/v1`: health checks, metrics and documentation. */
+/** Routes outside `/api/v1`: health checks, metrics, documentation, and the program of relays. */
 import { Router } from '@koa/router'
 import type { Registry } from 'prom-client'
 import { countAliveWorkers } from '../../db/workers.ts'
+import { relayBundle } from '../../platform/relay-bundle.ts'
 import { isTemporalReachable } from '../../platform/temporal.ts'
 import type { Services } from '../services.ts'
 import { docsPage, docsStyle } from './docs-page.ts'
 import { renderMetrics } from './metrics-endpoint.ts'
 import { openapiDocument } from './openapi.ts'
+import { Refusal } from './refusals.ts'
 import type { Route } from './route.ts'
 
 const checkMillisMax = 1500
@@ -64,6 +66,15 @@ export function createUnversionedRoutes({ services, registry, routes, isReady, i
   router.get('/docs.css', (ctx) => {
     ctx.type = 'css'
     ctx.body = docsStyle
+  })
+
+  // For instances that start. It contains no secret, and its name changes with its content.
+  router.get('/relay-node/:fileName', async (ctx) => {
+    const { fileName, code } = await relayBundle()
+    if (ctx.params.fileName !== fileName) throw new Refusal('not_found')
+    ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
+    ctx.type = 'text/javascript'
+    ctx.body = code
   })
 
   return router

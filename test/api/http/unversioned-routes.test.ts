@@ -5,6 +5,7 @@ import { connectPostgres } from '../../../db/connection.ts'
 import { migrationLock } from '../../../db/migrations.ts'
 import { Lifecycle } from '../../../platform/lifecycle.ts'
 import { createLog } from '../../../platform/log.ts'
+import { relayBundle } from '../../../platform/relay-bundle.ts'
 import { type Client, startApi, type TestApi } from '../../support/api.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually, freePort, operator } from '../../support/relays.ts'
@@ -187,5 +188,23 @@ describe('the API documentation', () => {
     expect(html).not.toMatch(/<script|<style| style="/)
     const style = await page(service.api, '/docs.css')
     expect([style.status, style.headers.get('content-type')]).toEqual([200, expect.stringMatching(/^text\/css/)])
+  })
+})
+
+describe('GET /relay-node/<file name>', () => {
+  test('serves the program of relays under the name of its content, for any cache', async () => {
+    const { fileName, code } = await relayBundle()
+    const answer = await page(service.api, `/relay-node/${fileName}`)
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toMatch('text/javascript')
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    expect(Buffer.from(await answer.arrayBuffer()).equals(code)).toBe(true)
+  })
+
+  test.each(['relay-node-0.0.1-000000000000.mjs', 'main.ts', '..%2fpackage.json'])('has no file %s', async (name) => {
+    const answer = await page(service.api, `/relay-node/${name}`)
+    expect(answer.status).toBe(404)
+    expect(await answer.json()).toMatchObject({ error: { code: 'not_found' } })
+    expect(answer.headers.get('cache-control')).toBeNull()
   })
 })
