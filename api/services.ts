@@ -19,6 +19,7 @@ import type { AccessTokens } from './identity/access-tokens.ts'
 import type { AccountSummary } from './identity/account-summaries.ts'
 import type { RecordAuditAttempt } from './identity/audit-attempts.ts'
 import type { Passwords } from './identity/passwords.ts'
+import type { Assignments } from './live/assignments.ts'
 import type { RelaySockets } from './live/relay-sockets.ts'
 import type { FindRegionStatuses } from './region-statuses.ts'
 
@@ -43,6 +44,8 @@ export interface Services {
   readonly billingMetrics: BillingMetrics
   readonly deliveries: Deliveries
   readonly relaySockets: RelaySockets
+  /** Takes the reports of relays without a session. */
+  readonly assignments: Assignments
   /** The live relays of a user. Concurrent calls share a query. */
   readonly findLiveRelays: (userId: string) => Promise<LiveRelays>
   /** Concurrent calls share queries. */

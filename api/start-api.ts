@@ -34,6 +34,7 @@ import { createAccessTokens } from './identity/access-tokens.ts'
 import { findAccountSummaries } from './identity/account-summaries.ts'
 import { createRecordAuditAttempt } from './identity/audit-attempts.ts'
 import { createPasswords } from './identity/passwords.ts'
+import { createAssignments } from './live/assignments.ts'
 import { createRelayFeed } from './live/relay-feed.ts'
 import { createRelaySocketMetrics } from './live/relay-socket-metrics.ts'
 import { createRelaySockets, type RelaySocketLimits, relaySocketLimits } from './live/relay-sockets.ts'
@@ -97,6 +98,7 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
   const port = await listen(server, config.port, life)
   // Before the listener, which waits for all connections.
   life.hold('relay sockets', services.relaySockets, (it) => it.stop())
+  life.hold('assignments', services.assignments, (it) => it.stop())
   life.drainFor(config.drainSeconds * 1000)
 
   const ready = migrateWhenReachable(config.database.url, log).then(() => {
@@ -145,6 +147,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
       metrics: createRelaySocketMetrics(registry),
       limits: { ...relaySocketLimits, ...socketLimits },
     }),
+    assignments: createAssignments({ sql, log }),
     findLiveRelays: batch((userIds: string[]) => findLiveRelays(sql, userIds)),
     findAccountSummary: batch((userIds: string[]) => findAccountSummaries(sql, config, userIds)),
     findRegionStatuses: createFindRegionStatuses(sql, config.regions),

@@ -114,7 +114,13 @@ class Life {
 
   #report() {
     const { sessionId } = this
-    const report = { sessionId, instanceId: fakeInstanceId(sessionId), isIdle: false, ingest: readIngest(undefined) }
+    const report = {
+      sessionId,
+      instanceId: fakeInstanceId(sessionId),
+      hasOwnSecret: false,
+      isIdle: false,
+      ingest: readIngest(undefined),
+    }
     return recordReports(this.stack.sql, [report], shortSeconds)
   }
 

@@ -9,6 +9,8 @@ import { presenceColumns, toPresence } from './presence.ts'
 export interface HealthReport {
   readonly sessionId: string
   readonly instanceId: string
+  /** Whether it was authenticated by the instance's own secret. Such an instance has a row in `instances`. */
+  readonly hasOwnSecret: boolean
   /** Whether no stream comes in; undefined when the report does not state it. */
   readonly isIdle: boolean | undefined
   readonly ingest: IngestReport
@@ -20,10 +22,16 @@ export interface ReportedSession {
   command: RelayCommand
   /** The instance that is bound to the session; null before one is. */
   boundInstanceId: string | null
+  /**
+   * Whether the report comes from an instance of another session: another one is bound to this session, or while none is,
+   * its row in `instances` belongs to another session or to none, or is retired. An instance without a row is accepted
+   * with a master secret only.
+   */
+  isOtherInstance: boolean
 }
 
 /**
- * Stores a batch of reports. Reports for a stopped session, and reports of an instance that is not the bound one, are not
+ * Stores a batch of reports. Reports for a stopped session, and reports of an instance of another session, are not
  * stored. The ingest columns follow `ingestAfter` in `domain/ingest.ts`.
  * @param ageSecondsMax the longest time between two summaries that counts as time with a stream.
  * @returns the session of each report, in their order; undefined for an unknown session.
@@ -36,11 +44,16 @@ export async function recordReports(
   const rows = await sql<(ReportedSession & { place: number })[]>`
     with report as (
       select r.* from json_to_recordset(${JSON.stringify(reports.map(toRecord))}::text::json) as r (
-        place int, session_id uuid, instance_id text, is_idle bool, is_publishing bool, bitrate_kbps int, links int2,
-        players int2, rtt_ms real, loss_pct real, engine text, bytes_total bigint
+        place int, session_id uuid, instance_id text, has_own_secret bool, is_idle bool, is_publishing bool,
+        bitrate_kbps int, links int2, players int2, rtt_ms real, loss_pct real, engine text, bytes_total bigint
       ), set_config('synchronous_commit', 'off', true)
     ), matched as (
-      select r.*, s.state, s.reason, s.command, s.instance_id as bound_instance_id
+      select r.*, s.state, s.reason, s.command, s.instance_id as bound_instance_id,
+        -- A subquery in a case runs only for its branch: reports of bound sessions do not read instances.
+        case when s.instance_id is not null then s.instance_id <> r.instance_id else coalesce((
+          select i.session_id is distinct from s.id or i.retired_at is not null
+          from instances i where i.instance_id = r.instance_id
+        ), r.has_own_secret) end as is_other_instance
       from report r join relay_sessions s on s.id = r.session_id
     ), stored as (
       insert into relay_health as h (session_id, instance_id, last_report_at, idle_since, ingest_at, is_publishing,
@@ -51,7 +64,7 @@ export async function recordReports(
         engine, case when is_publishing is not null then now() end, bytes_total, coalesce(bytes_total, 0),
         coalesce(bitrate_kbps, 0), case when is_publishing is not null then array[bitrate_kbps] end,
         case when is_publishing is not null then floor(extract(epoch from now()) / ${slotSeconds}::int)::int end
-      from matched where state <> 'stopped' and (bound_instance_id is null or bound_instance_id = instance_id)
+      from matched where state <> 'stopped' and not is_other_instance
       order by session_id, place desc
       on conflict (session_id) do update set
         instance_id = excluded.instance_id, last_report_at = excluded.last_report_at,
@@ -89,15 +102,19 @@ export async function recordReports(
           end,
         recent_slot = greatest(h.recent_slot, excluded.recent_slot)
     )
-    select place, state, reason, command, bound_instance_id from matched`
+    select place, state, reason, command, bound_instance_id, is_other_instance from matched`
   const sessions = new Map(rows.map(({ place, ...session }) => [place, session] as const))
   return reports.map((_, index) => sessions.get(index))
 }
 
-const toRecord = ({ sessionId, instanceId, isIdle, ingest: { summary, bytesTotal } }: HealthReport, place: number) => ({
+const toRecord = (
+  { sessionId, instanceId, hasOwnSecret, isIdle, ingest: { summary, bytesTotal } }: HealthReport,
+  place: number,
+) => ({
   place,
   session_id: sessionId,
   instance_id: instanceId,
+  has_own_secret: hasOwnSecret,
   is_idle: isIdle ?? false,
   is_publishing: summary?.isPublishing,
   bitrate_kbps: summary?.bitrateKbps,

@@ -23,6 +23,30 @@ export function verifyRelaySecret(presented: string, masterSecrets: readonly str
     : undefined
 }
 
+/** Above the number of instances that report to one process. */
+const verifiedMax = 10_000
+
+/**
+ * Like {@link verifyRelaySecret}, and remembers the secrets that it accepted: relays send theirs with each health report.
+ * Secrets are stored as digests only, and the one that was verified first is forgotten first.
+ */
+export function createRelaySecretVerifier(
+  masterSecrets: readonly string[],
+): (presented: string) => RelayCaller | undefined {
+  const verified = new Map<string, RelayCaller>()
+  return (presented) => {
+    const key = digest(presented).toString('base64')
+    const known = verified.get(key)
+    if (known) return known
+    const caller = verifyRelaySecret(presented, masterSecrets)
+    if (!caller) return undefined
+    const [oldest] = verified.keys()
+    if (verified.size >= verifiedMax && oldest !== undefined) verified.delete(oldest)
+    verified.set(key, caller)
+    return caller
+  }
+}
+
 /** Digests have equal lengths, as `timingSafeEqual` requires. */
 const isEqual = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other))
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

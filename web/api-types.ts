@@ -2299,14 +2299,16 @@ export interface paths {
     };
   };
   "/api/v1/relay/health": {
-    /** Report the health of a relay. The reply says whether it should keep running */
+    /** Report the health of a relay. The reply says whether it should keep running, and assigns a session to a relay without one */
     post: {
       readonly requestBody: {
         readonly content: {
           readonly "application/json": {
-            /** Format: uuid */
-            readonly session_id: string;
+            /** @description Null, or an empty text, as long as the relay runs without a session. */
+            readonly session_id: (string | "") | null;
             readonly instance_id: string;
+            /** @description How long the reply may wait for an assignment, at most 30 s. Only for reports without a session. */
+            readonly wait_seconds?: number;
             /** Format: date-time */
             readonly observed_at?: string;
             readonly stats?: {
@@ -2334,11 +2336,17 @@ export interface paths {
         200: {
           content: {
             readonly "application/json": {
-              /** @enum {string} */
-              readonly state: "provisioning" | "active" | "grace" | "stopped";
+              /** @description The state of the session; null without one. */
+              readonly state: ("provisioning" | "active" | "grace" | "stopped") | null;
               /** @enum {string} */
               readonly desired: "run" | "stop";
               readonly report_in_seconds: number;
+              /** @description Only in replies to reports without a session: the session that the relay serves from now on, and the token of its stream. Reports after it have this `session_id`. A relay that has lost its assignment gets it again. */
+              readonly assignment?: {
+                /** Format: uuid */
+                readonly session_id: string;
+                readonly stream_token: string;
+              } | null;
             };
           };
         };

@@ -59,7 +59,7 @@ const recordRequest =
     try {
       await next()
     } finally {
-      const seconds = (performance.now() - startedAt) / 1000
+      const seconds = (performance.now() - startedAt) / 1000 - (ctx.state.waitedSeconds ?? 0)
       const template = routeTemplate(ctx)
       httpMetrics.observe({ method: ctx.method, route: template, status: ctx.status, seconds })
       log.debug(
@@ -162,6 +162,7 @@ function register(router: Router, route: Route, services: Services, authenticate
     )
     // The connection belongs to another protocol now.
     if (reply.status === 101) ctx.respond = false
+    ctx.state.waitedSeconds = reply.waitedSeconds
     ctx.set(reply.headers ?? {})
     ctx.status = reply.status
     if (reply.body) ctx.body = reply.body

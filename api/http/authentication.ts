@@ -3,7 +3,7 @@ import { areAuthSessionsAlive } from '../../db/auth-sessions.ts'
 import { findSessionByToken } from '../../db/relay-sessions.ts'
 import { sessionTokenHashes } from '../../db/sealed-tokens.ts'
 import { batch } from '../../platform/batch.ts'
-import { verifyRelaySecret } from '../../platform/instance-secrets.ts'
+import { createRelaySecretVerifier } from '../../platform/instance-secrets.ts'
 import type { TokenUser } from '../identity/access-tokens.ts'
 import { verifyOperator } from '../identity/operator-credentials.ts'
 import { readSocketToken } from '../live/handshake.ts'
@@ -19,6 +19,7 @@ type Deps = Pick<Services, 'config' | 'sql' | 'sealing' | 'accessTokens' | 'rate
 
 export function createAuthenticate(deps: Deps): Authenticate {
   const { config, sql, sealing, accessTokens } = deps
+  const verifyRelaySecret = createRelaySecretVerifier(config.relayAuthSecrets)
   const checkOrigin = createOriginCheck(config)
   const isAlive = batch((users: TokenUser[]) => areAuthSessionsAlive(sql, users))
 
@@ -41,7 +42,8 @@ export function createAuthenticate(deps: Deps): Authenticate {
     operator: (credentials) => verifyOperator(deps, credentials),
 
     relay: ({ header }) => {
-      if (verifyRelaySecret(header('x-relay-auth') ?? '', config.relayAuthSecrets)) return 'relay' as const
+      const caller = verifyRelaySecret(header('x-relay-auth') ?? '')
+      if (caller) return caller
       throw new Refusal('invalid_relay_auth')
     },
 

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { z } from 'zod'
 import type { RateLimitName } from '../../platform/config/values.ts'
+import type { RelayCaller } from '../../platform/instance-secrets.ts'
 import type { TokenUser } from '../identity/access-tokens.ts'
 import type { RelayWatcher } from '../live/relay-watcher.ts'
 import type { Services } from '../services.ts'
@@ -13,7 +14,7 @@ export interface Callers {
   /** A user or no one. An invalid access token is refused. */
   maybe_user: TokenUser | undefined
   operator: 'operator'
-  relay: 'relay'
+  relay: RelayCaller
   relay_watcher: RelayWatcher
 }
 
@@ -50,6 +51,8 @@ export interface Reply {
   readonly status: number
   readonly body?: object
   readonly headers?: Readonly<Record<string, string>>
+  /** Time in which the handler waited for an event on purpose. It does not count as duration of the request. */
+  readonly waitedSeconds?: number
 }
 
 export interface Route<

@@ -1,12 +1,22 @@
-/** Health reports of relays. A report without a change costs a share of one batched write and reaches no workflow. */
+/**
+ * Health reports of relays. A report without a change costs a share of one batched write and reaches no workflow. A relay that
+ * runs without a session reports too, and its report waits for an assignment.
+ */
+import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
+import type { Sql } from '../../db/connection.ts'
 import { triggerJob } from '../../db/jobs.ts'
 import { markOrphan } from '../../db/orphans.ts'
+import { openStreamToken } from '../../db/sealed-tokens.ts'
+import type { UnboundInstance } from '../../db/unbound-instances.ts'
 import { ingestEngines, readIngest } from '../../domain/ingest.ts'
+import { assignmentStatus } from '../../domain/instance-assignment.ts'
 import { isInGraceFor, relayStates } from '../../domain/relay-session.ts'
+import type { Sealing } from '../../platform/sealing.ts'
 import { Refusal } from '../http/refusals.ts'
-import { ok, route } from '../http/route.ts'
+import { ok, type Reply, route } from '../http/route.ts'
 import { id, storableText } from '../http/schemas.ts'
+import type { Services } from '../services.ts'
 
 /**
  * A member that is no valid value counts as missing: a report with broken statistics still proves that the relay runs. Unknown
@@ -29,54 +39,119 @@ const Stats = z.object({
   ),
 })
 
+/** Proxies between relay and API must allow requests that take this long. */
+const waitSecondsMax = 30
+/** When the relay should report again at once: the next wait or, with an assignment, the first report of the session. */
+const soonSeconds = 0.2
+
 /** Undefined when the report does not state whether a stream comes in. */
 const isIdle = ({ publishing, groups }: z.infer<typeof Stats>): boolean | undefined =>
   publishing === undefined ? groups?.every((group) => (group.connections ?? []).length === 0) : !publishing
 
+const Body = z.object({
+  session_id: id
+    .or(z.literal(''))
+    .nullable()
+    .describe('Null, or an empty text, as long as the relay runs without a session.'),
+  instance_id: storableText(128),
+  wait_seconds: lenient(z.number().min(0)).describe(
+    `How long the reply may wait for an assignment, at most ${waitSecondsMax} s. Only for reports without a session.`,
+  ),
+  observed_at: z.iso.datetime({ offset: true }).optional(),
+  stats: Stats.optional(),
+})
+
+const HealthReply = z.object({
+  state: z.enum(relayStates).nullable().describe('The state of the session; null without one.'),
+  desired: z.enum(['run', 'stop']),
+  report_in_seconds: z.number(),
+  assignment: z
+    .object({ session_id: id, stream_token: z.string() })
+    .nullable()
+    .optional()
+    .describe(
+      'Only in replies to reports without a session: the session that the relay serves from now on, and the token of its stream. Reports after it have this `session_id`. A relay that has lost its assignment gets it again.',
+    ),
+})
+
 export const report = route({
   method: 'POST',
   path: '/relay/health',
-  summary: 'Report the health of a relay. The reply says whether it should keep running',
+  summary:
+    'Report the health of a relay. The reply says whether it should keep running, and assigns a session to a relay without one',
   caller: 'relay',
-  body: z.object({
-    session_id: id,
-    instance_id: storableText(128),
-    observed_at: z.iso.datetime({ offset: true }).optional(),
-    stats: Stats.optional(),
-  }),
-  answers: {
-    200: z.object({
-      state: z.enum(relayStates),
-      desired: z.enum(['run', 'stop']),
-      report_in_seconds: z.int(),
-    }),
-  },
+  body: Body,
+  answers: { 200: HealthReply },
   refuses: ['invalid_relay_auth', 'not_found', 'instance_mismatch', 'invalid_transition'],
-  handle: async ({ body }, { config, sql, recordReport, deliveries, relaySessions }) => {
-    const { session_id: sessionId, instance_id: instanceId } = body
-    const session = await recordReport({
-      sessionId,
-      instanceId,
-      isIdle: body.stats && isIdle(body.stats),
-      ingest: readIngest(body.stats),
-    })
-    if (!session) throw new Refusal('not_found')
-    const { state, reason, command, boundInstanceId } = session
-    const isOtherInstance = boundInstanceId !== null && boundInstanceId !== instanceId
-    if (state === 'stopped' || isOtherInstance) {
-      // The instance has no session, so the sweep runs at once. A stopped session is final, which makes a second observation
-      // of its instance unnecessary.
-      if (state === 'stopped') await markOrphan(sql, instanceId, sessionId)
-      await triggerJob(sql, 'sweep_orphans')
-      throw new Refusal(state === 'stopped' ? 'invalid_transition' : 'instance_mismatch')
-    }
-    if (boundInstanceId !== null && state === 'provisioning') deliveries.signal(() => relaySessions.ready(sessionId))
-    if (isInGraceFor({ state, reason }, 'health_lost')) deliveries.signal(() => relaySessions.healthRestored(sessionId))
-    return ok({
-      state,
-      // A disconnect is final, so the relay can stop before its workflow has executed it.
-      desired: command === 'disconnect' ? 'stop' : 'run',
-      report_in_seconds: config.relay.healthIntervalSeconds,
-    })
+  handle: ({ body, caller, incoming }, services) => {
+    if (caller !== 'master' && caller.instanceId !== body.instance_id)
+      throw new Refusal('invalid_relay_auth', { message: 'The secret in X-Relay-Auth belongs to another instance.' })
+    if (!body.session_id) return reportUnbound(body, incoming, services)
+    return reportBound({ ...body, session_id: body.session_id }, caller !== 'master', services)
   },
 })
+
+type ReportBody = z.output<typeof Body>
+
+async function reportBound(
+  { session_id: sessionId, instance_id: instanceId, stats }: ReportBody & { session_id: string },
+  hasOwnSecret: boolean,
+  { config, sql, recordReport, deliveries, relaySessions }: Services,
+): Promise<Reply> {
+  const session = await recordReport({
+    ...{ sessionId, instanceId, hasOwnSecret },
+    isIdle: stats && isIdle(stats),
+    ingest: readIngest(stats),
+  })
+  if (!session) throw new Refusal('not_found')
+  const { state, reason, command, boundInstanceId, isOtherInstance } = session
+  if (state === 'stopped' || isOtherInstance) {
+    await sweepInstance(sql, instanceId, state === 'stopped' ? sessionId : null)
+    throw new Refusal(state === 'stopped' ? 'invalid_transition' : 'instance_mismatch')
+  }
+  if (boundInstanceId !== null && state === 'provisioning') deliveries.signal(() => relaySessions.ready(sessionId))
+  if (isInGraceFor({ state, reason }, 'health_lost')) deliveries.signal(() => relaySessions.healthRestored(sessionId))
+  return ok({
+    state,
+    // A disconnect is final, so the relay can stop before its workflow has executed it.
+    desired: command === 'disconnect' ? 'stop' : 'run',
+    report_in_seconds: config.relay.healthIntervalSeconds,
+  })
+}
+
+/** Answers with an assignment at once or after a wait, with `assignment: null` after the wait, or that the relay should stop. */
+async function reportUnbound(
+  { instance_id: instanceId, wait_seconds: waitSeconds = 0 }: ReportBody,
+  { socket }: IncomingMessage,
+  { config, sql, sealing, assignments }: Services,
+): Promise<Reply> {
+  const report = { instanceId, waitSeconds: Math.min(waitSeconds, waitSecondsMax), socket }
+  const { instance, end, waitedSeconds } = await assignments.report(report)
+  const isUnwanted = !instance || assignmentStatus(instance) === 'unwanted'
+  if (isUnwanted) await sweepInstance(sql, instanceId, instance?.state === 'stopped' ? instance.sessionId : null)
+  if (!instance) throw new Refusal('not_found')
+  const assignment = openAssignment(sealing, instance)
+  const isSoon = assignment !== null || end === 'waited' || end === 'interrupted'
+  const body: z.input<typeof HealthReply> = {
+    state: assignment && instance.state,
+    desired: isUnwanted ? 'stop' : 'run',
+    report_in_seconds: isSoon ? soonSeconds : config.relay.healthIntervalSeconds,
+    assignment,
+  }
+  return { ...ok(body), waitedSeconds, headers: assignment ? { 'Cache-Control': 'no-store' } : {} }
+}
+
+function openAssignment(sealing: Sealing, instance: UnboundInstance) {
+  const { sessionId, userId } = instance
+  if (assignmentStatus(instance) !== 'assigned' || sessionId === null || userId === null) return null
+  return { session_id: sessionId, stream_token: openStreamToken(sealing, userId, instance) }
+}
+
+/**
+ * Makes the sweep run at once for an instance that has no session any more. A stopped session is final, which makes a second
+ * observation of its instance unnecessary.
+ */
+async function sweepInstance(sql: Sql, instanceId: string, stoppedSessionId: string | null): Promise<void> {
+  if (stoppedSessionId !== null) await markOrphan(sql, instanceId, stoppedSessionId)
+  await triggerJob(sql, 'sweep_orphans')
+}

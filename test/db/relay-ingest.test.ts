@@ -107,7 +107,11 @@ test('the columns of a session are what the rules make of its reports', async ()
         for (const { slotsBefore, instanceId, stats: reported } of reports) {
           await age(tx, sessionId, slotsBefore)
           const ingest = readIngest(reported)
-          await recordReports(tx, [{ sessionId, instanceId, isIdle: undefined, ingest }], ageSecondsMax)
+          await recordReports(
+            tx,
+            [{ sessionId, instanceId, hasOwnSecret: false, isIdle: undefined, ingest }],
+            ageSecondsMax,
+          )
           const isSameInstance = instanceId === lastInstanceId
           record = ingestAfter(aged(record, slotsBefore), ingest, { now, isSameInstance, ageSecondsMax })
           lastInstanceId = instanceId
@@ -122,7 +126,7 @@ test('the columns of a session are what the rules make of its reports', async ()
 test('each session of a batch gets its own report, and of two reports of one session the later one counts', async () => {
   const ids = [await insertSession(), await insertSession()]
   const report = (sessionId: string, bytes_total: number) => ({
-    ...{ sessionId, instanceId: 'i-1', isIdle: false },
+    ...{ sessionId, instanceId: 'i-1', hasOwnSecret: false, isIdle: false },
     ingest: readIngest({ publishing: true, bitrate_kbps: bytes_total / 10, bytes_total }),
   })
   const [first = '', second = ''] = ids
