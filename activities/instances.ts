@@ -9,6 +9,7 @@ import {
   recordLaunch,
   type StoredInstance,
 } from '../db/instances.ts'
+import { warmReportSecondsMax } from '../domain/warm-instances.ts'
 import type { Config } from '../platform/config/config.ts'
 import { imageKey } from '../platform/config/regions.ts'
 import { createInstanceId, instanceSecret } from '../platform/instance-secrets.ts'
@@ -23,8 +24,6 @@ import type { RelayProviders } from './relay-providers.ts'
 /** The hidden soft cap on a relay's throughput (specification, "Limits"). */
 const capMbps = 48
 const heartbeatMillis = 1000
-/** Unbound relays report every 15 seconds at least, so one that has not for this long may have ended. */
-export const warmReportSecondsMax = 25
 
 const regionOf = (config: Pick<Config, 'regions'>, name: string) => {
   const region = config.regions.find((one) => one.region === name)

@@ -26,7 +26,7 @@ export interface Presence {
   readonly lastSeenSeconds: number
 }
 
-const isPresent = (role: ProcessRole, { lastSeenSeconds }: Presence, limitSeconds: number): boolean =>
+export const isPresent = (role: ProcessRole, { lastSeenSeconds }: Presence, limitSeconds: number): boolean =>
   lastSeenSeconds <= absenceSeconds(role, limitSeconds)
 
 /** The last report of a relay, and the presence of the processes that receive reports. */

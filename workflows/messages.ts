@@ -120,3 +120,35 @@ export const wakeSubscription = defineSignal<[]>('wake')
 
 /** Answers the workflow's snapshot; null before it has read its inbox for the first time. */
 export const subscriptionSnapshot = defineQuery<SubscriptionSnapshot | null>('snapshot')
+
+export const warmInstancesWorkflow = 'warmInstances'
+
+export const warmInstancesWorkflowId = (region: string): string => `warm-instances/${region}`
+
+export interface WarmInstancesInput {
+  readonly region: string
+  /** Failed creations in a row. The next one waits longer after each. */
+  readonly failures?: number
+  /** History length at which a run continues as new; Temporal's own suggestion unless given. */
+  readonly historyEventsMax?: number
+}
+
+/** The state of a region's warm instances, for operators. */
+export interface WarmInstancesSnapshot {
+  readonly region: string
+  /** Instances without a session that are reserved or exist. */
+  readonly unbound: number
+  readonly creating: readonly string[]
+  readonly destroying: readonly string[]
+  readonly failures: number
+  /** Nothing is created before; null when creations do not wait. */
+  readonly pausedUntil: Millis | null
+}
+
+/**
+ * Makes the workflow of a region's warm instances compare them with the configured number. Has no payload: only the rows count.
+ * Safe to repeat.
+ */
+export const wakeWarmInstances = defineSignal<[]>('wake')
+
+export const warmInstancesSnapshot = defineQuery<WarmInstancesSnapshot>('snapshot')

@@ -17,6 +17,7 @@ import { type Billing, createBilling } from '../../providers/billing/billing.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
 import { createRelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows, type SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
+import { createWarmInstancesWorkflows, type WarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
 import { accountJobs } from '../jobs/account-jobs.ts'
 import { billingJobs } from '../jobs/billing-jobs.ts'
 import { billingReconciliationJobs } from '../jobs/billing-reconciliation-jobs.ts'
@@ -28,10 +29,12 @@ import { providerTokenRevocationJobs } from '../jobs/provider-token-revocation-j
 import { type RelaySessionJobDeps, relaySessionJobs } from '../jobs/relay-session-jobs.ts'
 import { secretJobs } from '../jobs/secret-jobs.ts'
 import { usageJobs } from '../jobs/usage-jobs.ts'
+import { warmInstanceJobs } from '../jobs/warm-instance-jobs.ts'
 import { workflowRestartJobs } from '../jobs/workflow-restart-jobs.ts'
 import { type RelayProviders, withCallMetrics } from '../relay-providers.ts'
 import { createRelaySessionActivities } from '../relay-sessions.ts'
 import { createSubscriptionActivities } from '../subscriptions.ts'
+import { createWarmInstanceActivities } from '../warm-instances.ts'
 import { type ClockSkew, createClockSkew } from './clock-skew.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 import { workflowBundlePath } from './workflow-bundle.ts'
@@ -70,6 +73,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     callMillisMax: 10_000,
   })
   const subscriptions = createSubscriptionWorkflows(client, { taskQueue, callMillisMax: 10_000 })
+  const warmInstances = createWarmInstancesWorkflows(client, { taskQueue, callMillisMax: 10_000 })
   const worker = await Worker.create({
     connection,
     namespace: config.temporal.namespace,
@@ -78,6 +82,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     activities: {
       ...createRelaySessionActivities({ config, sql, sealing, providers: measuredProviders, metrics, clockSkew }),
       ...createSubscriptionActivities({ config, sql, relaySessions }),
+      ...createWarmInstanceActivities({ config, sql, providers: measuredProviders }),
     },
     shutdownGraceTime,
     // 500 workflows take about 400 MB. A workflow that is not cached is replayed at its next event, and most sessions have
@@ -105,6 +110,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     sealing,
     relaySessions,
     subscriptions,
+    warmInstances,
     billing,
     providers: measuredProviders,
     metrics,
@@ -121,6 +127,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
 interface JobDeps extends RelaySessionJobDeps {
   readonly sealing: Sealing
   readonly subscriptions: SubscriptionWorkflows
+  readonly warmInstances: WarmInstancesWorkflows
   readonly billing: Billing
   readonly metrics: WorkerMetrics
 }
@@ -133,6 +140,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
       ...relaySessionJobs(deps),
       ...workflowRestartJobs(deps),
       ...instanceJobs(deps),
+      ...warmInstanceJobs(deps),
       ...billingJobs(deps),
       ...billingResolutionJobs({ sql, log, subscriptions, provider: billing.provider }),
       ...billingReconciliationJobs({ sql, log, metrics, provider: billing.provider }),

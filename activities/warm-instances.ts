@@ -1,0 +1,62 @@
+/** The activities of the workflow that keeps a region's warm instances. */
+import type { Database } from '../db/connection.ts'
+import { findInstance, retireInstances } from '../db/instances.ts'
+import { markWarmInstanceGone, planWarm, type WarmRegion, type WarmWork } from '../db/warm-instances.ts'
+import type { Config } from '../platform/config/config.ts'
+import { createInstanceId } from '../platform/instance-secrets.ts'
+import { destroyProven, failCreation, launchInstance, placementOf, providerOf, withHeartbeat } from './instances.ts'
+import type { RelayProviders } from './relay-providers.ts'
+
+export type { WarmWork }
+
+export interface WarmInstanceActivities {
+  /** See {@link planWarm}. Safe to repeat. */
+  planWarmInstances(request: { region: string; mayCreate: boolean }): Promise<WarmWork>
+  /** Creates or adopts a reserved instance. Does nothing when it is retired or has been created. Safe to repeat. */
+  createWarmInstance(request: { instanceId: string }): Promise<void>
+  /** Retires an instance without a session and resolves when its provider shows it no more. Safe to repeat. */
+  destroyWarmInstance(request: { instanceId: string }): Promise<void>
+}
+
+interface Deps {
+  readonly config: Config
+  readonly sql: Database
+  readonly providers: RelayProviders
+}
+
+export function createWarmInstanceActivities(deps: Deps): WarmInstanceActivities {
+  const { config, sql, providers } = deps
+  return {
+    planWarmInstances: ({ region, mayCreate }) => {
+      const warmRegion = warmRegionOf(config, region)
+      const { provider } = warmRegion.placement
+      return planWarm(sql, warmRegion, mayCreate, () => createInstanceId(provider))
+    },
+
+    createWarmInstance: async ({ instanceId }) => {
+      const instance = await findInstance(sql, instanceId)
+      if (!instance || instance.isRetired || instance.isGone || instance.sessionId !== null) return
+      const target = { region: instance.region, sessionId: null, streamToken: null }
+      await launchInstance(deps, instance, target).catch(failCreation)
+    },
+
+    destroyWarmInstance: async ({ instanceId }) => {
+      await retireInstances(sql, [instanceId])
+      const instance = await findInstance(sql, instanceId)
+      if (!instance || instance.sessionId !== null) return
+      await withHeartbeat(() => destroyProven(providerOf(providers, instance.region), instance))
+      await markWarmInstanceGone(sql, instanceId)
+    },
+  }
+}
+
+/** A region that is no longer configured keeps no instances; its provider is needed to destroy them. */
+export function warmRegionOf(config: Config, name: string): WarmRegion {
+  const { provisionTimeoutSeconds, healthTimeoutSeconds } = config.relay
+  return {
+    placement: placementOf(config, name),
+    warm: config.regions.find(({ region }) => region === name)?.warm ?? 0,
+    bootSecondsMax: provisionTimeoutSeconds,
+    healthTimeoutSeconds,
+  }
+}

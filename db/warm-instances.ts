@@ -1,0 +1,140 @@
+/** Warm instances: unbound ones that wait for a session, and the ones that are to be created or destroyed. */
+import { isPresent, type Presence } from '../domain/relay-health.ts'
+import { planWarmInstances, type WarmInstance, type WarmTarget } from '../domain/warm-instances.ts'
+import { type Database, type Fragment, first, type Sql } from './connection.ts'
+import { countExisting, insertInstance, lockPlaces, type Placement, retireInstances } from './instances.ts'
+import { presenceColumns, toPresence } from './presence.ts'
+
+export interface WarmRegion {
+  readonly placement: Placement
+  /** The configured number; the plan is 0 while the region is drained. */
+  readonly warm: number
+  readonly bootSecondsMax: number
+  readonly healthTimeoutSeconds: number
+}
+
+export interface WarmWork {
+  /** Reserved instances that their provider has not answered for. */
+  readonly create: readonly string[]
+  /** Retired warm instances that may exist. */
+  readonly destroy: readonly string[]
+  /** Instances without a session that are reserved or exist. */
+  readonly unbound: number
+}
+
+/**
+ * Retires and reserves warm instances of a region, so that as many as configured are ready, and returns the provider calls that
+ * are due. Safe to repeat.
+ * @param mayCreate false during the pause after a failed creation.
+ * @param newInstanceId creates the id of each reserved instance.
+ */
+export const planWarm = (
+  sql: Database,
+  region: WarmRegion,
+  mayCreate: boolean,
+  newInstanceId: () => string,
+): Promise<WarmWork> =>
+  sql.begin(async (tx): Promise<WarmWork> => {
+    const { placement } = region
+    // Serialised with reservations for sessions, so that both together stay within the capacity.
+    await lockPlaces(tx, placement.region)
+    const unbound = await lockUnbound(tx, region)
+    const target = await readTarget(tx, region, mayCreate)
+    const { retire, create } = planWarmInstances(unbound, target)
+    await retireInstances(tx, retire)
+    for (let count = 0; count < create; count += 1)
+      await insertInstance(tx, { instanceId: newInstanceId(), sessionId: null, zone: 0 }, placement)
+    return readWork(tx, placement.region)
+  }) as Promise<WarmWork>
+
+/** Whether {@link planWarm} would change anything or return provider calls. Locks nothing. */
+export async function isWarmWorkDue(sql: Sql, region: WarmRegion): Promise<boolean> {
+  const unbound = await selectUnbound(sql, region, sql``)
+  const { retire, create } = planWarmInstances(unbound, await readTarget(sql, region, true))
+  const work = await readWork(sql, region.placement.region)
+  return retire.length + create + work.create.length + work.destroy.length > 0
+}
+
+/** A session that claims an instance at this moment has locked it, so it is left out. */
+const lockUnbound = (tx: Sql, region: WarmRegion): Promise<WarmInstance[]> =>
+  selectUnbound(tx, region, tx`for update of i skip locked`)
+
+/** Silence counts only while an api process could take reports. */
+async function selectUnbound(
+  sql: Sql,
+  { placement: { region, image }, healthTimeoutSeconds }: WarmRegion,
+  lock: Fragment,
+): Promise<WarmInstance[]> {
+  const rows = await sql<
+    (Omit<WarmInstance, 'silentSeconds'> & {
+      quietSeconds: number
+      apiForSeconds: number
+      apiLastSeenSeconds: number
+    })[]
+  >`
+    select i.instance_id, i.image is not distinct from ${image} as is_current, i.launched_at is not null as is_launched,
+      i.last_report_at is not null as has_reported,
+      extract(epoch from clock_timestamp() - coalesce(i.last_report_at, i.launched_at, i.create_attempted_at))::float8 as quiet_seconds,
+      ${presenceColumns(sql, 'api')}
+    from instances i, presence api
+    where api.role = 'api' and i.region = ${region} and ${isUnbound(sql)}
+    order by i.created_at, i.instance_id ${lock}`
+  return rows.map((row) => ({
+    instanceId: row.instanceId,
+    isCurrent: row.isCurrent,
+    isLaunched: row.isLaunched,
+    hasReported: row.hasReported,
+    silentSeconds: audibleSeconds(row.quietSeconds, toPresence(row, 'api'), healthTimeoutSeconds),
+  }))
+}
+
+/** The part of a silence in which a report could have been received. */
+const audibleSeconds = (quietSeconds: number, api: Presence, healthTimeoutSeconds: number): number =>
+  isPresent('api', api, healthTimeoutSeconds) ? Math.min(quietSeconds, api.forSeconds) : 0
+
+const isUnbound = (sql: Sql) => sql`i.is_warm and i.session_id is null and i.retired_at is null and i.gone_at is null`
+
+async function readTarget(sql: Sql, region: WarmRegion, mayCreate: boolean): Promise<WarmTarget> {
+  const { placement, warm, bootSecondsMax, healthTimeoutSeconds } = region
+  const row = first(
+    await sql<{ isDrained: boolean; waiting: number }[]>`
+      select exists (select from regions r where r.region = ${placement.region} and r.drained_at is not null) as is_drained,
+        (select count(*)::int from relay_sessions s where s.region = ${placement.region} and s.state = 'provisioning'
+          and s.instance_id is null and not exists (
+            select from instances i where i.session_id = s.id and i.gone_at is null)) as waiting`,
+  )
+  return {
+    warm: row?.isDrained ? 0 : warm,
+    capacity: placement.capacity,
+    placesTaken: (await countExisting(sql, placement.region)) + (row?.waiting ?? 0),
+    bootSecondsMax,
+    healthTimeoutSeconds,
+    mayCreate,
+  }
+}
+
+async function readWork(sql: Sql, region: string): Promise<WarmWork> {
+  const rows = await sql<{ instanceId: string; isRetired: boolean; isLaunched: boolean }[]>`
+    select i.instance_id, i.retired_at is not null as is_retired, i.launched_at is not null as is_launched
+    from instances i
+    where i.region = ${region} and i.is_warm and i.session_id is null and i.gone_at is null
+    order by i.created_at, i.instance_id`
+  const unbound = rows.filter(({ isRetired }) => !isRetired)
+  return {
+    create: unbound.filter(({ isLaunched }) => !isLaunched).map(({ instanceId }) => instanceId),
+    destroy: rows.filter(({ isRetired }) => isRetired).map(({ instanceId }) => instanceId),
+    unbound: unbound.length,
+  }
+}
+
+/** Regions that have a warm instance without a session. */
+export const listRegionsWithUnbound = async (sql: Sql): Promise<string[]> =>
+  (
+    await sql<{ region: string }[]>`
+      select distinct region from instances where is_warm and session_id is null and gone_at is null`
+  ).map(({ region }) => region)
+
+/** Records that the provider shows no such instance. */
+export const markWarmInstanceGone = async (sql: Sql, instanceId: string): Promise<void> => {
+  await sql`update instances set gone_at = now() where instance_id = ${instanceId} and retired_at is not null`
+}
