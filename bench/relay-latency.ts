@@ -53,7 +53,7 @@ export async function reserve(
       authSessionId,
       connectionId,
       region: { named: region },
-      regions: [{ region, capacity: 100_000 }],
+      regions: config.regions.map((one) => ({ ...one, capacity: 100_000 })),
       rateLimit: 9_999_999,
     },
     rateLimitKey: `relay_start:${userId}`,

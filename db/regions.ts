@@ -16,6 +16,11 @@ export interface RegionRow {
   leftover: number
   /** Live sessions and leftover instances. Unbound warm instances are room for sessions. */
   placesTaken: number
+  /**
+   * Live sessions, and leftover instances that have been observed for a minute. Others are being destroyed, and a session waits
+   * for their room.
+   */
+  placesBlocked: number
   isDrained: boolean
 }
 
@@ -23,7 +28,7 @@ export interface RegionRow {
 export const listRegionRows = async (sql: Sql, regions: readonly string[]): Promise<RegionRow[]> =>
   sql<RegionRow[]>`
     select name as region, drained_at, sessions, bound, warm_ready, warm_booting, leftover,
-      sessions + leftover as places_taken, drained_at is not null as is_drained
+      sessions + leftover as places_taken, sessions + stuck as places_blocked, drained_at is not null as is_drained
     from unnest(${regions}::text[]) with ordinality as named (name, position)
     left join regions on region = name
     cross join lateral (
@@ -33,11 +38,13 @@ export const listRegionRows = async (sql: Sql, regions: readonly string[]): Prom
       select count(*) filter (where is_owned)::int as bound,
         count(*) filter (where is_unbound and has_reported)::int as warm_ready,
         count(*) filter (where is_unbound and not has_reported)::int as warm_booting,
-        count(*) filter (where not is_owned and not is_unbound)::int as leftover
+        count(*) filter (where not is_owned and not is_unbound)::int as leftover,
+        count(*) filter (where not is_owned and not is_unbound and is_stuck)::int as stuck
       from (
         -- An instance is owned by the same rule as in the comparison with the provider's list; see db/orphans.ts.
         select s.id is not null and i.retired_at is null as is_owned, i.last_report_at is not null as has_reported,
-          i.is_warm and i.session_id is null and i.retired_at is null as is_unbound
+          i.is_warm and i.session_id is null and i.retired_at is null as is_unbound,
+          coalesce(i.unowned_since < now() - interval '1 minute', false) as is_stuck
         from instances i left join relay_sessions s
           on s.id = i.session_id and s.state <> 'stopped' and (s.instance_id is null or s.instance_id = i.instance_id)
         where i.region = name and i.gone_at is null

@@ -180,6 +180,8 @@ export interface UnreportedInstance extends BoundSession, ReportObservation {
   readonly region: string
   /** Since the instance was bound to its session. */
   readonly boundSeconds: number
+  /** Whether it was ready before the session, and so should report at once. */
+  readonly isWarm: boolean
 }
 
 /** Sessions that are provisioning on an instance that was bound longer than `boundSeconds` ago and has never reported. */
@@ -192,8 +194,9 @@ export async function listUnreportedInstances(
     (Omit<UnreportedInstance, 'api' | 'lastReportSeconds'> & { apiForSeconds: number; apiLastSeenSeconds: number })[]
   >`
     select s.id, s.instance_id, s.region,
-      extract(epoch from clock_timestamp() - s.instance_bound_at)::float8 as bound_seconds, ${presenceColumns(sql, 'api')}
-    from relay_sessions s join presence api on api.role = 'api'
+      extract(epoch from clock_timestamp() - s.instance_bound_at)::float8 as bound_seconds,
+      coalesce(i.is_warm, false) as is_warm, ${presenceColumns(sql, 'api')}
+    from relay_sessions s join presence api on api.role = 'api' left join instances i on i.instance_id = s.instance_id
     where s.state = 'provisioning' and s.instance_id is not null
       and s.instance_bound_at < clock_timestamp() - make_interval(secs => ${boundSeconds})
       and not exists (select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id)

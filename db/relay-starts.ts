@@ -6,15 +6,21 @@
 import { type RegionLimit, type RequestedRegion, regionsToTry } from '../domain/regions.ts'
 import { isInGraceFor } from '../domain/relay-session.ts'
 import { displacedByStart, isStopping, type LiveSession } from '../domain/relay-start.ts'
+import { warmReportSecondsMax } from '../domain/warm-instances.ts'
 import type { Config } from '../platform/config/config.ts'
+import { imageKey, type RegionConfig } from '../platform/config/regions.ts'
 import { areAuthSessionsAlive } from './auth-sessions.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, findEntitlement } from './entitlements.ts'
+import { claimWarmInstance } from './instances.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
 import { listRegionRows } from './regions.ts'
 import { deliverAfterSeconds, recordCommand } from './relay-commands.ts'
 import { findRelaySession, type RelaySessionRow, relaySessionColumns } from './relay-sessions.ts'
 import type { SealedToken } from './sealed-tokens.ts'
+
+/** A region that may have warm instances of an image. */
+export type StartableRegion = RegionLimit & Pick<RegionConfig, 'warm' | 'image'>
 
 export interface StartRequest {
   readonly userId: string
@@ -26,7 +32,7 @@ export interface StartRequest {
   readonly connectionId: string
   readonly region: RequestedRegion
   /** All regions, in the configured order. */
-  readonly regions: readonly RegionLimit[]
+  readonly regions: readonly StartableRegion[]
   readonly rateLimitKey: string
   readonly rateLimit: number
   readonly timeBank: Config['timeBank']
@@ -81,11 +87,12 @@ export const startRelay = (sql: Database, request: StartRequest): Promise<StartO
     if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
     if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }
     const resumed = existing && (await recordCommand(tx, existing.id, 'run', 'user'))
-    const region = resumed?.region ?? (await findRegion(tx, request))
-    if (typeof region === 'object') return { ...region, window }
+    const region = resumed ? undefined : await findRegion(tx, request)
+    if (region && 'type' in region) return { ...region, window }
     const others = live.filter((session) => session !== existing)
     const displaced = await makeRoom(tx, others, entitlement.maxConcurrentConns)
-    const session = resumed ?? (await reserve(tx, request, region))
+    const session = region ? await reserve(tx, request, region) : resumed
+    if (!session) throw new Error('the session to resume has stopped')
     await storeIdempotencyKey(tx, request, session.id)
     return { type: resumed ? 'existing' : 'reserved', session, toDeliver: [session, ...displaced], window }
   }) as Promise<StartOutcome>
@@ -123,14 +130,14 @@ const concurrentStartTransactionsMax = 500
 async function findRegion(
   tx: Sql,
   { region: requested, regions }: StartRequest,
-): Promise<string | { type: 'region_full' | 'region_drained' }> {
+): Promise<StartableRegion | { type: 'region_full' | 'region_drained' }> {
   const names = typeof requested === 'object' ? [requested.named] : regions.map(({ region }) => region)
-  const rows = await listRegionRows(tx, names)
+  const rows = await listRoom(tx, names)
   const candidates = regionsToTry(requested, regions, rows)
   if (candidates === 'drained') return { type: 'region_drained' }
   for (const candidate of candidates) {
     const placesTaken = rows.find(({ region }) => region === candidate.region)?.placesTaken ?? 0
-    if (await hasPlace(tx, candidate, placesTaken)) return candidate.region
+    if (await hasPlace(tx, candidate, placesTaken)) return candidate
   }
   return { type: 'region_full' }
 }
@@ -145,11 +152,14 @@ async function hasPlace(tx: Sql, { region, capacity }: RegionLimit, placesTaken:
   if (placesTaken + concurrentStartTransactionsMax < capacity) return true
   await tx`savepoint region_lock`
   await tx`select pg_advisory_xact_lock(hashtextextended('region:' || ${region}, 0))`
-  const [locked] = await listRegionRows(tx, [region])
+  const [locked] = await listRoom(tx, [region])
   const isFree = locked !== undefined && locked.placesTaken < capacity
   await (isFree ? tx`release savepoint region_lock` : tx`rollback to savepoint region_lock`)
   return isFree
 }
+
+const listRoom = async (tx: Sql, regions: readonly string[]) =>
+  (await listRegionRows(tx, regions)).map((row) => ({ ...row, placesTaken: row.placesBlocked }))
 
 /** Stops the sessions that would exceed the limit together with the new one. */
 async function makeRoom(tx: Sql, live: readonly LiveSessionRow[], limit: number): Promise<RelaySessionRow[]> {
@@ -161,7 +171,16 @@ async function makeRoom(tx: Sql, live: readonly LiveSessionRow[], limit: number)
   return displaced
 }
 
-async function reserve(tx: Sql, request: StartRequest, region: string): Promise<RelaySessionRow> {
+/** Reserves the session, together with a warm instance if the region has one. */
+async function reserve(tx: Sql, request: StartRequest, region: StartableRegion): Promise<RelaySessionRow> {
+  const session = await insertSession(tx, request, region.region)
+  if (region.warm === 0) return session
+  const placement = { region: region.region, image: imageKey(region), warmReportSecondsMax }
+  const hasInstance = await claimWarmInstance(tx, session.id, placement)
+  return hasInstance ? ((await findRelaySession(tx, session.id)) ?? session) : session
+}
+
+async function insertSession(tx: Sql, request: StartRequest, region: string): Promise<RelaySessionRow> {
   const session = first(
     await tx<RelaySessionRow[]>`
       insert into relay_sessions (id, user_id, connection_id, region, command_initiator,

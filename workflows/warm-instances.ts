@@ -100,7 +100,9 @@ export async function warmInstances(input: messages.WarmInstancesInput): Promise
     const work = await planWarmInstances.executeWithOptions({ summary: 'plan' }, [{ region, mayCreate }])
     unbound = work.unbound
     execute(work)
-    setCurrentDetails(`${unbound} unbound · ${creating.size} starting · ${destroying.size} ending · ${failures} failures`)
+    setCurrentDetails(
+      `${unbound} unbound · ${creating.size} starting · ${destroying.size} ending · ${failures} failures`,
+    )
     if (creating.size + destroying.size > 0 || !allHandlersFinished()) continue
     if (isTooLong(input)) return continueAsNew<typeof warmInstances>({ ...input, failures })
     // The job that wakes the workflow starts it again when the region needs one.
@@ -112,8 +114,7 @@ const pauseMillisAfter = (failures: number): number =>
   Math.min(pauseMillisMax, pauseMillisMin * 2 ** Math.min(failures - 1, 10))
 
 const isTooLong = ({ historyEventsMax }: messages.WarmInstancesInput): boolean =>
-  workflowInfo().continueAsNewSuggested ||
-  workflowInfo().historyLength > (historyEventsMax ?? Number.POSITIVE_INFINITY)
+  workflowInfo().continueAsNewSuggested || workflowInfo().historyLength > (historyEventsMax ?? Number.POSITIVE_INFINITY)
 
 /** A cancellation of the workflow ends the call; the next run takes it up again. */
 function runInBackground(call: () => Promise<void>): void {

@@ -11,6 +11,7 @@ import {
 } from '../../db/relay-health.ts'
 import { claimSignals } from '../../db/relay-signals.ts'
 import { isOverdue, isRegionalOutage, silenceByRegion } from '../../domain/relay-health.ts'
+import { assignedReportSecondsMax } from '../../domain/warm-instances.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
@@ -102,9 +103,12 @@ async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
   await signalAll(missed.restored, relaySessions.healthRestored)
   await signalAll(await listIdleSessions(sql, maxSessionSeconds), relaySessions.idle)
 
-  const unreported = await listUnreportedInstances(sql, healthTimeoutSeconds, sessionsMax)
-  suspects.push(...unreported.filter((instance) => isOverdue(instance, healthTimeoutSeconds)))
-  const gone = await findGoneInstances(suspects, deps)
+  const assignedSecondsMax = Math.min(assignedReportSecondsMax, healthTimeoutSeconds)
+  const unreported = await listUnreportedInstances(sql, assignedSecondsMax, sessionsMax)
+  // A warm instance was ready, so silence is enough to replace it. Nothing of its session is lost.
+  const dead = unreported.filter((instance) => instance.isWarm && isOverdue(instance, assignedSecondsMax))
+  suspects.push(...unreported.filter((one) => !one.isWarm && isOverdue(one, healthTimeoutSeconds)))
+  const gone = [...dead, ...(await findGoneInstances(suspects, deps))]
   await Promise.all(gone.map(({ id, instanceId }) => limit(() => relaySessions.instanceGone(id, instanceId ?? ''))))
 }
 

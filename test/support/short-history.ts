@@ -18,7 +18,7 @@ export async function startWithShortHistory(
     requestHash: Buffer.alloc(32),
     connectionId: 'default',
     region: { named: 'local' },
-    regions: [{ region: 'local', capacity: 1000 }],
+    regions: config.regions,
     rateLimitKey: userId,
     rateLimit: 1000,
     timeBank: config.timeBank,
