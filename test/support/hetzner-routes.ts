@@ -1,0 +1,175 @@
+/** The routes of the double of the Hetzner Cloud API. */
+import {
+  type CreateRequest,
+  type HetznerProject,
+  images,
+  type Labels,
+  locations,
+  matchesSelector,
+  presentAction,
+  presentServer,
+  serverTypes,
+} from './hetzner-project.ts'
+
+export interface Reply {
+  readonly status: number
+  readonly body: object | string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+interface Request {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly body: string
+}
+
+const ok = (body: object): Reply => ({ status: 200, body })
+
+export const refusal = (status: number, code: string, message: string, details: object | null = null): Reply => ({
+  status,
+  body: { error: { code, message, details } },
+})
+
+const notFound = (what: string): Reply => refusal(404, 'not_found', `${what} not found`)
+
+const invalidField = (field: string, message: string): Reply =>
+  refusal(422, 'invalid_input', `invalid input in field '${field}': ${message}`, {
+    fields: [{ name: field, messages: [message] }],
+  })
+
+export function answerRequest(project: HetznerProject, request: Request): Reply {
+  const { method, path, query } = request
+  const [, collection = '', id, below] = path.split('/')
+  const route = `${method} /${[collection, id && ':id', below].filter(Boolean).join('/')}`
+  switch (route) {
+    case 'POST /servers':
+      return createServer(project, request.body)
+    case 'GET /servers':
+      return listServers(project, query)
+    case 'GET /servers/:id':
+      return withServer(project, id, (server) => ok({ server: presentServer(server) }))
+    case 'DELETE /servers/:id':
+      return withServer(project, id, (server) =>
+        presentServer(server).locked
+          ? refusal(423, 'locked', 'server is locked')
+          : ok({ action: presentAction(project.delete(server)) }),
+      )
+    case 'GET /servers/:id/actions':
+      return withServer(project, id, (server) =>
+        page('actions', project.actions(({ serverId }) => serverId === server.id).map(presentAction), query),
+      )
+    case 'GET /actions': {
+      const ids = query.getAll('id').map(Number)
+      if (ids.length === 0) return invalidField('id', 'is required')
+      return page('actions', project.actions((action) => ids.includes(action.id)).map(presentAction), query)
+    }
+    case 'GET /actions/:id': {
+      const [action] = project.actions((one) => one.id === Number(id))
+      return action ? ok({ action: presentAction(action) }) : notFound('action')
+    }
+    default:
+      return method === 'GET' ? readCatalogue(collection, id, query) : notFound('endpoint')
+  }
+}
+
+function withServer(
+  project: HetznerProject,
+  id: string | undefined,
+  answer: (server: NonNullable<ReturnType<HetznerProject['find']>>) => Reply,
+): Reply {
+  const server = project.find(Number(id))
+  return server ? answer(server) : notFound('server')
+}
+
+const catalogue: Readonly<Record<string, { one: string; all: readonly { id: number; name: string | null }[] }>> = {
+  server_types: { one: 'server_type', all: serverTypes },
+  locations: { one: 'location', all: locations },
+  images: { one: 'image', all: images },
+}
+
+function readCatalogue(collection: string, id: string | undefined, query: URLSearchParams): Reply {
+  const entry = catalogue[collection]
+  if (!entry) return notFound('endpoint')
+  if (id !== undefined) {
+    const found = entry.all.find((one) => one.id === Number(id))
+    return found ? ok({ [entry.one]: found }) : notFound(entry.one)
+  }
+  const architectures = query.getAll('architecture')
+  const matching = entry.all.filter(
+    (one) =>
+      (query.get('name') ?? one.name) === one.name &&
+      (architectures.length === 0 || !('architecture' in one) || architectures.includes(String(one.architecture))),
+  )
+  return page(collection, matching, query)
+}
+
+function listServers(project: HetznerProject, query: URLSearchParams): Reply {
+  const selector = query.get('label_selector')
+  const matching = project
+    .listed()
+    .filter(({ name }) => (query.get('name') ?? name) === name)
+    .filter(({ labels }) => selector === null || matchesSelector(labels, selector))
+  return page('servers', matching.map(presentServer), query)
+}
+
+/** One page of a list, with the data about the others. */
+function page(key: string, all: readonly object[], query: URLSearchParams): Reply {
+  const number = Number(query.get('page') ?? 1)
+  const perPage = Number(query.get('per_page') ?? 25)
+  if (!(perPage >= 1 && perPage <= 50)) return invalidField('per_page', 'must be between 1 and 50')
+  const lastPage = Math.max(1, Math.ceil(all.length / perPage))
+  return ok({
+    [key]: all.slice((number - 1) * perPage, number * perPage),
+    meta: {
+      pagination: {
+        page: number,
+        per_page: perPage,
+        previous_page: number > 1 ? number - 1 : null,
+        next_page: number < lastPage ? number + 1 : null,
+        last_page: lastPage,
+        total_entries: all.length,
+      },
+    },
+  })
+}
+
+const byNameOrId = <One extends { id: number; name: string | null }>(all: readonly One[], text: string) =>
+  all.filter(({ id, name }) => name === text || String(id) === text)
+
+const isLabelValue = (value: string) => value === '' || /^[a-z0-9A-Z]([-_.a-z0-9A-Z]{0,61}[a-z0-9A-Z])?$/.test(value)
+
+const findWrongLabel = (labels: Labels) => Object.entries(labels).find(([, value]) => !isLabelValue(value))
+
+function createServer(project: HetznerProject, body: string): Reply {
+  let request: CreateRequest
+  try {
+    request = JSON.parse(body) as CreateRequest
+  } catch {
+    return refusal(400, 'json_error', 'invalid JSON')
+  }
+  const { name, labels = {}, user_data: userData = '' } = request
+  if (!/^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?$/.test(name ?? ''))
+    return invalidField('name', 'is not a hostname')
+  if (findWrongLabel(labels)) return invalidField('labels', 'has an invalid value')
+  if (Buffer.byteLength(userData) > 32_768) return invalidField('user_data', 'is longer than 32768 bytes')
+  const [serverType] = byNameOrId(serverTypes, request.server_type)
+  if (!serverType) return refusal(422, 'invalid_input', `server type ${request.server_type} not found`)
+  const [location] = byNameOrId(locations, request.location ?? 'fsn1')
+  if (!location) return refusal(422, 'invalid_input', `location ${request.location} not found`)
+  const image = byNameOrId(images, request.image).find(({ architecture }) => architecture === serverType.architecture)
+  if (!image) return notFound('image')
+  // Not only those that the list has.
+  if (project.servers().some((server) => server.name === name))
+    return refusal(409, 'uniqueness_error', 'server name is already used', { fields: [{ name: 'name' }] })
+  const { server, action, nextActions } = project.create(request, serverType, location)
+  return {
+    status: 201,
+    body: {
+      server: presentServer(server),
+      action: presentAction(action),
+      next_actions: nextActions.map(presentAction),
+      root_password: 'a-generated-root-password',
+    },
+  }
+}
