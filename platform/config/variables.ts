@@ -58,7 +58,10 @@ export const Variables = z.object({
     .string()
     .regex(/^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/, 'is not 1 to 32 lower-case letters, digits and inner hyphens')
     .optional(),
-  SVC_HETZNER_TOKEN: z.string().regex(/^\S+$/, 'contains spaces').optional(),
+  SVC_HETZNER_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'contains characters that are not allowed in a header')
+    .optional(),
   SVC_HETZNER_API_URL: url.default('https://api.hetzner.cloud/v1'),
   SVC_RELAY_PROVISION_TIMEOUT_SECONDS: seconds(1, 3600, 300),
   SVC_RELAY_HEALTH_INTERVAL_SECONDS: seconds(1, 300, 10),

@@ -1,0 +1,133 @@
+/**
+ * Runs relays as servers of Hetzner Cloud, one provider for each region of SVC_REGIONS. Names of servers are unique within a
+ * project, so the instance id as the name keeps a repeated create from creating a second server.
+ */
+
+import type { RegionConfig } from '../../platform/config/regions.ts'
+import type { Logger } from '../../platform/log.ts'
+import { cloudRelayPorts } from '../../platform/relay-ports.ts'
+import { createHetznerClient } from './hetzner-client.ts'
+import { createServerOnce } from './hetzner-creation.ts'
+import { configurationError } from './hetzner-errors.ts'
+import { isLabelValue, labelsOf } from './hetzner-labels.ts'
+import { createHetznerServers } from './hetzner-servers.ts'
+import { checkSettings } from './hetzner-settings.ts'
+import type { Server } from './hetzner-shapes.ts'
+import type { RelayInstance, RelayProvider, RelaySpec } from './provider.ts'
+
+export interface HetznerRelayOptions {
+  /** A region with `hetzner` settings. */
+  readonly region: RegionConfig
+  readonly fleetName: string | undefined
+  readonly token: string
+  readonly apiUrl: string
+  readonly log: Logger
+  /** Creates the cloud-init user data, which contains the secret of the instance. */
+  readonly userData: (spec: RelaySpec) => string
+  readonly requestMillisMax?: number
+  /** The first pause between look-ups of something that is in progress. */
+  readonly pollMillis?: number
+}
+
+const listLagSeconds = 60
+const defaultRequestMillisMax = 15_000
+const defaultPollMillis = 1000
+
+/** The name of a server must be a host name. */
+const isInstanceId = (text: string): boolean => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(text)
+
+export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayProvider {
+  const { region: regionConfig, fleetName, token, apiUrl, log, userData } = options
+  const { requestMillisMax = defaultRequestMillisMax, pollMillis = defaultPollMillis } = options
+  const { region, hetzner: settings } = regionConfig
+  if (!settings) throw new Error(`region ${region} has no settings for Hetzner Cloud`)
+  const scope = { region, fleetName }
+  const client = createHetznerClient({ apiUrl, token, requestMillisMax })
+  const servers = createHetznerServers(client, scope, pollMillis)
+
+  const assertLabels = (): void => {
+    if (!isLabelValue(region))
+      throw configurationError(`region "${region}" begins or ends with a hyphen, which no label of Hetzner may`)
+  }
+
+  const instanceOf = (server: Server): RelayInstance | undefined => {
+    const instanceId = servers.instanceIdOf(server)
+    if (instanceId === undefined) return undefined
+    return {
+      instanceId,
+      providerId: String(server.id),
+      sessionId: server.labels['svc-session'] || null,
+      region,
+      // Empty until the server has an address. It exists, so it must be possible to list and destroy it.
+      endpoint: { host: server.public_net.ipv4?.ip ?? '', ...cloudRelayPorts },
+      createdAt: new Date(server.created),
+    }
+  }
+
+  /** The server of an instance, by its own id where that is known, since the list of servers may lag behind. */
+  const findServer = async (instanceId: string, providerId?: string | null): Promise<Server | undefined> => {
+    if (!isInstanceId(instanceId)) return undefined
+    const isKnown = typeof providerId === 'string' && /^\d+$/.test(providerId)
+    const server = isKnown ? await servers.findById(providerId) : await servers.findByName(instanceId)
+    return server && servers.instanceIdOf(server) === instanceId ? server : undefined
+  }
+
+  return {
+    zones: 1,
+    listLagSeconds,
+
+    async create(spec, signal) {
+      const { instanceId, sessionId } = spec
+      if (!isInstanceId(instanceId)) throw configurationError('this is not an instance id')
+      assertLabels()
+      const startedAt = performance.now()
+      const body = {
+        name: instanceId,
+        server_type: settings.server_type,
+        image: settings.image,
+        location: settings.location,
+        labels: labelsOf(scope, spec),
+        user_data: userData(spec),
+        start_after_create: true,
+        public_net: { enable_ipv4: true, enable_ipv6: true },
+      }
+      const secrets = [spec.relayAuthSecret, spec.streamToken, spec.srtPassphrase, spec.sls?.apiKey].filter(
+        (secret) => typeof secret === 'string',
+      )
+      const { server, isAdopted } = await createServerOnce({ client, servers, pollMillis, signal }, body, secrets)
+      const instance = instanceOf(server)
+      if (!instance) throw configurationError(`server ${server.id} has lost its labels`)
+      log.info(
+        {
+          ...{ instanceId, sessionId, region, providerId: instance.providerId, isAdopted },
+          millis: Math.round(performance.now() - startedAt),
+        },
+        'relay created',
+      )
+      return instance
+    },
+
+    async describe(instanceId) {
+      const server = await findServer(instanceId)
+      return (server && instanceOf(server)) ?? null
+    },
+
+    async destroy(instanceId, providerId) {
+      const server = await findServer(instanceId, providerId)
+      if (!server) return
+      await servers.delete(server)
+      log.info({ instanceId, region, providerId: String(server.id) }, 'relay destroyed')
+    },
+
+    async list(filter) {
+      assertLabels()
+      const found = await servers.list(filter?.sessionId)
+      return found.map(instanceOf).filter((instance) => instance !== undefined)
+    },
+
+    async check() {
+      assertLabels()
+      await checkSettings(client, region, settings)
+    },
+  }
+}
