@@ -26,6 +26,15 @@ if (missing.length > 0) {
   process.exitCode = 1
 }
 
+if (findProgram('moto_server', searchPath) === undefined) {
+  say(
+    'The system tests start relays on an imitation of EC2, and require moto_server on the PATH.\n' +
+      "  python3 -m venv ~/.moto && ~/.moto/bin/pip install 'moto[ec2,server]' && export PATH=$PATH:~/.moto/bin\n" +
+      "  or, where pip may install programs:  pip install 'moto[ec2,server]'",
+  )
+  process.exitCode = 1
+}
+
 await findTestServer(say).catch((error: Error) => {
   say(
     `The system tests require Temporal's test server, which can skip time, and it could not be installed: ${error.message}\n` +
