@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { IngestRow, RelaySessionRow, ShownSessionRow } from '../db/relay-sessions.ts'
 import { openSessionToken } from '../db/sealed-tokens.ts'
 import { shownIngest } from '../domain/ingest.ts'
-import { longestSeconds, relayStates } from '../domain/relay-session.ts'
+import { isEndingSoon, longestSeconds, provisioningDetails, relayStates } from '../domain/relay-session.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { id, timestamp } from './http/schemas.ts'
@@ -11,6 +11,10 @@ import { id, timestamp } from './http/schemas.ts'
 /** What only a live session has. */
 export const LiveFields = z.object({
   ends_at: timestamp.optional().describe('The latest end, by the longest duration.'),
+  ending_soon: z
+    .boolean()
+    .optional()
+    .describe('Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours.'),
   ingest: z
     .object({ publishing: z.boolean(), bitrate_kbps: z.int(), links: z.int(), since: timestamp })
     .nullable()
@@ -21,11 +25,19 @@ export const LiveFields = z.object({
   engine: z.literal('none').optional().describe('Present when the relay has no program to forward video with.'),
 })
 
+export const Detail = z
+  .enum(provisioningDetails)
+  .nullable()
+  .describe(
+    'Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong.',
+  )
+
 const DockSession = LiveFields.extend({
   session_id: id,
   connection_id: z.string(),
   state: z.enum(relayStates),
   reason: z.string(),
+  detail: Detail,
   region: z.string(),
   relay_host_masked: z.string().nullable(),
   created_at: timestamp,
@@ -73,6 +85,7 @@ export function presentSession(row: ShownSessionRow, limits: SessionLimits, secr
     connection_id: row.connectionId,
     state: row.state,
     reason: row.reason,
+    detail: row.detail,
     region: row.region,
     relay_host_masked: row.relayHost === null ? null : maskHost(row.relayHost),
     created_at: row.createdAt.toISOString(),
@@ -98,8 +111,10 @@ export function presentLiveFields(
   { maxSessionSeconds, healthIntervalSeconds }: SessionLimits,
 ): z.infer<typeof LiveFields> {
   if (row.state === 'stopped') return {}
+  const createdAt = row.createdAt.getTime()
   return {
-    ends_at: new Date(row.createdAt.getTime() + longestSeconds(maxSessionSeconds) * 1000).toISOString(),
+    ends_at: new Date(createdAt + longestSeconds(maxSessionSeconds) * 1000).toISOString(),
+    ending_soon: isEndingSoon(createdAt, maxSessionSeconds, Date.now()),
     ingest: presentIngest(row, healthIntervalSeconds),
     ...(row.engine === 'none' ? { engine: row.engine } : {}),
   }

@@ -1,5 +1,5 @@
 /** The history of a user's relay sessions: how long each ran, what it received, and why it ended. */
-import type { Initiator, RelayReason, RelayState } from '../domain/relay-session.ts'
+import type { Initiator, ProvisioningDetail, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
 import type { IngestRow } from './relay-sessions.ts'
 
@@ -9,6 +9,8 @@ export interface SessionRecordRow {
   region: string
   state: RelayState
   reason: RelayReason
+  /** Why provisioning failed, where the provider stated it. */
+  detail: ProvisioningDetail | null
   /** Who caused the last transition; null before the first one. */
   initiator: Initiator | null
   /** The transition to the grace that the last transition ended; null when it ended none. */
@@ -25,7 +27,7 @@ export interface SessionRecordRow {
 
 /** The columns of {@link SessionRecordRow}. The use is measured like the Time Bank does, a running relay until now. */
 const recordColumns = (sql: Sql) => sql`
-  s.id, s.connection_id, s.region, s.state, s.reason, s.created_at, s.active_at, s.stopped_at,
+  s.id, s.connection_id, s.region, s.state, s.reason, s.detail, s.created_at, s.active_at, s.stopped_at,
   latest.initiator, grace.reason as grace_reason, grace.initiator as grace_initiator,
   (select coalesce(floor(sum(extract(epoch from coalesce(ended_at, now()) - started_at))), 0)::int
     from usage_intervals where session_id = s.id) as seconds_used,

@@ -1,6 +1,6 @@
 /** Rows of relay sessions. Commands are in `relay-commands.ts`, transitions are written by `relay-transitions.ts`. */
 import type { IngestEngine } from '../domain/ingest.ts'
-import type { Initiator, RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
+import type { Initiator, ProvisioningDetail, RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
 import type { SessionTokenField, StoredSessionTokens, StoredStreamToken } from './sealed-tokens.ts'
 
@@ -10,6 +10,8 @@ export interface RelaySessionRow extends StoredSessionTokens {
   region: string
   state: RelayState
   reason: RelayReason
+  /** Why provisioning failed, where the provider stated it. */
+  detail: ProvisioningDetail | null
   version: number
   command: RelayCommand
   commandSeq: number
@@ -30,7 +32,7 @@ export interface RelaySessionRow extends StoredSessionTokens {
 
 /** The columns of {@link RelaySessionRow}. */
 export const relaySessionColumns = (sql: Sql) => sql`
-  id, user_id, connection_id, region, state, reason, version, command, command_seq, command_initiator, command_delivered_seq,
+  id, user_id, connection_id, region, state, reason, detail, version, command, command_seq, command_initiator, command_delivered_seq,
   instance_id, relay_host, srtla_port, publish_port, play_port, stats_port,
   pair_token, pair_token_sealed, relay_ws_token, relay_ws_token_sealed,
   created_at, active_at, grace_started_at, grace_ends_at, stopped_at`

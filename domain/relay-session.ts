@@ -228,6 +228,14 @@ export const maxDurationAt = ({ createdAt, settings }: RelaySessionState): Milli
 /** The longest duration of a session, even while it is in use. */
 export const longestSeconds = (maxSessionSeconds: number): number => maxSessionSeconds * 1.5
 
+/** Users are warned this long before the latest end. The warning begins when the session may be stopped as idle, or later. */
+const endingSoonSeconds = (maxSessionSeconds: number): number =>
+  maxSessionSeconds < 2 * 3600 ? longestSeconds(maxSessionSeconds) / 4 : 3600
+
+/** Whether a live session is so close to its latest end that its user is warned. */
+export const isEndingSoon = (createdAt: Millis, maxSessionSeconds: number, now: Millis): boolean =>
+  now >= createdAt + (longestSeconds(maxSessionSeconds) - endingSoonSeconds(maxSessionSeconds)) * 1000
+
 /** At this time a session is stopped even while it is in use. */
 export const latestEndAt = ({ createdAt, settings }: RelaySessionState): Millis =>
   createdAt + longestSeconds(settings.maxSessionSeconds) * 1000

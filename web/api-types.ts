@@ -1421,6 +1421,8 @@ export interface paths {
                  * @description The latest end, by the longest duration.
                  */
                 readonly ends_at?: string;
+                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                readonly ending_soon?: boolean;
                 /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                 readonly ingest?: {
                   readonly publishing: boolean;
@@ -1440,6 +1442,8 @@ export interface paths {
                 /** @enum {string} */
                 readonly state: "provisioning" | "active" | "grace" | "stopped";
                 readonly reason: string;
+                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                readonly detail: ("capacity" | "quota" | "configuration") | null;
                 readonly region: string;
                 readonly relay_host_masked: string | null;
                 /** Format: date-time */
@@ -1603,6 +1607,8 @@ export interface paths {
                  * @description The latest end, by the longest duration.
                  */
                 readonly ends_at?: string;
+                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                readonly ending_soon?: boolean;
                 /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                 readonly ingest?: {
                   readonly publishing: boolean;
@@ -1622,6 +1628,8 @@ export interface paths {
                 /** @enum {string} */
                 readonly state: "provisioning" | "active" | "grace" | "stopped";
                 readonly reason: string;
+                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                readonly detail: ("capacity" | "quota" | "configuration") | null;
                 readonly region: string;
                 readonly relay_host_masked: string | null;
                 /** Format: date-time */
@@ -1653,6 +1661,8 @@ export interface paths {
                  * @description The latest end, by the longest duration.
                  */
                 readonly ends_at?: string;
+                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                readonly ending_soon?: boolean;
                 /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                 readonly ingest?: {
                   readonly publishing: boolean;
@@ -1672,6 +1682,8 @@ export interface paths {
                 /** @enum {string} */
                 readonly state: "provisioning" | "active" | "grace" | "stopped";
                 readonly reason: string;
+                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                readonly detail: ("capacity" | "quota" | "configuration") | null;
                 readonly region: string;
                 readonly relay_host_masked: string | null;
                 /** Format: date-time */
@@ -1770,6 +1782,8 @@ export interface paths {
                  * @description The latest end, by the longest duration.
                  */
                 readonly ends_at?: string;
+                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                readonly ending_soon?: boolean;
                 /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                 readonly ingest?: {
                   readonly publishing: boolean;
@@ -1789,6 +1803,8 @@ export interface paths {
                 /** @enum {string} */
                 readonly state: "provisioning" | "active" | "grace" | "stopped";
                 readonly reason: string;
+                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                readonly detail: ("capacity" | "quota" | "configuration") | null;
                 readonly region: string;
                 readonly relay_host_masked: string | null;
                 /** Format: date-time */
@@ -1813,6 +1829,8 @@ export interface paths {
                    * @description The latest end, by the longest duration.
                    */
                   readonly ends_at?: string;
+                  /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                  readonly ending_soon?: boolean;
                   /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                   readonly ingest?: {
                     readonly publishing: boolean;
@@ -1832,6 +1850,8 @@ export interface paths {
                   /** @enum {string} */
                   readonly state: "provisioning" | "active" | "grace" | "stopped";
                   readonly reason: string;
+                  /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                  readonly detail: ("capacity" | "quota" | "configuration") | null;
                   readonly region: string;
                   readonly relay_host_masked: string | null;
                   /** Format: date-time */
@@ -1916,6 +1936,8 @@ export interface paths {
                  * @description The latest end, by the longest duration.
                  */
                 readonly ends_at?: string;
+                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                readonly ending_soon?: boolean;
                 /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                 readonly ingest?: {
                   readonly publishing: boolean;
@@ -1935,6 +1957,8 @@ export interface paths {
                 /** @enum {string} */
                 readonly state: "provisioning" | "active" | "grace" | "stopped";
                 readonly reason: string;
+                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                readonly detail: ("capacity" | "quota" | "configuration") | null;
                 readonly region: string;
                 readonly relay_host_masked: string | null;
                 /** Format: date-time */
@@ -2030,6 +2054,8 @@ export interface paths {
                   readonly state: "provisioning" | "active" | "grace" | "stopped";
                   /** @enum {string} */
                   readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+                  /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                  readonly detail: ("capacity" | "quota" | "configuration") | null;
                   /** @enum {string} */
                   readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
                   /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
@@ -2109,6 +2135,8 @@ export interface paths {
                 readonly state: "provisioning" | "active" | "grace" | "stopped";
                 /** @enum {string} */
                 readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                readonly detail: ("capacity" | "quota" | "configuration") | null;
                 /** @enum {string} */
                 readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
                 /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
@@ -2133,6 +2161,8 @@ export interface paths {
                  * @description The latest end, by the longest duration.
                  */
                 readonly ends_at?: string;
+                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                readonly ending_soon?: boolean;
                 /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                 readonly ingest?: {
                   readonly publishing: boolean;
@@ -3066,6 +3096,8 @@ export interface paths {
                    * @description The latest end, by the longest duration.
                    */
                   readonly ends_at?: string;
+                  /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                  readonly ending_soon?: boolean;
                   /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                   readonly ingest?: {
                     readonly publishing: boolean;
@@ -3085,6 +3117,8 @@ export interface paths {
                   /** @enum {string} */
                   readonly state: "provisioning" | "active" | "grace" | "stopped";
                   readonly reason: string;
+                  /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                  readonly detail: ("capacity" | "quota" | "configuration") | null;
                   readonly region: string;
                   readonly relay_host_masked: string | null;
                   /** Format: date-time */
@@ -3527,6 +3561,8 @@ export interface paths {
                    * @description The latest end, by the longest duration.
                    */
                   readonly ends_at?: string;
+                  /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                  readonly ending_soon?: boolean;
                   /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                   readonly ingest?: {
                     readonly publishing: boolean;
@@ -3546,6 +3582,8 @@ export interface paths {
                   /** @enum {string} */
                   readonly state: "provisioning" | "active" | "grace" | "stopped";
                   readonly reason: string;
+                  /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                  readonly detail: ("capacity" | "quota" | "configuration") | null;
                   readonly region: string;
                   readonly relay_host_masked: string | null;
                   /** Format: date-time */
@@ -3628,6 +3666,8 @@ export interface paths {
                  * @description The latest end, by the longest duration.
                  */
                 readonly ends_at?: string;
+                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                readonly ending_soon?: boolean;
                 /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                 readonly ingest?: {
                   readonly publishing: boolean;
@@ -3647,6 +3687,8 @@ export interface paths {
                 /** @enum {string} */
                 readonly state: "provisioning" | "active" | "grace" | "stopped";
                 readonly reason: string;
+                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                readonly detail: ("capacity" | "quota" | "configuration") | null;
                 readonly region: string;
                 readonly relay_host_masked: string | null;
                 /** Format: date-time */
@@ -3768,6 +3810,8 @@ export interface paths {
                  * @description The latest end, by the longest duration.
                  */
                 readonly ends_at?: string;
+                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                readonly ending_soon?: boolean;
                 /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                 readonly ingest?: {
                   readonly publishing: boolean;
@@ -3787,6 +3831,8 @@ export interface paths {
                 /** @enum {string} */
                 readonly state: "provisioning" | "active" | "grace" | "stopped";
                 readonly reason: string;
+                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                readonly detail: ("capacity" | "quota" | "configuration") | null;
                 readonly region: string;
                 readonly relay_host_masked: string | null;
                 /** Format: date-time */
@@ -3894,6 +3940,8 @@ export interface paths {
                  * @description The latest end, by the longest duration.
                  */
                 readonly ends_at?: string;
+                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                readonly ending_soon?: boolean;
                 /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                 readonly ingest?: {
                   readonly publishing: boolean;
@@ -3913,6 +3961,8 @@ export interface paths {
                 /** @enum {string} */
                 readonly state: "provisioning" | "active" | "grace" | "stopped";
                 readonly reason: string;
+                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+                readonly detail: ("capacity" | "quota" | "configuration") | null;
                 readonly region: string;
                 readonly relay_host_masked: string | null;
                 /** Format: date-time */

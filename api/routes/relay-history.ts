@@ -12,7 +12,7 @@ import { initiators, relayReasons, relayStates } from '../../domain/relay-sessio
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { ConnectionId, id, timestamp } from '../http/schemas.ts'
-import { LiveFields, presentLiveFields } from '../relay-session-view.ts'
+import { Detail, LiveFields, presentLiveFields } from '../relay-session-view.ts'
 import { presentTransition, TransitionView } from '../relay-transition-view.ts'
 
 const pageSize = 50
@@ -23,6 +23,7 @@ const SessionRecord = z.object({
   region: z.string(),
   state: z.enum(relayStates),
   reason: z.enum(relayReasons),
+  detail: Detail,
   initiator: z.enum(initiators),
   cause: z
     .object({ reason: z.enum(relayReasons), initiator: z.enum(initiators) })
@@ -48,6 +49,7 @@ function presentRecord(row: SessionRecordRow): z.infer<typeof SessionRecord> {
     region: row.region,
     state: row.state,
     reason,
+    detail: row.detail,
     initiator,
     cause: { reason: row.graceReason ?? reason, initiator: row.graceInitiator ?? initiator },
     created_at: row.createdAt.toISOString(),

@@ -4,7 +4,7 @@ import { billingEventActions, billingEventStatuses, billingSources } from '../..
 import { ingestEngines } from '../../domain/ingest.ts'
 import { addonsMax, planStatuses, planTiers, subscriptionKinds, subscriptionStatuses } from '../../domain/plans.ts'
 import { processRoles } from '../../domain/relay-health.ts'
-import { legalTransitions, relayCommands, relayStates } from '../../domain/relay-session.ts'
+import { legalTransitions, provisioningDetails, relayCommands, relayStates } from '../../domain/relay-session.ts'
 import { sandboxStatuses } from '../../domain/sandbox-subscription.ts'
 import { relayEngines } from '../../platform/relay-engines.ts'
 import { startApi } from '../support/api.ts'
@@ -21,6 +21,7 @@ async function definitionOf(constraint: string): Promise<string> {
 test.each([
   ['relay_sessions_state_check', relayStates],
   ['relay_sessions_command_check', relayCommands],
+  ['relay_sessions_detail_check', provisioningDetails],
   ['presence_role_check', processRoles],
   ['users_plan_tier_check', planTiers],
   ['users_plan_status_check', planStatuses],

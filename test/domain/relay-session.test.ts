@@ -4,10 +4,12 @@ import {
   commandAfter,
   decideTransitions,
   graceSecondsAfter,
+  isEndingSoon,
   isInGraceFor,
   isLegalTransition,
   latestEndAt,
   legalTransitions,
+  longestSeconds,
   maxDurationAt,
   type RelayCommand,
   type RelaySessionEvent,
@@ -251,6 +253,35 @@ describe('the longest duration', () => {
       'grace',
       'stopped',
     ])
+  })
+})
+
+describe('the warning of the end', () => {
+  const hour = 3_600_000
+
+  test.each([
+    [16 * 3600, 23 * hour, 24 * hour],
+    [2 * 3600, 2 * hour, 3 * hour],
+    [3600, 1.125 * hour, 1.5 * hour],
+    [8, 9000, 12_000],
+  ])('of a session of %i s at most begins after %i ms, and the session ends after %i ms', (max, begin, end) => {
+    const createdAt = 1000
+    expect(longestSeconds(max) * 1000).toBe(end)
+    expect([begin - 1, begin, end].map((age) => isEndingSoon(createdAt, max, createdAt + age))).toEqual([
+      false,
+      true,
+      true,
+    ])
+  })
+
+  test('never begins before an idle session may be stopped, and always before the latest end', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 5, max: 30 * 86_400 }), (maxSessionSeconds) => {
+        const session = { ...initialState, settings: { ...settings, maxSessionSeconds } }
+        expect(isEndingSoon(session.createdAt, maxSessionSeconds, maxDurationAt(session) - 1)).toBe(false)
+        expect(isEndingSoon(session.createdAt, maxSessionSeconds, latestEndAt(session) - 1000)).toBe(true)
+      }),
+    )
   })
 })
 

@@ -1,5 +1,6 @@
 /** Writes rows of relay sessions as the API and the workflow would, for a service without a worker. */
-import type { Sql } from '../../db/connection.ts'
+import type { Database, Sql } from '../../db/connection.ts'
+import type { ProvisioningDetail } from '../../domain/relay-session.ts'
 
 /** Makes the transition to active, on an instance at 198.51.100.7. */
 export async function writeActive(sql: Sql, sessionId: string): Promise<void> {
@@ -35,6 +36,26 @@ export async function writeStopped(sql: Sql, sessionId: string): Promise<void> {
       relay_ws_token_hash = null
     where id = ${sessionId}`
 }
+
+/** Stops a session that is being provisioned, as one that could not be created. */
+export async function writeProvisionFailed(
+  sql: Sql,
+  sessionId: string,
+  detail: ProvisioningDetail | null,
+): Promise<void> {
+  await sql`
+    update relay_sessions set state = 'stopped', reason = 'provision_failed', detail = ${detail}, version = version + 1,
+      stopped_at = now(), pair_token_sealed = null, pair_token_hash = null, relay_ws_token_sealed = null,
+      relay_ws_token_hash = null
+    where id = ${sessionId}`
+}
+
+/** Makes a session older, without a notification. */
+export const writeAge = (sql: Database, sessionId: string, seconds: number) =>
+  sql.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`
+    await tx`update relay_sessions set created_at = now() - make_interval(secs => ${seconds}) where id = ${sessionId}`
+  })
 
 /** State and command of each session of a user, the oldest first: `grace stop`. */
 export const listStatesAndCommands = async (sql: Sql, userId: string): Promise<string[]> =>

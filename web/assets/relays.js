@@ -103,11 +103,11 @@ function hasChanged(sessions) {
 }
 
 /** Whether the page shows another state or stream of the relay; see the versions in `relays-session.tsx` and `relays-ingest.tsx`. */
-function isOutdated({ session_id, state, reason, grace_ends_at, relay_host_masked, engine, ingest }) {
+function isOutdated({ session_id, state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest }) {
   if (state === 'stopped') return findPart(document, `status-${session_id}`) !== null
   const bitrate = ingest && Math.round(ingest.bitrate_kbps / 100)
   return (
-    !hasVersion(`status-${session_id}`, [state, reason, grace_ends_at, relay_host_masked]) ||
+    !hasVersion(`status-${session_id}`, [state, reason, grace_ends_at, relay_host_masked, ending_soon]) ||
     !hasVersion(`ingest-${session_id}`, [state, engine, ingest?.publishing, bitrate, ingest?.links, ingest?.since])
   )
 }

@@ -2,12 +2,12 @@
 import type { EndedSession, SessionTransition } from '../api-replies.ts'
 
 /** Reasons and initiators without a text, from a newer API, are shown by their name. */
-export function describeEnd({ state, reason, initiator, cause }: EndedSession): string {
+export function describeEnd({ state, reason, detail, initiator, cause }: EndedSession): string {
   if (state !== 'stopped') return 'It is running.'
   const isLost = cause.reason === 'health_lost'
   switch (reason) {
     case 'provision_failed':
-      return 'It could not be started.'
+      return ['It could not be started.', detail && provisioningTexts[detail]].filter(Boolean).join(' ')
     case 'provision_timeout':
       return 'It did not become ready in time.'
     case 'stop_requested':
@@ -22,6 +22,16 @@ export function describeEnd({ state, reason, initiator, cause }: EndedSession): 
     default:
       return `It ended: ${reason.replaceAll('_', ' ')}.`
   }
+}
+
+const accountText = 'Our team has to fix this. Start a relay in another region meanwhile.'
+
+/** What stood in the way, and what to do next. */
+const provisioningTexts: Readonly<Record<string, string>> = {
+  capacity:
+    'The provider had no free machine in its region. Try again in a few minutes, or start a relay in another region.',
+  quota: `The service has reached a limit of its account at the provider. ${accountText}`,
+  configuration: `The region is not set up correctly. ${accountText}`,
 }
 
 const stopTexts: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Session } from '../api-replies.ts'
-import { formatCountdown, TimeAgo } from '../time-text.tsx'
+import { DateTime, formatCountdown, TimeAgo } from '../time-text.tsx'
 import { ConnectionKit } from './connection-kit.tsx'
 import { Ingest } from './relays-ingest.tsx'
 import { newIdempotencyKey } from './relays-start.tsx'
@@ -42,8 +42,8 @@ export function RelaySession({ session, region }: SessionProps & RegionProps) {
 }
 
 /** `relays.js` builds the same string from `GET /relay/active`, with the fields in this order. */
-const statusVersionOf = ({ state, reason, grace_ends_at, relay_host_masked }: Session): string =>
-  [state, reason, grace_ends_at, relay_host_masked].map((part) => part ?? '').join(' ')
+const statusVersionOf = ({ state, reason, grace_ends_at, relay_host_masked, ending_soon }: Session): string =>
+  [state, reason, grace_ends_at, relay_host_masked, ending_soon].map((part) => part ?? '').join(' ')
 
 const kitVersionOf = ({ connect }: Session): string =>
   connect ? createHash('sha256').update(JSON.stringify(connect)).digest('hex').slice(0, 12) : ''
@@ -67,6 +67,7 @@ function Status({ session, region }: SessionProps & RegionProps) {
         </p>
       )}
       <Ingest session={session} />
+      <EndingSoon session={session} />
       <p class="muted">
         {region} · started <TimeAgo at={session.created_at} /> ·{' '}
         <a class="link" href={`/history/${id}`} id={`details-${id}`}>
@@ -102,6 +103,21 @@ function StatusText({ session }: SessionProps) {
   if (isStopping(session)) return <>This relay stops in {timeLeft}.</>
   if (reason === 'health_lost') return <>We lost contact with this relay. It ends in {timeLeft} unless it reconnects.</>
   return <>We’re shutting down this relay. It ends in {timeLeft}.</>
+}
+
+/** A relay that is stopping anyway has no warning. `relays.js` shows the time in the visitor's time zone. */
+function EndingSoon({ session: { state, connection_id: name, ending_soon, ends_at } }: SessionProps) {
+  if (state !== 'active' || !ending_soon || !ends_at) return null
+  return (
+    <p class="warning" data-ending-soon={ends_at}>
+      <strong data-announce>
+        <span class="unseen">{name}: </span>This relay ends soon.
+      </strong>{' '}
+      It has run for almost the longest duration of a relay, so it ends at <DateTime at={ends_at} />, and before that as
+      soon as no video comes in. At a good moment, stop it and start it again. Your stream token stays the same, but the
+      addresses may change.
+    </p>
+  )
 }
 
 /** `relays.js` updates it every second. `role="timer"` is not announced by screen readers. */

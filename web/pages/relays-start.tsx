@@ -1,6 +1,7 @@
 /** The form that starts a relay, and the messages when a start or stop is refused. */
 import { randomUUID } from 'node:crypto'
 import { addonsMax, relayLimit } from '../../domain/plans.ts'
+import { autoRegion } from '../../platform/config/regions.ts'
 import type { ApiResponse } from '../api.ts'
 import type { Entitlement, Region } from '../api-replies.ts'
 import type { Problem } from './messages.tsx'
@@ -147,12 +148,20 @@ const StartForm = ({ name, regions, region, isFirst }: StartFormProps) => (
               {one.available ? one.display_name : `${one.display_name} (full)`}
             </option>
           ))}
+          {regions.length > 1 ? (
+            <option value={autoRegion} selected={region ? region === autoRegion : !isDefaultAvailable(regions)}>
+              Any region with free places
+            </option>
+          ) : null}
         </select>
       </div>
     ) : null}
     <button type="submit">Start relay</button>
   </form>
 )
+
+/** A disabled option would be sent as no region, which may be refused. */
+const isDefaultAvailable = (regions: readonly Region[]): boolean => regions.some((one) => one.default && one.available)
 
 /** The message for a refused start or stop. */
 export const relayProblemOf = (response: ApiResponse): Problem => problemOf(response, problemTexts)
@@ -167,7 +176,7 @@ const problemTexts: Readonly<Record<string, string>> = {
   relay_access_denied: 'You can’t start a relay right now. The reason is shown below.',
   usage_exhausted: blockedTexts.usage_exhausted,
   relay_limit_reached: limitReachedText,
-  capacity_exhausted: 'This region is full. Choose another region, or try again in a minute.',
+  capacity_exhausted: 'This region takes no new relays right now. Choose another region, or try again in a minute.',
   invalid_request:
     'Check the name and the region. Names have 1 to 64 characters: letters, digits, dots, dashes and underscores.',
   idempotency_key_reused: formAlreadyUsed.text,

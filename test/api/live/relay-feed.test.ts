@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { connectPostgres, type Database } from '../../../db/connection.ts'
 import { startOwnPostgres } from '../../support/own-postgres.ts'
-import { writeActive, writeStopGrace, writeStopped } from '../../support/relay-rows.ts'
+import { writeActive, writeAge, writeProvisionFailed, writeStopGrace, writeStopped } from '../../support/relay-rows.ts'
 import { connectSocket } from '../../support/relay-sockets.ts'
 import { eventually, passageTo, type RelayUser, startService, type TestService } from '../../support/relays.ts'
 
@@ -149,6 +149,30 @@ test('what changes without a notification is sent at the next periodic read', as
   await writeActiveSilently(often.api.sql, session.session_id)
   await client.message((one) => one.session.state === 'active')
   expect(client.messages).toHaveLength(2)
+})
+
+test('a session that is about to reach its longest duration is sent again, within one health interval', async () => {
+  // The warning begins 9 s after the start, and reads are 1 s apart.
+  const often = await startService({ worker: false, variables: { SVC_RELAY_MAX_SESSION_SECONDS: '8' } })
+  const user = await often.user()
+  const { session } = (await user.start()).body
+  await writeAge(often.api.sql, session.session_id, 7)
+  const warningAt = Date.now() + 2000
+  const client = await connectSocket(often.api.url, { bearer: user.bearer })
+  const first = await client.message(() => true)
+  expect(first.session.ending_soon).toBe(false)
+  const { session: warned } = await client.message((one) => one.session.ending_soon === true)
+  expect(Date.now() - warningAt).toBeLessThan(1500)
+  expect(warned).toEqual({ ...first.session, ending_soon: true })
+  expect((await user.active()).session).toMatchObject({ ending_soon: true, ends_at: first.session.ends_at })
+})
+
+test('the last message of a session that could not be created has the reason', async () => {
+  const { id, token } = await startedSession()
+  const client = await connectSocket(one.api.url, { token })
+  await writeProvisionFailed(sql, id, 'capacity')
+  const { session } = await client.message((message) => message.session.state === 'stopped')
+  expect(session).toMatchObject({ reason: 'provision_failed', detail: 'capacity' })
 })
 
 const reportStream = (at: TestService, session_id: string, stats: object) =>

@@ -80,7 +80,12 @@ describe('the list of ended sessions', () => {
       sessions: [
         {
           ...{ session_id, connection_id: 'obs', region, state: 'stopped' },
-          ...{ reason: 'stop_requested', initiator: 'user', cause: { reason: 'stop_requested', initiator: 'user' } },
+          ...{
+            reason: 'stop_requested',
+            detail: null,
+            initiator: 'user',
+            cause: { reason: 'stop_requested', initiator: 'user' },
+          },
           ...{ created_at: timestamp, active_at: timestamp, stopped_at: timestamp },
           ...{ seconds_used: expect.any(Number), seconds_publishing: expect.any(Number) },
           ...{ bytes_received: 4_000_000, peak_bitrate_kbps: 6000 },

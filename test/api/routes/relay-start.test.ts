@@ -30,6 +30,7 @@ describe('a start', () => {
       connection_id: 'default',
       state: 'provisioning',
       reason: 'start_requested',
+      detail: null,
       region: 'here',
       instance_id: null,
       relay_host_masked: null,
@@ -41,6 +42,7 @@ describe('a start', () => {
       active_at: null,
       grace_ends_at: null,
       ends_at: expect.stringMatching(/Z$/),
+      ending_soon: false,
       stopped_at: null,
       ingest: null,
     })

@@ -9,6 +9,18 @@ const lost = { reason: 'health_lost', initiator: 'system' } as const
 
 test.each([
   [ended('provision_failed', 'system'), 'It could not be started.'],
+  [
+    { ...ended('provision_failed', 'system'), detail: 'capacity' as const },
+    'It could not be started. The provider had no free machine in its region. Try again in a few minutes, or start a relay in another region.',
+  ],
+  [
+    { ...ended('provision_failed', 'system'), detail: 'quota' as const },
+    'It could not be started. The service has reached a limit of its account at the provider. Our team has to fix this. Start a relay in another region meanwhile.',
+  ],
+  [
+    { ...ended('provision_failed', 'system'), detail: 'configuration' as const },
+    'It could not be started. The region is not set up correctly. Our team has to fix this. Start a relay in another region meanwhile.',
+  ],
   [ended('provision_timeout', 'timer'), 'It did not become ready in time.'],
   [ended('stop_requested', 'user'), 'You stopped it.'],
   [ended('stop_requested', 'user', lost), 'You stopped it.'],

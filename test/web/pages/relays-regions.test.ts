@@ -1,0 +1,74 @@
+/** Regions, the longest duration and failed starts on the pages of the site, in a browser without scripts. */
+import { beforeEach, expect, test } from 'vitest'
+import { writeActive, writeAge, writeProvisionFailed } from '../../support/relay-rows.ts'
+import { eventually, startService } from '../../support/relays.ts'
+import { freeSiteUrl, startSite } from '../../support/site.ts'
+
+const regions = JSON.stringify([
+  { region: 'fra', display_name: 'Frankfurt', provider: 'local', default: true },
+  { region: 'pdx', display_name: 'Oregon', provider: 'local', capacity: 40 },
+])
+const siteUrl = await freeSiteUrl()
+const service = await startService({ worker: false, variables: { SVC_SITE_URL: siteUrl, SVC_REGIONS: regions } })
+const site = await startSite(service.api, { SVC_SITE_URL: siteUrl })
+const { sql } = service.api
+
+beforeEach(() => sql`delete from regions`)
+
+async function newStreamer() {
+  const user = await service.user()
+  const browser = site.browser()
+  await browser.post('/login', { email: user.email, password: user.password })
+  return { user, browser }
+}
+
+test('the form offers any region with free places, and selects that while the default region is drained', async () => {
+  const { user, browser } = await newStreamer()
+  const page = await browser.open('/relays')
+  expect(page.html).toMatch(/<option value="fra" selected>Frankfurt/)
+  expect(page.html).toMatch(/<option value="auto">Any region with free places/)
+  await sql`insert into regions (region, drained_at) values ('fra', now())`
+  const drained = await eventually(
+    () => browser.open('/relays'),
+    ({ html }) => /<option value="fra"[^>]* disabled>Frankfurt \(full\)/.test(html),
+  )
+  expect(drained.html).toMatch(/<option value="auto" selected>/)
+  const started = await browser.submit(drained, '/relays/start', { region: 'auto' })
+  expect(started.problem).toBeUndefined()
+  expect((await user.active()).session?.region).toBe('pdx')
+})
+
+test('a start in a region that was drained meanwhile is refused with what to do', async () => {
+  const { browser } = await newStreamer()
+  const form = await browser.open('/relays')
+  await sql`insert into regions (region, drained_at) values ('pdx', now())`
+  const refused = await browser.submit(form, '/relays/start', { region: 'pdx' })
+  expect([refused.status, refused.problem]).toEqual([503, 'capacity_exhausted'])
+  expect(refused.text).toContain('This region takes no new relays right now. Choose another region')
+})
+
+test('a relay has a warning in the hour before its end, with the time and what to do', async () => {
+  const { user, browser } = await newStreamer()
+  const { session_id } = (await user.start()).body.session
+  await writeActive(sql, session_id)
+  const age = 23 * 3600
+  await writeAge(sql, session_id, age - 60)
+  expect((await browser.open('/relays')).data('ending-soon')).toEqual([])
+  await writeAge(sql, session_id, age + 1)
+  const page = await browser.open('/relays')
+  const { ends_at } = (await user.active()).session ?? {}
+  expect(page.data('ending-soon')).toEqual([ends_at])
+  expect(page.text).toContain('This relay ends soon.')
+  expect(page.text).toContain(`${ends_at?.slice(11, 16)} UTC`)
+  expect(page.text).toContain('Your stream token stays the same')
+})
+
+test('the history says why a relay could not be created, and what to do', async () => {
+  const { user, browser } = await newStreamer()
+  const { session_id } = (await user.start()).body.session
+  await writeProvisionFailed(sql, session_id, 'capacity')
+  for (const path of ['/history', `/history/${session_id}`])
+    expect((await browser.open(path)).text).toContain(
+      'It could not be started. The provider had no free machine in its region. Try again in a few minutes',
+    )
+})
