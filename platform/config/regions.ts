@@ -24,6 +24,8 @@ const HetznerSettings = z.strictObject({
   server_type: z.string().min(1),
   /** The name or the id of an image or a snapshot. */
   image: z.string().min(1),
+  /** Names or ids. Without a key Hetzner sends a root password by email for each server. */
+  ssh_keys: z.array(z.string().min(1)).optional(),
 })
 export type HetznerSettings = z.infer<typeof HetznerSettings>
 

@@ -45,5 +45,9 @@ const Image = z.object({ status: z.string(), architecture: z.string() })
 export const ImagesReply = z.object({ images: z.array(Image) })
 export const ImageReply = z.object({ image: Image })
 
+const SshKey = z.object({ id: z.int() })
+export const SshKeysReply = z.object({ ssh_keys: z.array(SshKey) })
+export const SshKeyReply = z.object({ ssh_key: SshKey })
+
 export const ErrorReply = z.object({ error: z.object({ code: z.string(), message: z.string().catch('') }) })
 export const DeleteReply = z.object({ action: Action })

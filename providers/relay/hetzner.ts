@@ -86,6 +86,7 @@ export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayP
         server_type: settings.server_type,
         image: settings.image,
         location: settings.location,
+        ...(settings.ssh_keys ? { ssh_keys: settings.ssh_keys } : {}),
         labels: labelsOf(scope, spec),
         user_data: userData(spec),
         start_after_create: true,

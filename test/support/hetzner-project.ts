@@ -7,6 +7,7 @@ export interface CreateRequest {
   readonly server_type: string
   readonly image: string
   readonly location?: string
+  readonly ssh_keys?: readonly string[]
   readonly labels?: Labels
   readonly user_data?: string
   readonly public_net?: { readonly enable_ipv4?: boolean; readonly enable_ipv6?: boolean }
@@ -68,6 +69,10 @@ export const images = [
   { id: 3002, type: 'system', status: 'available', name: 'debian-13', architecture: 'arm' },
   { id: 4711, type: 'snapshot', status: 'available', name: null, architecture: 'x86' },
   { id: 4712, type: 'snapshot', status: 'creating', name: null, architecture: 'x86' },
+] as const
+
+export const sshKeys = [
+  { id: 2323, name: 'operations', fingerprint: 'b7:2f:30:a0:2f:6c:58:6c:21:04:58:61:ba:06:3b:2f' },
 ] as const
 
 export class HetznerProject {

@@ -9,6 +9,7 @@ import {
   presentAction,
   presentServer,
   serverTypes,
+  sshKeys,
 } from './hetzner-project.ts'
 
 export interface Reply {
@@ -86,6 +87,7 @@ const catalogue: Readonly<Record<string, { one: string; all: readonly { id: numb
   server_types: { one: 'server_type', all: serverTypes },
   locations: { one: 'location', all: locations },
   images: { one: 'image', all: images },
+  ssh_keys: { one: 'ssh_key', all: sshKeys },
 }
 
 function readCatalogue(collection: string, id: string | undefined, query: URLSearchParams): Reply {
@@ -148,7 +150,7 @@ function createServer(project: HetznerProject, body: string): Reply {
   } catch {
     return refusal(400, 'json_error', 'invalid JSON')
   }
-  const { name, labels = {}, user_data: userData = '' } = request
+  const { name, labels = {}, user_data: userData = '', ssh_keys: keys = [] } = request
   if (!/^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,61}[a-zA-Z0-9])?$/.test(name ?? ''))
     return invalidField('name', 'is not a hostname')
   if (findWrongLabel(labels)) return invalidField('labels', 'has an invalid value')
@@ -159,6 +161,7 @@ function createServer(project: HetznerProject, body: string): Reply {
   if (!location) return refusal(422, 'invalid_input', `location ${request.location} not found`)
   const image = byNameOrId(images, request.image).find(({ architecture }) => architecture === serverType.architecture)
   if (!image) return notFound('image')
+  if (keys.some((key) => byNameOrId(sshKeys, key).length === 0)) return notFound('ssh_key')
   // Not only those that the list has.
   if (project.servers().some((server) => server.name === name))
     return refusal(409, 'uniqueness_error', 'server name is already used', { fields: [{ name: 'name' }] })
@@ -169,7 +172,7 @@ function createServer(project: HetznerProject, body: string): Reply {
       server: presentServer(server),
       action: presentAction(action),
       next_actions: nextActions.map(presentAction),
-      root_password: 'a-generated-root-password',
+      root_password: keys.length > 0 ? null : 'a-generated-root-password',
     },
   }
 }

@@ -7,6 +7,8 @@ test.each([
   { image: '4711' },
   { server_type: '22', location: '1', image: '3001' },
   { server_type: 'cpx11', location: 'ash' },
+  { ssh_keys: ['operations'] },
+  { ssh_keys: ['2323'] },
 ])('the check accepts the settings %o and changes nothing', async (settings) => {
   const { api, relays } = await givenHetznerRelays({ region: hetznerRegion('eu', settings) })
   await relays.check()
@@ -24,6 +26,8 @@ test.each([
   [{ image: '9999' }, 'hetzner.image "9999" does not exist'],
   [{ image: '4711', server_type: 'cax11' }, 'hetzner.image "4711" is for x86, and cax11 is arm'],
   [{ image: '4712' }, 'hetzner.image "4712" is creating'],
+  [{ ssh_keys: ['operations', 'lost'] }, 'hetzner.ssh_keys "lost" does not exist'],
+  [{ ssh_keys: ['9999'] }, 'hetzner.ssh_keys "9999" does not exist'],
 ])('the check of %o fails and names the setting', async (settings, message) => {
   const { relays } = await givenHetznerRelays({ region: hetznerRegion('eu', settings) })
   const error = await failureOf(relays.check())

@@ -40,7 +40,9 @@ test('a created relay is described and listed with its address and session, unti
 })
 
 test('the request for a server has the settings of the region, the user data and exactly our labels', async () => {
-  const { api, relays } = await givenHetznerRelays({ region: hetznerRegion('eu', { server_type: 'cax11' }) })
+  const { api, relays } = await givenHetznerRelays({
+    region: hetznerRegion('eu', { server_type: 'cax11', ssh_keys: ['operations'] }),
+  })
   const spec = relaySpec({ sessionId: randomUUID() })
   await relays.create(spec, never())
   const { body } = api.requests.find(({ method }) => method === 'POST') ?? { body: '' }
@@ -49,6 +51,7 @@ test('the request for a server has the settings of the region, the user data and
     server_type: 'cax11',
     image: 'debian-13',
     location: 'fsn1',
+    ssh_keys: ['operations'],
     labels: { 'svc-instance': spec.instanceId, 'svc-session': spec.sessionId, 'svc-region': 'eu' },
     user_data: `#cloud-config\nhostname: ${spec.instanceId}\n`,
     start_after_create: true,
