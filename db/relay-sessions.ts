@@ -203,7 +203,7 @@ export const listTransitions = async (sql: Sql, sessionId: string): Promise<Tran
   sql<TransitionRow[]>`
     select from_state, to_state, reason, initiator, at from relay_transitions where session_id = ${sessionId} order by version`
 
-/** Live sessions by region and state, for metrics and capacity. */
+/** Live sessions by region and state, for metrics. */
 export const countLiveRelaySessions = async (
   sql: Sql,
 ): Promise<{ region: string; state: RelayState; sessions: number }[]> =>

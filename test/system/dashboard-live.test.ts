@@ -1,8 +1,9 @@
 /** How the relays page updates itself, during failures of the network, the service and the sign-in too. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
+import { writeAge } from '../support/relay-rows.ts'
 import { waitForPage } from './browser.ts'
-import { setHidden, startButton, startDashboard } from './streamers.ts'
+import { announcement, setHidden, startButton, startDashboard } from './streamers.ts'
 
 const { api, streamer, report, readyRelay } = await startDashboard()
 
@@ -34,6 +35,29 @@ test('a change is shown at once, without waiting for the next poll', async () =>
   await page.getByRole('article', { name: 'default' }).waitFor()
   await user.stop({ connection_id: 'default', immediate: true })
   await page.getByRole('article', { name: 'default' }).waitFor({ state: 'detached' })
+  expect(faults).toEqual([])
+})
+
+test('the warning of the longest duration appears at its time without a reload, and is announced', async () => {
+  const { page, user, faults } = await readyRelay()
+  const { session_id = '' } = (await user.active()).session ?? {}
+  await page.clock.install()
+  const opened = page.waitForEvent('websocket')
+  // The longest duration is 24 hours, and the last of them begins in a few seconds.
+  await writeAge(api.sql, session_id, 23 * 3600 - 8)
+  await page.reload()
+  await markDocument(page)
+  const warning = page.locator('[data-ending-soon]')
+  expect(await warning.count()).toBe(0)
+  await page.clock.runFor(3500)
+  await opened
+  // The clock of the page stands still from here on, so the change arrives over the socket.
+  await warning.waitFor()
+  const endsAt = (await user.active()).session?.ends_at ?? ''
+  expect(await warning.getAttribute('data-ending-soon')).toBe(endsAt)
+  expect(await warning.textContent()).toContain('At a good moment, stop it and start it again.')
+  expect(await announcement(page)).toBe('default: This relay ends soon.')
+  expect(await isSameDocument(page)).toBe(true)
   expect(faults).toEqual([])
 })
 
