@@ -6,8 +6,8 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { relayArguments, relayProgram } from '../../platform/local-relays.ts'
-import type { SlsServer } from '../../platform/relay-engines.ts'
 import { RelayProviderError, type RelaySpec } from './provider.ts'
+import { relayVariables } from './relay-variables.ts'
 
 export interface Launch {
   readonly folder: string
@@ -86,13 +86,6 @@ export class Attempt {
   }
 }
 
-const slsVariables = ({ apiUrl, apiKey, publishPort, playPort }: SlsServer) => ({
-  SVC_RELAY_SLS_API_URL: apiUrl,
-  SVC_RELAY_SLS_API_KEY: apiKey,
-  SVC_RELAY_SLS_PUBLISH_PORT: String(publishPort),
-  SVC_RELAY_SLS_PLAY_PORT: String(playPort),
-})
-
 /** Spawns a process that outlives this one. Rejects with {@link RelayProviderError}. */
 export async function launch(plan: Launch): Promise<Attempt> {
   const { folder, instanceId, stateFile, host, searchPath, spec } = plan
@@ -108,15 +101,9 @@ export async function launch(plan: Launch): Promise<Attempt> {
     // Nothing is inherited, since the environment of this process contains secrets.
     env: {
       NODE_ENV: 'production',
-      SVC_RELAY_API_URL: spec.apiUrl,
-      SVC_RELAY_AUTH_SECRET: spec.relayAuthSecret,
+      ...relayVariables(spec),
       ...(spec.streamToken === null ? {} : { SVC_RELAY_STREAM_TOKEN: spec.streamToken }),
-      SVC_RELAY_HEALTH_INTERVAL_SECONDS: String(spec.healthIntervalSeconds),
-      SVC_RELAY_CAP_MBPS: String(spec.capMbps),
       SVC_RELAY_HOST: host,
-      SVC_RELAY_ENGINE: spec.engine,
-      ...(spec.sls ? slsVariables(spec.sls) : {}),
-      SVC_RELAY_SRT_PASSPHRASE: spec.srtPassphrase ?? '',
       PATH: searchPath,
     },
   })

@@ -26,6 +26,15 @@ if (missing.length > 0) {
   process.exitCode = 1
 }
 
+const tools = ['curl', 'sha256sum'].filter((name) => findProgram(name, searchPath) === undefined)
+if (tools.length > 0) {
+  say(
+    `The system tests run the installation of a relay, and require ${tools.join(' and ')} on the PATH.\n` +
+      '  Debian or Ubuntu:  apt-get install --no-install-recommends curl coreutils',
+  )
+  process.exitCode = 1
+}
+
 if (findProgram('moto_server', searchPath) === undefined) {
   say(
     'The system tests start relays on an imitation of EC2, and require moto_server on the PATH.\n' +

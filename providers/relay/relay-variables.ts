@@ -1,0 +1,20 @@
+/** The environment variables of a relay that do not depend on where it runs. See `relay-node/settings.ts`. */
+import type { SlsServer } from '../../platform/relay-engines.ts'
+import type { RelaySpec } from './provider.ts'
+
+export const relayVariables = (spec: RelaySpec): Readonly<Record<string, string>> => ({
+  SVC_RELAY_API_URL: spec.apiUrl,
+  SVC_RELAY_AUTH_SECRET: spec.relayAuthSecret,
+  SVC_RELAY_HEALTH_INTERVAL_SECONDS: String(spec.healthIntervalSeconds),
+  SVC_RELAY_CAP_MBPS: String(spec.capMbps),
+  SVC_RELAY_ENGINE: spec.engine,
+  ...(spec.sls ? slsVariables(spec.sls) : {}),
+  SVC_RELAY_SRT_PASSPHRASE: spec.srtPassphrase ?? '',
+})
+
+const slsVariables = ({ apiUrl, apiKey, publishPort, playPort }: SlsServer) => ({
+  SVC_RELAY_SLS_API_URL: apiUrl,
+  SVC_RELAY_SLS_API_KEY: apiKey,
+  SVC_RELAY_SLS_PUBLISH_PORT: String(publishPort),
+  SVC_RELAY_SLS_PLAY_PORT: String(playPort),
+})
