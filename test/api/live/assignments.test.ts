@@ -1,0 +1,196 @@
+/** How reports wait for an assignment: lost notifications, outages, limits, and the end of connections and processes. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { createAssignments } from '../../../api/live/assignments.ts'
+import { connectPostgres } from '../../../db/connection.ts'
+import { createLog } from '../../../platform/log.ts'
+import { Client, startApi } from '../../support/api.ts'
+import { atEnd } from '../../support/at-end.ts'
+import { testEnvironment } from '../../support/environment.ts'
+import { startProgram } from '../../support/programs.ts'
+import { eventually, freePort, passageTo } from '../../support/relays.ts'
+import { assignInstance, insertWarmInstance, reportUnbound, untilReported } from '../../support/unbound-relays.ts'
+
+const master = randomBytes(48).toString('base64')
+const shared = { SVC_RELAY_AUTH_SECRET: master, OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64') }
+/** It has two connections for requests, and one more for notifications. */
+const connectionsMax = 2
+const api = await startApi({ ...shared, SVC_DATABASE_POOL: String(connectionsMax) })
+/** Not the pool of the API, whose connections are counted. */
+const sql = connectPostgres(api.services.config.database.url, 1)
+atEnd(() => sql.end({ timeout: 5 }))
+
+const report = (at: Client, instanceId: string, waitSeconds: number) =>
+  reportUnbound(at, master, { instance_id: instanceId, wait_seconds: waitSeconds })
+
+async function insertSession(): Promise<string> {
+  const { userId } = await api.given.user()
+  const [row] = await sql<{ id: string }[]>`
+    insert into relay_sessions (user_id, connection_id, region, command_initiator, pair_token_sealed, pair_token_hash,
+      relay_ws_token_sealed, relay_ws_token_hash)
+    values (${userId}, ${randomUUID()}, 'local', 'user', 'sealed', ${randomBytes(32)}, 'sealed', ${randomBytes(32)})
+    returning id`
+  return row?.id ?? ''
+}
+
+/** Starts a report that waits, and the session that its instance is to get. */
+async function waitingReport(at: Client = api) {
+  const [instanceId, sessionId] = [await insertWarmInstance(sql), await insertSession()]
+  const answer = report(at, instanceId, 25)
+  await untilReported(sql, instanceId)
+  return { instanceId, sessionId, answer }
+}
+
+const listListeners = () => sql<{ pid: number }[]>`
+  select pid from pg_stat_activity where datname = current_database() and query ilike 'listen%'`
+const secondsSince = (startedAt: number) => (performance.now() - startedAt) / 1000
+
+test('five hundred waiting reports hold no connection of Postgres, and each gets its own session', async () => {
+  const count = 500
+  const [first = '', second = ''] = [await insertWarmInstance(sql), await insertWarmInstance(sql)]
+  const others = await Promise.all(Array.from({ length: count - 2 }, () => insertWarmInstance(sql)))
+  const [sessionId, otherSessionId] = [await insertSession(), await insertSession()]
+  const answers = [first, second, ...others].map((id) => report(api, id, 10))
+  await Promise.all([first, second, ...others].map((id) => untilReported(sql, id)))
+  const [backends] = await sql`
+    select count(*)::int as count from pg_stat_activity
+    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`
+  expect(backends?.count).toBeLessThanOrEqual(connectionsMax + 1)
+  const startedAt = performance.now()
+  expect((await api.get('/capacity/status')).status).toBe(200)
+  await assignInstance(sql, first, sessionId)
+  await assignInstance(sql, second, otherSessionId)
+  const [one, two] = await Promise.all(answers.slice(0, 2))
+  expect([one?.body.assignment?.session_id, two?.body.assignment?.session_id]).toEqual([sessionId, otherSessionId])
+  expect(secondsSince(startedAt)).toBeLessThan(3)
+  const rest = await Promise.all(answers.slice(2))
+  expect(rest.filter(({ status, body }) => status !== 200 || body.assignment !== null)).toEqual([])
+}, 60_000)
+
+describe('a waiting report gets its assignment', () => {
+  test('by the notification, sooner than by reading periodically', async () => {
+    const startedAt = performance.now()
+    for (let count = 0; count < 5; count += 1) {
+      const { instanceId, sessionId, answer } = await waitingReport()
+      await assignInstance(sql, instanceId, sessionId)
+      expect((await answer).body.assignment?.session_id).toBe(sessionId)
+    }
+    // Each one begins after the previous answer, so periodic reads would answer one every 2 s.
+    expect(secondsSince(startedAt)).toBeLessThan(5)
+  })
+
+  test('within seconds when the notification is lost', async () => {
+    const { instanceId, sessionId, answer } = await waitingReport()
+    const startedAt = performance.now()
+    await sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`
+      await assignInstance(tx, instanceId, sessionId)
+    })
+    expect((await answer).body.assignment?.session_id).toBe(sessionId)
+    expect(secondsSince(startedAt)).toBeLessThan(4)
+  })
+
+  test('when the connection for notifications was ended, which is opened again', async () => {
+    const { instanceId, sessionId, answer } = await waitingReport()
+    const [listener, ...others] = await listListeners()
+    expect(others).toEqual([])
+    await sql`select pg_terminate_backend(${listener?.pid ?? 0})`
+    const startedAt = performance.now()
+    await assignInstance(sql, instanceId, sessionId)
+    expect((await answer).body.assignment?.session_id).toBe(sessionId)
+    expect(secondsSince(startedAt)).toBeLessThan(4)
+    const opened = await eventually(listListeners, (found) => found.length === 1)
+    expect(opened).not.toEqual([listener])
+  })
+
+  test('after an outage of Postgres, during which it keeps waiting', async () => {
+    const passage = await passageTo(api.services.config.database.url)
+    const other = await startApi({ ...shared, DATABASE_URL: passage.url })
+    const refusedId = await insertWarmInstance(sql)
+    const { instanceId, sessionId, answer } = await waitingReport(other)
+    await passage.block()
+    await assignInstance(sql, instanceId, sessionId)
+    expect((await report(other, refusedId, 0)).status).toBe(503)
+    await passage.open()
+    expect((await answer).body.assignment?.session_id).toBe(sessionId)
+  })
+})
+
+describe('a report stops waiting', () => {
+  test('when its relay disconnects', async () => {
+    const instanceId = await insertWarmInstance(sql)
+    const countReports = async () => {
+      const metrics = await (await fetch(`${api.url}/metrics`)).text()
+      const counts = metrics.matchAll(/^svc_http_requests_total\{.*route="\/api\/v1\/relay\/health".*} (\d+)$/gm)
+      return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
+    }
+    const before = await countReports()
+    const leaving = new AbortController()
+    const answer = fetch(`${api.url}/api/v1/relay/health`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'X-Relay-Auth': master },
+      body: JSON.stringify({ session_id: null, instance_id: instanceId, wait_seconds: 30 }),
+      signal: leaving.signal,
+    })
+    await untilReported(sql, instanceId)
+    expect(await countReports()).toBe(before)
+    leaving.abort()
+    await expect(answer).rejects.toThrow()
+    await eventually(countReports, (count) => count === before + 1, 5)
+  })
+
+  test('when the process stops, and its relay should report to another one at once', async () => {
+    const port = await freePort()
+    const program = startProgram(
+      'api',
+      testEnvironment({ ...shared, PORT: String(port), DATABASE_URL: api.services.config.database.url }),
+    )
+    const client = new Client(`http://127.0.0.1:${port}`)
+    await eventually(
+      () => client.get('/capacity/status').catch(() => undefined),
+      (answer) => answer?.status === 200,
+    )
+    const waiting = await Promise.all([waitingReport(client), waitingReport(client)])
+    const startedAt = performance.now()
+    const ended = program.stop()
+    for (const { answer } of waiting)
+      expect([(await answer).status, (await answer).body]).toEqual([
+        200,
+        { state: null, desired: 'run', report_in_seconds: 0.2, assignment: null },
+      ])
+    expect(secondsSince(startedAt)).toBeLessThan(3)
+    await ended
+    expect(secondsSince(startedAt)).toBeLessThan(6)
+  })
+})
+
+test('more reports than may wait in one process are answered at once, and others may wait when they have ended', async () => {
+  const assignments = createAssignments({ sql, log: createLog('test', 'fatal'), waitingMax: 2 })
+  atEnd(() => assignments.stop())
+  const socket = await openSocket()
+  const ids = await Promise.all([1, 2, 3].map(() => insertWarmInstance(sql)))
+  const [first, second, third] = ids.map((instanceId) => assignments.report({ instanceId, waitSeconds: 1, socket }))
+  expect(await third).toMatchObject({ end: 'not_waited', waitedSeconds: 0 })
+  expect([await first, await second]).toMatchObject([{ end: 'waited' }, { end: 'waited' }])
+  const later = ids.slice(0, 2).map((instanceId) => assignments.report({ instanceId, waitSeconds: 20, socket }))
+  await Promise.all(ids.slice(0, 2).map((id) => assignments.report({ instanceId: id, waitSeconds: 0, socket })))
+  expect(await Promise.all(later)).toMatchObject([{ end: 'not_waited' }, { end: 'not_waited' }])
+  expect(socket.listenerCount('close')).toBe(0)
+})
+
+/** A connection as the API has one for each relay. */
+async function openSocket(): Promise<Socket> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  const socket = connect(typeof address === 'object' && address ? address.port : 0, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.removeAllListeners('close')
+  atEnd(() => {
+    socket.destroy()
+    server.close()
+  })
+  return socket
+}
