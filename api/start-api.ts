@@ -35,6 +35,7 @@ import { createAccessTokens } from './identity/access-tokens.ts'
 import { findAccountSummaries } from './identity/account-summaries.ts'
 import { createRecordAuditAttempt } from './identity/audit-attempts.ts'
 import { createPasswords } from './identity/passwords.ts'
+import { registerAssignmentMetrics } from './live/assignment-metrics.ts'
 import { createAssignments } from './live/assignments.ts'
 import { createRelayFeed } from './live/relay-feed.ts'
 import { createRelaySocketMetrics } from './live/relay-socket-metrics.ts'
@@ -100,6 +101,7 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
   // Before the listener, which waits for all connections.
   life.hold('relay sockets', services.relaySockets, (it) => it.stop())
   life.hold('assignments', services.assignments, (it) => it.stop())
+  registerAssignmentMetrics(registry, services.assignments)
   life.drainFor(config.drainSeconds * 1000)
 
   const ready = migrateWhenReachable(config.database.url, log).then(() => {

@@ -47,6 +47,7 @@ export interface UnboundReport {
 export interface Assignments {
   /** Stores the report, and waits if the instance has nothing to do yet. */
   report(report: UnboundReport): Promise<ReportOutcome>
+  countWaiting(): number
   /** Answers all waiting reports. Later ones do not wait. */
   stop(): Promise<void>
 }
@@ -115,6 +116,7 @@ export function createAssignments({ sql, log, waitingMax = defaultWaitingMax }: 
       const canWait = !isStopped && report.waitSeconds > 0 && waits.size < waitingMax
       return canWait ? recordAndWait(report) : recordOnly(report.instanceId)
     },
+    countWaiting: () => waits.size,
     stop: async () => {
       isStopped = true
       for (const wait of waits.values()) wait.end('interrupted')

@@ -58,6 +58,7 @@ test('five hundred waiting reports hold no connection of Postgres, and each gets
     select count(*)::int as count from pg_stat_activity
     where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`
   expect(backends?.count).toBeLessThanOrEqual(connectionsMax + 1)
+  expect(await (await fetch(`${api.url}/metrics`)).text()).toContain(`\nsvc_relay_reports_waiting ${count}\n`)
   const startedAt = performance.now()
   expect((await api.get('/capacity/status')).status).toBe(200)
   await assignInstance(sql, first, sessionId)
