@@ -42,8 +42,8 @@ async function checkNetwork(call: Ec2Call, { subnet_ids, security_group_ids, reg
 
 /** EC2 answers a dry run of a permitted and valid launch with the error DryRunOperation. */
 async function checkLaunch(call: Ec2Call, scope: Scope, settings: AwsSettings, subnetId: string): Promise<void> {
-  // The same tags as a launch has, since the policy requires them.
-  const request = { instanceId: 'check', sessionId: null, subnetId, userData: '' }
+  // Tags as a launch has them, since the policy in docs/relays.md requires them.
+  const request = { instanceId: 'aws-check', sessionId: null, subnetId, userData: '' }
   const input = { ...createRunInput(scope, settings, request), DryRun: true }
   try {
     await call('RunInstances', (ec2, options) => ec2.runInstances(input, options))

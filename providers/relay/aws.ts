@@ -149,15 +149,17 @@ async function waitForAddress(
   }
 }
 
-/** EC2 ends an instance at once when it finds no room, or too little quota for its volume. Its client token is used up then. */
+/**
+ * EC2 may end a new instance, since it finds no room or too little quota for the volume. The client token is used up then,
+ * so the same call would fail again. A failure of EC2 itself is most often limited to one zone.
+ */
 function endedEarly({ InstanceId, StateReason }: Instance): RelayProviderError {
-  const reason = (StateReason?.Code ?? 'an unknown reason').replace(/^(Server|Client)\./, '')
-  const { failure, detail } = meaningOf(reason)
-  return new RelayProviderError(
-    `EC2 ended ${InstanceId} before it had an address: ${reason}`,
-    failure === 'try_other_zone' ? failure : 'give_up',
-    detail ? { detail } : {},
-  )
+  const code = StateReason?.Code ?? 'an unknown reason'
+  const { failure, detail } = meaningOf(code.replace(/^(Server|Client)\./, ''))
+  const message = `EC2 ended ${InstanceId} before it had an address: ${code}`
+  if (code.startsWith('Server.') || failure === 'try_other_zone')
+    return new RelayProviderError(message, 'try_other_zone', { detail: 'capacity' })
+  return new RelayProviderError(message, 'give_up', detail ? { detail } : {})
 }
 
 /** The existing instances of a selection. Rejects when a page cannot be read. */

@@ -281,7 +281,8 @@ test('a create waits for the public address', async () => {
 test.each([
   ['Server.InsufficientInstanceCapacity', 'try_other_zone', 'capacity'],
   ['Client.VolumeLimitExceeded', 'give_up', 'quota'],
-  ['Server.InternalError', 'give_up', undefined],
+  ['Server.InternalError', 'try_other_zone', 'capacity'],
+  ['Client.InternalError', 'give_up', undefined],
 ])('a create fails when EC2 ends the instance with %s', async (code, failure, detail) => {
   const proxy = await givenProxy()
   const { relays, name } = givenProvider({ endpoint: proxy.url })
@@ -439,7 +440,7 @@ test('the check accepts valid settings, creates nothing, and names the wrong one
   const { relays } = givenProvider()
   await relays.check()
   expect(await relays.list()).toEqual([])
-  expect(await instancesOf('check')).toEqual([])
+  expect(await instancesOf('aws-check')).toEqual([])
 
   const checkOf = (wrong: Partial<typeof settings>) => failureOf(givenProvider({ settings: wrong }).relays.check())
   const { VpcId = '' } = (await account.createVpc({ CidrBlock: '10.9.0.0/16' })).Vpc ?? {}
