@@ -1,22 +1,40 @@
 /** The relay provider of each region, and metrics of its calls. */
 import type { Config } from '../platform/config/config.ts'
+import type { RegionConfig } from '../platform/config/regions.ts'
 import type { Logger } from '../platform/log.ts'
+import { relayBundle } from '../platform/relay-bundle.ts'
+import { createAwsRelayProvider } from '../providers/relay/aws.ts'
+import { createHetznerRelayProvider } from '../providers/relay/hetzner.ts'
 import { createLocalRelayProvider } from '../providers/relay/local.ts'
 import type { RelayProvider } from '../providers/relay/provider.ts'
+import { createUserData } from '../providers/relay/user-data.ts'
 import type { WorkerMetrics } from './worker/metrics.ts'
 
 export type RelayProviders = ReadonlyMap<string, RelayProvider>
 
-/** @returns providers by region; regions of one kind share a provider. */
-export function createRelayProviders(config: Config, log: Logger): RelayProviders {
-  const hosts = new Map(config.regions.map(({ region, host }) => [region, host] as const))
-  const local = createLocalRelayProvider({
-    dataDir: config.dataDir,
-    log,
-    searchPath: config.relay.searchPath,
-    hostOf: (region) => hosts.get(region) ?? '127.0.0.1',
-  })
-  return new Map(config.regions.map(({ region }) => [region, local] as const))
+/** @returns providers by region; the local regions share one. */
+export async function createRelayProviders(config: Config, log: Logger): Promise<RelayProviders> {
+  const userData = createUserData(config, await relayBundle())
+  const local = createLocalProvider(config, log)
+  const createProvider = (region: RegionConfig): RelayProvider => {
+    const options = { region, fleetName: config.fleet.name, log, userData }
+    if (region.provider === 'aws') return createAwsRelayProvider(options)
+    if (region.provider === 'hetzner') return createHetznerRelayProvider({ ...options, ...hetznerAccess(config) })
+    return local
+  }
+  return new Map(config.regions.map((region) => [region.region, createProvider(region)] as const))
+}
+
+function createLocalProvider({ regions, dataDir, relay }: Config, log: Logger): RelayProvider {
+  const hosts = new Map(regions.map(({ region, host }) => [region, host] as const))
+  const hostOf = (region: string) => hosts.get(region) ?? '127.0.0.1'
+  return createLocalRelayProvider({ dataDir, log, searchPath: relay.searchPath, hostOf })
+}
+
+function hetznerAccess({ fleet }: Config): { token: string; apiUrl: string } {
+  const { token, apiUrl } = fleet.hetzner
+  if (token === undefined) throw new Error('SVC_HETZNER_TOKEN is not set')
+  return { token, apiUrl }
 }
 
 /** Counts and times each call of the providers. */

@@ -15,6 +15,7 @@ await runProgram('worker', readConfig, async ({ config, log, life }) => {
     process.exit(1)
   }
   migrateWhenReachable(url, log)
-    .then(() => startWorker({ config, log, sql, life, providers: createRelayProviders(config, log), onFailure }))
+    .then(() => createRelayProviders(config, log))
+    .then((providers) => startWorker({ config, log, sql, life, providers, onFailure }))
     .then(() => log.info('the worker accepts work'), onFailure)
 })

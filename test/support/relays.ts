@@ -114,7 +114,7 @@ export async function startTestWorker(
   const sql = life.hold('database', connectPostgres(config.database.url, 5, workerLimits), (it) =>
     it.end({ timeout: 5 }),
   )
-  const real = createRelayProviders(config, log)
+  const real = await createRelayProviders(config, log)
   const providers: RelayProviders = around
     ? new Map([...real].map(([region, provider]) => [region, around(provider)]))
     : real
