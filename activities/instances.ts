@@ -34,10 +34,11 @@ const regionOf = (config: Pick<Config, 'regions'>, name: string) => {
 const missingRegion = (name: string) =>
   new RelayProviderError(`region ${name} is not in SVC_REGIONS: put it back until its relays are gone`)
 
-export const placementOf = (config: Pick<Config, 'regions'>, name: string): Placement => {
+export const placementOf = (config: Pick<Config, 'regions' | 'relay'>, name: string): Placement => {
   const region = regionOf(config, name)
   const { provider, capacity } = region
-  return { region: name, provider, image: imageKey(region), capacity, warmReportSecondsMax }
+  const reportSecondsMax = warmReportSecondsMax(config.relay.healthTimeoutSeconds)
+  return { region: name, provider, image: imageKey(region), capacity, reportSecondsMax }
 }
 
 export function providerOf(providers: RelayProviders, region: string): RelayProvider {

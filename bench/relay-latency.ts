@@ -54,6 +54,7 @@ export async function reserve(
       connectionId,
       region: { named: region },
       regions: config.regions.map((one) => ({ ...one, capacity: 100_000 })),
+      warmReportSecondsMax: 30,
       rateLimit: 9_999_999,
     },
     rateLimitKey: `relay_start:${userId}`,

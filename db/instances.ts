@@ -15,8 +15,8 @@ export interface Placement {
   readonly image: string
   /** The maximum number of instances in the region. */
   readonly capacity: number
-  /** A warm instance gets a session only when it has reported within this time. */
-  readonly warmReportSecondsMax: number
+  /** A warm instance gets a session only when it has reported within this time; see `warmReportSecondsMax`. */
+  readonly reportSecondsMax: number
 }
 
 export interface ReservedInstance {
@@ -110,7 +110,7 @@ const findReservation = async (tx: Sql, sessionId: string): Promise<ReservedInst
 export const claimWarmInstance = async (
   tx: Sql,
   sessionId: string,
-  { region, image, warmReportSecondsMax }: Pick<Placement, 'region' | 'image' | 'warmReportSecondsMax'>,
+  { region, image, reportSecondsMax }: Pick<Placement, 'region' | 'image' | 'reportSecondsMax'>,
 ): Promise<string | undefined> =>
   first(
     await tx<{ instanceId: string }[]>`
@@ -119,7 +119,7 @@ export const claimWarmInstance = async (
           select instance_id from instances
           where region = ${region} and image = ${image} and is_warm and session_id is null and retired_at is null
             and gone_at is null and launched_at is not null
-            and last_report_at > now() - make_interval(secs => ${warmReportSecondsMax})
+            and last_report_at > now() - make_interval(secs => ${reportSecondsMax})
           order by last_report_at desc limit 1 for update skip locked
         ) returning *
       )

@@ -20,6 +20,9 @@ export const isOwned = (sql: Sql, sessionIds: Fragment) => sql`
       and (s.instance_id is null or s.instance_id = i.instance_id)
   ))`
 
+/** A list may have been read before an instance was launched, so its absence counts only after this time. */
+const unlistedSecondsMin = 60
+
 /** An instance whose creation is attempted is not listed yet. Its attempts follow each other faster than this, in seconds. */
 const attemptSecondsMax = 900
 
@@ -27,12 +30,13 @@ const attemptSecondsMax = 900
  * Compares a complete list of a region's instances with the rows.
  * @returns the instances that are retired, or had no owner, neither now nor in a comparison at least `apartSeconds` ago. One
  * comparison is not enough, because a session may be about to bind its instance.
+ * @param listLagSeconds how long the list may lack an instance that was created.
  */
 export async function findOrphans(
   sql: Sql,
   region: string,
   listed: readonly ListedInstance[],
-  apartSeconds: number,
+  { apartSeconds, listLagSeconds }: { readonly apartSeconds: number; readonly listLagSeconds: number },
 ): Promise<string[]> {
   const sessionIds = listed.map(({ sessionId }) => (isUuid(sessionId) ? sessionId : null))
   const rows = await sql<{ instanceId: string }[]>`
@@ -55,7 +59,8 @@ export async function findOrphans(
     ), vanished as (
       update instances set gone_at = now()
       where region = ${region} and gone_at is null and instance_id not in (select instance_id from listed)
-        and coalesce(launched_at, created_at) < now() - interval '1 minute'
+        and coalesce(launched_at, created_at) < now() - make_interval(
+          secs => case when retired_at is null then ${unlistedSecondsMin}::float8 else ${listLagSeconds}::float8 end)
         and (launched_at is not null or provider is null
           or create_attempted_at < now() - make_interval(secs => ${attemptSecondsMax}))
     )

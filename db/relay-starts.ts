@@ -6,7 +6,6 @@
 import { type RegionLimit, type RequestedRegion, regionsToTry } from '../domain/regions.ts'
 import { isInGraceFor } from '../domain/relay-session.ts'
 import { displacedByStart, isStopping, type LiveSession } from '../domain/relay-start.ts'
-import { warmReportSecondsMax } from '../domain/warm-instances.ts'
 import type { Config } from '../platform/config/config.ts'
 import { imageKey, type RegionConfig } from '../platform/config/regions.ts'
 import { areAuthSessionsAlive } from './auth-sessions.ts'
@@ -33,6 +32,8 @@ export interface StartRequest {
   readonly region: RequestedRegion
   /** All regions, in the configured order. */
   readonly regions: readonly StartableRegion[]
+  /** A warm instance gets the session only when it has reported within this time. */
+  readonly warmReportSecondsMax: number
   readonly rateLimitKey: string
   readonly rateLimit: number
   readonly timeBank: Config['timeBank']
@@ -175,7 +176,7 @@ async function makeRoom(tx: Sql, live: readonly LiveSessionRow[], limit: number)
 async function reserve(tx: Sql, request: StartRequest, region: StartableRegion): Promise<RelaySessionRow> {
   const session = await insertSession(tx, request, region.region)
   if (region.warm === 0) return session
-  const placement = { region: region.region, image: imageKey(region), warmReportSecondsMax }
+  const placement = { region: region.region, image: imageKey(region), reportSecondsMax: request.warmReportSecondsMax }
   const hasInstance = await claimWarmInstance(tx, session.id, placement)
   return hasInstance ? ((await findRelaySession(tx, session.id)) ?? session) : session
 }

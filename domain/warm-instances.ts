@@ -3,8 +3,11 @@
  * Postgres measured them.
  */
 
-/** A relay without a session reports at least every 15 seconds. One that is silent for this long gets no session. */
-export const warmReportSecondsMax = 25
+/** The longest wait of a report without a session, so that an instance reports three times within the health timeout. */
+export const unboundWaitSecondsMax = (healthTimeoutSeconds: number): number => Math.min(30, healthTimeoutSeconds / 3)
+
+/** An instance that missed two reports gets no session. */
+export const warmReportSecondsMax = (healthTimeoutSeconds: number): number => (healthTimeoutSeconds * 2) / 3
 
 /** A warm instance with a session that has not reported with it for this long is replaced: it reports without waiting. */
 export const assignedReportSecondsMax = 10

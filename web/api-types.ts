@@ -2337,7 +2337,7 @@ export interface paths {
             /** @description Null, or an empty text, as long as the relay runs without a session. */
             readonly session_id: (string | "") | null;
             readonly instance_id: string;
-            /** @description How long the reply may wait for an assignment, at most 30 s. Only for reports without a session. */
+            /** @description How long the reply may wait for an assignment, at most 30 s and a third of the health timeout. Only for reports without a session. */
             readonly wait_seconds?: number;
             /** Format: date-time */
             readonly observed_at?: string;

@@ -30,7 +30,10 @@ async function sweepOrphans({ config, sql, log, providers }: Deps): Promise<void
     if (!provider) continue
     try {
       const listed = (await provider.list()).filter((instance) => instance.region === region)
-      const orphans = await findOrphans(sql, region, listed, orphanSeconds)
+      const orphans = await findOrphans(sql, region, listed, {
+        apartSeconds: orphanSeconds,
+        listLagSeconds: provider.listLagSeconds,
+      })
       failures.push(...(await destroyAll(orphans, region, { sql, log, provider })))
     } catch (error) {
       log.warn({ err: error, region }, 'the instances of a region could not be listed or compared')

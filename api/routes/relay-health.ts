@@ -12,6 +12,7 @@ import type { UnboundInstance } from '../../db/unbound-instances.ts'
 import { ingestEngines, readIngest } from '../../domain/ingest.ts'
 import { assignmentStatus } from '../../domain/instance-assignment.ts'
 import { isInGraceFor, relayStates } from '../../domain/relay-session.ts'
+import { unboundWaitSecondsMax } from '../../domain/warm-instances.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, type Reply, route } from '../http/route.ts'
@@ -39,8 +40,6 @@ const Stats = z.object({
   ),
 })
 
-/** Proxies between relay and API must allow requests that take this long. */
-const waitSecondsMax = 30
 /** When the relay should report again at once: the next wait or, with an assignment, the first report of the session. */
 const soonSeconds = 0.2
 
@@ -55,7 +54,7 @@ const Body = z.object({
     .describe('Null, or an empty text, as long as the relay runs without a session.'),
   instance_id: storableText(128),
   wait_seconds: lenient(z.number().min(0)).describe(
-    `How long the reply may wait for an assignment, at most ${waitSecondsMax} s. Only for reports without a session.`,
+    'How long the reply may wait for an assignment, at most 30 s and a third of the health timeout. Only for reports without a session.',
   ),
   observed_at: z.iso.datetime({ offset: true }).optional(),
   stats: Stats.optional(),
@@ -125,7 +124,9 @@ async function reportUnbound(
   { socket }: IncomingMessage,
   { config, sql, sealing, assignments }: Services,
 ): Promise<Reply> {
+  const waitSecondsMax = unboundWaitSecondsMax(config.relay.healthTimeoutSeconds)
   const report = { instanceId, waitSeconds: Math.min(waitSeconds, waitSecondsMax), socket }
+
   const { instance, end, waitedSeconds } = await assignments.report(report)
   const isUnwanted = !instance || assignmentStatus(instance) === 'unwanted'
   if (isUnwanted) await sweepInstance(sql, instanceId, instance?.state === 'stopped' ? instance.sessionId : null)

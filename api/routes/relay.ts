@@ -13,6 +13,7 @@ import { type StartOutcome, startRelay } from '../../db/relay-starts.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import { getStoredStreamToken } from '../../db/users.ts'
 import type { RequestedRegion } from '../../domain/regions.ts'
+import { warmReportSecondsMax } from '../../domain/warm-instances.ts'
 import { autoRegion } from '../../platform/config/regions.ts'
 import { rateLimitKey } from '../http/rate-limits.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -69,6 +70,7 @@ export const start = route({
       connectionId: body.connection_id,
       region,
       regions: services.config.regions,
+      warmReportSecondsMax: warmReportSecondsMax(services.config.relay.healthTimeoutSeconds),
       rateLimitKey: rateLimitKey('relay_start', caller.userId),
       rateLimit: services.config.rateLimits.relay_start,
       timeBank: services.config.timeBank,

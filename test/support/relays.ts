@@ -198,7 +198,9 @@ export async function eventually<Value>(
 
 interface RelayProcess {
   readonly pid: number
-  readonly sessionId: string
+  readonly instanceId: string
+  /** Undefined for a warm relay, which learns its session from the API. */
+  readonly sessionId: string | undefined
 }
 
 /** The relay processes of a data folder, from the process table. */
@@ -210,7 +212,9 @@ export function relayProcesses(dataDir: string): RelayProcess[] {
         const args = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0')
         const isOurs =
           args.some((arg) => arg.startsWith(dataDir)) && args.some((arg) => arg.endsWith('relay-node/main.ts'))
-        return isOurs ? [{ pid: Number(name), sessionId: args[args.indexOf('--session') + 1] ?? '' }] : []
+        const argumentOf = (option: string) => (args.includes(option) ? args[args.indexOf(option) + 1] : undefined)
+        const relay = { instanceId: argumentOf('--instance') ?? '', sessionId: argumentOf('--session') }
+        return isOurs ? [{ pid: Number(name), ...relay }] : []
       } catch {
         return []
       }

@@ -154,7 +154,7 @@ describe('when all relays of a region are permanently gone', () => {
     const relays = await Promise.all(Array.from({ length: 6 }, () => service.activeRelay()))
     const sessionIds = relays.map(({ session }) => session.session_id)
     for (const { pid, sessionId } of relayProcesses(service.dataDir))
-      if (sessionIds.includes(sessionId)) process.kill(pid, 'SIGKILL')
+      if (sessionId !== undefined && sessionIds.includes(sessionId)) process.kill(pid, 'SIGKILL')
     for (const sessionId of sessionIds) await untilState(sessionId, 'stopped')
     const responses = await Promise.all(relays.map(({ user }) => user.start()))
     expect(responses.map(({ status }) => status)).toEqual(Array(6).fill(201))

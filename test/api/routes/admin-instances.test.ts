@@ -24,6 +24,8 @@ const list = async (on: TestApi, query = '') =>
 const findInstance = async (on: TestApi, instanceId: string) =>
   (await list(on)).instances.find(({ instance_id }) => instance_id === instanceId)
 
+const limits = { apartSeconds: 60, listLagSeconds: 0 }
+
 test('the instance of a live session is listed as owned, and as gone once its session has ended', async () => {
   const user = await service.user()
   const { session_id } = (await user.start()).body.session
@@ -50,7 +52,7 @@ test('the instance of a live session is listed as owned, and as gone once its se
 
 test('an instance without an owner is listed with the time of the first sweep that found it', async () => {
   const instanceId = `orphan-${randomUUID()}`
-  await findOrphans(api.sql, 'local', [{ instanceId, sessionId: null }], 60)
+  await findOrphans(api.sql, 'local', [{ instanceId, sessionId: null }], limits)
   expect(await findInstance(api, instanceId)).toMatchObject({
     ...{ session_id: null, owned: false, gone_at: null },
     unowned_since: expect.stringMatching(/Z$/),
@@ -67,9 +69,9 @@ test('instances are filtered by region and by whether they are gone', async () =
     api.sql,
     'region-1',
     [here, gone].map((instanceId) => ({ instanceId, sessionId: null })),
-    60,
+    limits,
   )
-  await findOrphans(api.sql, 'region-2', [{ instanceId: there, sessionId: null }], 60)
+  await findOrphans(api.sql, 'region-2', [{ instanceId: there, sessionId: null }], limits)
   await markInstanceGone(api.sql, gone)
   const idsOf = async (query: string) => (await list(api, query)).instances.map(({ instance_id }) => instance_id)
   expect((await idsOf('?region=region-1')).toSorted()).toEqual([here, gone].toSorted())
