@@ -60,6 +60,7 @@ const floors = new Map([
         connectionId: bodyOf(ctx).connection_id,
         region: 'default',
         regions: config.regions,
+        warmReportSecondsMax: 30,
         rateLimitKey: `relay_start:${userOf(ctx)}`,
         rateLimit: config.rateLimits.relay_start,
         timeBank: config.timeBank,
