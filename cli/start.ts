@@ -1,7 +1,7 @@
 /** `npm start`: runs the whole service, with an embedded Postgres and Temporal unless others are configured. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readConfig } from '../platform/config/config.ts'
+import { readWorkerConfig } from '../platform/config/config.ts'
 import { readStackConfig, type StackConfig } from '../platform/config/stack.ts'
 import { DataFolder } from '../platform/embedded/data-folder.ts'
 import { explainFolderError } from '../platform/embedded/data-folder-errors.ts'
@@ -68,7 +68,7 @@ async function startStack(stack: StackConfig): Promise<void> {
     // Without a load balancer there is nothing to wait for at the end.
     SVC_DRAIN_SECONDS: '0',
   })
-  const config = readConfig(env)
+  const config = readWorkerConfig(env)
 
   const onSpawn = recordIn(folder, 'migrate')
   const migrate = { file: 'db/migrate.ts', env, logFile: join(logs, 'migrate.log'), onSpawn }

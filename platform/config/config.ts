@@ -9,6 +9,10 @@ import { type Values, Variables } from './variables.ts'
 export const readConfig = (env: Environment = process.env) =>
   deepFreeze(configOf(readVariables(Variables, env, findConflicts)))
 
+/** The same for the worker, which alone calls the providers of relays and needs their credentials. Throws `ConfigError`. */
+export const readWorkerConfig = (env: Environment = process.env) =>
+  deepFreeze(configOf(readVariables(Variables, env, findConflictsOfWorker)))
+
 /** Reads `DATABASE_URL` alone, for migrations. Throws `ConfigError`. */
 export const readDatabaseUrl = (env: Environment = process.env): string =>
   readVariables(Variables.pick({ DATABASE_URL: true }), env).DATABASE_URL
@@ -26,10 +30,14 @@ function* findConflicts(v: Values): Iterable<string> {
       yield `SVC_${name}_CLIENT_ID and SVC_${name}_CLIENT_SECRET go together: set both or none`
     }
   }
-  if (v.SVC_REGIONS.some(({ provider }) => provider === 'hetzner') && v.SVC_HETZNER_TOKEN === undefined)
-    yield 'SVC_HETZNER_TOKEN is required for regions with "provider":"hetzner"'
   if (v.SVC_RELAY_ENGINE === 'sls') yield* findMissingSlsVariables(v)
   yield* findBillingConflicts(v)
+}
+
+function* findConflictsOfWorker(v: Values): Iterable<string> {
+  yield* findConflicts(v)
+  if (v.SVC_REGIONS.some(({ provider }) => provider === 'hetzner') && v.SVC_HETZNER_TOKEN === undefined)
+    yield 'SVC_HETZNER_TOKEN is required for regions with "provider":"hetzner"'
 }
 
 function* findMissingSlsVariables(v: Values): Iterable<string> {

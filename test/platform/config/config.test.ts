@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readConfig, readDatabaseUrl } from '../../../platform/config/config.ts'
+import { readConfig, readDatabaseUrl, readWorkerConfig } from '../../../platform/config/config.ts'
 import { ConfigError, type Environment } from '../../../platform/config/environment.ts'
 import { readSiteConfig } from '../../../platform/config/site.ts'
 import { readStackConfig } from '../../../platform/config/stack.ts'
@@ -165,6 +165,22 @@ test('two regions with the same name are rejected', () => {
   const region = { region: 'eu', display_name: 'Europe', provider: 'local' }
   expect(problemsOf({ ...complete, SVC_REGIONS: JSON.stringify([region, region]) })).toEqual([
     'SVC_REGIONS has two regions with the same name',
+  ])
+})
+
+test('a region at Hetzner requires a token, which only the worker needs', () => {
+  const hetzner = { location: 'fsn1', server_type: 'cx22', image: 'debian-13' }
+  const regions = JSON.stringify([{ region: 'de', display_name: 'Germany', provider: 'hetzner', hetzner }])
+  const env = { ...complete, SVC_REGIONS: regions }
+  expect(readConfig(env).fleet.hetzner).toEqual({ token: undefined, apiUrl: 'https://api.hetzner.cloud/v1' })
+  expect(() => readWorkerConfig(env)).toThrow('SVC_HETZNER_TOKEN is required for regions with "provider":"hetzner"')
+  expect(() => readWorkerConfig({ ...env, SVC_HETZNER_TOKEN: 'two words' })).toThrow('not allowed in a header')
+  expect(readWorkerConfig({ ...env, SVC_HETZNER_TOKEN: 'a-token' }).fleet.hetzner.token).toBe('a-token')
+})
+
+test.each(['Staging', '-staging', 'staging-', 'a'.repeat(33), 'a.b'])('the fleet name %s is rejected', (name) => {
+  expect(problemsOf({ ...complete, SVC_FLEET_NAME: name })).toEqual([
+    'SVC_FLEET_NAME is not 1 to 32 lower-case letters, digits and inner hyphens',
   ])
 })
 
