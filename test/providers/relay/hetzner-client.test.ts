@@ -138,7 +138,7 @@ test('no request is sent once a reply has reported the last one of the limit', a
 
 test('a create that is throttled while it waits adopts its server when it is repeated', async () => {
   const { api, relays } = await givenHetznerRelays()
-  api.project.createMillis = 50
+  api.project.createMillis = 1000
   const spec = relaySpec()
   const created = failureOf(relays.create(spec, never()))
   await expect.poll(() => api.project.servers().length, { interval: 1 }).toBe(1)
