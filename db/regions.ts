@@ -9,7 +9,7 @@ export interface RegionRow {
   sessions: number
   /** Existing instances of live sessions. */
   bound: number
-  /** Warm instances that a start may get: those that have reported, and those that have not. */
+  /** Warm instances without a session: those that have reported, and those that have not yet. */
   warmReady: number
   warmBooting: number
   /** Existing instances that neither a live session nor a start can use. */
@@ -42,11 +42,14 @@ export const listRegionRows = async (sql: Sql, regions: readonly string[]): Prom
         count(*) filter (where not is_owned and not is_unbound and is_stuck)::int as stuck
       from (
         -- An instance is owned by the same rule as in the comparison with the provider's list; see db/orphans.ts.
-        select s.id is not null and i.retired_at is null as is_owned, i.last_report_at is not null as has_reported,
+        select s.id is not null and i.retired_at is null as is_owned, 
+          i.launched_at is not null and i.last_report_at is not null as has_reported,
           i.is_warm and i.session_id is null and i.retired_at is null as is_unbound,
           coalesce(i.unowned_since < now() - interval '1 minute', false) as is_stuck
         from instances i left join relay_sessions s
-          on s.id = i.session_id and s.state <> 'stopped' and (s.instance_id is null or s.instance_id = i.instance_id)
+          -- With the region Postgres reads the sessions of this region only.
+          on s.region = name and s.id = i.session_id and s.state <> 'stopped'
+            and (s.instance_id is null or s.instance_id = i.instance_id)
         where i.region = name and i.gone_at is null
       ) existing
     ) counted

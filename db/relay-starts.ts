@@ -3,7 +3,7 @@
  * after the other. It reserves the session; its workflow does the rest.
  */
 
-import { type RegionLimit, type RequestedRegion, regionsToTry } from '../domain/regions.ts'
+import { defaultRegionOf, type RegionLimit, type RequestedRegion, regionsToTry } from '../domain/regions.ts'
 import { isInGraceFor } from '../domain/relay-session.ts'
 import { displacedByStart, isStopping, type LiveSession } from '../domain/relay-start.ts'
 import type { Config } from '../platform/config/config.ts'
@@ -132,8 +132,10 @@ async function findRegion(
   tx: Sql,
   { region: requested, regions }: StartRequest,
 ): Promise<StartableRegion | { type: 'region_full' | 'region_drained' }> {
-  const names = typeof requested === 'object' ? [requested.named] : regions.map(({ region }) => region)
-  const rows = await listRoom(tx, names)
+  const all = regions.map(({ region }) => region)
+  const preferred = typeof requested === 'object' ? requested.named : defaultRegionOf(regions)?.region
+  let rows = await listRoom(tx, requested === 'auto' || preferred === undefined ? all : [preferred])
+  if (requested === 'default' && rows[0]?.isDrained) rows = await listRoom(tx, all)
   const candidates = regionsToTry(requested, regions, rows)
   if (candidates === 'drained') return { type: 'region_drained' }
   for (const candidate of candidates) {

@@ -4606,7 +4606,7 @@ export interface paths {
                     readonly released_at: string;
                   };
                   readonly sessions: number;
-                  /** @description Existing instances: of live sessions; without a session, that have reported or have not; and those that are to be destroyed. */
+                  /** @description Existing instances: of live sessions; without a session, that have reported or have not yet; and those that are to be destroyed. */
                   readonly instances: {
                     readonly bound: number;
                     readonly warm_ready: number;
@@ -4682,7 +4682,7 @@ export interface paths {
                   readonly released_at: string;
                 };
                 readonly sessions: number;
-                /** @description Existing instances: of live sessions; without a session, that have reported or have not; and those that are to be destroyed. */
+                /** @description Existing instances: of live sessions; without a session, that have reported or have not yet; and those that are to be destroyed. */
                 readonly instances: {
                   readonly bound: number;
                   readonly warm_ready: number;
@@ -4782,7 +4782,7 @@ export interface paths {
                   readonly released_at: string;
                 };
                 readonly sessions: number;
-                /** @description Existing instances: of live sessions; without a session, that have reported or have not; and those that are to be destroyed. */
+                /** @description Existing instances: of live sessions; without a session, that have reported or have not yet; and those that are to be destroyed. */
                 readonly instances: {
                   readonly bound: number;
                   readonly warm_ready: number;

@@ -24,7 +24,7 @@ const RegionView = z.object({
   instances: z
     .object({ bound: z.int(), warm_ready: z.int(), warm_booting: z.int(), leftover: z.int() })
     .describe(
-      'Existing instances: of live sessions; without a session, that have reported or have not; and those that are to be destroyed.',
+      'Existing instances: of live sessions; without a session, that have reported or have not yet; and those that are to be destroyed.',
     ),
 })
 

@@ -42,18 +42,18 @@ test('the regions are listed with their sessions and instances', async () => {
   await writeActive(sql, bound)
   await writeStopped(sql, ended)
   await sql`
-    insert into instances (instance_id, region, session_id, is_warm, last_report_at, retired_at, gone_at) values
-      ('i-1', 'eu', ${bound}, false, null, null, null),
-      ('replaced', 'eu', ${bound}, false, null, null, null),
-      ('created', 'eu', ${starting}, false, null, null, null),
-      ('of-ended', 'eu', ${ended}, false, null, null, null),
-      ('destroyed', 'eu', ${ended}, false, null, null, now()),
-      ('ready', 'eu', null, true, now(), null, null),
-      ('booting-1', 'eu', null, true, null, null, null),
-      ('booting-2', 'eu', null, true, null, null, null),
-      ('retired', 'eu', null, true, now(), now(), null),
-      ('orphan', 'eu', null, false, null, null, null),
-      ('elsewhere', 'mars', null, false, null, null, null)`
+    insert into instances (instance_id, region, session_id, is_warm, last_report_at, launched_at, retired_at, gone_at) values
+      ('i-1', 'eu', ${bound}, false, null, null, null, null),
+      ('replaced', 'eu', ${bound}, false, null, null, null, null),
+      ('created', 'eu', ${starting}, false, null, null, null, null),
+      ('of-ended', 'eu', ${ended}, false, null, null, null, null),
+      ('destroyed', 'eu', ${ended}, false, null, null, null, now()),
+      ('ready', 'eu', null, true, now(), now(), null, null),
+      ('booting', 'eu', null, true, null, null, null, null),
+      ('launched', 'eu', null, true, null, now(), null, null),
+      ('retired', 'eu', null, true, now(), now(), now(), null),
+      ('orphan', 'eu', null, false, null, null, null, null),
+      ('elsewhere', 'mars', null, false, null, null, null, null)`
   expect(await list()).toEqual([
     {
       region: 'eu',

@@ -117,10 +117,11 @@ test('a repeated request returns its session after its region was drained', asyn
   expect(statusAndCode(await user.start({ region: 'auto' }, key))).toEqual([422, 'idempotency_key_reused'])
 })
 
-test('an instance that exists without a live session takes a place, and an unbound warm one takes none', async () => {
+test('an instance that has existed without a live session for a minute takes a place, and other ones take none', async () => {
   const { sql } = service.api
   await sql`
-    insert into instances (instance_id, region, is_warm) values ('left', 'small', false), ('warm', 'small', true)`
+    insert into instances (instance_id, region, is_warm, unowned_since) values
+      ('left', 'small', false, now() - interval '2 minutes'), ('ending', 'small', false, now()), ('warm', 'small', true, null)`
   await fill('small', 2)
   expect(await start({ region: 'small' })).toEqual(capacityExhausted)
   await sql`update instances set gone_at = now() where instance_id = 'left'`
