@@ -1,57 +1,14 @@
 /** The script that installs the program of a relay on an instance in a cloud, with the programs of this machine. */
-import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { readStackConfig } from '../../platform/config/stack.ts'
-import { findProgram } from '../../platform/find-program.ts'
 import { relayBundle } from '../../platform/relay-bundle.ts'
 import { endOf, eventually, givenControlPlane, secret } from '../relay-node/running.ts'
 import { startApi } from '../support/api.ts'
-import { temporaryFolder } from '../support/folders.ts'
-
-/** A machine with these programs, besides those of every Linux image. `apt-get` installs nothing but records its arguments. */
-async function givenMachine(programs: readonly string[]) {
-  const folder = await temporaryFolder()
-  const bin = join(folder, 'bin')
-  await mkdir(bin)
-  const { searchPath } = readStackConfig()
-  for (const name of ['sh', 'sed', 'mkdir', 'chmod', 'mv', 'rm', 'ln', 'sleep', 'sha256sum', ...programs]) {
-    const path = name === 'node' ? process.execPath : findProgram(name, searchPath)
-    if (path === undefined) throw new Error(`this test requires ${name} on the PATH`)
-    await symlink(path, join(bin, name))
-  }
-  const aptLog = join(folder, 'apt.log')
-  const links = `for name in "$@"; do [ "$name" != nodejs ] || ln -sf ${process.execPath} ${bin}/node; done`
-  await writeFile(join(bin, 'apt-get'), `#!/bin/sh\necho "$@" >>${aptLog}\n${links}\n`, { mode: 0o755 })
-  const program = join(folder, 'opt', 'relay-node.mjs')
-  const started = join(folder, 'started')
-  const install = (url: string, sha256: string, options: { engine?: string; start?: string; env?: object } = {}) => {
-    const { engine = 'auto', start = `ln -s . ${started}`, env = {} } = options
-    const child = spawn('/bin/sh', [resolve('deploy/relay/install.sh'), url, sha256, engine], {
-      cwd: folder,
-      env: {
-        PATH: bin,
-        RELAY_NODE_FOLDER: join(folder, 'opt'),
-        RELAY_NODE_START: start,
-        RELAY_NODE_PAUSE_SECONDS: '0.1',
-        ...env,
-      },
-    })
-    onTestFinished(async () => {
-      child.kill('SIGKILL')
-      await endOf(child)
-    })
-    let output = ''
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data))
-    return { child, output: () => output }
-  }
-  const aptCalls = async () => (existsSync(aptLog) ? (await readFile(aptLog, 'utf8')).trim().split('\n') : [])
-  return { folder, program, install, aptCalls, isStarted: () => existsSync(started) }
-}
+import { givenMachine, prepared } from './relay-machine.ts'
 
 /** A server that answers with these contents, one after the other, and then with the last one. */
 async function givenServer(contents: (Buffer | string)[]) {
@@ -64,8 +21,6 @@ async function givenServer(contents: (Buffer | string)[]) {
   await eventually(() => server.listening, Boolean)
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/program.mjs`, requests: () => requests }
 }
-
-const prepared = ['curl', 'node', 'srt-live-transmit']
 
 test('a prepared image downloads the program from the api, starts it and reports, without apt-get', async () => {
   const bundle = await relayBundle()
