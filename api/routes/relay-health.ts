@@ -126,7 +126,6 @@ async function reportUnbound(
 ): Promise<Reply> {
   const waitSecondsMax = unboundWaitSecondsMax(config.relay.healthTimeoutSeconds)
   const report = { instanceId, waitSeconds: Math.min(waitSeconds, waitSecondsMax), socket }
-
   const { instance, end, waitedSeconds } = await assignments.report(report)
   const isUnwanted = !instance || assignmentStatus(instance) === 'unwanted'
   if (isUnwanted) await sweepInstance(sql, instanceId, instance?.state === 'stopped' ? instance.sessionId : null)

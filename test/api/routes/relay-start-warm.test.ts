@@ -10,7 +10,12 @@ import { reportUnbound } from '../../support/unbound-relays.ts'
 const master = randomBytes(48).toString('base64')
 const region = { region: 'here', display_name: 'Here', provider: 'local', default: true, warm: 2 }
 const service = await startFakeRelayService({
-  variables: { SVC_RELAY_AUTH_SECRET: master, SVC_REGIONS: JSON.stringify([region]) },
+  variables: {
+    SVC_RELAY_AUTH_SECRET: master,
+    SVC_REGIONS: JSON.stringify([region]),
+    // A report waits a third of it at most.
+    SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '60',
+  },
 })
 const { api } = service
 
