@@ -15,11 +15,12 @@ import { measureSignIn } from './sign-in.ts'
 import { logProgress, type Stack, startStack, waitUntilAnswering } from './stack.ts'
 import { formatTable } from './table.ts'
 import { measureActive, measureHealth, measureSession, type Servers } from './throughput.ts'
+import { measureWarmStart } from './warm-start.ts'
 
 /** Measurements without a worker, with a worker, and with a worker that has not run anything yet. */
 const withoutWorker = ['active', 'health', 'session', 'start', 'sign-in'] as const
 const withWorker = ['metrics', 'stop', 'first-task', 'lifecycle'] as const
-const names = [...withoutWorker, ...withWorker, 'memory', 'video'] as const
+const names = [...withoutWorker, ...withWorker, 'memory', 'warm', 'video'] as const
 type Name = (typeof names)[number]
 
 const requestedNames = process.argv.slice(2)
@@ -99,6 +100,7 @@ const results: Row[] = []
 try {
   const data = await fillDatabase(stack)
   for (const run of [runWithoutWorker, runWithWorker, runMemory]) results.push(...(await run(stack, data)))
+  if (selectedNames.has('warm')) results.push(...(await measureWarmStart(stack, data)))
   if (selectedNames.has('video')) results.push(...(await measureVideo()))
 } finally {
   if (results.length > 0) console.log(formatTable(results))
