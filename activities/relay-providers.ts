@@ -6,7 +6,7 @@ import { relayBundle } from '../platform/relay-bundle.ts'
 import { createAwsRelayProvider } from '../providers/relay/aws.ts'
 import { createHetznerRelayProvider } from '../providers/relay/hetzner.ts'
 import { createLocalRelayProvider } from '../providers/relay/local.ts'
-import type { RelayProvider } from '../providers/relay/provider.ts'
+import { type RelayProvider, RelayProviderError } from '../providers/relay/provider.ts'
 import { createUserData } from '../providers/relay/user-data.ts'
 import type { WorkerMetrics } from './worker/metrics.ts'
 
@@ -37,17 +37,22 @@ function hetznerAccess({ fleet }: Config): { token: string; apiUrl: string } {
   return { token, apiUrl }
 }
 
-/** Counts and times each call of the providers. */
+/** Counts and times each call of the providers, and counts failures by their class. */
 export function withCallMetrics(providers: RelayProviders, config: Config, metrics: WorkerMetrics): RelayProviders {
   const kinds = new Map(config.regions.map(({ region, provider }) => [region, provider] as const))
   return new Map(
-    [...providers].map(
-      ([region, provider]) => [region, withMetrics(provider, kinds.get(region) ?? 'unknown', metrics)] as const,
-    ),
+    [...providers].map(([region, provider]) => {
+      const names = { kind: kinds.get(region) ?? 'unknown', region }
+      return [region, withMetrics(provider, names, metrics)] as const
+    }),
   )
 }
 
-function withMetrics(provider: RelayProvider, kind: string, metrics: WorkerMetrics): RelayProvider {
+function withMetrics(
+  provider: RelayProvider,
+  { kind, region }: { readonly kind: string; readonly region: string },
+  metrics: WorkerMetrics,
+): RelayProvider {
   const measured =
     <Args extends unknown[], Value>(operation: string, call: (...args: Args) => Promise<Value>) =>
     async (...args: Args): Promise<Value> => {
@@ -60,6 +65,8 @@ function withMetrics(provider: RelayProvider, kind: string, metrics: WorkerMetri
         return value
       } catch (error) {
         count('failed')
+        if (error instanceof RelayProviderError)
+          metrics.countFailure({ provider: kind, region, failure: error.failure })
         throw error
       }
     }

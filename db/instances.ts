@@ -275,7 +275,7 @@ export interface InstanceRow {
   createdAt: Date
   goneAt: Date | null
   unownedSince: Date | null
-  /** Whether a live session owns it, by the same rule as {@link findOrphans}. */
+  /** Whether a live session owns it, by the same rule as {@link isOwned}. */
   owned: boolean
 }
 

@@ -1,10 +1,19 @@
 /** Compares the providers' lists with the rows: instances without an owner, and sessions without an instance. */
+import type { UnownedInstance } from '../domain/orphan-sweep.ts'
 import type { Fragment, Sql } from './connection.ts'
 
 export interface ListedInstance {
   readonly instanceId: string
   /** The session in its tag, which is another text than a UUID when somebody changed it. */
   readonly sessionId: string | null
+}
+
+/** All instances of a region that its provider shows. */
+export interface CompleteList {
+  readonly region: string
+  readonly listed: readonly ListedInstance[]
+  /** How long the list may lack an instance that was created. */
+  readonly listLagSeconds: number
 }
 
 const isUuid = (text: string | null): boolean =>
@@ -20,6 +29,21 @@ export const isOwned = (sql: Sql, sessionIds: Fragment) => sql`
       and (s.instance_id is null or s.instance_id = i.instance_id)
   ))`
 
+/** The named queries `listed` and `checked`: the instances of a provider's list with their rows and owners. */
+export const checkedInstances = (sql: Sql, listed: readonly ListedInstance[]) => {
+  const sessionIds = listed.map(({ sessionId }) => (isUuid(sessionId) ? sessionId : null))
+  return sql`
+    listed as (
+      select * from unnest(${listed.map((one) => one.instanceId)}::text[], ${sessionIds}::uuid[]) as l (instance_id, tagged_session_id)
+    ), checked as (
+      select l.*, case when i.instance_id is null then exists (
+          select from relay_sessions s where s.id = l.tagged_session_id and s.state <> 'stopped'
+            and (s.instance_id is null or s.instance_id = l.instance_id)
+        ) else ${isOwned(sql, sql`i.session_id, l.tagged_session_id`)} end as owned
+      from listed l left join instances i on i.instance_id = l.instance_id
+    )`
+}
+
 /** A list may have been read before an instance was launched, so its absence counts only after this time. */
 const unlistedSecondsMin = 60
 
@@ -27,29 +51,27 @@ const unlistedSecondsMin = 60
 const attemptSecondsMax = 900
 
 /**
- * Compares a complete list of a region's instances with the rows.
- * @returns the instances that are retired, or had no owner, neither now nor in a comparison at least `apartSeconds` ago. One
- * comparison is not enough, because a session may be about to bind its instance.
+ * Whether an instance is gone that its provider does not list.
  * @param listLagSeconds how long the list may lack an instance that was created.
  */
-export async function findOrphans(
+export const isGoneUnlisted = (sql: Sql, listLagSeconds: number) => sql`(
+  coalesce(launched_at, created_at) < now() - make_interval(
+    secs => case when retired_at is null then ${unlistedSecondsMin}::float8 else ${listLagSeconds}::float8 end)
+  and (launched_at is not null or provider is null
+    or create_attempted_at < now() - make_interval(secs => ${attemptSecondsMax})))`
+
+/**
+ * Compares a complete list of a region's instances with the rows, and stores the observations: since when an instance has no
+ * owner, and which are gone.
+ * @returns the listed instances that have no owner. One observation is not enough to destroy them, because a session may be about
+ * to bind its instance.
+ */
+export const recordObservations = async (
   sql: Sql,
-  region: string,
-  listed: readonly ListedInstance[],
-  { apartSeconds, listLagSeconds }: { readonly apartSeconds: number; readonly listLagSeconds: number },
-): Promise<string[]> {
-  const sessionIds = listed.map(({ sessionId }) => (isUuid(sessionId) ? sessionId : null))
-  const rows = await sql<{ instanceId: string }[]>`
-    with listed as (
-      select * from unnest(${listed.map((one) => one.instanceId)}::text[], ${sessionIds}::uuid[]) as l (instance_id, tagged_session_id)
-    ), checked as (
-      select l.*, i.retired_at is not null as is_retired,
-        case when i.instance_id is null then exists (
-          select from relay_sessions s where s.id = l.tagged_session_id and s.state <> 'stopped'
-            and (s.instance_id is null or s.instance_id = l.instance_id)
-        ) else ${isOwned(sql, sql`i.session_id, l.tagged_session_id`)} end as owned
-      from listed l left join instances i on i.instance_id = l.instance_id
-    ), stored as (
+  { region, listed, listLagSeconds }: CompleteList,
+): Promise<UnownedInstance[]> =>
+  sql<UnownedInstance[]>`
+    with ${checkedInstances(sql, listed)}, stored as (
       insert into instances as i (instance_id, session_id, region, unowned_since)
       select instance_id, tagged_session_id, ${region}, case when not owned then now() end from checked
       on conflict (instance_id) do update set
@@ -59,15 +81,11 @@ export async function findOrphans(
     ), vanished as (
       update instances set gone_at = now()
       where region = ${region} and gone_at is null and instance_id not in (select instance_id from listed)
-        and coalesce(launched_at, created_at) < now() - make_interval(
-          secs => case when retired_at is null then ${unlistedSecondsMin}::float8 else ${listLagSeconds}::float8 end)
-        and (launched_at is not null or provider is null
-          or create_attempted_at < now() - make_interval(secs => ${attemptSecondsMax}))
+        and ${isGoneUnlisted(sql, listLagSeconds)}
     )
-    select instance_id from stored
-    where retired_at is not null or unowned_since <= now() - make_interval(secs => ${apartSeconds})`
-  return rows.map((row) => row.instanceId)
-}
+    select instance_id, retired_at is not null as is_retired,
+      coalesce(extract(epoch from now() - unowned_since), 0)::float8 as unowned_seconds
+    from stored where retired_at is not null or unowned_since is not null order by instance_id`
 
 export interface BoundSession {
   readonly id: string
@@ -111,12 +129,29 @@ export async function findMissingInstances(
     select id, instance_id from checked where is_gone`
 }
 
-/** Marks the instance of a stopped session as an orphan, so that the next sweep destroys it if its provider lists it. */
+/**
+ * Marks the instance of a stopped session as an orphan. Its report counts as the first observation of a minute ago, so the next
+ * sweep destroys it if its provider lists it.
+ */
 export const markOrphan = async (sql: Sql, instanceId: string, sessionId: string): Promise<void> => {
   await sql`
     insert into instances (instance_id, session_id, region, unowned_since)
-    select ${instanceId}, id, region, now() - interval '1 day' from relay_sessions
+    select ${instanceId}, id, region, now() - interval '1 minute' from relay_sessions
     where id = ${sessionId} and state = 'stopped'
-    on conflict (instance_id) do update set unowned_since = excluded.unowned_since, gone_at = null
+    on conflict (instance_id) do update set gone_at = null,
+      unowned_since = least(instances.unowned_since, excluded.unowned_since)
       where instances.session_id = excluded.session_id`
 }
+
+export interface OrphanFigures {
+  region: string
+  orphans: number
+  /** Since the oldest of them was first observed without an owner. */
+  oldestSeconds: number
+}
+
+/** Existing instances without an owner, retired ones included, by region. */
+export const countOrphans = async (sql: Sql): Promise<OrphanFigures[]> =>
+  sql<OrphanFigures[]>`
+    select region, count(*)::int as orphans, extract(epoch from now() - min(unowned_since))::float8 as oldest_seconds
+    from instances where gone_at is null and unowned_since is not null group by region`

@@ -275,6 +275,14 @@ create table presence (
   constraint presence_role_check check (role = any (array['api', 'worker']))
 );
 
+create table provider_checks (
+  region        text        not null,
+  checked_at    timestamptz not null default now(),
+  failing_since timestamptz,
+  error         text,
+  constraint provider_checks_pkey primary key (region)
+);
+
 create table provider_token_revocations (
   id               uuid        not null default gen_random_uuid(),
   provider         text        not null,

@@ -1,6 +1,7 @@
 /** Stops everything that a process has opened, in reverse order and with a time limit for each, when the process stops. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from './log.ts'
+import { withTimeout } from './timeout.ts'
 
 interface Resource {
   name: string
@@ -44,7 +45,7 @@ export class Lifecycle {
   async #stopAll(): Promise<void> {
     for (const { name, stop } of this.#resources.splice(0).reverse()) {
       try {
-        await withTimeout(this.stopMillisMax, stop)
+        await withTimeout(this.stopMillisMax, `still running after ${this.stopMillisMax} ms`, stop)
       } catch (error) {
         this.log.error({ err: error, resource: name }, 'did not stop cleanly')
       }
@@ -59,17 +60,5 @@ export class Lifecycle {
       // The parent ended before this call.
       else if (process.send) resolve('parent ended')
     })
-  }
-}
-
-async function withTimeout(millis: number, work: () => Promise<unknown> | unknown): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`still running after ${millis} ms`)), millis)
-  })
-  try {
-    await Promise.race([work(), timeout])
-  } finally {
-    clearTimeout(timer)
   }
 }

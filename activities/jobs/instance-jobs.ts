@@ -1,11 +1,11 @@
 /** The job that compares the providers' instances with relay sessions, and destroys those without an owner. */
 import type { Database } from '../../db/connection.ts'
-import { markInstanceGone } from '../../db/instances.ts'
-import { findOrphans } from '../../db/orphans.ts'
+import { countInstancesElsewhere } from '../../db/instance-comparison.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
-import type { RelayProvider } from '../../providers/relay/provider.ts'
+import { listRegion, type SweepLimits, sweepLimits, sweepRegion } from '../orphan-sweep.ts'
 import type { RelayProviders } from '../relay-providers.ts'
+import type { WorkerMetrics } from '../worker/metrics.ts'
 import type { Job } from './jobs.ts'
 
 interface Deps {
@@ -13,53 +13,50 @@ interface Deps {
   readonly sql: Database
   readonly log: Logger
   readonly providers: RelayProviders
+  readonly metrics: Pick<WorkerMetrics, 'countOrphanSweep'>
 }
 
-/** An instance is destroyed only when it had no owner in two runs that are at least this far apart. */
-const orphanSeconds = 60
-
-export const instanceJobs = (deps: Deps): readonly Job[] => [
-  { name: 'sweep_orphans', everySeconds: 60, runSecondsMax: 300, run: () => sweepOrphans(deps) },
+export const instanceJobs = (deps: Deps, limits: SweepLimits = sweepLimits): readonly Job[] => [
+  {
+    name: 'sweep_orphans',
+    everySeconds: 60,
+    runSecondsMax: 300,
+    run: (signal) => sweepOrphans(deps, limits, signal),
+  },
 ]
 
-/** Goes on with the other regions and instances after a failure. Throws an {@link AggregateError} of all failures at the end. */
-async function sweepOrphans({ config, sql, log, providers }: Deps): Promise<void> {
-  const failures: unknown[] = []
-  for (const { region } of config.regions) {
-    const provider = providers.get(region)
-    if (!provider) continue
-    try {
-      const listed = (await provider.list()).filter((instance) => instance.region === region)
-      const orphans = await findOrphans(sql, region, listed, {
-        apartSeconds: orphanSeconds,
-        listLagSeconds: provider.listLagSeconds,
-      })
-      failures.push(...(await destroyAll(orphans, region, { sql, log, provider })))
-    } catch (error) {
-      log.warn({ err: error, region }, 'the instances of a region could not be listed or compared')
-      failures.push(error)
-    }
-  }
+/** A failure in one region or of one instance affects no other. Throws an {@link AggregateError} of all failures at the end. */
+async function sweepOrphans(deps: Deps, limits: SweepLimits, signal: AbortSignal | undefined): Promise<void> {
+  const { config, sql, log, metrics } = deps
+  const names = config.regions.map(({ region }) => region)
+  const sweeps = await Promise.all(
+    names.map(async (region): Promise<unknown[]> => {
+      const provider = deps.providers.get(region)
+      if (!provider) return []
+      const sweep = { sql, log, provider, region, limits, signal }
+      try {
+        const { failed, isBlocked } = await sweepRegion(sweep, await listRegion(sweep))
+        metrics.countOrphanSweep(region, isBlocked)
+        return [...failed.values()]
+      } catch (error) {
+        log.warn({ err: error, region }, 'the instances of a region could not be listed or compared')
+        return [error]
+      }
+    }),
+  )
+  await reportUnlistedRegions(deps, names)
+  const failures = sweeps.flat()
   if (failures.length > 0) throw new AggregateError(failures, messageOf(failures))
 }
 
-async function destroyAll(
-  instanceIds: readonly string[],
-  region: string,
-  { sql, log, provider }: Pick<Deps, 'sql' | 'log'> & { readonly provider: RelayProvider },
-): Promise<unknown[]> {
-  const failures: unknown[] = []
-  for (const instanceId of instanceIds) {
-    log.warn({ region, instance_id: instanceId }, 'destroying an instance without an owner')
-    try {
-      await provider.destroy(instanceId)
-      await markInstanceGone(sql, instanceId)
-    } catch (error) {
-      log.warn({ err: error, region, instance_id: instanceId }, 'an instance without an owner could not be destroyed')
-      failures.push(error)
-    }
-  }
-  return failures
+/** Without its configuration a region cannot be listed, so nothing finds its orphans. */
+async function reportUnlistedRegions({ sql, log }: Deps, configured: readonly string[]): Promise<void> {
+  const elsewhere = await countInstancesElsewhere(sql, configured)
+  if (elsewhere.length > 0)
+    log.error(
+      { regions: elsewhere },
+      'instances exist in regions that are not in SVC_REGIONS: put these back until their instances are gone',
+    )
 }
 
 const messageOf = (failures: readonly unknown[]): string =>

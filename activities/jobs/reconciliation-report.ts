@@ -1,4 +1,5 @@
 /** The output of `npm run reconcile`. */
+import { formatTable } from '../text-table.ts'
 import type { Reconciliation, ReconciliationOutcome } from './billing-reconciliation.ts'
 
 interface Run {
@@ -39,14 +40,4 @@ export function formatReport(
     dryRun ? 'Dry run: nothing was changed.' : `Corrected: ${corrected}.`,
     '',
   ].join('\n')
-}
-
-function formatTable(rows: readonly (readonly string[])[]): string[] {
-  const widths = header.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
 }

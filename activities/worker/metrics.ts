@@ -2,6 +2,7 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { TransitionsRequest } from '../../db/relay-transitions.ts'
 import type { RelayState } from '../../domain/relay-session.ts'
+import type { ProviderFailure } from '../../providers/relay/provider.ts'
 import { type ReconciledDifference, reconciliationOutcomes } from '../jobs/billing-reconciliation.ts'
 
 /** A request for transitions, with the values of their metric labels. */
@@ -18,6 +19,10 @@ export interface WorkerMetrics {
   /** Counts subscriptions that differed from the billing provider's list, by outcome. */
   countDifferences(differences: readonly Pick<ReconciledDifference, 'outcome'>[]): void
   countOperation(operation: { provider: string; operation: string; outcome: 'ok' | 'failed'; seconds: number }): void
+  /** Counts a failed call to a relay provider by its class. */
+  countFailure(call: { provider: string; region: string; failure: ProviderFailure }): void
+  /** Counts a comparison with a provider's list when too many instances seemed to have no owner. */
+  countOrphanSweep(region: string, isBlocked: boolean): void
 }
 
 export function createWorkerMetrics(registry: Registry): WorkerMetrics {
@@ -61,6 +66,18 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
     buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60],
     registers,
   })
+  const failures = new Counter({
+    name: 'svc_provider_failures_total',
+    help: 'Failed calls to relay providers, by what the failure means.',
+    labelNames: ['provider', 'region', 'failure'],
+    registers,
+  })
+  const blockedSweeps = new Counter({
+    name: 'svc_relay_orphan_sweeps_blocked_total',
+    help: 'Sweeps that destroyed nothing since most instances of the region seemed to have no owner.',
+    labelNames: ['region'],
+    registers,
+  })
 
   return {
     registry,
@@ -80,5 +97,7 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
       operations.inc({ provider, operation, outcome })
       operationSeconds.observe({ provider, operation }, seconds)
     },
+    countFailure: (call) => failures.inc(call),
+    countOrphanSweep: (region, isBlocked) => blockedSweeps.inc({ region }, isBlocked ? 1 : 0),
   }
 }

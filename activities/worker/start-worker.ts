@@ -24,6 +24,7 @@ import { billingReconciliationJobs } from '../jobs/billing-reconciliation-jobs.t
 import { billingResolutionJobs } from '../jobs/billing-resolution-jobs.ts'
 import { instanceJobs } from '../jobs/instance-jobs.ts'
 import { startJobs } from '../jobs/jobs.ts'
+import { providerCheckJobs } from '../jobs/provider-check-jobs.ts'
 import { providerTokenJobs } from '../jobs/provider-token-jobs.ts'
 import { providerTokenRevocationJobs } from '../jobs/provider-token-revocation-jobs.ts'
 import { type RelaySessionJobDeps, relaySessionJobs } from '../jobs/relay-session-jobs.ts'
@@ -31,6 +32,7 @@ import { secretJobs } from '../jobs/secret-jobs.ts'
 import { usageJobs } from '../jobs/usage-jobs.ts'
 import { warmInstanceJobs } from '../jobs/warm-instance-jobs.ts'
 import { workflowRestartJobs } from '../jobs/workflow-restart-jobs.ts'
+import { createProviderChecks, type ProviderChecks } from '../provider-checks.ts'
 import { type RelayProviders, withCallMetrics } from '../relay-providers.ts'
 import { createRelaySessionActivities } from '../relay-sessions.ts'
 import { createSubscriptionActivities } from '../subscriptions.ts'
@@ -114,6 +116,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     billing,
     providers: measuredProviders,
     metrics,
+    providerChecks: startChecking({ config, sql, log, life, providers: measuredProviders }),
   }
   const jobs = startAllJobs(deps, workerId)
   life.hold('jobs', jobs, (it) => it.stop())
@@ -124,12 +127,23 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
   life.hold('presence', startPresence({ sql, log, role: 'worker', limitSeconds, isAvailable }), (it) => it.stop())
 }
 
+/** Starts the first check of all providers in the background: a wrong setting is logged, and stops no worker. */
+function startChecking({ life, ...deps }: Pick<Deps, 'config' | 'sql' | 'log' | 'life' | 'providers'>): ProviderChecks {
+  const checks = createProviderChecks(deps)
+  const stopping = life.hold('provider check', new AbortController(), (it) => it.abort())
+  checks.run(stopping.signal).catch((error: unknown) => {
+    deps.log.warn({ err: error }, 'the result of a provider check could not be stored')
+  })
+  return checks
+}
+
 interface JobDeps extends RelaySessionJobDeps {
   readonly sealing: Sealing
   readonly subscriptions: SubscriptionWorkflows
   readonly warmInstances: WarmInstancesWorkflows
   readonly billing: Billing
   readonly metrics: WorkerMetrics
+  readonly providerChecks: ProviderChecks
 }
 
 function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
@@ -140,6 +154,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
       ...relaySessionJobs(deps),
       ...workflowRestartJobs(deps),
       ...instanceJobs(deps),
+      ...providerCheckJobs(deps.providerChecks),
       ...warmInstanceJobs(deps),
       ...billingJobs(deps),
       ...billingResolutionJobs({ sql, log, subscriptions, provider: billing.provider }),

@@ -4,7 +4,6 @@
  */
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
 import { readInboxFigures } from '../../db/billing-events.ts'
-import { countInstances } from '../../db/instances.ts'
 import { type JobRow, listJobs } from '../../db/jobs.ts'
 import { countUndeliveredCommands } from '../../db/relay-commands.ts'
 import { countOverlongSessions, listQuietSessions } from '../../db/relay-health.ts'
@@ -15,6 +14,7 @@ import { silenceByRegion } from '../../domain/relay-health.ts'
 import { relayStates } from '../../domain/relay-session.ts'
 import type { Services } from '../services.ts'
 import { readAccountGauges } from './billing-metrics.ts'
+import { readFleetGauges } from './fleet-metrics.ts'
 
 export async function renderMetrics(services: Services, own: Registry): Promise<string> {
   const shared = await readSharedMetrics(services).catch((error: unknown) => {
@@ -50,7 +50,7 @@ async function readSharedMetrics({ sql, config }: Services): Promise<Registry> {
     jobs,
     workers,
     skews,
-    instances,
+    setFleetGauges,
     workerRegistries,
   ] = await Promise.all([
     countLiveRelaySessions(sql),
@@ -63,7 +63,7 @@ async function readSharedMetrics({ sql, config }: Services): Promise<Registry> {
     listJobs(sql),
     countAliveWorkers(sql),
     greatestSkews(sql),
-    countInstances(sql),
+    readFleetGauges(sql, config.regions),
     workerMetrics(sql),
   ])
   const registry = new Registry()
@@ -86,8 +86,7 @@ async function readSharedMetrics({ sql, config }: Services): Promise<Registry> {
   gauge('svc_relay_commands_undelivered_age_seconds', 'Age of the oldest undelivered command.').set(
     undelivered.oldestSeconds,
   )
-  const existing = gauge('svc_relay_instances', 'Instances that exist at the providers.', ['region'])
-  for (const { region, count } of instances) existing.set({ region }, count)
+  setFleetGauges(registry)
   gauge('svc_workers_alive', 'Worker processes with a recent heartbeat.').set(workers)
   const skew = gauge(
     'svc_clock_skew_seconds',

@@ -1,8 +1,7 @@
 /** Regions as operators see them. A drained region takes no new sessions, while its live sessions run on. */
 import { z } from 'zod'
-import { recordAuditEntry } from '../../db/audit.ts'
-import type { Sql } from '../../db/connection.ts'
-import { drainRegion, listRegionRows, type RegionRow, resumeRegion } from '../../db/regions.ts'
+import { type RegionAction, recordRegionChange } from '../../db/region-changes.ts'
+import { listRegionRows, type RegionRow } from '../../db/regions.ts'
 import type { RegionConfig } from '../../platform/config/regions.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
@@ -79,37 +78,23 @@ export const drain = route({
   ...changeParts,
   path: '/admin/regions/{region}/drain',
   summary: 'Stop new sessions in a region; its live sessions run on. Safe to repeat',
-  handle: async ({ params, ip }, services) =>
-    ok({ region: await changeRegion(params.region, services, { action: 'region_drained', ip, write: drainRegion }) }),
+  handle: async ({ params, ip }, services) => ok({ region: await changeRegion(params.region, services, 'drain', ip) }),
 })
 
 export const resume = route({
   ...changeParts,
   path: '/admin/regions/{region}/resume',
   summary: 'Allow new sessions in a drained region again. Safe to repeat',
-  handle: async ({ params, ip }, services) =>
-    ok({ region: await changeRegion(params.region, services, { action: 'region_resumed', ip, write: resumeRegion }) }),
+  handle: async ({ params, ip }, services) => ok({ region: await changeRegion(params.region, services, 'resume', ip) }),
 })
-
-interface RegionChange {
-  readonly action: string
-  readonly ip: string
-  readonly write: (sql: Sql, region: string) => Promise<void>
-}
 
 async function changeRegion(
   name: string,
   { sql, config }: Services,
-  { action, ip, write }: RegionChange,
+  action: RegionAction,
+  ip: string,
 ): Promise<z.infer<typeof RegionView>> {
   const region = config.regions.find((one) => one.region === name)
   if (!region) throw new Refusal('not_found')
-  const row = await sql.begin(async (tx) => {
-    await write(tx, name)
-    await recordAuditEntry(tx, { initiator: 'operator', action, ip, detail: { region: name } })
-    const [changed] = await listRegionRows(tx, [name])
-    return changed
-  })
-  if (!row) throw new Error('the query of a region returned no row')
-  return presentRegion(region, row)
+  return presentRegion(region, await recordRegionChange(sql, name, action, ip))
 }

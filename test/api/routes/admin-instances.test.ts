@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { markInstanceGone } from '../../../db/instances.ts'
-import { findOrphans } from '../../../db/orphans.ts'
+import { recordObservations } from '../../../db/orphans.ts'
 import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { fakeInstanceId } from '../../support/fake-relay-provider.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
@@ -24,7 +24,12 @@ const list = async (on: TestApi, query = '') =>
 const findInstance = async (on: TestApi, instanceId: string) =>
   (await list(on)).instances.find(({ instance_id }) => instance_id === instanceId)
 
-const limits = { apartSeconds: 60, listLagSeconds: 0 }
+const observe = (region: string, ...instanceIds: string[]) =>
+  recordObservations(api.sql, {
+    region,
+    listed: instanceIds.map((instanceId) => ({ instanceId, sessionId: null })),
+    listLagSeconds: 0,
+  })
 
 test('the instance of a live session is listed as owned, and as gone once its session has ended', async () => {
   const user = await service.user()
@@ -52,7 +57,7 @@ test('the instance of a live session is listed as owned, and as gone once its se
 
 test('an instance without an owner is listed with the time of the first sweep that found it', async () => {
   const instanceId = `orphan-${randomUUID()}`
-  await findOrphans(api.sql, 'local', [{ instanceId, sessionId: null }], limits)
+  await observe('local', instanceId)
   expect(await findInstance(api, instanceId)).toMatchObject({
     ...{ session_id: null, owned: false, gone_at: null },
     unowned_since: expect.stringMatching(/Z$/),
@@ -65,13 +70,8 @@ test('instances are filtered by region and by whether they are gone', async () =
     string,
     string,
   ]
-  await findOrphans(
-    api.sql,
-    'region-1',
-    [here, gone].map((instanceId) => ({ instanceId, sessionId: null })),
-    limits,
-  )
-  await findOrphans(api.sql, 'region-2', [{ instanceId: there, sessionId: null }], limits)
+  await observe('region-1', here, gone)
+  await observe('region-2', there)
   await markInstanceGone(api.sql, gone)
   const idsOf = async (query: string) => (await list(api, query)).instances.map(({ instance_id }) => instance_id)
   expect((await idsOf('?region=region-1')).toSorted()).toEqual([here, gone].toSorted())

@@ -1,0 +1,13 @@
+/** Tables in the output of commands. */
+
+/** Aligns the columns. The first row is the header. */
+export function formatTable(rows: readonly (readonly string[])[]): string[] {
+  const [header = []] = rows
+  const widths = header.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}

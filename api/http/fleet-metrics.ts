@@ -1,0 +1,56 @@
+/** Metrics of regions and their instances, read from Postgres. */
+import { Gauge, type Registry } from 'prom-client'
+import type { Sql } from '../../db/connection.ts'
+import { countInstances } from '../../db/instances.ts'
+import { countOrphans } from '../../db/orphans.ts'
+import { listProviderChecks } from '../../db/provider-checks.ts'
+import { listRegionRows } from '../../db/regions.ts'
+import type { RegionConfig } from '../../platform/config/regions.ts'
+
+/** Reads the figures. @returns a function that adds them to a registry. */
+export async function readFleetGauges(
+  sql: Sql,
+  regions: readonly RegionConfig[],
+): Promise<(registry: Registry) => void> {
+  const names = regions.map(({ region }) => region)
+  const [rows, existing, orphans, checks] = await Promise.all([
+    listRegionRows(sql, names),
+    countInstances(sql),
+    countOrphans(sql),
+    listProviderChecks(sql),
+  ])
+  return (registry) => {
+    const gauge = (name: string, help: string, labels: string[] = []) =>
+      new Gauge({ name, help, labelNames: ['region', ...labels], registers: [registry] })
+    const instances = gauge('svc_relay_instances', 'Instances that exist at the providers.')
+    for (const { region, count } of existing) instances.set({ region }, count)
+
+    const orphanCount = gauge('svc_relay_orphans', 'Existing instances without an owner.')
+    const orphanAge = gauge('svc_relay_orphan_age_seconds', 'Time since the oldest orphan was first observed.')
+    for (const region of names) orphanCount.set({ region }, 0)
+    for (const region of names) orphanAge.set({ region }, 0)
+    for (const one of orphans) orphanCount.set({ region: one.region }, one.orphans)
+    for (const one of orphans) orphanAge.set({ region: one.region }, one.oldestSeconds)
+
+    const warm = gauge('svc_relay_warm_instances', 'Instances that are kept for later sessions, by state.', ['state'])
+    const wanted = gauge('svc_relay_warm_instances_wanted', 'Warm instances to keep: 0 while the region is drained.')
+    const drained = gauge('svc_region_drained', '1 while the region takes no new sessions, otherwise 0.')
+    const capacity = gauge('svc_relay_capacity', 'Maximum number of instances.')
+    for (const row of rows) {
+      const { region, isDrained } = row
+      const config = regions.find((one) => one.region === region)
+      warm.set({ region, state: 'ready' }, row.warmReady)
+      warm.set({ region, state: 'booting' }, row.warmBooting)
+      wanted.set({ region }, isDrained ? 0 : (config?.warm ?? 0))
+      drained.set({ region }, isDrained ? 1 : 0)
+      capacity.set({ region }, config?.capacity ?? 0)
+    }
+
+    const working = gauge(
+      'svc_provider_credentials_ok',
+      "1 if the last check of the region's provider succeeded, else 0.",
+    )
+    for (const { region, error } of checks.filter((check) => names.includes(check.region)))
+      working.set({ region }, error === null ? 1 : 0)
+  }
+}

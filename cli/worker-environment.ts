@@ -1,0 +1,38 @@
+/** Runs a program that needs the configuration of the worker. */
+import { spawn } from 'node:child_process'
+import { readStackConfig, type StackConfig } from '../platform/config/stack.ts'
+import { readStoredSecrets } from '../platform/embedded/secrets.ts'
+import { defaultBillingProvider, environmentWith, generatedSecrets, type Variables } from './program-environment.ts'
+import { nodeArguments } from './service-programs.ts'
+import { readRunningStack } from './stack-state.ts'
+
+/**
+ * Uses the variables of the worker where they are set, and otherwise those of the stack that runs in the data folder. Passes the
+ * exit code of the program on.
+ * @param file of the program, below the project's folder.
+ */
+export async function runWithWorkerEnvironment(file: string, args: readonly string[]): Promise<void> {
+  const stack = readStackConfig()
+  const env = await readWorkerEnvironment(stack)
+  const program = spawn(process.execPath, [...nodeArguments(file), ...args], { env, stdio: 'inherit' })
+  program.on('exit', (code) => {
+    process.exitCode = code ?? 1
+  })
+}
+
+async function readWorkerEnvironment(stack: StackConfig): Promise<Variables> {
+  const running = await readRunningStack(stack.dataDir)
+  if (!running) {
+    if (stack.databaseUrl) return environmentWith(stack, {})
+    throw new Error(
+      `No stack is running in ${stack.dataDir}. Start it first (npm start), or set DATABASE_URL and the other variables of the worker.`,
+    )
+  }
+  const isSet = (name: string) => Boolean(stack.environment[name] || stack.environment[`${name}_FILE`])
+  const servers = Object.entries(running.servers).filter(([name]) => !isSet(name))
+  return environmentWith(stack, {
+    ...generatedSecrets(stack, await readStoredSecrets(stack.dataDir)),
+    ...defaultBillingProvider(stack),
+    ...Object.fromEntries(servers),
+  })
+}
