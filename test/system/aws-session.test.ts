@@ -1,0 +1,188 @@
+/** Sessions in a region of AWS. A process with the settings and the program of the user data takes the place of the machine. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { EC2, type Instance } from '@aws-sdk/client-ec2'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
+import { type Ec2Proxy, startEc2Proxy } from '../support/ec2-proxy.ts'
+import { temporaryFolder } from '../support/folders.ts'
+import { type Moto, startMoto } from '../support/moto.ts'
+import { eventually, startService, type TestService } from '../support/relays.ts'
+
+const awsRegion = 'eu-central-1'
+process.env.AWS_ACCESS_KEY_ID = 'AKIAIOSFODNN7EXAMPLE'
+process.env.AWS_SECRET_ACCESS_KEY = 'the-secret-key-of-the-account'
+
+let moto: Moto
+let proxy: Ec2Proxy
+let account: EC2
+let service: TestService
+
+beforeAll(async () => {
+  moto = await startMoto()
+  proxy = await startEc2Proxy(moto.url)
+  process.env.AWS_ENDPOINT_URL_EC2 = proxy.url
+  account = new EC2({ region: awsRegion, endpoint: moto.url })
+  const { Images: [image] = [] } = await account.describeImages({ Owners: ['amazon'] })
+  const { Subnets: [subnet] = [] } = await account.describeSubnets()
+  const { SecurityGroups: [group] = [] } = await account.describeSecurityGroups()
+  const aws = {
+    region: awsRegion,
+    image_id: image?.ImageId,
+    instance_type: 't3.small',
+    subnet_ids: [subnet?.SubnetId],
+    security_group_ids: [group?.GroupId],
+  }
+  const regions = [{ region: 'eu', display_name: 'Europe', provider: 'aws', aws }]
+  service = await startService({ variables: { SVC_REGIONS: JSON.stringify(regions), SVC_RELAY_ENGINE: 'none' } })
+})
+afterAll(async () => {
+  delete process.env.AWS_ENDPOINT_URL_EC2
+  account.destroy()
+  await proxy.close()
+  await moto.close()
+})
+
+/** The running instances that were launched for a session. */
+async function instancesOf(sessionId: string): Promise<Instance[]> {
+  const Filters = [
+    { Name: 'tag:svc-session', Values: [sessionId] },
+    { Name: 'instance-state-name', Values: ['running'] },
+  ]
+  const { Reservations = [] } = await account.describeInstances({ Filters })
+  return Reservations.flatMap(({ Instances = [] }) => Instances)
+}
+
+async function userDataOf({ InstanceId = '' }: Instance): Promise<string> {
+  const { UserData } = await account.describeInstanceAttribute({ InstanceId, Attribute: 'userData' })
+  return Buffer.from(UserData?.Value ?? '', 'base64').toString()
+}
+
+interface CloudConfig {
+  readonly write_files: readonly { path: string; content: string }[]
+  readonly runcmd: readonly (readonly string[])[]
+}
+
+/** Does what the machine would do at its boot, with free ports, since this machine has other relays. */
+async function boot(userData: string): Promise<ChildProcess> {
+  const { write_files, runcmd } = parse(userData) as CloudConfig
+  const folder = await temporaryFolder()
+  const [, , url = '', sha256] = runcmd.find((command) => command.some((word) => word.endsWith('/install.sh'))) ?? []
+  const code = Buffer.from(await (await fetch(url)).arrayBuffer())
+  expect(createHash('sha256').update(code).digest('hex')).toBe(sha256)
+  const program = join(folder, 'relay-node.mjs')
+  await writeFile(program, code)
+  const environment = join(folder, 'environment')
+  await writeFile(environment, write_files.find(({ path }) => path === '/etc/relay-node/environment')?.content ?? '')
+  const read = `set -a; . "${environment}"; exec "$0" -p 'JSON.stringify(process.env)'`
+  const variables = JSON.parse(execFileSync('sh', ['-c', read, process.execPath], { env: {}, encoding: 'utf8' }))
+  for (const name of Object.keys(variables)) if (name.endsWith('_PORT')) variables[name] = '0'
+  const args = ['--instance', variables.INSTANCE_ID, '--region', variables.REGION]
+  const relay = spawn(process.execPath, [program, ...args, '--state-file', join(folder, 'state.json')], {
+    env: { ...variables, SVC_RELAY_HOST: '127.0.0.1' },
+    stdio: 'ignore',
+  })
+  onTestFinished(() => void relay.kill('SIGKILL'))
+  return relay
+}
+
+test('a start launches an instance that becomes active after its boot, and a stop terminates it', async () => {
+  const user = await service.user()
+  const { session_id } = (await user.start()).body.session
+  const [instance] = await eventually(
+    () => instancesOf(session_id),
+    (all) => all.length > 0,
+  )
+  if (!instance) throw new Error('unreachable')
+
+  const relay = await boot(await userDataOf(instance))
+  const active = await eventually(
+    async () => (await user.active()).session,
+    (session) => session?.state === 'active',
+  )
+  const host = instance.PublicIpAddress ?? ''
+  expect(active?.connect).toMatchObject({
+    srtla_url: expect.stringContaining(`${host}:5000`),
+    srt_url: expect.stringContaining(`${host}:4001`),
+    player_url: expect.stringContaining(`${host}:4000`),
+    stats_url: expect.stringContaining(`${host}:5080`),
+  })
+
+  const ended = once(relay, 'exit')
+  expect((await user.stop({ session_id, immediate: true })).status).toBe(200)
+  await eventually(
+    () => instancesOf(session_id),
+    (all) => all.length === 0,
+  )
+  expect(await ended).toEqual([0, null])
+})
+
+test('the user data of an instance contains neither the stream token nor a secret that other instances have', async () => {
+  const user = await service.user()
+  const { session_id } = (await user.start()).body.session
+  const [instance] = await eventually(
+    () => instancesOf(session_id),
+    (all) => all.length > 0,
+  )
+  if (!instance) throw new Error('unreachable')
+  const userData = await userDataOf(instance)
+  await boot(userData)
+  const active = await eventually(
+    async () => (await user.active()).session,
+    (session) => session?.state === 'active',
+  )
+  const [, token = ''] = /streamid=publish\/live\/(\w{8})/.exec(active?.connect?.srt_url ?? '') ?? []
+  expect(token).toHaveLength(8)
+  expect(userData).not.toContain(token)
+  expect(userData).not.toContain(session_id)
+  const [masterSecret = ''] = service.api.services.config.relayAuthSecrets
+  expect(masterSecret).not.toBe('')
+  expect(userData).not.toContain(masterSecret)
+  expect((await user.stop({ session_id, immediate: true })).status).toBe(200)
+})
+
+test.each([
+  [400, 'VcpuLimitExceeded', 'quota'],
+  [500, 'InsufficientInstanceCapacity', 'capacity'],
+  [403, 'UnauthorizedOperation', 'configuration'],
+])('a session ends with its detail when EC2 refuses the launch with %i %s', async (status, code, detail) => {
+  onTestFinished(() => proxy.recover())
+  proxy.fail('RunInstances', { type: 'refuse', status, code }, 1_000)
+  const user = await service.user()
+  const { session_id } = (await user.start()).body.session
+  const { session } = await eventually(
+    () => service.history(session_id),
+    (history) => history.session.state === 'stopped',
+  )
+  expect(session).toMatchObject({ state: 'stopped', detail })
+  expect(await instancesOf(session_id)).toEqual([])
+})
+
+test('a launch whose replies are lost results in one instance', async () => {
+  onTestFinished(() => proxy.recover())
+  proxy.fail('RunInstances', { type: 'lose_reply' }, 4)
+  const user = await service.user()
+  const { session_id } = (await user.start()).body.session
+  const launches = () => proxy.requests.filter(({ action }) => action === 'RunInstances').length
+  const before = launches()
+  await eventually(launches, (count) => count >= before + 4)
+  const [instance, ...others] = await eventually(
+    () => instancesOf(session_id),
+    (all) => all.length > 0,
+  )
+  expect(others).toEqual([])
+  if (!instance) throw new Error('unreachable')
+  await boot(await userDataOf(instance))
+  await eventually(
+    async () => (await user.active()).session,
+    (session) => session?.state === 'active',
+  )
+  expect((await user.stop({ session_id, immediate: true })).status).toBe(200)
+  await eventually(
+    () => instancesOf(session_id),
+    (all) => all.length === 0,
+  )
+})
