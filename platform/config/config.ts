@@ -38,6 +38,8 @@ function* findConflictsOfWorker(v: Values): Iterable<string> {
   yield* findConflicts(v)
   if (v.SVC_REGIONS.some(({ provider }) => provider === 'hetzner') && v.SVC_HETZNER_TOKEN === undefined)
     yield 'SVC_HETZNER_TOKEN is required for regions with "provider":"hetzner"'
+  if (v.SVC_REGIONS.some(({ provider }) => provider !== 'local') && v.SVC_API_URL === undefined)
+    yield 'SVC_API_URL is required for regions in a cloud, since their relays report to it'
 }
 
 function* findMissingSlsVariables(v: Values): Iterable<string> {

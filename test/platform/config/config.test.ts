@@ -171,11 +171,21 @@ test('two regions with the same name are rejected', () => {
 test('a region at Hetzner requires a token, which only the worker needs', () => {
   const hetzner = { location: 'fsn1', server_type: 'cx22', image: 'debian-13' }
   const regions = JSON.stringify([{ region: 'de', display_name: 'Germany', provider: 'hetzner', hetzner }])
-  const env = { ...complete, SVC_REGIONS: regions }
+  const env = { ...complete, SVC_REGIONS: regions, SVC_API_URL: 'https://api.example.com' }
   expect(readConfig(env).fleet.hetzner).toEqual({ token: undefined, apiUrl: 'https://api.hetzner.cloud/v1' })
   expect(() => readWorkerConfig(env)).toThrow('SVC_HETZNER_TOKEN is required for regions with "provider":"hetzner"')
   expect(() => readWorkerConfig({ ...env, SVC_HETZNER_TOKEN: 'two words' })).toThrow('not allowed in a header')
   expect(readWorkerConfig({ ...env, SVC_HETZNER_TOKEN: 'a-token' }).fleet.hetzner.token).toBe('a-token')
+})
+
+test('a worker with regions in a cloud requires the URL of the API, which their relays report to', () => {
+  const hetzner = { location: 'fsn1', server_type: 'cax11', image: 'debian-13' }
+  const regions = JSON.stringify([{ region: 'de', display_name: 'Germany', provider: 'hetzner', hetzner }])
+  const env = { ...complete, SVC_API_URL: undefined, SVC_REGIONS: regions, SVC_HETZNER_TOKEN: 'a-token' }
+  expect(problemsOf(env, readWorkerConfig)).toEqual([
+    'SVC_API_URL is required for regions in a cloud, since their relays report to it',
+  ])
+  expect(problemsOf({ ...env, SVC_REGIONS: undefined }, readWorkerConfig)).toEqual([])
 })
 
 test.each(['Staging', '-staging', 'staging-', 'a'.repeat(33), 'a.b'])('the fleet name %s is rejected', (name) => {
