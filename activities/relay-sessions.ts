@@ -1,4 +1,5 @@
 /** The activities of a relay session workflow: write transitions, create the instance, destroy the instances. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../db/connection.ts'
 import {
   bindInstance,
@@ -7,6 +8,7 @@ import {
   type ReserveOutcome,
   reserveInstance,
 } from '../db/instances.ts'
+import { hasReported } from '../db/relay-health.ts'
 import { findRelaySession } from '../db/relay-sessions.ts'
 import { type StoredSessionState, type TransitionsOutcome, writeTransitions } from '../db/relay-transitions.ts'
 import { openStreamToken } from '../db/sealed-tokens.ts'
@@ -19,6 +21,10 @@ import { destroyProven, failCreation, launchInstance, placementOf, providerOf, w
 import type { RelayProviders } from './relay-providers.ts'
 import type { ClockSkew } from './worker/clock-skew.ts'
 import type { CountedTransitionsRequest, WorkerMetrics } from './worker/metrics.ts'
+
+/** Much longer than a warm relay needs to report with its session. Messages to the workflow wait meanwhile. */
+const firstReportMillisMax = 400
+const firstReportPollMillis = 4
 
 export type CreateOutcome =
   | {
@@ -45,6 +51,8 @@ export interface RelaySessionActivities {
    * @param request.replaces the instance that the session had and lost.
    */
   createInstance(request: { sessionId: string; replaces?: string | null }): Promise<CreateOutcome>
+  /** Waits for a moment until the bound instance has reported. @returns whether it has. */
+  awaitFirstReport(request: { sessionId: string }): Promise<boolean>
   /** Resolves when the provider shows no instance of the session. Safe to repeat. */
   destroyInstances(request: { sessionId: string }): Promise<void>
 }
@@ -86,8 +94,17 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
         streamToken,
       }).catch(failCreation)
       if (launched === undefined) return { type: 'not_wanted' }
-      const hasReported = await bindInstance(sql, sessionId, launched.instanceId)
-      return { type: 'created', instanceId: launched.instanceId, hasReported }
+      const { instanceId } = launched
+      return { type: 'created', instanceId, hasReported: await bindInstance(sql, sessionId, instanceId) }
+    },
+
+    awaitFirstReport: async ({ sessionId }) => {
+      const until = Date.now() + firstReportMillisMax
+      while (!(await hasReported(sql, sessionId))) {
+        if (Date.now() > until) return false
+        await sleep(firstReportPollMillis)
+      }
+      return true
     },
 
     destroyInstances: async ({ sessionId }) => {

@@ -144,6 +144,14 @@ export const findIngestSummary = async (sql: Sql, sessionId: string): Promise<In
       from relay_health where session_id = ${sessionId} and is_publishing is not null`,
   )
 
+/** Whether the bound instance of a session has reported. */
+export const hasReported = async (sql: Sql, sessionId: string): Promise<boolean> =>
+  (
+    await sql`
+      select from relay_health h join relay_sessions s on s.id = h.session_id and s.instance_id = h.instance_id
+      where h.session_id = ${sessionId}`
+  ).count > 0
+
 export interface QuietSession extends BoundSession, ActiveObservation {}
 
 /** Active sessions without a report for longer than `quietSeconds`. */

@@ -34,7 +34,7 @@ import { createProvisioning } from './relay-session-provisioning.ts'
 
 const RelayState = defineSearchAttributeKey('RelayState', 'KEYWORD')
 
-const { writeTransitions } = proxyLocalActivities<RelaySessionActivities>({
+const { writeTransitions, awaitFirstReport } = proxyLocalActivities<RelaySessionActivities>({
   startToCloseTimeout: '5s',
   retry: { initialInterval: '100ms', maximumInterval: '5s' },
 })
@@ -105,8 +105,8 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
       provisionIfNeeded()
     })
   }
-  // An instance that was bound with the start may have reported already.
-  if (input.isRestart || input.instanceId) enqueue({ type: 'wake' })
+  if (input.isRestart) enqueue({ type: 'wake' })
+  else if (input.instanceId && input.resumeState === undefined) enqueueFirstReport(session, enqueue)
   else provisionIfNeeded()
   // A cancellation, for example in the Temporal UI, ends the session like a disconnect, so its instances are destroyed.
   CancellationScope.current().cancelRequested.catch(() => enqueue({ type: 'cancelled' }))
@@ -132,6 +132,17 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
     await condition(allHandlersFinished)
     await destroyInstances({ sessionId: session.sessionId })
   })
+}
+
+/**
+ * A warm instance reports within milliseconds. Waiting for it in the first task saves the task that a signal would need. The
+ * report of a slower one arrives as a signal, or is found by the comparison with the row.
+ */
+function enqueueFirstReport({ sessionId }: RelaySessionState, enqueue: (event: RelaySessionEvent) => void): void {
+  awaitFirstReport({ sessionId }).then(
+    (hasReported) => enqueue({ type: hasReported ? 'ready' : 'wake' }),
+    () => enqueue({ type: 'wake' }),
+  )
 }
 
 const initialState = ({
