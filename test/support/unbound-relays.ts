@@ -16,16 +16,23 @@ export interface UnboundReply {
 export const reportUnbound = (api: Client, secret: string, body: object): Promise<Answer<UnboundReply>> =>
   api.post<UnboundReply>('/relay/health', { session_id: null, ...body }, { headers: { 'X-Relay-Auth': secret } })
 
+interface WarmInstanceFields {
+  readonly sessionId?: string | null
+  readonly isWarm?: boolean
+  /** What it runs; see `imageKey`. */
+  readonly image?: string | null | undefined
+}
+
 /** Inserts the row of an instance that has started, by default of a warm one without a session. */
 export async function insertWarmInstance(
   sql: Sql,
-  { sessionId = null, isWarm = true }: { sessionId?: string | null; isWarm?: boolean } = {},
+  { sessionId = null, isWarm = true, image = null }: WarmInstanceFields = {},
 ): Promise<string> {
   const instanceId = createInstanceId('local')
   await sql`
-    insert into instances (instance_id, session_id, region, provider, is_warm, launched_at, host, srtla_port, publish_port,
+    insert into instances (instance_id, session_id, region, provider, image, is_warm, launched_at, host, srtla_port, publish_port,
       play_port, stats_port)
-    values (${instanceId}, ${sessionId}, 'local', 'local', ${isWarm}, now(), '198.51.100.7', 5000, 4001, 4000, 5080)`
+    values (${instanceId}, ${sessionId}, 'local', 'local', ${image}, ${isWarm}, now(), '198.51.100.7', 5000, 4001, 4000, 5080)`
   return instanceId
 }
 

@@ -17,7 +17,12 @@ const master = randomBytes(48).toString('base64')
 const shared = { SVC_RELAY_AUTH_SECRET: master, OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64') }
 /** It has two connections for requests, and one more for notifications. */
 const connectionsMax = 2
-const api = await startApi({ ...shared, SVC_DATABASE_POOL: String(connectionsMax) })
+const api = await startApi({
+  ...shared,
+  SVC_DATABASE_POOL: String(connectionsMax),
+  // A report waits a third of it at most.
+  SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '90',
+})
 /** Not the pool of the API, whose connections are counted. */
 const sql = connectPostgres(api.services.config.database.url, 1)
 atEnd(() => sql.end({ timeout: 5 }))
@@ -52,7 +57,7 @@ test('five hundred waiting reports hold no connection of Postgres, and each gets
   const [first = '', second = ''] = [await insertWarmInstance(sql), await insertWarmInstance(sql)]
   const others = await Promise.all(Array.from({ length: count - 2 }, () => insertWarmInstance(sql)))
   const [sessionId, otherSessionId] = [await insertSession(), await insertSession()]
-  const answers = [first, second, ...others].map((id) => report(api, id, 10))
+  const answers = [first, second, ...others].map((id) => report(api, id, 30))
   await Promise.all([first, second, ...others].map((id) => untilReported(sql, id)))
   const [backends] = await sql`
     select count(*)::int as count from pg_stat_activity
@@ -66,8 +71,9 @@ test('five hundred waiting reports hold no connection of Postgres, and each gets
   const [one, two] = await Promise.all(answers.slice(0, 2))
   expect([one?.body.assignment?.session_id, two?.body.assignment?.session_id]).toEqual([sessionId, otherSessionId])
   expect(secondsSince(startedAt)).toBeLessThan(3)
+  await sql`update instances set retired_at = now() where session_id is null`
   const rest = await Promise.all(answers.slice(2))
-  expect(rest.filter(({ status, body }) => status !== 200 || body.assignment !== null)).toEqual([])
+  expect(rest.filter(({ status, body }) => status !== 200 || body.desired !== 'stop')).toEqual([])
 }, 60_000)
 
 describe('a waiting report gets its assignment', () => {

@@ -1,56 +1,45 @@
-/** A start on a warm instance, from the report that waits to the active session. */
+/** Starts in a region with warm instances, whose reports wait for a session. */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { imageKey } from '../../../platform/config/regions.ts'
 import { instanceSecret } from '../../../platform/instance-secrets.ts'
 import { streamTokenOf } from '../../support/api.ts'
-import { startFakeRelayService } from '../../support/fake-relays.ts'
-import { eventually } from '../../support/relays.ts'
-import { reportUnbound } from '../../support/unbound-relays.ts'
+import { startService } from '../../support/relays.ts'
+import { insertWarmInstance, reportUnbound, untilReported } from '../../support/unbound-relays.ts'
 
 const master = randomBytes(48).toString('base64')
-const region = { region: 'here', display_name: 'Here', provider: 'local', default: true, warm: 2 }
-const service = await startFakeRelayService({
+const local = { region: 'local', display_name: 'Here', provider: 'local', default: true, warm: 2 }
+const { api, user: createUser } = await startService({
+  worker: false,
   variables: {
     SVC_RELAY_AUTH_SECRET: master,
-    SVC_REGIONS: JSON.stringify([region]),
+    SVC_REGIONS: JSON.stringify([local]),
     // A report waits a third of it at most.
-    SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '60',
+    SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '90',
   },
 })
-const { api } = service
+const [region] = api.services.config.regions
 
 const report = (instanceId: string, fields: object = {}) =>
-  reportUnbound(api, instanceSecret(master, instanceId), { instance_id: instanceId, wait_seconds: 15, ...fields })
+  reportUnbound(api, instanceSecret(master, instanceId), { instance_id: instanceId, wait_seconds: 30, ...fields })
 
-const listWarmInstances = () => api.sql<{ instanceId: string }[]>`
-  select instance_id from instances
-  where is_warm and session_id is null and launched_at is not null and retired_at is null and gone_at is null`
-
-test('starts are answered with the sessions of waiting instances, whose next reports make them active', async () => {
-  const instances = await eventually(listWarmInstances, (found) => found.length === 2)
-  const waiting = instances.map(({ instanceId }) => report(instanceId))
-  await eventually(
-    () => api.sql`select from instances where last_report_at is not null`,
-    (found) => found.length === 2,
-  )
-  const users = [await service.user(), await service.user()]
-  const started = await Promise.all(users.map((user) => user.start()))
-  expect(started.map(({ status }) => status)).toEqual([201, 201])
+test('concurrent starts answer one waiting report each, with the session and the stream token of their user', async () => {
+  const image = region && imageKey(region)
+  const instanceIds = [await insertWarmInstance(api.sql, { image }), await insertWarmInstance(api.sql, { image })]
+  const waiting = instanceIds.map((instanceId) => report(instanceId))
+  await Promise.all(instanceIds.map((instanceId) => untilReported(api.sql, instanceId)))
+  const users = [await createUser(), await createUser()]
+  const sessions = (await Promise.all(users.map((user) => user.start()))).map(({ body }) => body.session)
+  expect(sessions.map((session) => session.instance_id).toSorted()).toEqual(instanceIds.toSorted())
   const replies = await Promise.all(waiting)
-  const assigned = await Promise.all(
-    instances.map(async ({ instanceId }, index) => {
-      const { assignment } = replies[index]?.body ?? {}
-      expect((await report(instanceId, { session_id: assignment?.session_id })).status).toBe(200)
-      return { ...assignment, instanceId }
-    }),
-  )
-  for (const user of users) {
-    const session = await eventually(
-      async () => (await user.active()).session,
-      (found) => found?.state === 'active',
-    )
-    const assignment = assigned.find(({ session_id }) => session_id === session?.session_id)
-    expect(assignment?.instanceId).toBe(session?.instance_id)
-    expect(assignment?.stream_token).toBe(await streamTokenOf(api, user.userId))
+  for (const [index, user] of users.entries()) {
+    const { session_id, instance_id } = sessions[index] ?? {}
+    const { body } = replies[instanceIds.indexOf(instance_id ?? '')] ?? {}
+    const stream_token = await streamTokenOf(api, user.userId)
+    expect(body).toMatchObject({ state: 'provisioning', assignment: { session_id, stream_token } })
+    expect((await report(instance_id ?? '', { session_id })).body).toMatchObject({
+      state: 'provisioning',
+      desired: 'run',
+    })
   }
 })
