@@ -30,7 +30,9 @@ export async function recordHistory(workflowId: string, name: string, runId?: st
 }
 
 /** The recorded histories of a folder, as JSON text by name, in the order of their names. */
-export async function readHistories(folder: './' | 'subscriptions/'): Promise<ReadonlyMap<string, string>> {
+export async function readHistories(
+  folder: './' | 'subscriptions/' | 'warm-instances/',
+): Promise<ReadonlyMap<string, string>> {
   const files = (await readdir(new URL(folder, directory))).filter((file) => file.endsWith(extension)).sort()
   const texts = await Promise.all(files.map((file) => readFile(new URL(folder + file, directory))))
   return new Map(

@@ -6,13 +6,18 @@ import { recordHistory } from '../support/histories.ts'
 import { eventually, freeze, type RelayUser, startService, type TestService } from '../support/relays.ts'
 import { startWithShortHistory } from '../support/short-history.ts'
 
+const regions = [
+  { region: 'local', display_name: 'Local', provider: 'local', default: true },
+  { region: 'warm', display_name: 'Warm', provider: 'local', warm: 1 },
+]
+
 let service: TestService
 let user: RelayUser
 let create: RelayProvider['create'] | undefined
 
 beforeAll(async () => {
   service = await startService({
-    variables: { SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '5' },
+    variables: { SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '5', SVC_REGIONS: JSON.stringify(regions) },
     around: (real) => ({ ...real, create: (spec, signal) => (create ?? real.create)(spec, signal) }),
   })
 })
@@ -74,6 +79,16 @@ const paths: Record<string, () => Promise<string>> = {
   'cancelled-by-operator': async () => {
     const { session } = await service.activeRelay(user)
     await handleOf(session.session_id).cancel()
+    return session.session_id
+  },
+  'started-on-a-warm-instance': async () => {
+    await eventually(
+      async () => (await service.api.sql`select from instances where is_warm and last_report_at is not null`).count,
+      (ready) => ready > 0,
+    )
+    const { session } = (await user.start({ region: 'warm' })).body
+    await untilState(session.session_id, 'active')
+    await user.stop({ session_id: session.session_id, immediate: true })
     return session.session_id
   },
   'continued-as-new': async () => {
