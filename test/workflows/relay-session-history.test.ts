@@ -186,6 +186,7 @@ describe('recorded histories of relay session workflows', async () => {
       'provision-failed',
       'provision-timeout',
       'started-and-stopped',
+      'started-on-a-warm-instance',
       'stopped-at-once',
       'stopped-while-provisioning',
       'taken-back-from-stop',
