@@ -189,7 +189,7 @@ test('neither the token nor a secret of a relay appears in an error or a line of
     streamToken: 'Ab12Cd34',
   }
   const { api, relays, lines } = await givenHetznerRelays({
-    requestMillisMax: 100,
+    requestMillisMax: 3000,
     userData: (spec) => JSON.stringify(spec),
   })
   const token = api.token
