@@ -1,7 +1,13 @@
 /** The activities of the workflow that keeps a region's warm instances. */
 import type { Database } from '../db/connection.ts'
-import { findInstance, retireInstances } from '../db/instances.ts'
-import { markWarmInstanceGone, planWarm, type WarmRegion, type WarmWork } from '../db/warm-instances.ts'
+import { findInstance } from '../db/instances.ts'
+import {
+  markWarmInstanceGone,
+  planWarm,
+  retireUnboundInstance,
+  type WarmRegion,
+  type WarmWork,
+} from '../db/warm-instances.ts'
 import type { Config } from '../platform/config/config.ts'
 import { createInstanceId } from '../platform/instance-secrets.ts'
 import { destroyProven, failCreation, launchInstance, placementOf, providerOf, withHeartbeat } from './instances.ts'
@@ -35,13 +41,14 @@ export function createWarmInstanceActivities(deps: Deps): WarmInstanceActivities
 
     createWarmInstance: async ({ instanceId }) => {
       const instance = await findInstance(sql, instanceId)
-      if (!instance || instance.isRetired || instance.isGone || instance.sessionId !== null) return
+      // A session may have claimed it since its launch, and a repeated call that fails would retire it.
+      if (!instance || instance.isRetired || instance.isGone || instance.isLaunched) return
       const target = { region: instance.region, sessionId: null, streamToken: null }
       await launchInstance(deps, instance, target).catch(failCreation)
     },
 
     destroyWarmInstance: async ({ instanceId }) => {
-      await retireInstances(sql, [instanceId])
+      await retireUnboundInstance(sql, instanceId)
       const instance = await findInstance(sql, instanceId)
       if (!instance || instance.sessionId !== null) return
       await withHeartbeat(() => destroyProven(providerOf(providers, instance.region), instance))

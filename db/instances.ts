@@ -243,12 +243,15 @@ export interface StoredInstance {
   readonly zone: number
   readonly isRetired: boolean
   readonly isGone: boolean
+  /** Whether its provider answered that it exists. */
+  readonly isLaunched: boolean
   /** Since the last attempt to create it. */
   readonly attemptedSeconds: number
 }
 
 const storedColumns = (sql: Sql) => sql`
   instance_id, session_id, region, provider_id, zone, retired_at is not null as is_retired, gone_at is not null as is_gone,
+  launched_at is not null as is_launched,
   extract(epoch from now() - coalesce(create_attempted_at, created_at))::float8 as attempted_seconds`
 
 export const findInstance = async (sql: Sql, instanceId: string): Promise<StoredInstance | undefined> =>

@@ -134,6 +134,13 @@ export const listRegionsWithUnbound = async (sql: Sql): Promise<string[]> =>
       select distinct region from instances where is_warm and session_id is null and gone_at is null`
   ).map(({ region }) => region)
 
+/** Retires an instance unless a session has claimed it. */
+export const retireUnboundInstance = async (sql: Sql, instanceId: string): Promise<void> => {
+  await sql`
+    update instances set retired_at = coalesce(retired_at, now()), unowned_since = coalesce(unowned_since, now())
+    where instance_id = ${instanceId} and session_id is null`
+}
+
 /** Records that the provider shows no such instance. */
 export const markWarmInstanceGone = async (sql: Sql, instanceId: string): Promise<void> => {
   await sql`update instances set gone_at = now() where instance_id = ${instanceId} and retired_at is not null`

@@ -41,7 +41,7 @@ const { writeTransitions, awaitFirstReport } = proxyLocalActivities<RelaySession
 
 const { destroyInstances } = proxyActivities<RelaySessionActivities>({
   startToCloseTimeout: '2m',
-  heartbeatTimeout: '30s',
+  heartbeatTimeout: '5s',
   retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '60s' },
   summary: "destroy the session's instances",
 })

@@ -25,14 +25,14 @@ const { planWarmInstances } = proxyLocalActivities<WarmInstanceActivities>({
 /** The failures of the provider are not retried: a pause follows, and then another instance. */
 const { createWarmInstance } = proxyActivities<WarmInstanceActivities>({
   startToCloseTimeout: '5m',
-  heartbeatTimeout: '10s',
+  heartbeatTimeout: '5s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' },
   summary: 'create a warm instance',
 })
 
 const { destroyWarmInstance } = proxyActivities<WarmInstanceActivities>({
   startToCloseTimeout: '2m',
-  heartbeatTimeout: '30s',
+  heartbeatTimeout: '5s',
   retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '60s' },
   summary: 'destroy a warm instance',
 })
