@@ -75,7 +75,7 @@ describe('the report of a relay without a session', () => {
       assignment: { session_id: sessionId, stream_token: streamToken },
     })
     expect(answer.headers.get('cache-control')).toBe('no-store')
-    expect(seconds).toBeLessThan(1)
+    expect(seconds).toBeLessThan(2)
   })
 
   test('continues to wait when another instance gets its assignment', async () => {
@@ -98,7 +98,7 @@ describe('the report of a relay without a session', () => {
   test.each([undefined, 0, -1, 'soon', null, {}])('is answered at once with wait_seconds %j', async (waitSeconds) => {
     const [seconds, answer] = await secondsOf(report(await insertWarmInstance(sql), waitSeconds))
     expect(answer.body).toEqual({ ...nothingYet, report_in_seconds: healthIntervalSeconds })
-    expect(seconds).toBeLessThan(1)
+    expect(seconds).toBeLessThan(2)
   })
 
   test('may have an empty session_id, and statistics, which are ignored', async () => {
@@ -175,7 +175,7 @@ describe('a relay without a session should stop', () => {
     await untilReported(sql, instanceId)
     await sql`update instances set retired_at = now() where instance_id = ${instanceId}`
     const [seconds, answer] = await secondsOf(waiting)
-    expect([answer.body.desired, seconds < 1]).toEqual(['stop', true])
+    expect([answer.body.desired, seconds < 2]).toEqual(['stop', true])
     await expectStop(instanceId)
   })
 
@@ -184,7 +184,7 @@ describe('a relay without a session should stop', () => {
     await writeStopped(sql, sessionId)
     await expectStop(instanceId)
     const [row] =
-      await sql`select unowned_since < now() - interval '1 hour' as is_orphan from instances where instance_id = ${instanceId}`
+      await sql`select unowned_since < now() - interval '50 seconds' as is_orphan from instances where instance_id = ${instanceId}`
     expect(row?.isOrphan).toBe(true)
   })
 
