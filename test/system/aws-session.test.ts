@@ -36,7 +36,10 @@ beforeAll(async () => {
     subnet_ids: [subnet?.SubnetId],
     security_group_ids: [group?.GroupId],
   }
-  const regions = [{ region: 'eu', display_name: 'Europe', provider: 'aws', aws }]
+  const regions = [
+    { region: 'eu', display_name: 'Europe', provider: 'aws', default: true, aws },
+    { region: 'eu-warm', display_name: 'Europe, warm', provider: 'aws', warm: 1, capacity: 3, aws },
+  ]
   service = await startService({ variables: { SVC_REGIONS: JSON.stringify(regions), SVC_RELAY_ENGINE: 'none' } })
 })
 afterAll(async () => {
@@ -47,11 +50,10 @@ afterAll(async () => {
 })
 
 /** The running instances that were launched for a session. */
-async function instancesOf(sessionId: string): Promise<Instance[]> {
-  const Filters = [
-    { Name: 'tag:svc-session', Values: [sessionId] },
-    { Name: 'instance-state-name', Values: ['running'] },
-  ]
+const instancesOf = (sessionId: string) => runningInstances({ Name: 'tag:svc-session', Values: [sessionId] })
+
+async function runningInstances(filter: { Name: string; Values: string[] }): Promise<Instance[]> {
+  const Filters = [filter, { Name: 'instance-state-name', Values: ['running'] }]
   const { Reservations = [] } = await account.describeInstances({ Filters })
   return Reservations.flatMap(({ Instances = [] }) => Instances)
 }
@@ -142,6 +144,34 @@ test('the user data of an instance contains neither the stream token nor a secre
   expect(masterSecret).not.toBe('')
   expect(userData).not.toContain(masterSecret)
   expect((await user.stop({ session_id, immediate: true })).status).toBe(200)
+})
+
+test('a start gets the warm instance of its region, which has no session in its tags, and another one is launched', async () => {
+  const ofRegion = () => runningInstances({ Name: 'tag:svc-region', Values: ['eu-warm'] })
+  const [warm] = await eventually(ofRegion, (all) => all.length > 0)
+  if (!warm) throw new Error('unreachable')
+  expect(warm.Tags).toContainEqual({ Key: 'svc-session', Value: '' })
+  await boot(await userDataOf(warm))
+  await eventually(
+    async () =>
+      (await service.api.sql`select 1 from instances where region = 'eu-warm' and last_report_at is not null`).length,
+    (count) => count === 1,
+  )
+
+  const user = await service.user()
+  const startedAt = performance.now()
+  const { session_id } = (await user.start({ region: 'eu-warm' })).body.session
+  const active = await eventually(
+    async () => (await user.active()).session,
+    (session) => session?.state === 'active',
+  )
+  expect(performance.now() - startedAt).toBeLessThan(3_000)
+  expect(active?.connect?.srt_url).toContain(`${warm.PublicIpAddress}:4001`)
+  expect(await instancesOf(session_id)).toEqual([])
+  await eventually(ofRegion, (all) => all.length === 2)
+
+  expect((await user.stop({ session_id, immediate: true })).status).toBe(200)
+  await eventually(ofRegion, (all) => all.length === 1 && all[0]?.InstanceId !== warm.InstanceId)
 })
 
 test.each([
