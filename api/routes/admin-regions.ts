@@ -68,7 +68,7 @@ export const listRegions = route({
 const changeParts = {
   method: 'POST',
   caller: 'operator',
-  params: z.object({ region: storableText(32) }),
+  params: z.object({ region: storableText(64) }),
   body: EmptyObject,
   answers: { 200: z.object({ region: RegionView }) },
   refuses: ['not_found'],
