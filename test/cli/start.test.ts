@@ -104,6 +104,18 @@ describe('on an empty folder', () => {
     expect((await stat(`${dataDir}/running.json`)).mode & 0o777).toBe(0o600)
   })
 
+  test('the fleet can be shown and compared with the processes of this machine without any variable', async () => {
+    const fleet = (...args: string[]) =>
+      run(process.execPath, ['--import', 'tsx', 'cli/fleet.ts', ...args], {
+        env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
+        timeout: 30_000,
+      })
+    expect((await fleet('status')).stdout).toMatch(/^local +local +50 .* ok at /m)
+    expect((await fleet('reconcile', '--dry-run')).stdout).toMatch(
+      /^local: \d+ listed, [\s\S]*\nDry run: nothing was changed/,
+    )
+  })
+
   test('an account that signed up at the site can be granted a plan by its address', async () => {
     const email = 'new-user@example.com'
     const grant = (...args: string[]) =>
