@@ -33,7 +33,10 @@ interface Deps {
 }
 
 export interface ProviderChecks {
-  /** Checks all regions at the same time and records the results. Concurrent callers share one run. */
+  /**
+   * Checks all regions at the same time and records the results. Concurrent callers share one run.
+   * @param signal resolves the call: a worker that stops does not wait for a provider that hangs.
+   */
   run(signal?: AbortSignal): Promise<void>
 }
 
@@ -43,28 +46,36 @@ const repeatMillisMin = 60_000
 export function createProviderChecks(deps: Deps): ProviderChecks {
   let running: Promise<void> | undefined
   let endedAt = Number.NEGATIVE_INFINITY
+  const start = async () => {
+    try {
+      await checkAll(deps)
+      endedAt = performance.now()
+    } finally {
+      running = undefined
+    }
+  }
   return {
     run: (signal) => {
-      if (running) return running
-      if (performance.now() - endedAt < repeatMillisMin) return Promise.resolve()
-      running = checkAll(deps, signal)
-        .then(() => {
-          endedAt = performance.now()
-        })
-        .finally(() => {
-          running = undefined
-        })
-      return running
+      if (!running && performance.now() - endedAt < repeatMillisMin) return Promise.resolve()
+      running ??= start()
+      // Its failure has no other handler when all callers have stopped.
+      running.catch(() => undefined)
+      return Promise.race([running, aborted(signal)])
     },
   }
 }
 
-async function checkAll({ config, sql, log, providers, millisMax }: Deps, signal?: AbortSignal): Promise<void> {
+const aborted = (signal: AbortSignal | undefined): Promise<void> =>
+  new Promise((resolve) => {
+    signal?.addEventListener('abort', () => resolve(), { once: true })
+    if (signal?.aborted) resolve()
+  })
+
+async function checkAll({ config, sql, log, providers, millisMax }: Deps): Promise<void> {
   const checkRegion = async ({ region, provider: kind }: Config['regions'][number]) => {
     const provider = providers.get(region)
     if (!provider) return
     const error = await checkProvider(provider, millisMax)
-    if (signal?.aborted) return
     const hadFailed = await recordProviderCheck(sql, region, error)
     if (error !== null)
       log.error(
@@ -73,16 +84,5 @@ async function checkAll({ config, sql, log, providers, millisMax }: Deps, signal
       )
     else if (hadFailed) log.info({ region, provider: kind }, "a region's provider check succeeds again")
   }
-  // A worker that stops does not wait for a provider that hangs.
-  const stopped = new Promise<void>((resolve) => {
-    signal?.addEventListener('abort', () => resolve(), { once: true })
-    if (signal?.aborted) resolve()
-  })
-  const checked = Promise.all(config.regions.map(checkRegion))
-  // Its failure has no other handler when the signal comes first.
-  checked.catch((error: unknown) => {
-    if (!signal?.aborted) return
-    log.warn({ err: error }, 'the result of a provider check could not be stored')
-  })
-  await Promise.race([checked, stopped])
+  await Promise.all(config.regions.map(checkRegion))
 }
