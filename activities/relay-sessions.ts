@@ -44,15 +44,13 @@ export interface WriteTransitionsRequest extends Omit<CountedTransitionsRequest,
 }
 
 export interface RelaySessionActivities {
-  /** See {@link writeTransitions}; also counts the transitions. */
+  /** See {@link writeTransitions}; also counts the transitions, and waits for an expected report. */
   writeTransitions(request: WriteTransitionsRequest): Promise<TransitionsOutcome>
   /**
    * Finds, creates or adopts the session's instance and binds it. Safe to repeat.
    * @param request.replaces the instance that the session had and lost.
    */
   createInstance(request: { sessionId: string; replaces?: string | null }): Promise<CreateOutcome>
-  /** Waits for a moment until the bound instance has reported. @returns whether it has. */
-  awaitFirstReport(request: { sessionId: string }): Promise<boolean>
   /** Resolves when the provider shows no instance of the session. Safe to repeat. */
   destroyInstances(request: { sessionId: string }): Promise<void>
 }
@@ -66,12 +64,24 @@ interface Deps {
   readonly clockSkew: ClockSkew
 }
 
+/** @returns whether the bound instance has reported. */
+async function awaitFirstReport(sql: Database, sessionId: string): Promise<boolean> {
+  const until = Date.now() + firstReportMillisMax
+  while (!(await hasReported(sql, sessionId))) {
+    if (Date.now() > until) return false
+    await sleep(firstReportPollMillis)
+  }
+  return true
+}
+
 export function createRelaySessionActivities(deps: Deps): RelaySessionActivities {
   const { config, sql, sealing, providers, metrics, clockSkew } = deps
 
   return {
     writeTransitions: async (requested) => {
       clockSkew.observe('temporal', requested.at, Date.now())
+      if (requested.cause === 'report_expected' && !(await awaitFirstReport(sql, requested.sessionId)))
+        return { type: 'not_reported' }
       const request = { ...requested, healthIntervalSeconds: config.relay.healthIntervalSeconds }
       const outcome = await writeTransitions(sql, request)
       if (outcome.type === 'stored' && outcome.isWritten) metrics.countTransitions(request, Date.now())
@@ -96,15 +106,6 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       if (launched === undefined) return { type: 'not_wanted' }
       const { instanceId } = launched
       return { type: 'created', instanceId, hasReported: await bindInstance(sql, sessionId, instanceId) }
-    },
-
-    awaitFirstReport: async ({ sessionId }) => {
-      const until = Date.now() + firstReportMillisMax
-      while (!(await hasReported(sql, sessionId))) {
-        if (Date.now() > until) return false
-        await sleep(firstReportPollMillis)
-      }
-      return true
     },
 
     destroyInstances: async ({ sessionId }) => {

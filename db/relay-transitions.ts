@@ -65,6 +65,8 @@ export type TransitionsOutcome =
   | { readonly type: 'reporting' }
   /** Nothing is written: the deadline is still ahead, or is extended by an outage of ours. */
   | { readonly type: 'postponed'; readonly forMillis: number }
+  /** Nothing is written: the report that the event expects has not come yet. */
+  | { readonly type: 'not_reported' }
   /** Nothing is written: the operator's request was withdrawn, because it had been answered with an error. */
   | { readonly type: 'withdrawn' }
 

@@ -111,6 +111,8 @@ export type RelaySessionEvent =
   /** An instance was created and bound to the session. */
   | { readonly type: 'bound'; readonly instanceId: string }
   | { readonly type: 'ready' }
+  /** The first report of a warm instance is expected within milliseconds. Writing its transition waits for it for a moment. */
+  | { readonly type: 'report_expected' }
   | { readonly type: 'provision_failed'; readonly detail?: ProvisioningDetail | null }
   | { readonly type: 'health_lost' }
   | { readonly type: 'health_restored' }
@@ -136,6 +138,7 @@ export function decideTransitions(
     case 'transition':
       return transitionTo(session, event.to)
     case 'ready':
+    case 'report_expected':
       return session.state === 'provisioning' ? [{ to: 'active', reason: 'relay_ready', initiator: 'relay' }] : []
     case 'provision_failed':
       return session.state === 'provisioning'

@@ -34,7 +34,7 @@ import { createProvisioning } from './relay-session-provisioning.ts'
 
 const RelayState = defineSearchAttributeKey('RelayState', 'KEYWORD')
 
-const { writeTransitions, awaitFirstReport } = proxyLocalActivities<RelaySessionActivities>({
+const { writeTransitions } = proxyLocalActivities<RelaySessionActivities>({
   startToCloseTimeout: '5s',
   retry: { initialInterval: '100ms', maximumInterval: '5s' },
 })
@@ -106,7 +106,8 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
     })
   }
   if (input.isRestart) enqueue({ type: 'wake' })
-  else if (input.instanceId && input.resumeState === undefined) enqueueFirstReport(session, enqueue)
+  // Waiting in the first task saves the task that a signal would need. The report of a slower instance comes as a signal.
+  else if (input.instanceId && input.resumeState === undefined) enqueue({ type: 'report_expected' })
   else provisionIfNeeded()
   // A cancellation, for example in the Temporal UI, ends the session like a disconnect, so its instances are destroyed.
   CancellationScope.current().cancelRequested.catch(() => enqueue({ type: 'cancelled' }))
@@ -132,17 +133,6 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
     await condition(allHandlersFinished)
     await destroyInstances({ sessionId: session.sessionId })
   })
-}
-
-/**
- * A warm instance reports within milliseconds. Waiting for it in the first task saves the task that a signal would need. The
- * report of a slower one arrives as a signal, or is found by the comparison with the row.
- */
-function enqueueFirstReport({ sessionId }: RelaySessionState, enqueue: (event: RelaySessionEvent) => void): void {
-  awaitFirstReport({ sessionId }).then(
-    (hasReported) => enqueue({ type: hasReported ? 'ready' : 'wake' }),
-    () => enqueue({ type: 'wake' }),
-  )
 }
 
 const initialState = ({
@@ -208,6 +198,7 @@ async function applyEvent(session: RelaySessionState, event: RelaySessionEvent):
       return applyEvent(updated, { type: session.state === 'provisioning' ? 'ready' : 'health_restored' })
     case 'postponed':
       return publish({ ...updated, deadlineAt: Date.now() + outcome.forMillis })
+    case 'not_reported':
     case 'withdrawn':
       return updated
   }
