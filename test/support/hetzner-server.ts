@@ -34,6 +34,9 @@ type Fault = (
 ) &
   Target & { times: number }
 
+/** `performed`: the reply is not sent yet. `sent`: the reply has been written to the connection. */
+export type RequestStage = 'received' | 'performed' | 'sent'
+
 export interface HetznerServer {
   readonly apiUrl: string
   readonly token: string
@@ -45,6 +48,8 @@ export interface HetznerServer {
   readonly rateLimit: { readonly limit: number; remaining: number }
   /** The delay of each reply. */
   latencyMillis: number
+  /** Called at each stage of each request, which waits for it. A received request that is to be dropped is not performed. */
+  onStage: ((stage: RequestStage, request: ReceivedRequest) => Promise<'drop' | undefined>) | undefined
   /** Refuses all requests with 429 for a time. */
   throttle(millis: number, headers?: Readonly<Record<string, string>>): void
   /** Refuses the next requests with an error code. */
@@ -119,6 +124,7 @@ export async function startHetznerServer({ token = 'hetzner-test-token' } = {}):
     apiUrl: '',
     ...{ token, readOnlyToken, project, requests, rateLimit },
     latencyMillis: 0,
+    onStage: undefined,
     throttle: (millis, headers = {}) => {
       throttled = { until: Date.now() + millis, headers }
     },
@@ -149,7 +155,9 @@ export async function startHetznerServer({ token = 'hetzner-test-token' } = {}):
     const body = Buffer.concat(chunks).toString('utf8')
     const request = { method: incoming.method ?? '', path, query, body, at: Date.now() }
     requests.push(request)
+    if ((await server.onStage?.('received', request)) === 'drop') return void incoming.socket.destroy()
     const reply = await answer(request, incoming.headers.authorization)
+    await server.onStage?.('performed', request)
     if (server.latencyMillis > 0) await sleep(server.latencyMillis)
     if (reply === 'hang') return
     if (reply === 'close') return void incoming.socket.destroy()
@@ -159,7 +167,7 @@ export async function startHetznerServer({ token = 'hetzner-test-token' } = {}):
       ...rateHeaders(),
       ...reply.headers,
     })
-    response.end(isJson ? JSON.stringify(reply.body) : reply.body)
+    response.end(isJson ? JSON.stringify(reply.body) : reply.body, () => void server.onStage?.('sent', request))
   }
   // A request that is closed while its body is read ends here.
   const http = createServer(

@@ -64,7 +64,7 @@ export interface TestService {
 interface Options {
   readonly variables?: Readonly<Record<string, string>>
   /** Returns the provider that the worker uses in place of the local one. */
-  readonly around?: (provider: RelayProvider) => RelayProvider
+  readonly around?: (provider: RelayProvider, region: string) => RelayProvider
   readonly worker?: boolean
   readonly socketLimits?: Partial<RelaySocketLimits>
 }
@@ -105,7 +105,7 @@ export function installRuntimeOnce(): void {
 /** Starts a worker in this process. It ends after the tests of the file, or earlier when the test stops it. */
 export async function startTestWorker(
   api: TestApi,
-  around?: (provider: RelayProvider) => RelayProvider,
+  around?: (provider: RelayProvider, region: string) => RelayProvider,
 ): Promise<Lifecycle> {
   const log = createLog('worker', 'fatal')
   installRuntimeOnce()
@@ -116,7 +116,7 @@ export async function startTestWorker(
   )
   const real = await createRelayProviders(config, log)
   const providers: RelayProviders = around
-    ? new Map([...real].map(([region, provider]) => [region, around(provider)]))
+    ? new Map([...real].map(([region, provider]) => [region, around(provider, region)]))
     : real
   await startWorker({
     config,
