@@ -47,6 +47,7 @@ export async function warmInstances(input: messages.WarmInstancesInput): Promise
   let isWoken = true
   let unbound = 0
   let failures = input.failures ?? 0
+  let lastFailureAt = 0
   let pausedUntil = failures === 0 ? 0 : Date.now() + pauseMillisAfter(failures)
 
   setHandler(messages.wakeWarmInstances, () => {
@@ -62,14 +63,17 @@ export async function warmInstances(input: messages.WarmInstancesInput): Promise
   }))
 
   const create = async (instanceId: string): Promise<void> => {
+    const startedAt = Date.now()
     creating.add(instanceId)
     try {
       await createWarmInstance({ instanceId })
       failures = 0
     } catch (error) {
       if (isCancellation(error)) throw error
-      failures += 1
-      pausedUntil = Date.now() + pauseMillisAfter(failures)
+      // Creations that began before the last failure most likely have the same cause, and count as one failure together.
+      failures = startedAt >= lastFailureAt ? failures + 1 : Math.max(1, failures)
+      lastFailureAt = Date.now()
+      pausedUntil = lastFailureAt + pauseMillisAfter(failures)
       // Its creation may have succeeded all the same.
       await destroy(instanceId)
     } finally {

@@ -172,6 +172,26 @@ describe('a region with warm instances', () => {
     expect(await listInstances()).toHaveLength(warm)
   })
 
+  test('counts creations that fail together as one failure, so that they are repeated after the first pause', async () => {
+    const failing = new Set<string>()
+    provider.create = (spec, signal) => {
+      if (failing.size < warm) failing.add(spec.instanceId)
+      return failing.has(spec.instanceId)
+        ? Promise.reject(new RelayProviderError('busy'))
+        : provider.real.create(spec, signal)
+    }
+    const victims = await listReady()
+    for (const { instanceId } of victims) process.kill(processOf(instanceId)?.pid ?? 0, 'SIGKILL')
+    const { services } = service.api
+    const snapshot = await eventually(
+      () => services.warmInstances.snapshot(region),
+      (one) => failing.size === warm && one?.creating.length === 0 && one.failures > 0,
+      40,
+    )
+    expect(snapshot?.failures).toBe(1)
+    await untilReady(warm)
+  })
+
   test('adds nothing to the history of its workflow while nothing happens', async () => {
     const handle = service.api.services.temporal.workflow.getHandle(warmInstancesWorkflowId(region))
     await handle.signal(wakeWarmInstances).catch(() => undefined)
