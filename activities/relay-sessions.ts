@@ -122,7 +122,8 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
             throw new RelayProviderError('the instance still exists after its destruction')
         }
       })
-      await markInstancesGone(sql, sessionId)
+      const instanceIds = stored.map(({ instanceId }) => instanceId)
+      await markInstancesGone(sql, instanceIds)
     },
   }
 }

@@ -1,6 +1,6 @@
 /** The activities of the workflow that keeps a region's warm instances. */
 import type { Database } from '../db/connection.ts'
-import { findInstance } from '../db/instances.ts'
+import { findInstance, recordAttempt } from '../db/instances.ts'
 import {
   markWarmInstanceGone,
   planWarm,
@@ -43,6 +43,7 @@ export function createWarmInstanceActivities(deps: Deps): WarmInstanceActivities
       const instance = await findInstance(sql, instanceId)
       // A session may have claimed it since its launch, and a repeated call that fails would retire it.
       if (!instance || instance.isRetired || instance.isGone || instance.isLaunched) return
+      await recordAttempt(sql, instanceId)
       const target = { region: instance.region, sessionId: null, streamToken: null }
       await launchInstance(deps, instance, target).catch(failCreation)
     },

@@ -163,7 +163,8 @@ export const insertInstance = async (
 }
 
 /**
- * Replaces an instance that was certainly not created by one in the next zone.
+ * Replaces an instance that was certainly not created by one in the next zone. The session is locked, so that the clean-up after
+ * its end finds all of its instances.
  * @returns undefined when it is no longer wanted.
  */
 export const moveToNextZone = (
@@ -172,11 +173,14 @@ export const moveToNextZone = (
   newInstanceId: string,
 ): Promise<ReservedInstance | undefined> =>
   sql.begin(async (tx): Promise<ReservedInstance | undefined> => {
+    await tx`
+      select from relay_sessions where id = (select session_id from instances where instance_id = ${instanceId}) for share`
     const moved = first(
       await tx<ReservedInstance[]>`
         insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, create_attempted_at)
-        select ${newInstanceId}, session_id, region, provider, image, zone + 1, is_warm, now() from instances
-        where instance_id = ${instanceId} and gone_at is null and retired_at is null
+        select ${newInstanceId}, session_id, region, provider, image, zone + 1, is_warm, now() from instances i
+        where instance_id = ${instanceId} and gone_at is null and retired_at is null and (session_id is null or exists (
+          select from relay_sessions s where s.id = i.session_id and s.state <> 'stopped'))
         returning instance_id, zone`,
     )
     await tx`update instances set gone_at = now(), retired_at = now() where instance_id = ${instanceId}`
@@ -254,6 +258,11 @@ const storedColumns = (sql: Sql) => sql`
   launched_at is not null as is_launched,
   extract(epoch from now() - coalesce(create_attempted_at, created_at))::float8 as attempted_seconds`
 
+/** Records an attempt to create an instance. For some time after it, its provider's list does not prove that it failed. */
+export const recordAttempt = async (sql: Sql, instanceId: string): Promise<void> => {
+  await sql`update instances set create_attempted_at = now() where instance_id = ${instanceId}`
+}
+
 export const findInstance = async (sql: Sql, instanceId: string): Promise<StoredInstance | undefined> =>
   first(await sql<StoredInstance[]>`select ${storedColumns(sql)} from instances where instance_id = ${instanceId}`)
 
@@ -262,9 +271,9 @@ export const listInstancesOfSession = async (sql: Sql, sessionId: string): Promi
   sql<StoredInstance[]>`
     select ${storedColumns(sql)} from instances where session_id = ${sessionId} and gone_at is null`
 
-/** Records that the provider shows no instance of the session. */
-export const markInstancesGone = async (sql: Sql, sessionId: string): Promise<void> => {
-  await sql`update instances set gone_at = now() where session_id = ${sessionId} and gone_at is null`
+/** Records that the provider shows none of the instances. */
+export const markInstancesGone = async (sql: Sql, instanceIds: readonly string[]): Promise<void> => {
+  await sql`update instances set gone_at = now() where instance_id = any(${instanceIds}::text[]) and gone_at is null`
 }
 
 export const markInstanceGone = async (sql: Sql, instanceId: string): Promise<void> => {

@@ -1,7 +1,8 @@
+import { MockActivityEnvironment } from '@temporalio/testing'
 import { expect, test } from 'vitest'
 import { createWarmInstanceActivities } from '../../activities/warm-instances.ts'
 import { readConfig } from '../../platform/config/config.ts'
-import type { RelayProvider } from '../../providers/relay/provider.ts'
+import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { createFakeRelays } from '../support/fake-relay-provider.ts'
 import { startTransitions } from '../support/relay-transitions.ts'
@@ -10,7 +11,7 @@ import { assignInstance, insertWarmInstance } from '../support/unbound-relays.ts
 const { sql, insertSession } = await startTransitions()
 
 /** The activities, with a provider whose calls are recorded. */
-function givenActivities() {
+function givenActivities(calling: Partial<RelayProvider> = {}) {
   const calls: string[] = []
   const fake = createFakeRelays()
   const provider: RelayProvider = {
@@ -23,6 +24,7 @@ function givenActivities() {
       calls.push('destroy')
       await fake.destroy(instanceId)
     },
+    ...calling,
   }
   const activities = createWarmInstanceActivities({
     config: readConfig(testEnvironment()),
@@ -52,4 +54,20 @@ test('the repeated creation of a warm instance that was launched calls no provid
   const { activities, calls } = givenActivities()
   await activities.createWarmInstance({ instanceId: await insertWarmInstance(sql) })
   expect(calls).toEqual([])
+})
+
+test('the repeated creation of a warm instance counts as its latest attempt, so its absence from a list proves nothing yet', async () => {
+  const { activities } = givenActivities({
+    listLagSeconds: 60,
+    create: () => Promise.reject(new RelayProviderError('the connection was reset')),
+  })
+  const instanceId = await insertWarmInstance(sql)
+  await sql`
+    update instances set launched_at = null, create_attempted_at = now() - interval '5 minutes'
+    where instance_id = ${instanceId}`
+  const run = (activity: typeof activities.createWarmInstance) =>
+    new MockActivityEnvironment().run(activity, { instanceId })
+  await expect(run(activities.createWarmInstance)).rejects.toThrow('the connection was reset')
+  await expect(run(activities.destroyWarmInstance)).rejects.toThrow('may have been created')
+  expect(await rowOf(instanceId)).toEqual({ isRetired: true, isGone: false })
 })
