@@ -44,6 +44,7 @@ interface RequestOptions {
   /** The client address of the request. */
   readonly ip?: string
   readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
 }
 
 /** Sends requests to paths below `/api/v1`. An empty response body counts as `{}`. */
@@ -62,7 +63,7 @@ export class Client {
     method: string,
     path: string,
     body: object | string | undefined,
-    { bearer, ip, headers }: RequestOptions = {},
+    { bearer, ip, headers, signal }: RequestOptions = {},
   ): Promise<Answer<Body>> {
     const response = await fetch(`${this.url}/api/v1${path}`, {
       method,
@@ -72,6 +73,7 @@ export class Client {
         ...(ip ? { 'X-Forwarded-For': ip } : {}),
         ...headers,
       },
+      ...(signal ? { signal } : {}),
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
