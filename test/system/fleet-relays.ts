@@ -43,8 +43,13 @@ interface Options {
   readonly onUnexpected: (text: string) => void
 }
 
-/** Replies to a report that a relay has to expect. */
-const refusals: readonly (string | undefined)[] = ['not_found', 'instance_mismatch', 'invalid_transition']
+/** Replies to a report that a relay has to expect; the last one on a busy machine only. */
+const refusals: readonly (string | undefined)[] = [
+  'not_found',
+  'instance_mismatch',
+  'invalid_transition',
+  'temporarily_unavailable',
+]
 
 export function createSimulatedRelays({ client, masterSecret, providers, onUnexpected }: Options): SimulatedRelays {
   const relays = new Map<string, SimulatedRelay>()
