@@ -2,14 +2,17 @@
 import { absenceSeconds, type Presence, type ProcessRole } from '../domain/relay-health.ts'
 import type { Logger } from '../platform/log.ts'
 import { type PeriodicTask, startPeriodicTask } from '../platform/periodic-task.ts'
-import type { Database, Sql } from './connection.ts'
+import type { Database, Fragment, Sql } from './connection.ts'
 
 type PresenceRow<Role extends ProcessRole> = Readonly<Record<`${Role}ForSeconds` | `${Role}LastSeenSeconds`, number>>
 
-/** The presence of a role, as columns of a query that joins the table `presence` under the role's name. */
-export const presenceColumns = (sql: Sql, role: ProcessRole) => sql`
-  extract(epoch from clock_timestamp() - ${sql(role)}.since)::float8 as ${sql(`${role}_for_seconds`)},
-  extract(epoch from clock_timestamp() - ${sql(role)}.seen_at)::float8 as ${sql(`${role}_last_seen_seconds`)}`
+/**
+ * The presence of a role, as columns of a query that joins the table `presence` under the role's name.
+ * @param at the time that the durations end at; by default that of the query.
+ */
+export const presenceColumns = (sql: Sql, role: ProcessRole, at: Fragment = sql`clock_timestamp()`) => sql`
+  extract(epoch from ${at} - ${sql(role)}.since)::float8 as ${sql(`${role}_for_seconds`)},
+  extract(epoch from ${at} - ${sql(role)}.seen_at)::float8 as ${sql(`${role}_last_seen_seconds`)}`
 
 export const toPresence = <Role extends ProcessRole>(row: PresenceRow<Role>, role: Role): Presence => ({
   forSeconds: row[`${role}ForSeconds`],

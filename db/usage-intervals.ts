@@ -19,7 +19,7 @@ export async function closeUsageInterval(
   const row = first(
     await sql<{ lastReportSeconds: number; apiForSeconds: number; apiLastSeenSeconds: number }[]>`
       select extract(epoch from now() - h.last_report_at)::float8 as last_report_seconds,
-        ${presenceColumns(sql, 'api')}
+        ${presenceColumns(sql, 'api', sql`now()`)}
       from relay_sessions s join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id, presence api
       where s.id = ${sessionId} and api.role = 'api'`,
   )
