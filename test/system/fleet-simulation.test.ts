@@ -190,11 +190,12 @@ async function settle(): Promise<void> {
   const { sql } = service.api
   for (const provider of providers) provider.endFaults()
   relays.restartAll()
-  for (const { region } of providers) await users.setDrained(region, false)
   const reporting = setInterval(() => relays.reportDue(), 50)
   const countSessions = async (states: readonly string[]) =>
     Number((await sql`select count(*) from relay_sessions where state = any(${states}::text[])`)[0]?.count)
   try {
+    for (const { region } of providers) await users.setDrained(region, false)
+    print('the faults have ended')
     await eventually(
       () => countSessions(['provisioning']),
       (count) => count === 0,
