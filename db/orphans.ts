@@ -44,6 +44,9 @@ export const checkedInstances = (sql: Sql, listed: readonly ListedInstance[]) =>
     )`
 }
 
+/** Longer than the time from the beginning of a list until it is compared. */
+const listAgeSecondsMax = 60
+
 /** A list may have been read before an instance was launched, so its absence counts only after this time. */
 const unlistedSecondsMin = 60
 
@@ -75,7 +78,8 @@ export const recordObservations = async (
       insert into instances as i (instance_id, session_id, region, unowned_since)
       select instance_id, tagged_session_id, ${region}, case when not owned then now() end from checked
       on conflict (instance_id) do update set
-        gone_at = null,
+        -- A list that was read before an instance was destroyed still contains it.
+        gone_at = case when i.gone_at > now() - make_interval(secs => ${listAgeSecondsMax}) then i.gone_at end,
         unowned_since = case when excluded.unowned_since is not null then coalesce(i.unowned_since, excluded.unowned_since) end
       returning instance_id, unowned_since, retired_at
     ), vanished as (

@@ -1,7 +1,7 @@
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { wakeWarmInstances, warmInstancesWorkflowId } from '../../workflows/messages.ts'
-import { eventually, freeze, relayProcesses, startService, type TestService } from '../support/relays.ts'
+import { eventually, freeze, operator, relayProcesses, startService, type TestService } from '../support/relays.ts'
 
 const region = 'local'
 const warm = 2
@@ -13,6 +13,8 @@ let provider: Partial<RelayProvider> & { real: RelayProvider }
 beforeAll(async () => {
   service = await startService({
     variables: {
+      // Instances report every three seconds, so a busy machine does not make them look silent.
+      SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '9',
       SVC_REGIONS: JSON.stringify([{ region, display_name: 'Here', provider: 'local', capacity: 6, warm }]),
     },
     around: (real) => {
@@ -26,6 +28,12 @@ beforeEach(async () => {
   provider = { real: provider.real }
   await service.api.sql`delete from regions`
   await untilReady(warm)
+})
+
+afterEach(async () => {
+  const { api } = service
+  const live = await api.sql<{ id: string }[]>`select id from relay_sessions where state <> 'stopped'`
+  for (const { id } of live) await api.post(`/admin/sessions/${id}/disconnect`, {}, { headers: operator })
 })
 
 interface InstanceRow {
@@ -198,6 +206,6 @@ describe('a region with warm instances', () => {
     const lengthOf = async () => (await handle.describe()).historyLength
     const before = await eventually(lengthOf, (length) => length > 0)
     await new Promise((done) => setTimeout(done, 8_000))
-    expect((await lengthOf()) - before).toBeLessThanOrEqual(6)
+    expect((await lengthOf()) - before).toBeLessThanOrEqual(10)
   })
 })
