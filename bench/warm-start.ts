@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findRelaySession } from '../db/relay-sessions.ts'
+import { endLocalRelays } from '../platform/local-relays.ts'
 import type { BenchData, BenchUser } from './data.ts'
 import { call } from './load.ts'
 import { compare, measurePairs, median, type Reading, type Row } from './pairs.ts'
@@ -55,6 +56,8 @@ export async function measureWarmStart(stack: Stack, data: BenchData): Promise<R
   })
   const cold = await repeat(coldStarts, () => startUntilActive(bench, 'cold'))
   await Promise.all([api.stop(), worker.stop()])
+  // Relays survive their worker.
+  await endLocalRelays(worker.config.dataDir)
   const what = 'start of a relay of the local provider → active is read, one caller: p50'
   return [
     compare(`${what}, with a warm instance`, pairs, { figure: 'p50 ms', unit: 'ms', atMost: 1.2 }),
