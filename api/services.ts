@@ -12,7 +12,6 @@ import type { Mailer } from '../providers/mail/mail.ts'
 import type { OAuthProvider, OAuthProviderName } from '../providers/oauth/provider.ts'
 import type { RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import type { SubscriptionWorkflows } from '../workflows/subscription-client.ts'
-import type { WarmInstancesWorkflows } from '../workflows/warm-instances-client.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { BillingMetrics } from './http/billing-metrics.ts'
 import type { RateLimits } from './http/rate-limits.ts'
@@ -41,7 +40,6 @@ export interface Services {
   readonly temporal: Client
   readonly relaySessions: RelaySessionWorkflows
   readonly subscriptions: SubscriptionWorkflows
-  readonly warmInstances: WarmInstancesWorkflows
   readonly billing: Billing
   readonly billingMetrics: BillingMetrics
   readonly deliveries: Deliveries

@@ -23,7 +23,6 @@ import { logMailer } from '../providers/mail/mail.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows } from '../workflows/subscription-client.ts'
-import { createWarmInstancesWorkflows } from '../workflows/warm-instances-client.ts'
 import { createDeliveries } from './deliveries.ts'
 import { basePath, createApp, invalidHttpRequest } from './http/app.ts'
 import { createAuthenticate } from './http/authentication.ts'
@@ -132,10 +131,6 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     temporal,
     relaySessions,
     subscriptions: createSubscriptionWorkflows(temporal, {
-      taskQueue: config.temporal.taskQueue,
-      callMillisMax: 10_000,
-    }),
-    warmInstances: createWarmInstancesWorkflows(temporal, {
       taskQueue: config.temporal.taskQueue,
       callMillisMax: 10_000,
     }),

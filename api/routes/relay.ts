@@ -109,7 +109,6 @@ async function answerStart(
       })
     case 'reserved':
       for (const session of outcome.toDeliver) services.deliveries.send(session)
-      refillWarmInstances(outcome.session, services)
       return { ...created({ session: await presentFor(services, withoutIngest(outcome.session), audience) }), headers }
     case 'existing': {
       const session = await resume(outcome.session, outcome.toDeliver, services)
@@ -120,11 +119,6 @@ async function answerStart(
       return { ...ok({ session: await presentFor(services, session, audience) }), headers }
     }
   }
-}
-
-/** A session that was created with an instance took a warm one. */
-function refillWarmInstances({ instanceId, region }: RelaySessionRow, { deliveries, warmInstances }: Services): void {
-  if (instanceId !== null) deliveries.signal(() => warmInstances.wake(region))
 }
 
 /** Delivers the commands and waits for the session's own, so that the reply shows a session that is resumed from a stop. */

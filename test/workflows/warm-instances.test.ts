@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { wakeWarmInstances, warmInstancesWorkflowId } from '../../workflows/messages.ts'
+import { createWarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
 import { eventually, freeze, operator, relayProcesses, startService, type TestService } from '../support/relays.ts'
 
 const region = 'local'
@@ -190,9 +191,11 @@ describe('a region with warm instances', () => {
     }
     const victims = await listReady()
     for (const { instanceId } of victims) process.kill(processOf(instanceId)?.pid ?? 0, 'SIGKILL')
-    const { services } = service.api
+    const { temporal, config } = service.api.services
+    const { taskQueue } = config.temporal
+    const workflows = createWarmInstancesWorkflows(temporal, { taskQueue, callMillisMax: 5_000 })
     const snapshot = await eventually(
-      () => services.warmInstances.snapshot(region),
+      () => workflows.snapshot(region),
       (one) => failing.size === warm && one?.creating.length === 0 && one.failures > 0,
       40,
     )
