@@ -4,7 +4,7 @@ import type { Fragment, Sql } from './connection.ts'
 
 export interface ListedInstance {
   readonly instanceId: string
-  /** The session in its tag, which is another text than a UUID when somebody changed it. */
+  /** The session in its tag, which may be another text than a UUID, since tags can be edited at the provider. */
   readonly sessionId: string | null
 }
 

@@ -72,7 +72,7 @@ async function selectUnbound(
       apiLastSeenSeconds: number
     })[]
   >`
-    select i.instance_id, i.image is not distinct from ${image} as is_current, i.launched_at is not null as is_launched,
+    select i.instance_id, i.image is not distinct from ${image} as is_current,
       i.last_report_at is not null as has_reported,
       extract(epoch from clock_timestamp() - coalesce(i.last_report_at, i.launched_at, i.create_attempted_at))::float8 as quiet_seconds,
       ${presenceColumns(sql, 'api')}
@@ -82,7 +82,6 @@ async function selectUnbound(
   return rows.map((row) => ({
     instanceId: row.instanceId,
     isCurrent: row.isCurrent,
-    isLaunched: row.isLaunched,
     hasReported: row.hasReported,
     silentSeconds: audibleSeconds(row.quietSeconds, toPresence(row, 'api'), healthTimeoutSeconds),
   }))

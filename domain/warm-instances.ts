@@ -16,8 +16,6 @@ export interface WarmInstance {
   readonly instanceId: string
   /** Whether it runs the region's present image. */
   readonly isCurrent: boolean
-  /** Whether its provider answered that it exists. */
-  readonly isLaunched: boolean
   /** Since its last report, or since its creation when there was none. */
   readonly silentSeconds: number
   readonly hasReported: boolean

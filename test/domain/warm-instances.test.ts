@@ -19,7 +19,6 @@ const target: WarmTarget = {
 const instance = (instanceId: string, fields: Partial<WarmInstance> = {}): WarmInstance => ({
   instanceId,
   isCurrent: true,
-  isLaunched: true,
   hasReported: true,
   silentSeconds: 1,
   ...fields,
@@ -53,7 +52,6 @@ describe('the plan of warm instances', () => {
   test('never exceeds the capacity or the wanted number, and reaches it when there is room', () => {
     const anyInstance = fc.record({
       isCurrent: fc.boolean(),
-      isLaunched: fc.boolean(),
       hasReported: fc.boolean(),
       silentSeconds: fc.integer({ min: 0, max: 400 }),
     })
