@@ -25,7 +25,7 @@ import type { RelayProviders } from './relay-providers.ts'
 const capMbps = 48
 const heartbeatMillis = 1000
 
-const regionOf = (config: Pick<Config, 'regions'>, name: string) => {
+export const regionOf = (config: Pick<Config, 'regions'>, name: string) => {
   const region = config.regions.find((one) => one.region === name)
   if (region) return region
   throw missingRegion(name)

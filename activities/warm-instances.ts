@@ -10,7 +10,15 @@ import {
 } from '../db/warm-instances.ts'
 import type { Config } from '../platform/config/config.ts'
 import { createInstanceId } from '../platform/instance-secrets.ts'
-import { destroyProven, failCreation, launchInstance, placementOf, providerOf, withHeartbeat } from './instances.ts'
+import {
+  destroyProven,
+  failCreation,
+  launchInstance,
+  placementOf,
+  providerOf,
+  regionOf,
+  withHeartbeat,
+} from './instances.ts'
 import type { RelayProviders } from './relay-providers.ts'
 
 export type { WarmWork }
@@ -58,12 +66,12 @@ export function createWarmInstanceActivities(deps: Deps): WarmInstanceActivities
   }
 }
 
-/** A region that is no longer configured keeps no instances; its provider is needed to destroy them. */
+/** Throws for a region that is not in `SVC_REGIONS`. */
 export function warmRegionOf(config: Config, name: string): WarmRegion {
   const { provisionTimeoutSeconds, healthTimeoutSeconds } = config.relay
   return {
     placement: placementOf(config, name),
-    warm: config.regions.find(({ region }) => region === name)?.warm ?? 0,
+    warm: regionOf(config, name).warm,
     bootSecondsMax: provisionTimeoutSeconds,
     healthTimeoutSeconds,
   }

@@ -83,12 +83,12 @@ async function selectUnbound(
     instanceId: row.instanceId,
     isCurrent: row.isCurrent,
     hasReported: row.hasReported,
-    silentSeconds: audibleSeconds(row.quietSeconds, toPresence(row, 'api'), healthTimeoutSeconds),
+    silentSeconds: silentSecondsWithApi(row.quietSeconds, toPresence(row, 'api'), healthTimeoutSeconds),
   }))
 }
 
-/** The part of a silence in which a report could have been received. */
-const audibleSeconds = (quietSeconds: number, api: Presence, healthTimeoutSeconds: number): number =>
+/** The part of a silence in which an api process could receive reports. */
+const silentSecondsWithApi = (quietSeconds: number, api: Presence, healthTimeoutSeconds: number): number =>
   isPresent('api', api, healthTimeoutSeconds) ? Math.min(quietSeconds, api.forSeconds) : 0
 
 const isUnbound = (sql: Sql) => sql`i.is_warm and i.session_id is null and i.retired_at is null and i.gone_at is null`

@@ -22,7 +22,7 @@ export interface WarmInstance {
 }
 
 export interface WarmTarget {
-  /** The number of instances to keep ready: 0 in a region that is drained or no longer configured. */
+  /** The number of instances to keep ready: 0 in a drained region. */
   readonly warm: number
   /** The maximum number of instances in the region. */
   readonly capacity: number

@@ -6,7 +6,6 @@ import { relayReleasedAt, relayVersion } from '../relay-version.ts'
 export const autoRegion = 'auto'
 
 export const regionProviders = ['local', 'aws', 'hetzner'] as const
-export type RegionProvider = (typeof regionProviders)[number]
 
 /** How machines are created on EC2. Each subnet belongs to one zone; they are used in this order. */
 const AwsSettings = z.strictObject({
@@ -34,7 +33,6 @@ const Image = z.strictObject({
   version: z.string().min(1),
   released_at: z.iso.datetime({ offset: true }),
 })
-export type RelayImage = z.infer<typeof Image>
 
 const Region = z
   .strictObject({
