@@ -19,7 +19,6 @@ import type { Logger } from '../platform/log.ts'
 import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal } from '../platform/temporal.ts'
 import { createBilling } from '../providers/billing/billing.ts'
-import { logMailer } from '../providers/mail/mail.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows } from '../workflows/subscription-client.ts'
@@ -33,6 +32,7 @@ import { createUnversionedRoutes } from './http/unversioned-routes.ts'
 import { createAccessTokens } from './identity/access-tokens.ts'
 import { findAccountSummaries } from './identity/account-summaries.ts'
 import { createRecordAuditAttempt } from './identity/audit-attempts.ts'
+import { createLogMailer } from './identity/mailer.ts'
 import { createPasswords } from './identity/passwords.ts'
 import { registerAssignmentMetrics } from './live/assignment-metrics.ts'
 import { createAssignments } from './live/assignments.ts'
@@ -141,7 +141,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     accessTokens: createAccessTokens(config),
     recordAuditAttempt: createRecordAuditAttempt(sql),
     passwords: createPasswords(),
-    mailer: logMailer(log, config.logLinks),
+    mailer: createLogMailer(log, config.logLinks),
     oauthProviders: createOAuthProviders(config.oauth),
     sealing: createSealing(config.oauthEncryptionKeys),
     relaySockets: createRelaySockets({

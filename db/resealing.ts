@@ -105,3 +105,21 @@ export const listStaleRevocations = async (sql: Sql, { keyId, afterId, rowsMax }
 export const replaceRevocation = async (sql: Sql, { id }: Revocation, tokenSealed: string): Promise<void> => {
   await sql`update provider_token_revocations set token_sealed = ${tokenSealed} where id = ${id}`
 }
+
+export interface StaleMessage {
+  readonly id: string
+  readonly content: Buffer
+}
+
+export const listStaleMessages = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<StaleMessage[]> =>
+  sql<StaleMessage[]>`
+    select id, content from outbox_messages
+    where id > ${afterId} and split_part(convert_from(content, 'utf8'), '.', 2) <> ${keyId} order by id limit ${rowsMax}`
+
+export const replaceMessageContent = async (
+  sql: Sql,
+  { id, content }: StaleMessage,
+  resealed: Buffer,
+): Promise<void> => {
+  await sql`update outbox_messages set content = ${resealed} where id = ${id} and content = ${content}`
+}

@@ -9,6 +9,8 @@ import { refreshTokenDays } from './refresh-tokens.ts'
 /** Longer than the 30 days that the limit on sign-in attempts looks back. */
 const endedSignInDays = 90
 const auditDays = 400
+/** Without content. Operators see what failed. */
+const endedMessageDays = 30
 
 interface Rule {
   readonly table: string
@@ -61,6 +63,11 @@ export const retentionRules: readonly Rule[] = [
   {
     table: 'operator_networks',
     isExpired: (sql) => sql`last_used_at < now() - make_interval(days => ${operatorNetworkDays})`,
+  },
+  {
+    table: 'outbox_messages',
+    isExpired: (sql) =>
+      sql`next_attempt_at is null and created_at < now() - make_interval(days => ${endedMessageDays})`,
   },
   { table: 'usage_notices', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
   { table: 'audit_entries', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },

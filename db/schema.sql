@@ -267,6 +267,29 @@ create table operator_networks (
 
 create index operator_networks_age on operator_networks (last_used_at);
 
+create table outbox_messages (
+  id              uuid        not null default gen_random_uuid(),
+  user_id         uuid,
+  channel         text        not null,
+  kind            text        not null,
+  content         bytea,
+  created_at      timestamptz not null default now(),
+  attempts        integer     not null default 0,
+  next_attempt_at timestamptz default now(),
+  sent_at         timestamptz,
+  failed_at       timestamptz,
+  last_error      text,
+  constraint outbox_messages_pkey primary key (id),
+  constraint outbox_messages_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint outbox_messages_channel_check check (channel = any (array['email', 'webhook', 'discord'])),
+  constraint outbox_messages_end check ((next_attempt_at is null) = (sent_at is not null or failed_at is not null) and (sent_at is null or failed_at is null))
+);
+
+create index outbox_messages_due on outbox_messages (channel, next_attempt_at) where next_attempt_at is not null;
+create index outbox_messages_ended on outbox_messages (created_at) where next_attempt_at is null;
+create index outbox_messages_failed on outbox_messages (failed_at) where failed_at is not null;
+create index outbox_messages_user on outbox_messages (user_id);
+
 create table presence (
   role    text        not null,
   since   timestamptz not null default now(),

@@ -3,17 +3,21 @@
  * successful run nothing depends on another key, which may be removed from the configuration.
  */
 import type { Database } from '../../db/connection.ts'
+import { resealMessage } from '../../db/outbox.ts'
 import type { Revocation } from '../../db/provider-token-revocations.ts'
 import {
+  listStaleMessages,
   listStaleProviderTokens,
   listStaleRevocations,
   listStaleSessionTokens,
   listStaleStreamTokens,
   type Page,
+  replaceMessageContent,
   replaceRevocation,
   replaceSealedProviderTokens,
   replaceSessionTokens,
   replaceStreamToken,
+  type StaleMessage,
   type StaleProviderTokens,
   type StaleStreamToken,
 } from '../../db/resealing.ts'
@@ -59,7 +63,8 @@ async function resealSecrets(deps: Deps, signal?: AbortSignal): Promise<void> {
     (await resealAll(deps, run, 'users', listStaleStreamTokens, resealStreamToken)) +
     (await resealAll(deps, run, 'relay_sessions', listStaleSessionTokens, resealSessionTokens)) +
     (await resealAll(deps, run, 'user_oauth_accounts', listStaleProviderTokens, resealProviderTokens)) +
-    (await resealAll(deps, run, 'provider_token_revocations', listStaleRevocations, resealRevocation))
+    (await resealAll(deps, run, 'provider_token_revocations', listStaleRevocations, resealRevocation)) +
+    (await resealAll(deps, run, 'outbox_messages', listStaleMessages, resealMessageContent))
   if (failed > 0) throw new Error(`${failed} rows could not be sealed with the current key: the log names them`)
 }
 
@@ -120,6 +125,9 @@ const resealProviderTokens: Reseal<StaleProviderTokens> = ({ sql, sealing }, row
 
 const resealRevocation: Reseal<Revocation> = ({ sql, sealing }, row) =>
   replaceRevocation(sql, row, resealed(sealing, row.tokenSealed, row, row.field))
+
+const resealMessageContent: Reseal<StaleMessage> = ({ sql, sealing }, row) =>
+  replaceMessageContent(sql, row, resealMessage(sealing, row))
 
 /** The provider's token, sealed with the current key for the same account and field. */
 function resealed(

@@ -14,6 +14,7 @@ import { createSealing, type Sealing } from '../../platform/sealing.ts'
 import { connectTemporal, isTemporalReachable } from '../../platform/temporal.ts'
 import { connectTemporalWorker, registerSearchAttributes } from '../../platform/temporal-worker.ts'
 import { type Billing, createBilling } from '../../providers/billing/billing.ts'
+import { createLogDelivery } from '../../providers/mail/log.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
 import { createRelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows, type SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
@@ -24,6 +25,7 @@ import { billingReconciliationJobs } from '../jobs/billing-reconciliation-jobs.t
 import { billingResolutionJobs } from '../jobs/billing-resolution-jobs.ts'
 import { instanceJobs } from '../jobs/instance-jobs.ts'
 import { startJobs } from '../jobs/jobs.ts'
+import { outboxJobs } from '../jobs/outbox-jobs.ts'
 import { providerCheckJobs } from '../jobs/provider-check-jobs.ts'
 import { providerTokenJobs } from '../jobs/provider-token-jobs.ts'
 import { providerTokenRevocationJobs } from '../jobs/provider-token-revocation-jobs.ts'
@@ -164,6 +166,13 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
       ...providerTokenJobs({ sql, log, sealing, providers: oauth }),
       ...providerTokenRevocationJobs({ sql, log, sealing, providers: oauth }),
       ...secretJobs({ sql, log, sealing }),
+      ...outboxJobs({
+        sql,
+        log,
+        sealing,
+        deliveries: { email: createLogDelivery(log, config.logLinks) },
+        keepsMails: false,
+      }),
     ],
     { sql, log, workerId },
   )

@@ -23,7 +23,11 @@ export async function sendMailLink(
   const token = createSecretToken()
   const to = await insertMailToken(sql, { tokenHash: hashSecretToken(token), purpose, userId })
   if (to === undefined) return
-  await mailer.send({ to, subject: purpose, link: `${config.siteUrl}/${pages[purpose]}?token=${token}` })
+  await mailer.send(sql, userId ?? null, {
+    to,
+    subject: purpose,
+    link: `${config.siteUrl}/${pages[purpose]}?token=${token}`,
+  })
 }
 
 /** @returns the user's id. The link stays valid. Refuses with `token_invalid`. */

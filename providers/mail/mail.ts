@@ -1,28 +1,35 @@
-/** Mails that prove an address. The only sender so far writes the links to the log (specification, "Authentication" 14). */
-import type { Logger } from '../../platform/log.ts'
+/** The mails that the service sends. */
 
-export interface Mail {
+interface CommonParts {
   readonly to: string
-  readonly subject: 'verify_email' | 'reset_password'
-  /** Contains a single-use secret. */
+  /** The only link of the text. It may contain a single-use secret. */
   readonly link: string
 }
 
-export interface Mailer {
-  /**
-   * Runs before the transaction that stores the link's token commits, so that every accepted request has its mail. A link
-   * whose token was not committed does not work.
-   */
-  send(mail: Mail): Promise<void>
+/** Proves that the user reads the mail of an address: the link contains a single-use secret. */
+export interface ProofMail extends CommonParts {
+  readonly subject: 'verify_email' | 'reset_password' | 'change_email'
 }
 
-/**
- * Writes each mail as one log line with the key `mail`.
- * @param logLinks false if links must not be logged: the line then contains only the subject.
- */
-export const logMailer = (log: Logger, logLinks: boolean): Mailer => ({
-  send: async ({ to, subject, link }) => {
-    if (logLinks) log.info({ mail: { to, subject, link } }, 'mail: no sender is configured, forward this link')
-    else log.warn({ mail: { subject } }, 'mail: not sent, no sender is configured and SVC_LOG_LINKS is false')
-  },
-})
+/** To the owner of an account, after a change that somebody else may have made. */
+export interface SecurityMail extends CommonParts {
+  readonly subject: 'email_changed' | 'password_changed'
+}
+
+export interface DeletionMail extends CommonParts {
+  readonly subject: 'account_deletion_scheduled'
+  /** When the account will be deleted. RFC 3339. */
+  readonly deletedAt: string
+}
+
+/** About relays, usage or payments. Its text is plain text: it may contain names that users chose. */
+export interface NotificationMail extends CommonParts {
+  readonly subject: 'notification'
+  readonly title: string
+  readonly paragraphs: readonly string[]
+  readonly linkText: string
+  /** Turns this kind of notification off, with one click and without a sign-in (RFC 8058). */
+  readonly unsubscribeLink: string
+}
+
+export type Mail = ProofMail | SecurityMail | DeletionMail | NotificationMail

@@ -2,7 +2,9 @@
 import type { Mail } from '../../providers/mail/mail.ts'
 import type { TestApi } from './api.ts'
 
-export interface Mailed extends Mail {
+type LoggedMail = Pick<Mail, 'to' | 'subject' | 'link'>
+
+export interface Mailed extends LoggedMail {
   /** The secret of the link. */
   readonly token: string
 }
@@ -11,6 +13,6 @@ export interface Mailed extends Mail {
 export const mailsTo = ({ logged }: Pick<TestApi, 'logged'>, email: string): Mailed[] =>
   logged
     .filter((line) => line.includes('"mail"'))
-    .map((line) => (JSON.parse(line) as { mail: Mail }).mail)
+    .map((line) => (JSON.parse(line) as { mail: LoggedMail }).mail)
     .filter((mail) => mail.to === email)
     .map((mail) => ({ ...mail, token: new URL(mail.link).searchParams.get('token') ?? '' }))

@@ -49,7 +49,7 @@ const services: Services = {
   ...api.services,
   oauthProviders: new Map(modelProviders.map((name) => [name, candid(name)] as const)),
   mailer: {
-    send: async ({ link }) => {
+    send: async (_sql, _userId, { link }) => {
       mailed.token = new URL(link).searchParams.get('token') ?? ''
     },
   },
