@@ -7,6 +7,7 @@ import * as adminInstances from './routes/admin-instances.ts'
 import * as adminJobs from './routes/admin-jobs.ts'
 import * as adminRegions from './routes/admin-regions.ts'
 import * as adminSessions from './routes/admin-sessions.ts'
+import * as adminSignIn from './routes/admin-sign-in.ts'
 import * as adminSubscriptions from './routes/admin-subscriptions.ts'
 import * as adminUsers from './routes/admin-users.ts'
 import * as audit from './routes/audit.ts'
@@ -78,6 +79,8 @@ export const routes: readonly Route[] = [
   sandbox.list,
   sandbox.act,
 
+  adminSignIn.signIn,
+  adminSignIn.signOut,
   adminUsers.findUser,
   adminUsers.showUser,
   adminUsers.grant,

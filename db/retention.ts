@@ -69,6 +69,7 @@ export const retentionRules: readonly Rule[] = [
     isExpired: (sql) =>
       sql`next_attempt_at is null and created_at < now() - make_interval(days => ${endedMessageDays})`,
   },
+  { table: 'operator_sessions', isExpired: (sql) => sql`expires_at < now()` },
   { table: 'usage_notices', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
   { table: 'audit_entries', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
 ]

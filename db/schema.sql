@@ -22,8 +22,10 @@ create table audit_entries (
   constraint audit_entries_client_kind_check check (client_kind = any (array['web', 'plugin']))
 );
 
+create index audit_entries_action on audit_entries (action, id desc);
 create index audit_entries_age on audit_entries (at);
 create unique index audit_entries_attempts on audit_entries (attempt_group, attempt_slot) where attempt_group is not null;
+create index audit_entries_initiator on audit_entries (initiator, id desc);
 create index audit_entries_user on audit_entries (user_id, id desc);
 
 create table auth_sessions (
@@ -267,6 +269,21 @@ create table operator_networks (
 
 create index operator_networks_age on operator_networks (last_used_at);
 
+create table operator_sessions (
+  id            uuid        not null default gen_random_uuid(),
+  token_hash    bytea       not null,
+  password_hash bytea       not null,
+  created_at    timestamptz not null default now(),
+  last_used_at  timestamptz not null default now(),
+  expires_at    timestamptz not null,
+  constraint operator_sessions_pkey primary key (id),
+  constraint operator_sessions_token_hash_key unique (token_hash),
+  constraint operator_sessions_password_hash_check check (length(password_hash) = 32),
+  constraint operator_sessions_token_hash_check check (length(token_hash) = 32)
+);
+
+create index operator_sessions_expiry on operator_sessions (expires_at);
+
 create table outbox_messages (
   id              uuid        not null default gen_random_uuid(),
   user_id         uuid,
@@ -448,6 +465,7 @@ create index relay_sessions_newest on relay_sessions (created_at desc, id desc);
 create unique index relay_sessions_one_live on relay_sessions (user_id, connection_id) where state <> 'stopped' and command <> 'disconnect';
 create unique index relay_sessions_pair_token_hash on relay_sessions (pair_token_hash) where pair_token_hash is not null;
 create unique index relay_sessions_relay_ws_token_hash on relay_sessions (relay_ws_token_hash) where relay_ws_token_hash is not null;
+create index relay_sessions_stopped on relay_sessions (stopped_at) where state = 'stopped';
 create index relay_sessions_undelivered on relay_sessions (deliver_at) where command_delivered_seq < command_seq and state <> 'stopped';
 create index relay_sessions_user on relay_sessions (user_id, created_at desc);
 create index relay_sessions_user_live on relay_sessions (user_id) where state <> 'stopped';

@@ -2972,6 +2972,156 @@ export interface paths {
       };
     };
   };
+  "/api/v1/admin/sign-in": {
+    /** Exchange the operator password for the token of an operator session */
+    post: {
+      readonly requestBody: {
+        readonly content: {
+          readonly "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Success */
+        201: {
+          content: {
+            readonly "application/json": {
+              /** @description Sent as `Authorization: Bearer` to the routes of operators. */
+              readonly operator_token: string;
+              /**
+               * Format: date-time
+               * @description The session ends then, or after 15 minutes without use.
+               */
+              readonly expires_at: string;
+            };
+          };
+        };
+        /** @description invalid_request */
+        400: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description invalid_operator */
+        401: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description forbidden */
+        403: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description not_found */
+        404: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description payload_too_large */
+        413: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description unsupported_media_type */
+        415: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description rate_limited */
+        429: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description internal_error */
+        500: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description temporarily_unavailable */
+        503: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+  };
+  "/api/v1/admin/sign-out": {
+    /** End the operator session of the token */
+    post: {
+      readonly requestBody: {
+        readonly content: {
+          readonly "application/json": Record<string, never>;
+        };
+      };
+      responses: {
+        /** @description Success */
+        204: {
+          content: never;
+        };
+        /** @description invalid_request */
+        400: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description invalid_operator */
+        401: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description forbidden */
+        403: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description not_found */
+        404: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description payload_too_large */
+        413: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description unsupported_media_type */
+        415: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description rate_limited */
+        429: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description internal_error */
+        500: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+        /** @description temporarily_unavailable */
+        503: {
+          content: {
+            readonly "application/json": components["schemas"]["Error"];
+          };
+        };
+      };
+    };
+  };
   "/api/v1/admin/users": {
     /** Find the account with an email address */
     get: {

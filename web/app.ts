@@ -14,6 +14,8 @@ import { type ForwardedReply, forwardToApi, toReply } from './backend-for-fronte
 import { readAccessToken, setCookies, signOutCookies } from './cookies.ts'
 import { renderDocument } from './document.tsx'
 import { localPath } from './local-path.ts'
+import { renderConsole } from './operator/console-document.tsx'
+import { isConsolePath, openOperatorPage } from './operator-access.ts'
 import type { PageResult, PageRoute } from './page.ts'
 import { forwardingPage, type ProblemKind, problemPage } from './pages/problem.tsx'
 import { pages } from './pages.ts'
@@ -39,6 +41,7 @@ export interface Site {
 export function createApp(site: Site): Koa {
   const app = createKoa(site.config.trustedProxyHops)
   app.use(securityHeaders(site.config))
+  app.use(hideConsole)
   app.use(handleErrors(site))
   app.use(refuseInvalidUrls(site))
   app.use(serveAssets(site.assets))
@@ -60,6 +63,12 @@ export function createApp(site: Site): Koa {
   app.use(serveApi(site))
   app.use(refuseUnknownPaths(site, router))
   return app
+}
+
+/** Keeps the operator console out of search engines. */
+const hideConsole: Middleware = (ctx, next) => {
+  if (isConsolePath(ctx.path)) ctx.set('X-Robots-Tag', 'noindex, nofollow')
+  return next()
 }
 
 /** Refuses request targets that are not a path, such as a proxy's, or that cannot be parsed. */
@@ -96,6 +105,7 @@ const isApiPath = (ctx: Context): boolean => ctx.path.startsWith('/api/') && ctx
 /** Runs a page after the checks of where the request comes from and whether its sign-in must be renewed first. */
 function mountPage(router: Router, page: PageRoute, site: Site): void {
   router.register(page.path, [page.method], async (ctx) => {
+    if (page.caller === 'operator') return sendResult(ctx, site, await openOperatorPage(ctx, page, site))
     const signedIn = isSignedIn(ctx)
     // A cross-site navigation sends no Strict cookies. Forwarding to the same page makes the next request send them.
     if (!signedIn && !page.allowsCrossSiteEntry && isCrossSiteNavigation(ctx))
@@ -166,10 +176,12 @@ function sendResult(ctx: Context, { assets }: Site, result: PageResult): void {
     const frame = { assets, name: 'forwarding', title: 'Redirecting', isSignedIn: false, continueTo }
     ctx.body = renderDocument(frame, forwardingPage(message, continueTo))
   } else {
-    const { name, title, scripts, status = 200, page } = result
+    const { name, title, scripts, status = 200, page, console: section } = result
     ctx.status = status
     ctx.type = 'html'
-    ctx.body = renderDocument({ assets, name, title, isSignedIn: isSignedIn(ctx), scripts }, page)
+    ctx.body = section
+      ? renderConsole({ assets, name, title, section, scripts }, page)
+      : renderDocument({ assets, name, title, isSignedIn: isSignedIn(ctx), scripts }, page)
   }
 }
 

@@ -2,6 +2,7 @@
 import type { VNode } from 'preact'
 import type { ApiResponse, Visitor } from './api.ts'
 import type { Cookie } from './cookies.ts'
+import type { ConsoleSection } from './operator/console-document.tsx'
 
 /** A request to a page. */
 export interface Visit {
@@ -30,6 +31,16 @@ export interface Visit {
     method: string,
     path: string,
     body?: object,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<ApiResponse<Body>>
+  /**
+   * Calls the API as the operator who is signed in to the console. When the API rejects the operator session, the operator is sent
+   * to the console's sign-in page; when it has no such resource, the site replies with its 404 page.
+   */
+  callOperatorApi<Body = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: object,
   ): Promise<ApiResponse<Body>>
 }
 
@@ -47,6 +58,8 @@ export interface Document {
   readonly status?: number
   /** Files of `web/assets` to load besides `site.js`. */
   readonly scripts?: readonly string[]
+  /** Renders the page in the frame of the operator console. */
+  readonly console?: ConsoleSection
 }
 
 export type PageResult = Cookies &
@@ -64,8 +77,11 @@ export type PageResult = Cookies &
 export interface PageRoute {
   readonly method: 'GET' | 'POST'
   readonly path: string
-  /** A page for `user` redirects visitors who are not signed in to the login page, and back afterwards. */
-  readonly caller: 'anyone' | 'user'
+  /**
+   * A page for `user` redirects visitors who are not signed in to the login page, and back afterwards. A page for `operator` does
+   * the same with the sign-in page of the console.
+   */
+  readonly caller: 'anyone' | 'user' | 'operator'
   /** Of a form: the page to open after a visitor had to sign in. `/` unless given. */
   readonly returnTo?: string
   /** Whether other sites link to it on purpose. It must work without Strict cookies. */

@@ -1,4 +1,6 @@
 /** All pages of the site. */
+import * as operatorJobs from './operator/jobs.tsx'
+import * as operatorSignIn from './operator/sign-in.tsx'
 import type { PageRoute } from './page.ts'
 import * as account from './pages/account.tsx'
 import * as approval from './pages/approval.tsx'
@@ -52,4 +54,9 @@ export const pages: readonly PageRoute[] = [
   sandbox.checkout,
   sandbox.list,
   sandbox.simulate,
+
+  operatorSignIn.show,
+  operatorSignIn.submit,
+  operatorSignIn.signOut,
+  operatorJobs.show,
 ]

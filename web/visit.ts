@@ -4,6 +4,7 @@ import type { SiteConfig } from '../platform/config/site.ts'
 import { clientAddress } from '../platform/koa/client-address.ts'
 import { type Api, readApiError, type Visitor } from './api.ts'
 import { isExpired, readAccessToken, readCookie } from './cookies.ts'
+import { createOperatorCalls } from './operator-session.ts'
 import type { Visit } from './page.ts'
 import { parseForm, readRequestBody } from './request-body.ts'
 
@@ -47,6 +48,7 @@ export async function createVisit(ctx: Context, { api, config }: Deps): Promise<
         throw new SignInExpiredError('the API rejected the access token')
       return response
     },
-    callApiAnonymously: (method, path, body) => api.call(method, path, { visitor, body }),
+    callApiAnonymously: (method, path, body, headers = {}) => api.call(method, path, { visitor, headers, body }),
+    callOperatorApi: createOperatorCalls(ctx, api, visitor),
   }
 }

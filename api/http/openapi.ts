@@ -8,7 +8,7 @@ const securityByCaller: Record<CallerKind, object[] | undefined> = {
   none: undefined,
   user: [{ accessToken: [] }],
   maybe_user: [{}, { accessToken: [] }],
-  operator: [{ operator: [] }],
+  operator: [{ operator: [] }, { operatorSession: [] }],
   relay: [{ relayAuth: [] }],
   relay_watcher: [{ relayWsToken: [] }, { accessToken: [] }],
 }
@@ -49,6 +49,7 @@ export function openapiDocument(routes: readonly Route[], apiUrl: string): Opena
       securitySchemes: {
         accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
         operator: { type: 'http', scheme: 'basic' },
+        operatorSession: { type: 'http', scheme: 'bearer' },
         relayAuth: { type: 'apiKey', in: 'header', name: 'X-Relay-Auth' },
         relayWsToken: { type: 'apiKey', in: 'header', name: 'Sec-WebSocket-Protocol' },
       },

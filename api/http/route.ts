@@ -8,12 +8,18 @@ import type { RelayWatcher } from '../live/relay-watcher.ts'
 import type { Services } from '../services.ts'
 import type { RefusalCode } from './refusals.ts'
 
+/** Whoever has the operator password, or the token of a session that was opened with it. */
+export interface OperatorCaller {
+  /** Undefined with the password. */
+  readonly sessionId: string | undefined
+}
+
 export interface Callers {
   none: undefined
   user: TokenUser
   /** A user or no one. An invalid access token is refused. */
   maybe_user: TokenUser | undefined
-  operator: 'operator'
+  operator: OperatorCaller
   relay: RelayCaller
   relay_watcher: RelayWatcher
 }

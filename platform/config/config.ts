@@ -85,6 +85,7 @@ const configOf = (v: Values) => ({
   /** Whether the log mail provider writes the links of emails to the log. */
   logLinks: v.SVC_LOG_LINKS,
   operatorPassword: v.SVC_OPERATOR_PASSWORD,
+  operatorSessionSeconds: v.SVC_OPERATOR_SESSION_SECONDS,
   /** Relays get the first secret, and all of them are accepted. There are two while the secret is being rotated. */
   relayAuthSecrets: v.SVC_RELAY_AUTH_SECRET,
   requireEmailVerification: v.SVC_REQUIRE_EMAIL_VERIFICATION,

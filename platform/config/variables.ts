@@ -51,6 +51,7 @@ export const Variables = z.object({
   SVC_DISCORD_ISSUER_URL: url.default('https://discord.com'),
   SVC_LOG_LINKS: flag.default(true),
   SVC_OPERATOR_PASSWORD: z.string().min(12, 'is shorter than 12 characters').optional(),
+  SVC_OPERATOR_SESSION_SECONDS: seconds(60, 43_200, 3600),
   SVC_RELAY_AUTH_SECRET: secretPair,
   SVC_REQUIRE_EMAIL_VERIFICATION: flag.default(false),
   SVC_REGIONS: z.string().default(defaultRegions).pipe(regions),

@@ -1,0 +1,32 @@
+// Refreshes the parts of a console page that are marked with `data-refreshes`. Everything works without this script too.
+
+const intervalMillis = 10_000
+
+const names = [...document.querySelectorAll('[data-refreshes]')].map((part) => part.dataset.refreshes)
+if (names.length > 0) setInterval(refresh, intervalMillis)
+
+/** Skips hidden pages, and parts in which someone is about to act. */
+async function refresh() {
+  if (document.hidden) return
+  const response = await fetch(location.href, {
+    cache: 'no-store',
+    redirect: 'manual',
+    headers: { 'X-Unattended': 'true' },
+  }).catch(() => undefined)
+  // A redirect leads to the sign-in page: the operator session has ended.
+  if (response?.type === 'opaqueredirect') location.reload()
+  if (!response?.ok) return
+  const fresh = new DOMParser().parseFromString(await response.text(), 'text/html')
+  for (const name of names) replace(name, fresh)
+}
+
+/**
+ * @param {string} name
+ * @param {Document} fresh
+ */
+function replace(name, fresh) {
+  const [before, after] = [document, fresh].map((one) => one.querySelector(`[data-refreshes="${CSS.escape(name)}"]`))
+  if (!before || !after || before.innerHTML === after.innerHTML) return
+  if (before.contains(document.activeElement) || before.querySelector('details[open]')) return
+  before.replaceWith(after)
+}

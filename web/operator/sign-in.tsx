@@ -1,0 +1,87 @@
+/** Sign-in to the operator console and sign-out. */
+import type { ApiResponse } from '../api.ts'
+import { consolePath, consoleTarget, operatorSignInPath } from '../operator-access.ts'
+import { endedOperatorCookie, operatorCookie } from '../operator-session.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
+import { PasswordField } from '../pages/fields.tsx'
+import { type Problem, ProblemMessage } from '../pages/messages.tsx'
+import { problemPage } from '../pages/problem.tsx'
+import { problemOf } from '../pages/refusal-text.ts'
+
+interface SignedIn {
+  readonly operator_token: string
+  readonly expires_at: string
+}
+
+export const show: PageRoute = {
+  method: 'GET',
+  path: operatorSignInPath,
+  caller: 'anyone',
+  allowsCrossSiteEntry: true,
+  handle: async (visit) => {
+    // Without a configured operator password the API has no routes for operators, and the console does not exist.
+    const { status } = await visit.callApiAnonymously('GET', '/api/v1/admin/jobs')
+    return status === 404 ? problemPage('not_found') : signInPage({ next: consoleTarget(visit.query.get('next')) })
+  },
+}
+
+export const submit: PageRoute = {
+  method: 'POST',
+  path: operatorSignInPath,
+  caller: 'anyone',
+  allowsCrossSiteEntry: true,
+  handle: async (visit) => {
+    const next = consoleTarget(visit.form.get('next'))
+    const response = await requestToken(visit)
+    if (response.status === 404) return problemPage('not_found')
+    if (response.status === 201) return { redirectTo: next, cookies: [cookieOf(response.body)] }
+    const problem = problemOf(response, { invalid_operator: 'The operator password is incorrect.' })
+    return signInPage({ next, problem: { field: 'password', ...problem }, status: response.status })
+  },
+}
+
+function requestToken({ form, callApiAnonymously }: Visit): Promise<ApiResponse<SignedIn>> {
+  const credentials = Buffer.from(`operator:${form.get('password') ?? ''}`).toString('base64')
+  return callApiAnonymously('POST', '/api/v1/admin/sign-in', {}, { authorization: `Basic ${credentials}` })
+}
+
+const cookieOf = ({ operator_token, expires_at }: SignedIn) =>
+  operatorCookie(operator_token, Math.max(1, Math.floor((Date.parse(expires_at) - Date.now()) / 1000)))
+
+export const signOut: PageRoute = {
+  method: 'POST',
+  path: '/operator/sign-out',
+  caller: 'operator',
+  returnTo: consolePath,
+  handle: async ({ callOperatorApi }) => {
+    await callOperatorApi('POST', '/api/v1/admin/sign-out', {})
+    return { redirectTo: operatorSignInPath, cookies: [endedOperatorCookie] }
+  },
+}
+
+interface SignInForm {
+  readonly next: string
+  readonly problem?: Problem
+  readonly status?: number
+}
+
+const signInPage = ({ next, problem, status = 200 }: SignInForm): PageResult => ({
+  name: 'operator-sign-in',
+  title: 'Sign in',
+  console: 'sign-in',
+  status,
+  page: (
+    <section class="card narrow">
+      <h1>Sign in as an operator</h1>
+      <p class="muted">Each sign-in and each act in the console is recorded in the audit.</p>
+      <ProblemMessage problem={problem} />
+      <form class="fields" method="post" action={operatorSignInPath}>
+        <input type="hidden" name="next" value={next} />
+        <PasswordField problem={problem} />
+        <button class="wide" type="submit">
+          Sign in
+        </button>
+      </form>
+    </section>
+  ),
+})
