@@ -11,4994 +11,358 @@ type OneOf<T extends any[]> = T extends [infer Only] ? Only : T extends [infer A
 
 export interface paths {
   "/api/v1/auth/signup": {
-    /** Create an account with an email address and a password */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            /** @description An email address of at most 254 characters, compared without regard to case. */
-            readonly email: string;
-            /** @description At least 10 characters, at most 72 bytes of UTF-8, and not a common password. */
-            readonly password: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        201: {
-          content: {
-            readonly "application/json": {
-              readonly cp_access_jwt: string;
-              readonly refresh_token: string;
-              /** @constant */
-              readonly token_type: "Bearer";
-              readonly expires_in: number;
-            };
-          };
-        };
-        /** @description Success */
-        202: {
-          content: {
-            readonly "application/json": Record<string, never>;
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description email_taken */
-        409: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Create an account with an email address and a password
+     * @description **Limit:** 5 requests a minute for each network of the client (`signup`), unless the service is configured otherwise.
+     */
+    post: operations["postAuthSignup"];
   };
   "/api/v1/auth/login": {
-    /** Sign in with an email address and a password */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            /** @description An email address of at most 254 characters, compared without regard to case. */
-            readonly email: string;
-            readonly password: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly cp_access_jwt: string;
-              readonly refresh_token: string;
-              /** @constant */
-              readonly token_type: "Bearer";
-              readonly expires_in: number;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_credentials */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description account_disabled */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Sign in with an email address and a password
+     * @description **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
+     */
+    post: operations["postAuthLogin"];
   };
   "/api/v1/auth/password/forgot": {
-    /** Request a password reset link. The response does not reveal whether the address has an account */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            /** @description An email address of at most 254 characters, compared without regard to case. */
-            readonly email: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        202: {
-          content: {
-            readonly "application/json": Record<string, never>;
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Request a password reset link. The response does not reveal whether the address has an account
+     * @description **Limit:** 5 requests a minute for each network of the client (`forgot`), unless the service is configured otherwise.
+     */
+    post: operations["postAuthPasswordForgot"];
   };
   "/api/v1/auth/password/reset/preview": {
     /** Show what a password reset changes besides the password. The link stays valid */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            readonly token: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              /** @description The linked provider accounts. One stays linked if its provider has verified the address of the account. */
-              readonly linked_accounts: readonly ({
-                  /** @enum {string} */
-                  readonly provider: "twitch" | "google" | "discord";
-                  readonly stays: boolean;
-                })[];
-              /** @description Whether the stream token is replaced and the relays end: at the first reset by the owner of the address, if another person may have created the account. */
-              readonly replaces_stream_token: boolean;
-            };
-          };
-        };
-        /** @description invalid_request, token_invalid */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAuthPasswordResetPreview"];
   };
   "/api/v1/auth/password/reset": {
     /** Set a new password with the token of a mailed link. Revokes every auth session of the account */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            readonly token: string;
-            /** @description At least 10 characters, at most 72 bytes of UTF-8, and not a common password. */
-            readonly password: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        204: {
-          content: never;
-        };
-        /** @description invalid_request, token_invalid */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAuthPasswordReset"];
   };
   "/api/v1/auth/email/verify": {
     /** Verify the email address of an account with the token of a mailed link */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            readonly token: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        204: {
-          content: never;
-        };
-        /** @description invalid_request, token_invalid */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAuthEmailVerify"];
   };
   "/api/v1/auth/email/resend": {
-    /** Mail the verification link again. Does nothing if the address is verified */
-    post: {
-      responses: {
-        /** @description Success */
-        202: {
-          content: {
-            readonly "application/json": Record<string, never>;
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Mail the verification link again. Does nothing if the address is verified
+     * @description **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
+     */
+    post: operations["postAuthEmailResend"];
   };
   "/api/v1/auth/refresh": {
     /** Exchange a refresh token for a new token set */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            readonly refresh_token: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly cp_access_jwt: string;
-              readonly refresh_token: string;
-              /** @constant */
-              readonly token_type: "Bearer";
-              readonly expires_in: number;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_refresh_token */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAuthRefresh"];
   };
   "/api/v1/auth/logout": {
     /** Revoke this auth session and its tokens at once */
-    post: {
-      responses: {
-        /** @description Success */
-        204: {
-          content: never;
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAuthLogout"];
   };
   "/api/v1/auth/sessions": {
     /** List the auth sessions of the account, most recently used first, at most 100 */
-    get: {
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly sessions: readonly ({
-                  /** Format: uuid */
-                  readonly id: string;
-                  /** @description `web`, or the name that a plugin has chosen: see `kind`. */
-                  readonly client: string;
-                  /**
-                   * @description The kind of client, which its name does not prove.
-                   * @enum {string}
-                   */
-                  readonly kind: "web" | "plugin";
-                  readonly ip: string;
-                  /** Format: date-time */
-                  readonly created_at: string;
-                  /** Format: date-time */
-                  readonly last_used_at: string;
-                  readonly current: boolean;
-                })[];
-            };
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAuthSessions"];
   };
   "/api/v1/auth/sessions/{id}": {
     /** Revoke an auth session of the account. Safe to repeat */
-    delete: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        204: {
-          content: never;
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    delete: operations["deleteAuthSessionsById"];
   };
   "/api/v1/auth/audit": {
     /** List the audit entries of the account, newest first */
-    get: {
-      parameters: {
-        query?: {
-          cursor?: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly entries: readonly ({
-                  readonly id: string;
-                  /** Format: date-time */
-                  readonly at: string;
-                  /** @enum {string} */
-                  readonly actor: "user" | "operator" | "system";
-                  readonly action: string;
-                  readonly ip: string | null;
-                  /** @description `web`, or the name that a plugin has chosen: see `client_kind`. */
-                  readonly client: string | null;
-                  /** @description The kind of client, which its name does not prove. */
-                  readonly client_kind: ("web" | "plugin") | null;
-                  readonly detail: {
-                    [key: string]: string | number | boolean | null;
-                  };
-                })[];
-              readonly next_cursor: string | null;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAuthAudit"];
   };
   "/api/v1/auth/plugin/login/start": {
-    /** Start a login that a user approves in the browser */
-    post: {
-      readonly requestBody?: {
-        readonly content: {
-          readonly "application/json": {
-            /** @description The name of the plugin on the approval page: 1 to 64 characters. */
-            readonly client_name?: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        201: {
-          content: {
-            readonly "application/json": {
-              /** Format: uuid */
-              readonly login_attempt_id: string;
-              /** Format: uri */
-              readonly authorize_url: string;
-              readonly poll_token: string;
-              readonly user_code: string;
-              readonly expires_in: number;
-              readonly interval: number;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Start a login that a user approves in the browser
+     * @description **Limit:** 10 requests a minute for each network of the client (`plugin_start`), unless the service is configured otherwise.
+     */
+    post: operations["postAuthPluginLoginStart"];
   };
   "/api/v1/auth/plugin/login/poll": {
-    /** Poll a login. Returns the token set exactly once, after the approval */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            readonly login_attempt_id: string;
-            readonly poll_token: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": OneOf<[{
-              /** @constant */
-              readonly status: "pending";
-              readonly interval: number;
-            }, {
-              readonly cp_access_jwt: string;
-              readonly refresh_token: string;
-              /** @constant */
-              readonly token_type: "Bearer";
-              readonly expires_in: number;
-              /** @constant */
-              readonly status: "complete";
-            }]>;
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description account_disabled, attempt_denied */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description attempt_consumed, attempt_expired */
-        410: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Poll a login. Returns the token set exactly once, after the approval
+     * @description **Limit:** 300 requests a minute for each network of the client (`plugin_poll`), unless the service is configured otherwise.
+     */
+    post: operations["postAuthPluginLoginPoll"];
   };
   "/api/v1/auth/plugin/login/attempts/{id}": {
     /** Show a login to the user who is asked to approve it */
-    get: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              /** Format: uuid */
-              readonly login_attempt_id: string;
-              /** @enum {string} */
-              readonly status: "pending" | "approved" | "denied" | "consumed" | "expired";
-              readonly user_code: string;
-              readonly client_name: string;
-              readonly ip: string;
-              readonly user_agent: string;
-              /** Format: date-time */
-              readonly created_at: string;
-              /** Format: date-time */
-              readonly expires_at: string;
-            };
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAuthPluginLoginAttemptsById"];
   };
   "/api/v1/auth/plugin/login/attempts/{id}/approve": {
     /** Let the plugin sign in to this account. Safe to repeat */
-    post: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        204: {
-          content: never;
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description attempt_denied */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description attempt_expired */
-        410: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAuthPluginLoginAttemptsByIdApprove"];
   };
   "/api/v1/auth/plugin/login/attempts/{id}/deny": {
     /** Deny the plugin, also after an approval whose tokens it has not collected. Safe to repeat */
-    post: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        204: {
-          content: never;
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description attempt_consumed, attempt_expired */
-        410: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAuthPluginLoginAttemptsByIdDeny"];
   };
   "/api/v1/auth/oauth/providers": {
     /** List the OAuth providers and whether each is configured */
-    get: {
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly providers: readonly ({
-                  /** @enum {string} */
-                  readonly provider: "twitch" | "google" | "discord";
-                  readonly configured: boolean;
-                })[];
-            };
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAuthOauthProviders"];
   };
   "/api/v1/auth/oauth/{provider}/start": {
-    /** Start an OAuth round trip. Linking requires the access token of the account */
-    post: {
-      parameters: {
-        path: {
-          provider: "twitch" | "google" | "discord";
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            /** @enum {string} */
-            readonly intent: "sign_in" | "link" | "merge";
-            /**
-             * Format: uuid
-             * @description The merge request to prove; only with intent `merge`.
-             */
-            readonly merge_request_id?: string;
-            /**
-             * @description `chat` also requests access to read and write chat; only with intent `link`.
-             * @default identity
-             * @enum {string}
-             */
-            readonly scopes?: "identity" | "chat";
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        201: {
-          content: {
-            readonly "application/json": {
-              /** Format: uri */
-              readonly authorization_url: string;
-              readonly binding: string;
-              readonly expires_in: number;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description merge_expired */
-        410: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_available */
-        501: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Start an OAuth round trip. Linking requires the access token of the account
+     * @description **Limit:** 20 requests a minute for each network of the client (`oauth_start`), unless the service is configured otherwise.
+     */
+    post: operations["postAuthOauthByProviderStart"];
   };
   "/api/v1/auth/oauth/{provider}/callback": {
     /** Complete an OAuth round trip: sign in, link an identity, or prove the ownership of an account */
-    post: {
-      parameters: {
-        path: {
-          provider: "twitch" | "google" | "discord";
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            readonly code: string;
-            /** @default */
-            readonly state?: string;
-            /** @default */
-            readonly binding?: string;
-            readonly iss?: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": OneOf<[{
-              readonly cp_access_jwt: string;
-              readonly refresh_token: string;
-              /** @constant */
-              readonly token_type: "Bearer";
-              readonly expires_in: number;
-              /** @constant */
-              readonly status: "signed_in";
-            }, {
-              /** @constant */
-              readonly status: "linked";
-            }, {
-              /** @constant */
-              readonly status: "merge_required";
-              /** Format: uuid */
-              readonly merge_request_id: string;
-              /** @description Only when the merge starts; absent in the response to the round trip that proved its owner. */
-              readonly merge_token?: string;
-              readonly sign_in_methods: readonly ("password" | "twitch" | "google" | "discord")[];
-              readonly expires_in: number;
-            }]>;
-          };
-        };
-        /** @description invalid_request, token_invalid */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_credentials, unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description account_disabled */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description provider_already_linked */
-        409: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description merge_expired */
-        410: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_available */
-        501: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAuthOauthByProviderCallback"];
   };
   "/api/v1/auth/oauth/{provider}": {
     /** Unlink a provider from the account, unless it is the last sign-in method. Safe to repeat */
-    delete: {
-      parameters: {
-        path: {
-          provider: "twitch" | "google" | "discord";
-        };
-      };
-      responses: {
-        /** @description Success */
-        204: {
-          content: never;
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description last_sign_in_method */
-        409: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    delete: operations["deleteAuthOauthByProvider"];
   };
   "/api/v1/auth/merge/{merge_request_id}/confirm": {
-    /** Link a provider account to the account that has its email address, after its owner has proved to be it */
-    post: {
-      parameters: {
-        path: {
-          merge_request_id: string;
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            readonly merge_token: string;
-            /** @description Omit it after an OAuth round trip with intent `merge`. */
-            readonly password?: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly cp_access_jwt: string;
-              readonly refresh_token: string;
-              /** @constant */
-              readonly token_type: "Bearer";
-              readonly expires_in: number;
-              /** @constant */
-              readonly status: "signed_in";
-            };
-          };
-        };
-        /** @description invalid_request, token_invalid */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_credentials */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description account_disabled */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description provider_already_linked */
-        409: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description merge_expired */
-        410: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Link a provider account to the account that has its email address, after its owner has proved to be it
+     * @description **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
+     */
+    post: operations["postAuthMergeByMergeRequestIdConfirm"];
   };
   "/api/v1/auth/session": {
     /** Show the signed-in user with entitlement, usage and active relay */
-    get: {
-      parameters: {
-        query?: {
-          view?: "dock";
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly user: {
-                /** Format: uuid */
-                readonly id: string;
-                readonly email: string | null;
-                readonly email_verified: boolean;
-                /** @enum {string} */
-                readonly plan_tier: "free" | "paid";
-                /** @enum {string} */
-                readonly relay_access_status: "enabled" | "disabled";
-                readonly stream_token?: string;
-                readonly linked_accounts: readonly ({
-                    /** @enum {string} */
-                    readonly provider: "twitch" | "google" | "discord";
-                    readonly linked: boolean;
-                  })[];
-                /** Format: date-time */
-                readonly created_at: string;
-              };
-              readonly entitlement: {
-                /** @enum {string} */
-                readonly relay_access_status: "enabled" | "disabled";
-                /** @enum {string} */
-                readonly reason_code: "ok" | "plan_required" | "operator_disabled" | "usage_exhausted";
-                /** @enum {string} */
-                readonly plan_tier: "free" | "paid";
-                /** @enum {string} */
-                readonly plan_status: "none" | "active" | "past_due" | "cancelled";
-                readonly active_managed_conns: number;
-                readonly max_concurrent_conns: number;
-                readonly grace_ends_at: string | null;
-              };
-              readonly usage: {
-                /** Format: date-time */
-                readonly cycle_start: string;
-                /** Format: date-time */
-                readonly cycle_end: string;
-                readonly included_seconds: number;
-                readonly consumed_seconds: number;
-                readonly remaining_seconds: number;
-                readonly overage_seconds: number;
-                readonly active_sessions: number;
-                /** @enum {string} */
-                readonly enforcement: "report" | "enforce";
-                /** Format: date-time */
-                readonly as_of: string;
-              };
-              readonly active_relay: ({
-                /**
-                 * Format: date-time
-                 * @description The latest end, by the longest duration.
-                 */
-                readonly ends_at?: string;
-                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                readonly ending_soon?: boolean;
-                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                readonly ingest?: {
-                  readonly publishing: boolean;
-                  readonly bitrate_kbps: number;
-                  readonly links: number;
-                  /** Format: date-time */
-                  readonly since: string;
-                } | null;
-                /**
-                 * @description Present when the relay has no program to forward video with.
-                 * @constant
-                 */
-                readonly engine?: "none";
-                /** Format: uuid */
-                readonly session_id: string;
-                readonly connection_id: string;
-                /** @enum {string} */
-                readonly state: "provisioning" | "active" | "grace" | "stopped";
-                readonly reason: string;
-                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                readonly detail: ("capacity" | "quota" | "configuration") | null;
-                readonly region: string;
-                readonly relay_host_masked: string | null;
-                /** Format: date-time */
-                readonly created_at: string;
-                readonly active_at: string | null;
-                readonly grace_ends_at: string | null;
-                readonly stopped_at: string | null;
-                readonly instance_id?: string | null;
-                readonly relay_host?: string | null;
-                readonly pair_token?: string | null;
-                readonly relay_ws_token?: string | null;
-                readonly connect?: {
-                  readonly srtla_url: string;
-                  readonly srt_url: string;
-                  readonly player_url: string;
-                  readonly stats_url: string;
-                } | null;
-              }) | null;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAuthSession"];
   };
   "/api/v1/usage/current": {
-    /** Show the relay time of the current cycle */
-    get: {
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              /** Format: date-time */
-              readonly cycle_start: string;
-              /** Format: date-time */
-              readonly cycle_end: string;
-              readonly included_seconds: number;
-              readonly consumed_seconds: number;
-              readonly remaining_seconds: number;
-              readonly overage_seconds: number;
-              readonly active_sessions: number;
-              /** @enum {string} */
-              readonly enforcement: "report" | "enforce";
-              /** Format: date-time */
-              readonly as_of: string;
-            };
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Show the relay time of the current cycle
+     * @description **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
+     */
+    get: operations["getUsageCurrent"];
   };
   "/api/v1/user/regenerate-tokens": {
     /** Replace the stream token: not available yet */
-    post: {
-      responses: {
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_available */
-        501: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postUserRegenerateTokens"];
   };
   "/api/v1/relay/start": {
-    /** Start a relay for a connection, or return the connection's live session */
-    post: {
-      parameters: {
-        query?: {
-          view?: "dock";
-        };
-        header: {
-          /** @description A UUIDv4, new for each start. It is stored for one hour. */
-          "Idempotency-Key": string;
-        };
-      };
-      readonly requestBody?: {
-        readonly content: {
-          readonly "application/json": {
-            /** @default default */
-            readonly connection_id?: string;
-            /** @description A region of the manifest, or `auto` for the one with the most free places. */
-            readonly region?: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly session: {
-                /**
-                 * Format: date-time
-                 * @description The latest end, by the longest duration.
-                 */
-                readonly ends_at?: string;
-                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                readonly ending_soon?: boolean;
-                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                readonly ingest?: {
-                  readonly publishing: boolean;
-                  readonly bitrate_kbps: number;
-                  readonly links: number;
-                  /** Format: date-time */
-                  readonly since: string;
-                } | null;
-                /**
-                 * @description Present when the relay has no program to forward video with.
-                 * @constant
-                 */
-                readonly engine?: "none";
-                /** Format: uuid */
-                readonly session_id: string;
-                readonly connection_id: string;
-                /** @enum {string} */
-                readonly state: "provisioning" | "active" | "grace" | "stopped";
-                readonly reason: string;
-                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                readonly detail: ("capacity" | "quota" | "configuration") | null;
-                readonly region: string;
-                readonly relay_host_masked: string | null;
-                /** Format: date-time */
-                readonly created_at: string;
-                readonly active_at: string | null;
-                readonly grace_ends_at: string | null;
-                readonly stopped_at: string | null;
-                readonly instance_id?: string | null;
-                readonly relay_host?: string | null;
-                readonly pair_token?: string | null;
-                readonly relay_ws_token?: string | null;
-                readonly connect?: {
-                  readonly srtla_url: string;
-                  readonly srt_url: string;
-                  readonly player_url: string;
-                  readonly stats_url: string;
-                } | null;
-              };
-            };
-          };
-        };
-        /** @description Success */
-        201: {
-          content: {
-            readonly "application/json": {
-              readonly session: {
-                /**
-                 * Format: date-time
-                 * @description The latest end, by the longest duration.
-                 */
-                readonly ends_at?: string;
-                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                readonly ending_soon?: boolean;
-                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                readonly ingest?: {
-                  readonly publishing: boolean;
-                  readonly bitrate_kbps: number;
-                  readonly links: number;
-                  /** Format: date-time */
-                  readonly since: string;
-                } | null;
-                /**
-                 * @description Present when the relay has no program to forward video with.
-                 * @constant
-                 */
-                readonly engine?: "none";
-                /** Format: uuid */
-                readonly session_id: string;
-                readonly connection_id: string;
-                /** @enum {string} */
-                readonly state: "provisioning" | "active" | "grace" | "stopped";
-                readonly reason: string;
-                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                readonly detail: ("capacity" | "quota" | "configuration") | null;
-                readonly region: string;
-                readonly relay_host_masked: string | null;
-                /** Format: date-time */
-                readonly created_at: string;
-                readonly active_at: string | null;
-                readonly grace_ends_at: string | null;
-                readonly stopped_at: string | null;
-                readonly instance_id?: string | null;
-                readonly relay_host?: string | null;
-                readonly pair_token?: string | null;
-                readonly relay_ws_token?: string | null;
-                readonly connect?: {
-                  readonly srtla_url: string;
-                  readonly srt_url: string;
-                  readonly player_url: string;
-                  readonly stats_url: string;
-                } | null;
-              };
-            };
-          };
-        };
-        /** @description idempotency_key_invalid, idempotency_key_required, invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description relay_access_denied, relay_limit_reached, usage_exhausted */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description idempotency_key_reused */
-        422: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description capacity_exhausted, temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Start a relay for a connection, or return the connection's live session
+     * @description **Limit:** 6 requests a minute for each account (`relay_start`), unless the service is configured otherwise.
+     */
+    post: operations["postRelayStart"];
   };
   "/api/v1/relay/active": {
-    /** The live session of a connection, or the oldest one, and all live sessions */
-    get: {
-      parameters: {
-        query?: {
-          view?: "dock";
-          connection_id?: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly session: ({
-                /**
-                 * Format: date-time
-                 * @description The latest end, by the longest duration.
-                 */
-                readonly ends_at?: string;
-                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                readonly ending_soon?: boolean;
-                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                readonly ingest?: {
-                  readonly publishing: boolean;
-                  readonly bitrate_kbps: number;
-                  readonly links: number;
-                  /** Format: date-time */
-                  readonly since: string;
-                } | null;
-                /**
-                 * @description Present when the relay has no program to forward video with.
-                 * @constant
-                 */
-                readonly engine?: "none";
-                /** Format: uuid */
-                readonly session_id: string;
-                readonly connection_id: string;
-                /** @enum {string} */
-                readonly state: "provisioning" | "active" | "grace" | "stopped";
-                readonly reason: string;
-                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                readonly detail: ("capacity" | "quota" | "configuration") | null;
-                readonly region: string;
-                readonly relay_host_masked: string | null;
-                /** Format: date-time */
-                readonly created_at: string;
-                readonly active_at: string | null;
-                readonly grace_ends_at: string | null;
-                readonly stopped_at: string | null;
-                readonly instance_id?: string | null;
-                readonly relay_host?: string | null;
-                readonly pair_token?: string | null;
-                readonly relay_ws_token?: string | null;
-                readonly connect?: {
-                  readonly srtla_url: string;
-                  readonly srt_url: string;
-                  readonly player_url: string;
-                  readonly stats_url: string;
-                } | null;
-              }) | null;
-              readonly sessions: readonly ({
-                  /**
-                   * Format: date-time
-                   * @description The latest end, by the longest duration.
-                   */
-                  readonly ends_at?: string;
-                  /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                  readonly ending_soon?: boolean;
-                  /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                  readonly ingest?: {
-                    readonly publishing: boolean;
-                    readonly bitrate_kbps: number;
-                    readonly links: number;
-                    /** Format: date-time */
-                    readonly since: string;
-                  } | null;
-                  /**
-                   * @description Present when the relay has no program to forward video with.
-                   * @constant
-                   */
-                  readonly engine?: "none";
-                  /** Format: uuid */
-                  readonly session_id: string;
-                  readonly connection_id: string;
-                  /** @enum {string} */
-                  readonly state: "provisioning" | "active" | "grace" | "stopped";
-                  readonly reason: string;
-                  /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                  readonly detail: ("capacity" | "quota" | "configuration") | null;
-                  readonly region: string;
-                  readonly relay_host_masked: string | null;
-                  /** Format: date-time */
-                  readonly created_at: string;
-                  readonly active_at: string | null;
-                  readonly grace_ends_at: string | null;
-                  readonly stopped_at: string | null;
-                  readonly instance_id?: string | null;
-                  readonly relay_host?: string | null;
-                  readonly pair_token?: string | null;
-                  readonly relay_ws_token?: string | null;
-                  readonly connect?: {
-                    readonly srtla_url: string;
-                    readonly srt_url: string;
-                    readonly player_url: string;
-                    readonly stats_url: string;
-                  } | null;
-                })[];
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * The live session of a connection, or the oldest one, and all live sessions
+     * @description **Limit:** 60 requests a minute for each account (`relay_active`), unless the service is configured otherwise.
+     */
+    get: operations["getRelayActive"];
   };
   "/api/v1/relay/stop": {
-    /** Stop a relay. A stopped one is returned as it is */
-    post: {
-      parameters: {
-        query?: {
-          view?: "dock";
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            /** Format: uuid */
-            readonly session_id?: string;
-            readonly connection_id?: string;
-            /** @default false */
-            readonly immediate?: boolean;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly session: {
-                /**
-                 * Format: date-time
-                 * @description The latest end, by the longest duration.
-                 */
-                readonly ends_at?: string;
-                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                readonly ending_soon?: boolean;
-                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                readonly ingest?: {
-                  readonly publishing: boolean;
-                  readonly bitrate_kbps: number;
-                  readonly links: number;
-                  /** Format: date-time */
-                  readonly since: string;
-                } | null;
-                /**
-                 * @description Present when the relay has no program to forward video with.
-                 * @constant
-                 */
-                readonly engine?: "none";
-                /** Format: uuid */
-                readonly session_id: string;
-                readonly connection_id: string;
-                /** @enum {string} */
-                readonly state: "provisioning" | "active" | "grace" | "stopped";
-                readonly reason: string;
-                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                readonly detail: ("capacity" | "quota" | "configuration") | null;
-                readonly region: string;
-                readonly relay_host_masked: string | null;
-                /** Format: date-time */
-                readonly created_at: string;
-                readonly active_at: string | null;
-                readonly grace_ends_at: string | null;
-                readonly stopped_at: string | null;
-                readonly instance_id?: string | null;
-                readonly relay_host?: string | null;
-                readonly pair_token?: string | null;
-                readonly relay_ws_token?: string | null;
-                readonly connect?: {
-                  readonly srtla_url: string;
-                  readonly srt_url: string;
-                  readonly player_url: string;
-                  readonly stats_url: string;
-                } | null;
-              };
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Stop a relay. A stopped one is returned as it is
+     * @description **Limit:** 20 requests a minute for each account (`relay_stop`), unless the service is configured otherwise.
+     */
+    post: operations["postRelayStop"];
   };
   "/api/v1/relay/sessions": {
-    /** List ended sessions; the one that ended last comes first */
-    get: {
-      parameters: {
-        query?: {
-          connection_id?: string;
-          cursor?: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly sessions: readonly ({
-                  /** Format: uuid */
-                  readonly session_id: string;
-                  readonly connection_id: string;
-                  readonly region: string;
-                  /** @enum {string} */
-                  readonly state: "provisioning" | "active" | "grace" | "stopped";
-                  /** @enum {string} */
-                  readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
-                  /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                  readonly detail: ("capacity" | "quota" | "configuration") | null;
-                  /** @enum {string} */
-                  readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
-                  /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
-                  readonly cause: {
-                    /** @enum {string} */
-                    readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
-                    /** @enum {string} */
-                    readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
-                  };
-                  /** Format: date-time */
-                  readonly created_at: string;
-                  readonly active_at: string | null;
-                  readonly stopped_at: string | null;
-                  /** @description As the Time Bank counts them. */
-                  readonly seconds_used: number;
-                  /** @description The time in which the relay received a stream. */
-                  readonly seconds_publishing: number;
-                  readonly bytes_received: number;
-                  readonly peak_bitrate_kbps: number;
-                })[];
-              readonly next_cursor: string | null;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * List ended sessions; the one that ended last comes first
+     * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+     */
+    get: operations["getRelaySessions"];
   };
   "/api/v1/relay/sessions/{id}": {
-    /** Show one session in any state, with its transitions */
-    get: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly session: {
-                /** Format: uuid */
-                readonly session_id: string;
-                readonly connection_id: string;
-                readonly region: string;
-                /** @enum {string} */
-                readonly state: "provisioning" | "active" | "grace" | "stopped";
-                /** @enum {string} */
-                readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
-                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                readonly detail: ("capacity" | "quota" | "configuration") | null;
-                /** @enum {string} */
-                readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
-                /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
-                readonly cause: {
-                  /** @enum {string} */
-                  readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
-                  /** @enum {string} */
-                  readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
-                };
-                /** Format: date-time */
-                readonly created_at: string;
-                readonly active_at: string | null;
-                readonly stopped_at: string | null;
-                /** @description As the Time Bank counts them. */
-                readonly seconds_used: number;
-                /** @description The time in which the relay received a stream. */
-                readonly seconds_publishing: number;
-                readonly bytes_received: number;
-                readonly peak_bitrate_kbps: number;
-                /**
-                 * Format: date-time
-                 * @description The latest end, by the longest duration.
-                 */
-                readonly ends_at?: string;
-                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                readonly ending_soon?: boolean;
-                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                readonly ingest?: {
-                  readonly publishing: boolean;
-                  readonly bitrate_kbps: number;
-                  readonly links: number;
-                  /** Format: date-time */
-                  readonly since: string;
-                } | null;
-                /**
-                 * @description Present when the relay has no program to forward video with.
-                 * @constant
-                 */
-                readonly engine?: "none";
-              };
-              readonly transitions: readonly ({
-                  /** @enum {string} */
-                  readonly from: "provisioning" | "active" | "grace" | "stopped";
-                  /** @enum {string} */
-                  readonly to: "provisioning" | "active" | "grace" | "stopped";
-                  readonly reason: string;
-                  readonly initiator: string;
-                  /** Format: date-time */
-                  readonly at: string;
-                })[];
-              /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first. Empty once the session has ended. */
-              readonly recent_bitrate: readonly {
-                  /** Format: date-time */
-                  readonly at: string;
-                  readonly kbps: number;
-                }[];
-            };
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Show one session in any state, with its transitions
+     * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+     */
+    get: operations["getRelaySessionsById"];
   };
   "/api/v1/relay/pair": {
-    /** The addresses to publish to, for the holder of a pair token. 503 until the relay has an address */
-    get: {
-      parameters: {
-        header: {
-          /** @description The `pair_token` of a live relay session. */
-          "X-Pair-Token": string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly srtla_url: string;
-              readonly srt_url: string;
-            };
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * The addresses to publish to, for the holder of a pair token. 503 until the relay has an address
+     * @description **Limit:** 30 requests a minute for each network of the client (`pair`), unless the service is configured otherwise.
+     */
+    get: operations["getRelayPair"];
   };
   "/api/v1/relay/ws": {
-    /** A WebSocket with the state of relay sessions. Each message is `{"type":"session","session":…}` with the dock view: one when the client connects, one at each change. The holder of a `relay_ws_token` watches its session, and a user with an access token all sessions of the account */
-    get: {
-      parameters: {
-        header: {
-          /** @description `svc.relay.v1`, and the `relay_ws_token` unless an access token is sent. */
-          "Sec-WebSocket-Protocol": string;
-        };
-      };
-      responses: {
-        /** @description The connection is a WebSocket now. */
-        101: {
-          content: never;
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * A WebSocket with the state of relay sessions. Each message is `{"type":"session","session":…}` with the dock view: one when the client connects, one at each change. The holder of a `relay_ws_token` watches its session, and a user with an access token all sessions of the account
+     * @description **Limit:** 60 requests a minute for each account (`relay_ws`), unless the service is configured otherwise.
+     */
+    get: operations["getRelayWs"];
   };
   "/api/v1/relay/health": {
     /** Report the health of a relay. The reply says whether it should keep running, and assigns a session to a relay without one */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            /** @description Null, or an empty text, as long as the relay runs without a session. */
-            readonly session_id: (string | "") | null;
-            readonly instance_id: string;
-            /** @description How long the reply may wait for an assignment, at most 30 s and a third of the health timeout. Only for reports without a session. */
-            readonly wait_seconds?: number;
-            /** Format: date-time */
-            readonly observed_at?: string;
-            readonly stats?: {
-              /** @description Whether a stream comes in. */
-              readonly publishing?: boolean;
-              readonly bitrate_kbps?: number;
-              readonly rtt_ms?: number;
-              readonly loss_pct?: number;
-              readonly links?: number;
-              readonly players?: number;
-              /** @description The bytes that the process of the relay has received. A new process begins at 0. */
-              readonly bytes_total?: number;
-              /** @enum {string} */
-              readonly engine?: "srt-live-transmit" | "sls" | "none";
-              /** @description The form of older relays. No stream comes in when no group has a connection. */
-              readonly groups?: readonly {
-                  readonly connections?: readonly unknown[];
-                }[];
-            };
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              /** @description The state of the session; null without one. */
-              readonly state: ("provisioning" | "active" | "grace" | "stopped") | null;
-              /** @enum {string} */
-              readonly desired: "run" | "stop";
-              readonly report_in_seconds: number;
-              /** @description Only in replies to reports without a session: the session that the relay serves from now on, and the token of its stream. Reports after it have this `session_id`. A relay that has lost its assignment gets it again. */
-              readonly assignment?: {
-                /** Format: uuid */
-                readonly session_id: string;
-                readonly stream_token: string;
-              } | null;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_relay_auth */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description instance_mismatch, invalid_transition */
-        409: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postRelayHealth"];
   };
   "/api/v1/relay/manifest": {
-    /** List the regions with their availability and relay image */
-    get: {
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly regions: readonly ({
-                  readonly region: string;
-                  readonly display_name: string;
-                  readonly provider: string;
-                  readonly default: boolean;
-                  /** @description Whether the region takes a new relay now. */
-                  readonly available: boolean;
-                  /** @description An address near the relays of the region, to measure the latency of. */
-                  readonly ping_url: string | null;
-                  readonly image: {
-                    readonly image_id: string;
-                    readonly version: string;
-                    /** Format: date-time */
-                    readonly released_at: string;
-                  };
-                })[];
-            };
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * List the regions with their availability and relay image
+     * @description **Limit:** 60 requests a minute for each account (`manifest`), unless the service is configured otherwise.
+     */
+    get: operations["getRelayManifest"];
   };
   "/api/v1/capacity/status": {
-    /** Show whether relays can be started at present, overall and by region. Computed once a second at most */
-    get: {
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              /** @enum {string} */
-              readonly status: "available" | "limited" | "full";
-              readonly regions: readonly ({
-                  readonly region: string;
-                  /** @enum {string} */
-                  readonly status: "available" | "limited" | "full";
-                })[];
-              /** Format: date-time */
-              readonly as_of: string;
-            };
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Show whether relays can be started at present, overall and by region. Computed once a second at most
+     * @description **Limit:** 60 requests a minute for each network of the client (`capacity`), unless the service is configured otherwise.
+     */
+    get: operations["getCapacityStatus"];
   };
   "/api/v1/billing/checkout": {
-    /** The URL of a payment page for the plan, or for add-ons up to the requested total */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            /** @constant */
-            readonly plan?: "paid";
-            readonly addons?: number;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              /** Format: uri */
-              readonly checkout_url: string;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description already_subscribed */
-        409: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description billing_provider_error */
-        502: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * The URL of a payment page for the plan, or for add-ons up to the requested total
+     * @description **Limit:** 10 requests a minute for each account (`checkout`), unless the service is configured otherwise.
+     */
+    post: operations["postBillingCheckout"];
   };
   "/api/v1/billing/webhook": {
     /** The billing provider's events, with its signature over the raw body. Safe to repeat */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "*/*": string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              /** @constant */
-              readonly received: true;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_signature */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postBillingWebhook"];
   };
   "/api/v1/billing/subscription": {
     /** The plan with its add-ons, and when it renews or ends */
-    get: {
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              /** @enum {string} */
-              readonly plan_tier: "free" | "paid";
-              /** @enum {string} */
-              readonly plan_status: "none" | "active" | "past_due" | "cancelled";
-              readonly addons: number;
-              readonly renews_at: string | null;
-              readonly ends_at: string | null;
-              readonly grace_ends_at: string | null;
-              readonly manage_url: string | null;
-              readonly subscriptions: readonly ({
-                  readonly subscription_id: string;
-                  /** @enum {string} */
-                  readonly kind: "plan" | "addon";
-                  /** @enum {string} */
-                  readonly status: "active" | "past_due" | "cancelled" | "ended";
-                  readonly quantity: number;
-                  readonly renews_at: string | null;
-                  readonly ends_at: string | null;
-                  readonly billed_without_plan: boolean;
-                  readonly billed_twice: boolean;
-                  readonly can_cancel: boolean;
-                })[];
-            };
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getBillingSubscription"];
   };
   "/api/v1/billing/subscriptions/{subscription_id}/cancel": {
-    /** Cancel a subscription at the billing provider. It ends with its paid period, or at once if a payment is outstanding. Safe to repeat */
-    post: {
-      parameters: {
-        path: {
-          subscription_id: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly subscription: {
-                readonly subscription_id: string;
-                /** @enum {string} */
-                readonly kind: "plan" | "addon";
-                /** @enum {string} */
-                readonly status: "active" | "past_due" | "cancelled" | "ended";
-                readonly quantity: number;
-                readonly renews_at: string | null;
-                readonly ends_at: string | null;
-                readonly billed_without_plan: boolean;
-                readonly billed_twice: boolean;
-                readonly can_cancel: boolean;
-              };
-            };
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description billing_provider_error */
-        502: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * Cancel a subscription at the billing provider. It ends with its paid period, or at once if a payment is outstanding. Safe to repeat
+     * @description **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
+     */
+    post: operations["postBillingSubscriptionsBySubscriptionIdCancel"];
   };
   "/api/v1/billing/portal": {
-    /** The URL of a page where the caller manages payments. It is personal and expires within minutes */
-    post: {
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              /** Format: uri */
-              readonly portal_url: string;
-            };
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description billing_provider_error */
-        502: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    /**
+     * The URL of a page where the caller manages payments. It is personal and expires within minutes
+     * @description **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
+     */
+    post: operations["postBillingPortal"];
   };
   "/api/v1/billing/sandbox/subscriptions": {
     /** The caller's subscriptions at the sandbox, oldest first */
-    get: {
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly subscriptions: readonly ({
-                  readonly subscription_id: string;
-                  /** @enum {string} */
-                  readonly kind: "plan" | "addon";
-                  readonly quantity: number;
-                  /** @enum {string} */
-                  readonly status: "open" | "active" | "past_due" | "cancelled" | "ended";
-                  readonly period_end: string | null;
-                  readonly outcomes: readonly ("pay" | "fail" | "recover" | "cancel" | "resume" | "refund" | "end")[];
-                  readonly version: string;
-                })[];
-            };
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getBillingSandboxSubscriptions"];
   };
   "/api/v1/billing/sandbox/subscriptions/{subscription_id}/{outcome}": {
     /** Play an outcome of a subscription at the sandbox. Replies once its webhook is accepted */
-    post: {
-      parameters: {
-        path: {
-          subscription_id: string;
-          outcome: "pay" | "fail" | "recover" | "cancel" | "resume" | "refund" | "end";
-        };
-      };
-      readonly requestBody?: {
-        readonly content: {
-          readonly "application/json": {
-            readonly quantity?: number;
-            readonly version?: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly subscription: {
-                readonly subscription_id: string;
-                /** @enum {string} */
-                readonly kind: "plan" | "addon";
-                readonly quantity: number;
-                /** @enum {string} */
-                readonly status: "open" | "active" | "past_due" | "cancelled" | "ended";
-                readonly period_end: string | null;
-                readonly outcomes: readonly ("pay" | "fail" | "recover" | "cancel" | "resume" | "refund" | "end")[];
-                readonly version: string;
-              };
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unauthorized */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_transition */
-        409: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description billing_provider_error */
-        502: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postBillingSandboxSubscriptionsBySubscriptionIdByOutcome"];
   };
   "/api/v1/admin/sign-in": {
     /** Exchange the operator password for the token of an operator session */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": Record<string, never>;
-        };
-      };
-      responses: {
-        /** @description Success */
-        201: {
-          content: {
-            readonly "application/json": {
-              /** @description Sent as `Authorization: Bearer` to the routes of operators. */
-              readonly operator_token: string;
-              /**
-               * Format: date-time
-               * @description The session ends then, or after 15 minutes without use.
-               */
-              readonly expires_at: string;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAdminSignIn"];
   };
   "/api/v1/admin/sign-out": {
     /** End the operator session of the token */
-    post: {
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": Record<string, never>;
-        };
-      };
-      responses: {
-        /** @description Success */
-        204: {
-          content: never;
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAdminSignOut"];
   };
   "/api/v1/admin/users": {
     /** Find the account with an email address */
-    get: {
-      parameters: {
-        query: {
-          email: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly users: readonly ({
-                  /** Format: uuid */
-                  readonly id: string;
-                  readonly email: string | null;
-                  readonly email_verified: boolean;
-                  /** @enum {string} */
-                  readonly plan_tier: "free" | "paid";
-                  /** @enum {string} */
-                  readonly relay_access_status: "enabled" | "disabled";
-                  readonly stream_token?: string;
-                  readonly linked_accounts: readonly ({
-                      /** @enum {string} */
-                      readonly provider: "twitch" | "google" | "discord";
-                      readonly linked: boolean;
-                    })[];
-                  /** Format: date-time */
-                  readonly created_at: string;
-                })[];
-              readonly next_cursor: null;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAdminUsers"];
   };
   "/api/v1/admin/users/{id}": {
     /** Show an account with its entitlement and live sessions */
-    get: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly user: {
-                /** Format: uuid */
-                readonly id: string;
-                readonly email: string | null;
-                readonly email_verified: boolean;
-                /** @enum {string} */
-                readonly plan_tier: "free" | "paid";
-                /** @enum {string} */
-                readonly relay_access_status: "enabled" | "disabled";
-                readonly stream_token?: string;
-                readonly linked_accounts: readonly ({
-                    /** @enum {string} */
-                    readonly provider: "twitch" | "google" | "discord";
-                    readonly linked: boolean;
-                  })[];
-                /** Format: date-time */
-                readonly created_at: string;
-              };
-              readonly entitlement: {
-                /** @enum {string} */
-                readonly relay_access_status: "enabled" | "disabled";
-                /** @enum {string} */
-                readonly reason_code: "ok" | "plan_required" | "operator_disabled" | "usage_exhausted";
-                /** @enum {string} */
-                readonly plan_tier: "free" | "paid";
-                /** @enum {string} */
-                readonly plan_status: "none" | "active" | "past_due" | "cancelled";
-                readonly active_managed_conns: number;
-                readonly max_concurrent_conns: number;
-                readonly grace_ends_at: string | null;
-              };
-              readonly sessions: readonly ({
-                  /**
-                   * Format: date-time
-                   * @description The latest end, by the longest duration.
-                   */
-                  readonly ends_at?: string;
-                  /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                  readonly ending_soon?: boolean;
-                  /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                  readonly ingest?: {
-                    readonly publishing: boolean;
-                    readonly bitrate_kbps: number;
-                    readonly links: number;
-                    /** Format: date-time */
-                    readonly since: string;
-                  } | null;
-                  /**
-                   * @description Present when the relay has no program to forward video with.
-                   * @constant
-                   */
-                  readonly engine?: "none";
-                  /** Format: uuid */
-                  readonly session_id: string;
-                  readonly connection_id: string;
-                  /** @enum {string} */
-                  readonly state: "provisioning" | "active" | "grace" | "stopped";
-                  readonly reason: string;
-                  /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                  readonly detail: ("capacity" | "quota" | "configuration") | null;
-                  readonly region: string;
-                  readonly relay_host_masked: string | null;
-                  /** Format: date-time */
-                  readonly created_at: string;
-                  readonly active_at: string | null;
-                  readonly grace_ends_at: string | null;
-                  readonly stopped_at: string | null;
-                  readonly instance_id: string | null;
-                  readonly relay_host?: string | null;
-                  readonly pair_token?: string | null;
-                  readonly relay_ws_token?: string | null;
-                  readonly connect?: {
-                    readonly srtla_url: string;
-                    readonly srt_url: string;
-                    readonly player_url: string;
-                    readonly stats_url: string;
-                  } | null;
-                  /** Format: uuid */
-                  readonly user_id: string;
-                })[];
-            };
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAdminUsersById"];
   };
   "/api/v1/admin/users/{id}/grant": {
     /** Grant a complimentary plan to an account, or withdraw it */
-    post: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            /** @enum {string} */
-            readonly plan_tier: "free" | "paid";
-            /** @default 0 */
-            readonly addons?: number;
-            /** Format: date-time */
-            readonly until?: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly entitlement: {
-                /** @enum {string} */
-                readonly relay_access_status: "enabled" | "disabled";
-                /** @enum {string} */
-                readonly reason_code: "ok" | "plan_required" | "operator_disabled" | "usage_exhausted";
-                /** @enum {string} */
-                readonly plan_tier: "free" | "paid";
-                /** @enum {string} */
-                readonly plan_status: "none" | "active" | "past_due" | "cancelled";
-                readonly active_managed_conns: number;
-                readonly max_concurrent_conns: number;
-                readonly grace_ends_at: string | null;
-              };
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAdminUsersByIdGrant"];
   };
   "/api/v1/admin/users/{id}/relay-access": {
     /** Enable or disable relays for an account, whatever its plan. Disabling ends its live relays */
-    post: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            readonly enabled: boolean;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly entitlement: {
-                /** @enum {string} */
-                readonly relay_access_status: "enabled" | "disabled";
-                /** @enum {string} */
-                readonly reason_code: "ok" | "plan_required" | "operator_disabled" | "usage_exhausted";
-                /** @enum {string} */
-                readonly plan_tier: "free" | "paid";
-                /** @enum {string} */
-                readonly plan_status: "none" | "active" | "past_due" | "cancelled";
-                readonly active_managed_conns: number;
-                readonly max_concurrent_conns: number;
-                readonly grace_ends_at: string | null;
-              };
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAdminUsersByIdRelayAccess"];
   };
   "/api/v1/admin/users/{id}/disable": {
     /** Disable an account and end its auth sessions and relays, or enable it again. Safe to repeat */
-    post: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            /** @default true */
-            readonly disabled?: boolean;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly user: {
-                /** Format: uuid */
-                readonly id: string;
-                readonly email: string | null;
-                readonly email_verified: boolean;
-                /** @enum {string} */
-                readonly plan_tier: "free" | "paid";
-                /** @enum {string} */
-                readonly relay_access_status: "enabled" | "disabled";
-                readonly stream_token?: string;
-                readonly linked_accounts: readonly ({
-                    /** @enum {string} */
-                    readonly provider: "twitch" | "google" | "discord";
-                    readonly linked: boolean;
-                  })[];
-                /** Format: date-time */
-                readonly created_at: string;
-              };
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAdminUsersByIdDisable"];
   };
   "/api/v1/admin/audit": {
     /** List the audit entries of one account or of all, newest first */
-    get: {
-      parameters: {
-        query?: {
-          user_id?: string;
-          cursor?: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly entries: readonly ({
-                  readonly id: string;
-                  /** Format: date-time */
-                  readonly at: string;
-                  /** @enum {string} */
-                  readonly actor: "user" | "operator" | "system";
-                  readonly action: string;
-                  readonly ip: string | null;
-                  /** @description `web`, or the name that a plugin has chosen: see `client_kind`. */
-                  readonly client: string | null;
-                  /** @description The kind of client, which its name does not prove. */
-                  readonly client_kind: ("web" | "plugin") | null;
-                  readonly detail: {
-                    [key: string]: string | number | boolean | null;
-                  };
-                  readonly user_id: string | null;
-                })[];
-              readonly next_cursor: string | null;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAdminAudit"];
   };
   "/api/v1/admin/sessions": {
     /** Relay sessions, newest first */
-    get: {
-      parameters: {
-        query?: {
-          state?: "provisioning" | "active" | "grace" | "stopped";
-          region?: string;
-          user_id?: string;
-          cursor?: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly sessions: readonly ({
-                  /**
-                   * Format: date-time
-                   * @description The latest end, by the longest duration.
-                   */
-                  readonly ends_at?: string;
-                  /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                  readonly ending_soon?: boolean;
-                  /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                  readonly ingest?: {
-                    readonly publishing: boolean;
-                    readonly bitrate_kbps: number;
-                    readonly links: number;
-                    /** Format: date-time */
-                    readonly since: string;
-                  } | null;
-                  /**
-                   * @description Present when the relay has no program to forward video with.
-                   * @constant
-                   */
-                  readonly engine?: "none";
-                  /** Format: uuid */
-                  readonly session_id: string;
-                  readonly connection_id: string;
-                  /** @enum {string} */
-                  readonly state: "provisioning" | "active" | "grace" | "stopped";
-                  readonly reason: string;
-                  /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                  readonly detail: ("capacity" | "quota" | "configuration") | null;
-                  readonly region: string;
-                  readonly relay_host_masked: string | null;
-                  /** Format: date-time */
-                  readonly created_at: string;
-                  readonly active_at: string | null;
-                  readonly grace_ends_at: string | null;
-                  readonly stopped_at: string | null;
-                  readonly instance_id: string | null;
-                  readonly relay_host?: string | null;
-                  readonly pair_token?: string | null;
-                  readonly relay_ws_token?: string | null;
-                  readonly connect?: {
-                    readonly srtla_url: string;
-                    readonly srt_url: string;
-                    readonly player_url: string;
-                    readonly stats_url: string;
-                  } | null;
-                  /** Format: uuid */
-                  readonly user_id: string;
-                })[];
-              readonly next_cursor: string | null;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAdminSessions"];
   };
   "/api/v1/admin/sessions/{id}": {
     /** One session: its row, its workflow's snapshot and its transitions */
-    get: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly session: {
-                /**
-                 * Format: date-time
-                 * @description The latest end, by the longest duration.
-                 */
-                readonly ends_at?: string;
-                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                readonly ending_soon?: boolean;
-                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                readonly ingest?: {
-                  readonly publishing: boolean;
-                  readonly bitrate_kbps: number;
-                  readonly links: number;
-                  /** Format: date-time */
-                  readonly since: string;
-                } | null;
-                /**
-                 * @description Present when the relay has no program to forward video with.
-                 * @constant
-                 */
-                readonly engine?: "none";
-                /** Format: uuid */
-                readonly session_id: string;
-                readonly connection_id: string;
-                /** @enum {string} */
-                readonly state: "provisioning" | "active" | "grace" | "stopped";
-                readonly reason: string;
-                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                readonly detail: ("capacity" | "quota" | "configuration") | null;
-                readonly region: string;
-                readonly relay_host_masked: string | null;
-                /** Format: date-time */
-                readonly created_at: string;
-                readonly active_at: string | null;
-                readonly grace_ends_at: string | null;
-                readonly stopped_at: string | null;
-                readonly instance_id: string | null;
-                readonly relay_host?: string | null;
-                readonly pair_token?: string | null;
-                readonly relay_ws_token?: string | null;
-                readonly connect?: {
-                  readonly srtla_url: string;
-                  readonly srt_url: string;
-                  readonly player_url: string;
-                  readonly stats_url: string;
-                } | null;
-                /** Format: uuid */
-                readonly user_id: string;
-                readonly ingest_summary: ({
-                  readonly publishing: boolean;
-                  readonly bitrate_kbps: number;
-                  readonly rtt_ms: number | null;
-                  readonly loss_pct: number | null;
-                  readonly links: number;
-                  readonly players: number;
-                  readonly engine: ("srt-live-transmit" | "sls" | "none") | null;
-                  /** Format: date-time */
-                  readonly publishing_since: string;
-                  /** Format: date-time */
-                  readonly reported_at: string;
-                  readonly bytes_received: number;
-                  readonly peak_bitrate_kbps: number;
-                  readonly seconds_publishing: number;
-                }) | null;
-              };
-              readonly live: ({
-                /** @enum {string} */
-                readonly state: "provisioning" | "active" | "grace" | "stopped";
-                readonly reason: string;
-                readonly version: number;
-                readonly command_seq: number;
-                readonly instance_id: string | null;
-                readonly deadline_at: string | null;
-                /** Format: date-time */
-                readonly longest_at: string;
-              }) | null;
-              readonly transitions: readonly ({
-                  /** @enum {string} */
-                  readonly from: "provisioning" | "active" | "grace" | "stopped";
-                  /** @enum {string} */
-                  readonly to: "provisioning" | "active" | "grace" | "stopped";
-                  readonly reason: string;
-                  readonly initiator: string;
-                  /** Format: date-time */
-                  readonly at: string;
-                })[];
-              readonly workflow_id: string;
-              readonly temporal_ui_url: string;
-            };
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAdminSessionsById"];
   };
   "/api/v1/admin/sessions/{id}/disconnect": {
     /** End a session at once. A stopped session is returned as it is */
-    post: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            readonly reason: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly session: {
-                /**
-                 * Format: date-time
-                 * @description The latest end, by the longest duration.
-                 */
-                readonly ends_at?: string;
-                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                readonly ending_soon?: boolean;
-                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                readonly ingest?: {
-                  readonly publishing: boolean;
-                  readonly bitrate_kbps: number;
-                  readonly links: number;
-                  /** Format: date-time */
-                  readonly since: string;
-                } | null;
-                /**
-                 * @description Present when the relay has no program to forward video with.
-                 * @constant
-                 */
-                readonly engine?: "none";
-                /** Format: uuid */
-                readonly session_id: string;
-                readonly connection_id: string;
-                /** @enum {string} */
-                readonly state: "provisioning" | "active" | "grace" | "stopped";
-                readonly reason: string;
-                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                readonly detail: ("capacity" | "quota" | "configuration") | null;
-                readonly region: string;
-                readonly relay_host_masked: string | null;
-                /** Format: date-time */
-                readonly created_at: string;
-                readonly active_at: string | null;
-                readonly grace_ends_at: string | null;
-                readonly stopped_at: string | null;
-                readonly instance_id: string | null;
-                readonly relay_host?: string | null;
-                readonly pair_token?: string | null;
-                readonly relay_ws_token?: string | null;
-                readonly connect?: {
-                  readonly srtla_url: string;
-                  readonly srt_url: string;
-                  readonly player_url: string;
-                  readonly stats_url: string;
-                } | null;
-                /** Format: uuid */
-                readonly user_id: string;
-              };
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAdminSessionsByIdDisconnect"];
   };
   "/api/v1/admin/sessions/{id}/transition": {
     /** Make one of the five transitions by hand. After a 503 the transition has not happened and will not */
-    post: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            /** @enum {string} */
-            readonly to: "provisioning" | "active" | "grace" | "stopped";
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly session: {
-                /**
-                 * Format: date-time
-                 * @description The latest end, by the longest duration.
-                 */
-                readonly ends_at?: string;
-                /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
-                readonly ending_soon?: boolean;
-                /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
-                readonly ingest?: {
-                  readonly publishing: boolean;
-                  readonly bitrate_kbps: number;
-                  readonly links: number;
-                  /** Format: date-time */
-                  readonly since: string;
-                } | null;
-                /**
-                 * @description Present when the relay has no program to forward video with.
-                 * @constant
-                 */
-                readonly engine?: "none";
-                /** Format: uuid */
-                readonly session_id: string;
-                readonly connection_id: string;
-                /** @enum {string} */
-                readonly state: "provisioning" | "active" | "grace" | "stopped";
-                readonly reason: string;
-                /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                readonly detail: ("capacity" | "quota" | "configuration") | null;
-                readonly region: string;
-                readonly relay_host_masked: string | null;
-                /** Format: date-time */
-                readonly created_at: string;
-                readonly active_at: string | null;
-                readonly grace_ends_at: string | null;
-                readonly stopped_at: string | null;
-                readonly instance_id: string | null;
-                readonly relay_host?: string | null;
-                readonly pair_token?: string | null;
-                readonly relay_ws_token?: string | null;
-                readonly connect?: {
-                  readonly srtla_url: string;
-                  readonly srt_url: string;
-                  readonly player_url: string;
-                  readonly stats_url: string;
-                } | null;
-                /** Format: uuid */
-                readonly user_id: string;
-              };
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_transition */
-        409: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAdminSessionsByIdTransition"];
   };
   "/api/v1/admin/billing/events": {
     /** Billing events of providers and operators, newest first */
-    get: {
-      parameters: {
-        query?: {
-          status?: "unresolved" | "pending" | "applied" | "ignored" | "parked" | "dead" | "dismissed";
-          user_id?: string;
-          cursor?: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly events: readonly ({
-                  /** Format: uuid */
-                  readonly id: string;
-                  readonly event_key: string;
-                  /** @enum {string} */
-                  readonly provider: "sandbox" | "lemonsqueezy" | "stripe" | "operator";
-                  readonly type: string;
-                  readonly action: ("activate" | "update_addon" | "payment_recovery" | "payment_failed" | "cancelled" | "downgrade" | "refund" | "grant" | "withdraw") | null;
-                  readonly user_id: string | null;
-                  /** @enum {string} */
-                  readonly status: "unresolved" | "pending" | "applied" | "ignored" | "parked" | "dead" | "dismissed";
-                  /** Format: date-time */
-                  readonly received_at: string;
-                  readonly occurred_at: string | null;
-                  readonly error: string | null;
-                })[];
-              readonly next_cursor: string | null;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAdminBillingEvents"];
   };
   "/api/v1/admin/billing/events/{id}/dismiss": {
     /** Dismiss a parked or dead event, so that it needs no attention. Safe to repeat */
-    post: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": {
-            readonly reason?: string;
-          };
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly event: {
-                /** Format: uuid */
-                readonly id: string;
-                readonly event_key: string;
-                /** @enum {string} */
-                readonly provider: "sandbox" | "lemonsqueezy" | "stripe" | "operator";
-                readonly type: string;
-                readonly action: ("activate" | "update_addon" | "payment_recovery" | "payment_failed" | "cancelled" | "downgrade" | "refund" | "grant" | "withdraw") | null;
-                readonly user_id: string | null;
-                /** @enum {string} */
-                readonly status: "unresolved" | "pending" | "applied" | "ignored" | "parked" | "dead" | "dismissed";
-                /** Format: date-time */
-                readonly received_at: string;
-                readonly occurred_at: string | null;
-                readonly error: string | null;
-              };
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_transition */
-        409: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAdminBillingEventsByIdDismiss"];
   };
   "/api/v1/admin/billing/events/{id}/replay": {
     /** Parse the stored bytes of an event again and apply the result. Safe to repeat */
-    post: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": Record<string, never>;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly event: {
-                /** Format: uuid */
-                readonly id: string;
-                readonly event_key: string;
-                /** @enum {string} */
-                readonly provider: "sandbox" | "lemonsqueezy" | "stripe" | "operator";
-                readonly type: string;
-                readonly action: ("activate" | "update_addon" | "payment_recovery" | "payment_failed" | "cancelled" | "downgrade" | "refund" | "grant" | "withdraw") | null;
-                readonly user_id: string | null;
-                /** @enum {string} */
-                readonly status: "unresolved" | "pending" | "applied" | "ignored" | "parked" | "dead" | "dismissed";
-                /** Format: date-time */
-                readonly received_at: string;
-                readonly occurred_at: string | null;
-                readonly error: string | null;
-              };
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAdminBillingEventsByIdReplay"];
   };
   "/api/v1/admin/billing/accounts": {
     /** Accounts that are billed for add-ons without a plan, or for more than one plan */
-    get: {
-      parameters: {
-        query: {
-          billed: "without_plan" | "twice";
-          cursor?: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly accounts: readonly {
-                  /** Format: uuid */
-                  readonly user_id: string;
-                  readonly addons_without_plan: number;
-                  readonly billed_plans: number;
-                }[];
-              readonly next_cursor: string | null;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAdminBillingAccounts"];
   };
   "/api/v1/admin/users/{id}/subscriptions": {
     /** An account's subscriptions at billing providers, ended ones last, 100 at most */
-    get: {
-      parameters: {
-        path: {
-          id: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly subscriptions: readonly ({
-                  /** @enum {string} */
-                  readonly provider: "sandbox" | "lemonsqueezy" | "stripe" | "operator";
-                  readonly subscription_id: string;
-                  /** @enum {string} */
-                  readonly kind: "plan" | "addon";
-                  /** @enum {string} */
-                  readonly status: "active" | "past_due" | "cancelled" | "ended";
-                  readonly quantity: number;
-                  readonly period_start: string | null;
-                  readonly period_end: string | null;
-                  /** Format: date-time */
-                  readonly updated_at: string;
-                  readonly customer_id: string | null;
-                })[];
-              readonly next_cursor: null;
-            };
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAdminUsersByIdSubscriptions"];
   };
   "/api/v1/admin/jobs": {
     /** List background jobs by name, with their last result and their lease */
-    get: {
-      parameters: {
-        query?: {
-          cursor?: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly jobs: readonly ({
-                  readonly name: string;
-                  readonly runs: number;
-                  readonly failures: number;
-                  /** Format: date-time */
-                  readonly due_at: string;
-                  readonly last_started_at: string | null;
-                  readonly last_success_at: string | null;
-                  readonly last_error: string | null;
-                  readonly last_duration_seconds: number | null;
-                  readonly leased_by: string | null;
-                  readonly leased_until: string | null;
-                })[];
-              readonly next_cursor: string | null;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAdminJobs"];
   };
   "/api/v1/admin/instances": {
     /** Instances at the providers, newest first */
-    get: {
-      parameters: {
-        query?: {
-          region?: string;
-          gone?: "true" | "false";
-          cursor?: string;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly instances: readonly ({
-                  readonly instance_id: string;
-                  readonly session_id: string | null;
-                  readonly region: string;
-                  /** Format: date-time */
-                  readonly created_at: string;
-                  readonly gone_at: string | null;
-                  readonly unowned_since: string | null;
-                  readonly owned: boolean;
-                })[];
-              readonly next_cursor: string | null;
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAdminInstances"];
   };
   "/api/v1/admin/regions": {
     /** The regions with their sessions and instances, in the configured order */
-    get: {
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly regions: readonly ({
-                  readonly region: string;
-                  readonly display_name: string;
-                  readonly provider: string;
-                  readonly capacity: number;
-                  readonly warm: number;
-                  readonly drained_at: string | null;
-                  readonly image: {
-                    readonly image_id: string;
-                    readonly version: string;
-                    /** Format: date-time */
-                    readonly released_at: string;
-                  };
-                  readonly sessions: number;
-                  /** @description Existing instances: of live sessions; without a session, that have reported or have not yet; and those that are to be destroyed. */
-                  readonly instances: {
-                    readonly bound: number;
-                    readonly warm_ready: number;
-                    readonly warm_booting: number;
-                    readonly leftover: number;
-                  };
-                })[];
-            };
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    get: operations["getAdminRegions"];
   };
   "/api/v1/admin/regions/{region}/drain": {
     /** Stop new sessions in a region; its live sessions run on. Safe to repeat */
-    post: {
-      parameters: {
-        path: {
-          region: string;
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": Record<string, never>;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly region: {
-                readonly region: string;
-                readonly display_name: string;
-                readonly provider: string;
-                readonly capacity: number;
-                readonly warm: number;
-                readonly drained_at: string | null;
-                readonly image: {
-                  readonly image_id: string;
-                  readonly version: string;
-                  /** Format: date-time */
-                  readonly released_at: string;
-                };
-                readonly sessions: number;
-                /** @description Existing instances: of live sessions; without a session, that have reported or have not yet; and those that are to be destroyed. */
-                readonly instances: {
-                  readonly bound: number;
-                  readonly warm_ready: number;
-                  readonly warm_booting: number;
-                  readonly leftover: number;
-                };
-              };
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAdminRegionsByRegionDrain"];
   };
   "/api/v1/admin/regions/{region}/resume": {
     /** Allow new sessions in a drained region again. Safe to repeat */
-    post: {
-      parameters: {
-        path: {
-          region: string;
-        };
-      };
-      readonly requestBody: {
-        readonly content: {
-          readonly "application/json": Record<string, never>;
-        };
-      };
-      responses: {
-        /** @description Success */
-        200: {
-          content: {
-            readonly "application/json": {
-              readonly region: {
-                readonly region: string;
-                readonly display_name: string;
-                readonly provider: string;
-                readonly capacity: number;
-                readonly warm: number;
-                readonly drained_at: string | null;
-                readonly image: {
-                  readonly image_id: string;
-                  readonly version: string;
-                  /** Format: date-time */
-                  readonly released_at: string;
-                };
-                readonly sessions: number;
-                /** @description Existing instances: of live sessions; without a session, that have reported or have not yet; and those that are to be destroyed. */
-                readonly instances: {
-                  readonly bound: number;
-                  readonly warm_ready: number;
-                  readonly warm_booting: number;
-                  readonly leftover: number;
-                };
-              };
-            };
-          };
-        };
-        /** @description invalid_request */
-        400: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description invalid_operator */
-        401: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description forbidden */
-        403: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description not_found */
-        404: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description payload_too_large */
-        413: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description unsupported_media_type */
-        415: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description rate_limited */
-        429: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description internal_error */
-        500: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-        /** @description temporarily_unavailable */
-        503: {
-          content: {
-            readonly "application/json": components["schemas"]["Error"];
-          };
-        };
-      };
-    };
+    post: operations["postAdminRegionsByRegionResume"];
+  };
+  "/health": {
+    /**
+     * Check the service with its dependencies
+     * @description For people and for monitoring. 503 with the same body when Postgres, Temporal or every worker is unavailable.
+     */
+    get: operations["getHealth"];
+  };
+  "/livez": {
+    /**
+     * Check whether the process runs
+     * @description Always 200 while the process can reply. A supervisor restarts a process that does not reply.
+     */
+    get: operations["getLiveness"];
+  };
+  "/readyz": {
+    /**
+     * Check whether the process takes requests
+     * @description For load balancers. 503 before the migrations have run, and while the process shuts down and finishes its requests.
+     */
+    get: operations["getReadiness"];
+  };
+  "/metrics": {
+    /**
+     * Read the metrics
+     * @description In the text format of Prometheus, for all processes of the service.
+     */
+    get: operations["getMetrics"];
+  };
+  "/openapi.json": {
+    /**
+     * Read this document
+     * @description The OpenAPI 3.1 document that this reference shows.
+     */
+    get: operations["getOpenapiDocument"];
   };
 }
 
@@ -5006,18 +370,702 @@ export type webhooks = Record<string, never>;
 
 export interface components {
   schemas: {
+    readonly AuditEntry: {
+      readonly id: string;
+      /** Format: date-time */
+      readonly at: string;
+      /** @enum {string} */
+      readonly actor: "user" | "operator" | "system";
+      readonly action: string;
+      readonly ip: string | null;
+      /** @description `web`, or the name that a plugin has chosen: see `client_kind`. */
+      readonly client: string | null;
+      /** @description The kind of client, which its name does not prove. */
+      readonly client_kind: ("web" | "plugin") | null;
+      readonly detail: {
+        [key: string]: string | number | boolean | null;
+      };
+    };
+    readonly BillingEvent: {
+      /** Format: uuid */
+      readonly id: string;
+      readonly event_key: string;
+      /** @enum {string} */
+      readonly provider: "sandbox" | "lemonsqueezy" | "stripe" | "operator";
+      readonly type: string;
+      readonly action: ("activate" | "update_addon" | "payment_recovery" | "payment_failed" | "cancelled" | "downgrade" | "refund" | "grant" | "withdraw") | null;
+      readonly user_id: string | null;
+      /** @enum {string} */
+      readonly status: "unresolved" | "pending" | "applied" | "ignored" | "parked" | "dead" | "dismissed";
+      /** Format: date-time */
+      readonly received_at: string;
+      readonly occurred_at: string | null;
+      readonly error: string | null;
+    };
+    readonly Entitlement: {
+      /** @enum {string} */
+      readonly relay_access_status: "enabled" | "disabled";
+      /** @enum {string} */
+      readonly reason_code: "ok" | "plan_required" | "operator_disabled" | "usage_exhausted";
+      /** @enum {string} */
+      readonly plan_tier: "free" | "paid";
+      /** @enum {string} */
+      readonly plan_status: "none" | "active" | "past_due" | "cancelled";
+      readonly active_managed_conns: number;
+      readonly max_concurrent_conns: number;
+      readonly grace_ends_at: string | null;
+    };
+    /** @description The body of every error. */
     readonly Error: {
       readonly error: {
         /** @enum {string} */
         readonly code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "attempt_denied" | "email_not_verified" | "account_disabled" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "email_taken" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "capacity_exhausted";
+        /** @description For people. It may change at any time. */
         readonly message: string;
       };
     };
+    readonly IngestSummary: {
+      readonly publishing: boolean;
+      readonly bitrate_kbps: number;
+      readonly rtt_ms: number | null;
+      readonly loss_pct: number | null;
+      readonly links: number;
+      readonly players: number;
+      readonly engine: ("srt-live-transmit" | "sls" | "none") | null;
+      /** Format: date-time */
+      readonly publishing_since: string;
+      /** Format: date-time */
+      readonly reported_at: string;
+      readonly bytes_received: number;
+      readonly peak_bitrate_kbps: number;
+      readonly seconds_publishing: number;
+    };
+    readonly Instance: {
+      readonly instance_id: string;
+      readonly session_id: string | null;
+      readonly region: string;
+      /** Format: date-time */
+      readonly created_at: string;
+      readonly gone_at: string | null;
+      readonly unowned_since: string | null;
+      readonly owned: boolean;
+    };
+    readonly Job: {
+      readonly name: string;
+      readonly runs: number;
+      readonly failures: number;
+      /** Format: date-time */
+      readonly due_at: string;
+      readonly last_started_at: string | null;
+      readonly last_success_at: string | null;
+      readonly last_error: string | null;
+      readonly last_duration_seconds: number | null;
+      readonly leased_by: string | null;
+      readonly leased_until: string | null;
+    };
+    readonly OperatorAuditEntry: {
+      readonly id: string;
+      /** Format: date-time */
+      readonly at: string;
+      /** @enum {string} */
+      readonly actor: "user" | "operator" | "system";
+      readonly action: string;
+      readonly ip: string | null;
+      /** @description `web`, or the name that a plugin has chosen: see `client_kind`. */
+      readonly client: string | null;
+      /** @description The kind of client, which its name does not prove. */
+      readonly client_kind: ("web" | "plugin") | null;
+      readonly detail: {
+        [key: string]: string | number | boolean | null;
+      };
+      readonly user_id: string | null;
+    };
+    readonly OperatorRegion: {
+      readonly region: string;
+      readonly display_name: string;
+      readonly provider: string;
+      readonly capacity: number;
+      readonly warm: number;
+      readonly drained_at: string | null;
+      readonly image: components["schemas"]["RelayImage"];
+      readonly sessions: number;
+      /** @description Existing instances: of live sessions; without a session, that have reported or have not yet; and those that are to be destroyed. */
+      readonly instances: {
+        readonly bound: number;
+        readonly warm_ready: number;
+        readonly warm_booting: number;
+        readonly leftover: number;
+      };
+    };
+    readonly OperatorRelaySession: {
+      /**
+       * Format: date-time
+       * @description The latest end, by the longest duration.
+       */
+      readonly ends_at?: string;
+      /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+      readonly ending_soon?: boolean;
+      /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+      readonly ingest?: {
+        readonly publishing: boolean;
+        readonly bitrate_kbps: number;
+        readonly links: number;
+        /** Format: date-time */
+        readonly since: string;
+      } | null;
+      /**
+       * @description Present when the relay has no program to forward video with.
+       * @constant
+       */
+      readonly engine?: "none";
+      /** Format: uuid */
+      readonly session_id: string;
+      readonly connection_id: string;
+      /** @enum {string} */
+      readonly state: "provisioning" | "active" | "grace" | "stopped";
+      readonly reason: string;
+      /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+      readonly detail: ("capacity" | "quota" | "configuration") | null;
+      readonly region: string;
+      readonly relay_host_masked: string | null;
+      /** Format: date-time */
+      readonly created_at: string;
+      readonly active_at: string | null;
+      readonly grace_ends_at: string | null;
+      readonly stopped_at: string | null;
+      readonly instance_id: string | null;
+      readonly relay_host?: string | null;
+      readonly pair_token?: string | null;
+      readonly relay_ws_token?: string | null;
+      readonly connect?: {
+        readonly srtla_url: string;
+        readonly srt_url: string;
+        readonly player_url: string;
+        readonly stats_url: string;
+      } | null;
+      /** Format: uuid */
+      readonly user_id: string;
+    };
+    readonly OperatorSubscription: {
+      /** @enum {string} */
+      readonly provider: "sandbox" | "lemonsqueezy" | "stripe" | "operator";
+      readonly subscription_id: string;
+      /** @enum {string} */
+      readonly kind: "plan" | "addon";
+      /** @enum {string} */
+      readonly status: "active" | "past_due" | "cancelled" | "ended";
+      readonly quantity: number;
+      readonly period_start: string | null;
+      readonly period_end: string | null;
+      /** Format: date-time */
+      readonly updated_at: string;
+      readonly customer_id: string | null;
+    };
+    readonly RelayImage: {
+      readonly image_id: string;
+      readonly version: string;
+      /** Format: date-time */
+      readonly released_at: string;
+    };
+    readonly RelaySession: {
+      /**
+       * Format: date-time
+       * @description The latest end, by the longest duration.
+       */
+      readonly ends_at?: string;
+      /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+      readonly ending_soon?: boolean;
+      /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+      readonly ingest?: {
+        readonly publishing: boolean;
+        readonly bitrate_kbps: number;
+        readonly links: number;
+        /** Format: date-time */
+        readonly since: string;
+      } | null;
+      /**
+       * @description Present when the relay has no program to forward video with.
+       * @constant
+       */
+      readonly engine?: "none";
+      /** Format: uuid */
+      readonly session_id: string;
+      readonly connection_id: string;
+      /** @enum {string} */
+      readonly state: "provisioning" | "active" | "grace" | "stopped";
+      readonly reason: string;
+      /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+      readonly detail: ("capacity" | "quota" | "configuration") | null;
+      readonly region: string;
+      readonly relay_host_masked: string | null;
+      /** Format: date-time */
+      readonly created_at: string;
+      readonly active_at: string | null;
+      readonly grace_ends_at: string | null;
+      readonly stopped_at: string | null;
+      readonly instance_id?: string | null;
+      readonly relay_host?: string | null;
+      readonly pair_token?: string | null;
+      readonly relay_ws_token?: string | null;
+      readonly connect?: {
+        readonly srtla_url: string;
+        readonly srt_url: string;
+        readonly player_url: string;
+        readonly stats_url: string;
+      } | null;
+    };
+    readonly RelaySessionRecord: {
+      /** Format: uuid */
+      readonly session_id: string;
+      readonly connection_id: string;
+      readonly region: string;
+      /** @enum {string} */
+      readonly state: "provisioning" | "active" | "grace" | "stopped";
+      /** @enum {string} */
+      readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+      /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+      readonly detail: ("capacity" | "quota" | "configuration") | null;
+      /** @enum {string} */
+      readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
+      /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
+      readonly cause: {
+        /** @enum {string} */
+        readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+        /** @enum {string} */
+        readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
+      };
+      /** Format: date-time */
+      readonly created_at: string;
+      readonly active_at: string | null;
+      readonly stopped_at: string | null;
+      /** @description As the Time Bank counts them. */
+      readonly seconds_used: number;
+      /** @description The time in which the relay received a stream. */
+      readonly seconds_publishing: number;
+      readonly bytes_received: number;
+      readonly peak_bitrate_kbps: number;
+    };
+    readonly RelayTransition: {
+      /** @enum {string} */
+      readonly from: "provisioning" | "active" | "grace" | "stopped";
+      /** @enum {string} */
+      readonly to: "provisioning" | "active" | "grace" | "stopped";
+      readonly reason: string;
+      readonly initiator: string;
+      /** Format: date-time */
+      readonly at: string;
+    };
+    readonly SandboxSubscription: {
+      readonly subscription_id: string;
+      /** @enum {string} */
+      readonly kind: "plan" | "addon";
+      readonly quantity: number;
+      /** @enum {string} */
+      readonly status: "open" | "active" | "past_due" | "cancelled" | "ended";
+      readonly period_end: string | null;
+      readonly outcomes: readonly ("pay" | "fail" | "recover" | "cancel" | "resume" | "refund" | "end")[];
+      readonly version: string;
+    };
+    readonly Subscription: {
+      readonly subscription_id: string;
+      /** @enum {string} */
+      readonly kind: "plan" | "addon";
+      /** @enum {string} */
+      readonly status: "active" | "past_due" | "cancelled" | "ended";
+      readonly quantity: number;
+      readonly renews_at: string | null;
+      readonly ends_at: string | null;
+      readonly billed_without_plan: boolean;
+      readonly billed_twice: boolean;
+      readonly can_cancel: boolean;
+    };
+    readonly TokenSet: {
+      readonly cp_access_jwt: string;
+      readonly refresh_token: string;
+      /** @constant */
+      readonly token_type: "Bearer";
+      readonly expires_in: number;
+    };
+    readonly Usage: {
+      /** Format: date-time */
+      readonly cycle_start: string;
+      /** Format: date-time */
+      readonly cycle_end: string;
+      readonly included_seconds: number;
+      readonly consumed_seconds: number;
+      readonly remaining_seconds: number;
+      readonly overage_seconds: number;
+      readonly active_sessions: number;
+      /** @enum {string} */
+      readonly enforcement: "report" | "enforce";
+      /** Format: date-time */
+      readonly as_of: string;
+    };
+    readonly User: {
+      /** Format: uuid */
+      readonly id: string;
+      readonly email: string | null;
+      readonly email_verified: boolean;
+      /** @enum {string} */
+      readonly plan_tier: "free" | "paid";
+      /** @enum {string} */
+      readonly relay_access_status: "enabled" | "disabled";
+      readonly stream_token?: string;
+      readonly linked_accounts: readonly ({
+          /** @enum {string} */
+          readonly provider: "twitch" | "google" | "discord";
+          readonly linked: boolean;
+        })[];
+      /** Format: date-time */
+      readonly created_at: string;
+    };
   };
-  responses: never;
+  responses: {
+    /** @description account_disabled */
+    readonly account_disabled: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description account_disabled, attempt_denied */
+    readonly "account_disabled.attempt_denied": {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description already_subscribed */
+    readonly already_subscribed: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description attempt_consumed, attempt_expired */
+    readonly "attempt_consumed.attempt_expired": {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description attempt_denied */
+    readonly attempt_denied: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description attempt_expired */
+    readonly attempt_expired: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description billing_provider_error */
+    readonly billing_provider_error: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description capacity_exhausted, temporarily_unavailable */
+    readonly "capacity_exhausted.temporarily_unavailable": {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        readonly "Retry-After": components["headers"]["Retry-After"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description email_taken */
+    readonly email_taken: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description forbidden */
+    readonly forbidden: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description idempotency_key_invalid, idempotency_key_required, invalid_request */
+    readonly "idempotency_key_invalid.idempotency_key_required.invalid_request": {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description idempotency_key_reused */
+    readonly idempotency_key_reused: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description instance_mismatch, invalid_transition */
+    readonly "instance_mismatch.invalid_transition": {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description internal_error */
+    readonly internal_error: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description invalid_credentials */
+    readonly invalid_credentials: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description invalid_credentials, unauthorized */
+    readonly "invalid_credentials.unauthorized": {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description invalid_operator */
+    readonly invalid_operator: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description invalid_refresh_token */
+    readonly invalid_refresh_token: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description invalid_relay_auth */
+    readonly invalid_relay_auth: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description invalid_request */
+    readonly invalid_request: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description invalid_request, token_invalid */
+    readonly "invalid_request.token_invalid": {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description invalid_signature */
+    readonly invalid_signature: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description invalid_transition */
+    readonly invalid_transition: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description last_sign_in_method */
+    readonly last_sign_in_method: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description merge_expired */
+    readonly merge_expired: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description not_available */
+    readonly not_available: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description not_found */
+    readonly not_found: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description payload_too_large */
+    readonly payload_too_large: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description provider_already_linked */
+    readonly provider_already_linked: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description rate_limited */
+    readonly rate_limited: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        readonly "Retry-After": components["headers"]["Retry-After"];
+        readonly RateLimit: components["headers"]["RateLimit"];
+        readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description relay_access_denied, relay_limit_reached, usage_exhausted */
+    readonly "relay_access_denied.relay_limit_reached.usage_exhausted": {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description temporarily_unavailable */
+    readonly temporarily_unavailable: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        readonly "Retry-After": components["headers"]["Retry-After"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description unauthorized */
+    readonly unauthorized: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        readonly "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description unsupported_media_type */
+    readonly unsupported_media_type: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+  };
   parameters: never;
   requestBodies: never;
-  headers: never;
+  headers: {
+    /** @description The id of the request in the log of the service. Name it when you report a problem. */
+    readonly "X-Request-Id": string;
+    /**
+     * @description After how many seconds a request may succeed.
+     * @example 12
+     */
+    readonly "Retry-After": number;
+    /**
+     * @description The name of the limit, the requests that remain (`r`), and the seconds until it resets (`t`).
+     * @example "relay_start";r=5;t=42
+     */
+    readonly RateLimit: string;
+    /**
+     * @description The name of the limit, its requests (`q`), and its window in seconds (`w`).
+     * @example "relay_start";q=6;w=60
+     */
+    readonly "RateLimit-Policy": string;
+    /**
+     * @description The authentication scheme that is expected.
+     * @example Bearer error="invalid_token"
+     */
+    readonly "WWW-Authenticate": string;
+  };
   pathItems: never;
 }
 
@@ -5025,4 +1073,2492 @@ export type $defs = Record<string, never>;
 
 export type external = Record<string, never>;
 
-export type operations = Record<string, never>;
+export interface operations {
+
+  /**
+   * Create an account with an email address and a password
+   * @description **Limit:** 5 requests a minute for each network of the client (`signup`), unless the service is configured otherwise.
+   */
+  postAuthSignup: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @description An email address of at most 254 characters, compared without regard to case. */
+          readonly email: string;
+          /** @description At least 10 characters, at most 72 bytes of UTF-8, and not a common password. */
+          readonly password: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": components["schemas"]["TokenSet"];
+        };
+      };
+      /** @description Accepted */
+      202: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": Record<string, never>;
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      409: components["responses"]["email_taken"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Sign in with an email address and a password
+   * @description **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
+   */
+  postAuthLogin: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @description An email address of at most 254 characters, compared without regard to case. */
+          readonly email: string;
+          readonly password: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": components["schemas"]["TokenSet"];
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_credentials"];
+      403: components["responses"]["account_disabled"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Request a password reset link. The response does not reveal whether the address has an account
+   * @description **Limit:** 5 requests a minute for each network of the client (`forgot`), unless the service is configured otherwise.
+   */
+  postAuthPasswordForgot: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @description An email address of at most 254 characters, compared without regard to case. */
+          readonly email: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Accepted */
+      202: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": Record<string, never>;
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Show what a password reset changes besides the password. The link stays valid */
+  postAuthPasswordResetPreview: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly token: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            /** @description The linked provider accounts. One stays linked if its provider has verified the address of the account. */
+            readonly linked_accounts: readonly ({
+                /** @enum {string} */
+                readonly provider: "twitch" | "google" | "discord";
+                readonly stays: boolean;
+              })[];
+            /** @description Whether the stream token is replaced and the relays end: at the first reset by the owner of the address, if another person may have created the account. */
+            readonly replaces_stream_token: boolean;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request.token_invalid"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Set a new password with the token of a mailed link. Revokes every auth session of the account */
+  postAuthPasswordReset: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly token: string;
+          /** @description At least 10 characters, at most 72 bytes of UTF-8, and not a common password. */
+          readonly password: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: never;
+      };
+      400: components["responses"]["invalid_request.token_invalid"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Verify the email address of an account with the token of a mailed link */
+  postAuthEmailVerify: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly token: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: never;
+      };
+      400: components["responses"]["invalid_request.token_invalid"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Mail the verification link again. Does nothing if the address is verified
+   * @description **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
+   */
+  postAuthEmailResend: {
+    responses: {
+      /** @description Accepted */
+      202: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": Record<string, never>;
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Exchange a refresh token for a new token set */
+  postAuthRefresh: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly refresh_token: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": components["schemas"]["TokenSet"];
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_refresh_token"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Revoke this auth session and its tokens at once */
+  postAuthLogout: {
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: never;
+      };
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** List the auth sessions of the account, most recently used first, at most 100 */
+  getAuthSessions: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly sessions: readonly ({
+                /** Format: uuid */
+                readonly id: string;
+                /** @description `web`, or the name that a plugin has chosen: see `kind`. */
+                readonly client: string;
+                /**
+                 * @description The kind of client, which its name does not prove.
+                 * @enum {string}
+                 */
+                readonly kind: "web" | "plugin";
+                readonly ip: string;
+                /** Format: date-time */
+                readonly created_at: string;
+                /** Format: date-time */
+                readonly last_used_at: string;
+                readonly current: boolean;
+              })[];
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Revoke an auth session of the account. Safe to repeat */
+  deleteAuthSessionsById: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: never;
+      };
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** List the audit entries of the account, newest first */
+  getAuthAudit: {
+    parameters: {
+      query?: {
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly entries: readonly components["schemas"]["AuditEntry"][];
+            readonly next_cursor: string | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Start a login that a user approves in the browser
+   * @description **Limit:** 10 requests a minute for each network of the client (`plugin_start`), unless the service is configured otherwise.
+   */
+  postAuthPluginLoginStart: {
+    readonly requestBody?: {
+      readonly content: {
+        readonly "application/json": {
+          /** @description The name of the plugin on the approval page: 1 to 64 characters. */
+          readonly client_name?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            /** Format: uuid */
+            readonly login_attempt_id: string;
+            /** Format: uri */
+            readonly authorize_url: string;
+            readonly poll_token: string;
+            readonly user_code: string;
+            readonly expires_in: number;
+            readonly interval: number;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Poll a login. Returns the token set exactly once, after the approval
+   * @description **Limit:** 300 requests a minute for each network of the client (`plugin_poll`), unless the service is configured otherwise.
+   */
+  postAuthPluginLoginPoll: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly login_attempt_id: string;
+          readonly poll_token: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": OneOf<[{
+            /** @constant */
+            readonly status: "pending";
+            readonly interval: number;
+          }, {
+            readonly cp_access_jwt: string;
+            readonly refresh_token: string;
+            /** @constant */
+            readonly token_type: "Bearer";
+            readonly expires_in: number;
+            /** @constant */
+            readonly status: "complete";
+          }]>;
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      403: components["responses"]["account_disabled.attempt_denied"];
+      404: components["responses"]["not_found"];
+      410: components["responses"]["attempt_consumed.attempt_expired"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Show a login to the user who is asked to approve it */
+  getAuthPluginLoginAttemptsById: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            /** Format: uuid */
+            readonly login_attempt_id: string;
+            /** @enum {string} */
+            readonly status: "pending" | "approved" | "denied" | "consumed" | "expired";
+            readonly user_code: string;
+            readonly client_name: string;
+            readonly ip: string;
+            readonly user_agent: string;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly expires_at: string;
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Let the plugin sign in to this account. Safe to repeat */
+  postAuthPluginLoginAttemptsByIdApprove: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: never;
+      };
+      401: components["responses"]["unauthorized"];
+      403: components["responses"]["attempt_denied"];
+      404: components["responses"]["not_found"];
+      410: components["responses"]["attempt_expired"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Deny the plugin, also after an approval whose tokens it has not collected. Safe to repeat */
+  postAuthPluginLoginAttemptsByIdDeny: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: never;
+      };
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      410: components["responses"]["attempt_consumed.attempt_expired"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** List the OAuth providers and whether each is configured */
+  getAuthOauthProviders: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly providers: readonly ({
+                /** @enum {string} */
+                readonly provider: "twitch" | "google" | "discord";
+                readonly configured: boolean;
+              })[];
+          };
+        };
+      };
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Start an OAuth round trip. Linking requires the access token of the account
+   * @description **Limit:** 20 requests a minute for each network of the client (`oauth_start`), unless the service is configured otherwise.
+   */
+  postAuthOauthByProviderStart: {
+    parameters: {
+      path: {
+        /**
+         * @description The provider of the linked account.
+         * @example twitch
+         */
+        provider: "twitch" | "google" | "discord";
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @enum {string} */
+          readonly intent: "sign_in" | "link" | "merge";
+          /**
+           * Format: uuid
+           * @description The merge request to prove; only with intent `merge`.
+           */
+          readonly merge_request_id?: string;
+          /**
+           * @description `chat` also requests access to read and write chat; only with intent `link`.
+           * @default identity
+           * @enum {string}
+           */
+          readonly scopes?: "identity" | "chat";
+        };
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            /** Format: uri */
+            readonly authorization_url: string;
+            readonly binding: string;
+            readonly expires_in: number;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      410: components["responses"]["merge_expired"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      501: components["responses"]["not_available"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Complete an OAuth round trip: sign in, link an identity, or prove the ownership of an account */
+  postAuthOauthByProviderCallback: {
+    parameters: {
+      path: {
+        /**
+         * @description The provider of the linked account.
+         * @example twitch
+         */
+        provider: "twitch" | "google" | "discord";
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly code: string;
+          /** @default */
+          readonly state?: string;
+          /** @default */
+          readonly binding?: string;
+          readonly iss?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": OneOf<[{
+            readonly cp_access_jwt: string;
+            readonly refresh_token: string;
+            /** @constant */
+            readonly token_type: "Bearer";
+            readonly expires_in: number;
+            /** @constant */
+            readonly status: "signed_in";
+          }, {
+            /** @constant */
+            readonly status: "linked";
+          }, {
+            /** @constant */
+            readonly status: "merge_required";
+            /** Format: uuid */
+            readonly merge_request_id: string;
+            /** @description Only when the merge starts; absent in the response to the round trip that proved its owner. */
+            readonly merge_token?: string;
+            readonly sign_in_methods: readonly ("password" | "twitch" | "google" | "discord")[];
+            readonly expires_in: number;
+          }]>;
+        };
+      };
+      400: components["responses"]["invalid_request.token_invalid"];
+      401: components["responses"]["invalid_credentials.unauthorized"];
+      403: components["responses"]["account_disabled"];
+      404: components["responses"]["not_found"];
+      409: components["responses"]["provider_already_linked"];
+      410: components["responses"]["merge_expired"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      500: components["responses"]["internal_error"];
+      501: components["responses"]["not_available"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Unlink a provider from the account, unless it is the last sign-in method. Safe to repeat */
+  deleteAuthOauthByProvider: {
+    parameters: {
+      path: {
+        /**
+         * @description The provider of the linked account.
+         * @example twitch
+         */
+        provider: "twitch" | "google" | "discord";
+      };
+    };
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: never;
+      };
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      409: components["responses"]["last_sign_in_method"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Link a provider account to the account that has its email address, after its owner has proved to be it
+   * @description **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
+   */
+  postAuthMergeByMergeRequestIdConfirm: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the merge request.
+         * @example 37693cfc-7480-4e6a-a1b2-9d8c7b6a5f4e
+         */
+        merge_request_id: string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly merge_token: string;
+          /** @description Omit it after an OAuth round trip with intent `merge`. */
+          readonly password?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly cp_access_jwt: string;
+            readonly refresh_token: string;
+            /** @constant */
+            readonly token_type: "Bearer";
+            readonly expires_in: number;
+            /** @constant */
+            readonly status: "signed_in";
+          };
+        };
+      };
+      400: components["responses"]["invalid_request.token_invalid"];
+      401: components["responses"]["invalid_credentials"];
+      403: components["responses"]["account_disabled"];
+      404: components["responses"]["not_found"];
+      409: components["responses"]["provider_already_linked"];
+      410: components["responses"]["merge_expired"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Show the signed-in user with entitlement, usage and active relay */
+  getAuthSession: {
+    parameters: {
+      query?: {
+        /** @description `dock` leaves out everything secret, for a view that may be visible on stream. */
+        view?: "dock";
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly user: components["schemas"]["User"];
+            readonly entitlement: components["schemas"]["Entitlement"];
+            readonly usage: components["schemas"]["Usage"];
+            readonly active_relay: components["schemas"]["RelaySession"] | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Show the relay time of the current cycle
+   * @description **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
+   */
+  getUsageCurrent: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": components["schemas"]["Usage"];
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Replace the stream token: not available yet */
+  postUserRegenerateTokens: {
+    responses: {
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      501: components["responses"]["not_available"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Start a relay for a connection, or return the connection's live session
+   * @description **Limit:** 6 requests a minute for each account (`relay_start`), unless the service is configured otherwise.
+   */
+  postRelayStart: {
+    parameters: {
+      query?: {
+        /** @description `dock` leaves out everything secret, for a view that may be visible on stream. */
+        view?: "dock";
+      };
+      header: {
+        /**
+         * @description A UUIDv4, new for each start. It is stored for one hour.
+         * @example 9b2f6c1e-4d8a-4f3b-a7e5-0c1d2e3f4a5b
+         */
+        "Idempotency-Key": string;
+      };
+    };
+    readonly requestBody?: {
+      readonly content: {
+        readonly "application/json": {
+          /** @default default */
+          readonly connection_id?: string;
+          /** @description A region of the manifest, or `auto` for the one with the most free places. */
+          readonly region?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly session: components["schemas"]["RelaySession"];
+          };
+        };
+      };
+      /** @description Created */
+      201: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly session: components["schemas"]["RelaySession"];
+          };
+        };
+      };
+      400: components["responses"]["idempotency_key_invalid.idempotency_key_required.invalid_request"];
+      401: components["responses"]["unauthorized"];
+      403: components["responses"]["relay_access_denied.relay_limit_reached.usage_exhausted"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      422: components["responses"]["idempotency_key_reused"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["capacity_exhausted.temporarily_unavailable"];
+    };
+  };
+  /**
+   * The live session of a connection, or the oldest one, and all live sessions
+   * @description **Limit:** 60 requests a minute for each account (`relay_active`), unless the service is configured otherwise.
+   */
+  getRelayActive: {
+    parameters: {
+      query?: {
+        /** @description `dock` leaves out everything secret, for a view that may be visible on stream. */
+        view?: "dock";
+        /** @description The name that the client has chosen for a connection. */
+        connection_id?: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly session: components["schemas"]["RelaySession"] | null;
+            readonly sessions: readonly components["schemas"]["RelaySession"][];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Stop a relay. A stopped one is returned as it is
+   * @description **Limit:** 20 requests a minute for each account (`relay_stop`), unless the service is configured otherwise.
+   */
+  postRelayStop: {
+    parameters: {
+      query?: {
+        /** @description `dock` leaves out everything secret, for a view that may be visible on stream. */
+        view?: "dock";
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** Format: uuid */
+          readonly session_id?: string;
+          readonly connection_id?: string;
+          /** @default false */
+          readonly immediate?: boolean;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly session: components["schemas"]["RelaySession"];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * List ended sessions; the one that ended last comes first
+   * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+   */
+  getRelaySessions: {
+    parameters: {
+      query?: {
+        /** @description The name that the client has chosen for a connection. */
+        connection_id?: string;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly sessions: readonly components["schemas"]["RelaySessionRecord"][];
+            readonly next_cursor: string | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Show one session in any state, with its transitions
+   * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+   */
+  getRelaySessionsById: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly session: {
+              /** Format: uuid */
+              readonly session_id: string;
+              readonly connection_id: string;
+              readonly region: string;
+              /** @enum {string} */
+              readonly state: "provisioning" | "active" | "grace" | "stopped";
+              /** @enum {string} */
+              readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+              /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+              readonly detail: ("capacity" | "quota" | "configuration") | null;
+              /** @enum {string} */
+              readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
+              /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
+              readonly cause: {
+                /** @enum {string} */
+                readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+                /** @enum {string} */
+                readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
+              };
+              /** Format: date-time */
+              readonly created_at: string;
+              readonly active_at: string | null;
+              readonly stopped_at: string | null;
+              /** @description As the Time Bank counts them. */
+              readonly seconds_used: number;
+              /** @description The time in which the relay received a stream. */
+              readonly seconds_publishing: number;
+              readonly bytes_received: number;
+              readonly peak_bitrate_kbps: number;
+              /**
+               * Format: date-time
+               * @description The latest end, by the longest duration.
+               */
+              readonly ends_at?: string;
+              /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+              readonly ending_soon?: boolean;
+              /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+              readonly ingest?: {
+                readonly publishing: boolean;
+                readonly bitrate_kbps: number;
+                readonly links: number;
+                /** Format: date-time */
+                readonly since: string;
+              } | null;
+              /**
+               * @description Present when the relay has no program to forward video with.
+               * @constant
+               */
+              readonly engine?: "none";
+            };
+            readonly transitions: readonly components["schemas"]["RelayTransition"][];
+            /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first. Empty once the session has ended. */
+            readonly recent_bitrate: readonly {
+                /** Format: date-time */
+                readonly at: string;
+                readonly kbps: number;
+              }[];
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * The addresses to publish to, for the holder of a pair token. 503 until the relay has an address
+   * @description **Limit:** 30 requests a minute for each network of the client (`pair`), unless the service is configured otherwise.
+   */
+  getRelayPair: {
+    parameters: {
+      header: {
+        /**
+         * @description The `pair_token` of a live relay session.
+         * @example pair_example_3sKd7fGh
+         */
+        "X-Pair-Token": string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly srtla_url: string;
+            readonly srt_url: string;
+          };
+        };
+      };
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * A WebSocket with the state of relay sessions. Each message is `{"type":"session","session":…}` with the dock view: one when the client connects, one at each change. The holder of a `relay_ws_token` watches its session, and a user with an access token all sessions of the account
+   * @description **Limit:** 60 requests a minute for each account (`relay_ws`), unless the service is configured otherwise.
+   */
+  getRelayWs: {
+    parameters: {
+      header: {
+        /**
+         * @description `svc.relay.v1`, and the `relay_ws_token` unless an access token is sent.
+         * @example svc.relay.v1, ws_example_8jLm2nBv
+         */
+        "Sec-WebSocket-Protocol": string;
+      };
+    };
+    responses: {
+      /** @description The connection is a WebSocket now */
+      101: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: never;
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      403: components["responses"]["forbidden"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Report the health of a relay. The reply says whether it should keep running, and assigns a session to a relay without one */
+  postRelayHealth: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @description Null, or an empty text, as long as the relay runs without a session. */
+          readonly session_id: (string | "") | null;
+          readonly instance_id: string;
+          /** @description How long the reply may wait for an assignment, at most 30 s and a third of the health timeout. Only for reports without a session. */
+          readonly wait_seconds?: number;
+          /** Format: date-time */
+          readonly observed_at?: string;
+          readonly stats?: {
+            /** @description Whether a stream comes in. */
+            readonly publishing?: boolean;
+            readonly bitrate_kbps?: number;
+            readonly rtt_ms?: number;
+            readonly loss_pct?: number;
+            readonly links?: number;
+            readonly players?: number;
+            /** @description The bytes that the process of the relay has received. A new process begins at 0. */
+            readonly bytes_total?: number;
+            /** @enum {string} */
+            readonly engine?: "srt-live-transmit" | "sls" | "none";
+            /** @description The form of older relays. No stream comes in when no group has a connection. */
+            readonly groups?: readonly {
+                readonly connections?: readonly unknown[];
+              }[];
+          };
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            /** @description The state of the session; null without one. */
+            readonly state: ("provisioning" | "active" | "grace" | "stopped") | null;
+            /** @enum {string} */
+            readonly desired: "run" | "stop";
+            readonly report_in_seconds: number;
+            /** @description Only in replies to reports without a session: the session that the relay serves from now on, and the token of its stream. Reports after it have this `session_id`. A relay that has lost its assignment gets it again. */
+            readonly assignment?: {
+              /** Format: uuid */
+              readonly session_id: string;
+              readonly stream_token: string;
+            } | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_relay_auth"];
+      404: components["responses"]["not_found"];
+      409: components["responses"]["instance_mismatch.invalid_transition"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * List the regions with their availability and relay image
+   * @description **Limit:** 60 requests a minute for each account (`manifest`), unless the service is configured otherwise.
+   */
+  getRelayManifest: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly regions: readonly ({
+                readonly region: string;
+                readonly display_name: string;
+                readonly provider: string;
+                readonly default: boolean;
+                /** @description Whether the region takes a new relay now. */
+                readonly available: boolean;
+                /** @description An address near the relays of the region, to measure the latency of. */
+                readonly ping_url: string | null;
+                readonly image: components["schemas"]["RelayImage"];
+              })[];
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Show whether relays can be started at present, overall and by region. Computed once a second at most
+   * @description **Limit:** 60 requests a minute for each network of the client (`capacity`), unless the service is configured otherwise.
+   */
+  getCapacityStatus: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            /** @enum {string} */
+            readonly status: "available" | "limited" | "full";
+            readonly regions: readonly ({
+                readonly region: string;
+                /** @enum {string} */
+                readonly status: "available" | "limited" | "full";
+              })[];
+            /** Format: date-time */
+            readonly as_of: string;
+          };
+        };
+      };
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * The URL of a payment page for the plan, or for add-ons up to the requested total
+   * @description **Limit:** 10 requests a minute for each account (`checkout`), unless the service is configured otherwise.
+   */
+  postBillingCheckout: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @constant */
+          readonly plan?: "paid";
+          readonly addons?: number;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            /** Format: uri */
+            readonly checkout_url: string;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      409: components["responses"]["already_subscribed"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      502: components["responses"]["billing_provider_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** The billing provider's events, with its signature over the raw body. Safe to repeat */
+  postBillingWebhook: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": Record<string, never>;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            /** @constant */
+            readonly received: true;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_signature"];
+      413: components["responses"]["payload_too_large"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** The plan with its add-ons, and when it renews or ends */
+  getBillingSubscription: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            /** @enum {string} */
+            readonly plan_tier: "free" | "paid";
+            /** @enum {string} */
+            readonly plan_status: "none" | "active" | "past_due" | "cancelled";
+            readonly addons: number;
+            readonly renews_at: string | null;
+            readonly ends_at: string | null;
+            readonly grace_ends_at: string | null;
+            readonly manage_url: string | null;
+            readonly subscriptions: readonly components["schemas"]["Subscription"][];
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Cancel a subscription at the billing provider. It ends with its paid period, or at once if a payment is outstanding. Safe to repeat
+   * @description **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
+   */
+  postBillingSubscriptionsBySubscriptionIdCancel: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the subscription at the billing provider.
+         * @example sub_1042
+         */
+        subscription_id: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly subscription: components["schemas"]["Subscription"];
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      502: components["responses"]["billing_provider_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * The URL of a page where the caller manages payments. It is personal and expires within minutes
+   * @description **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
+   */
+  postBillingPortal: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            /** Format: uri */
+            readonly portal_url: string;
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      502: components["responses"]["billing_provider_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** The caller's subscriptions at the sandbox, oldest first */
+  getBillingSandboxSubscriptions: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly subscriptions: readonly components["schemas"]["SandboxSubscription"][];
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Play an outcome of a subscription at the sandbox. Replies once its webhook is accepted */
+  postBillingSandboxSubscriptionsBySubscriptionIdByOutcome: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the subscription at the billing provider.
+         * @example sub_1042
+         */
+        subscription_id: string;
+        /**
+         * @description What happens to the subscription.
+         * @example pay
+         */
+        outcome: "pay" | "fail" | "recover" | "cancel" | "resume" | "refund" | "end";
+      };
+    };
+    readonly requestBody?: {
+      readonly content: {
+        readonly "application/json": {
+          readonly quantity?: number;
+          readonly version?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly subscription: components["schemas"]["SandboxSubscription"];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      409: components["responses"]["invalid_transition"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      500: components["responses"]["internal_error"];
+      502: components["responses"]["billing_provider_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Exchange the operator password for the token of an operator session */
+  postAdminSignIn: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": Record<string, never>;
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            /** @description Sent as `Authorization: Bearer` to the routes of operators. */
+            readonly operator_token: string;
+            /**
+             * Format: date-time
+             * @description The session ends then, or after 15 minutes without use.
+             */
+            readonly expires_at: string;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      403: components["responses"]["forbidden"];
+      404: components["responses"]["not_found"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** End the operator session of the token */
+  postAdminSignOut: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": Record<string, never>;
+      };
+    };
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: never;
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      403: components["responses"]["forbidden"];
+      404: components["responses"]["not_found"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Find the account with an email address */
+  getAdminUsers: {
+    parameters: {
+      query: {
+        /**
+         * @description The email address of the account.
+         * @example streamer@example.com
+         */
+        email: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly users: readonly components["schemas"]["User"][];
+            readonly next_cursor: null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Show an account with its entitlement and live sessions */
+  getAdminUsersById: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly user: components["schemas"]["User"];
+            readonly entitlement: components["schemas"]["Entitlement"];
+            readonly sessions: readonly components["schemas"]["OperatorRelaySession"][];
+          };
+        };
+      };
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Grant a complimentary plan to an account, or withdraw it */
+  postAdminUsersByIdGrant: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @enum {string} */
+          readonly plan_tier: "free" | "paid";
+          /** @default 0 */
+          readonly addons?: number;
+          /** Format: date-time */
+          readonly until?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly entitlement: components["schemas"]["Entitlement"];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      403: components["responses"]["forbidden"];
+      404: components["responses"]["not_found"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Enable or disable relays for an account, whatever its plan. Disabling ends its live relays */
+  postAdminUsersByIdRelayAccess: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly enabled: boolean;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly entitlement: components["schemas"]["Entitlement"];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      403: components["responses"]["forbidden"];
+      404: components["responses"]["not_found"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Disable an account and end its auth sessions and relays, or enable it again. Safe to repeat */
+  postAdminUsersByIdDisable: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @default true */
+          readonly disabled?: boolean;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly user: components["schemas"]["User"];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      403: components["responses"]["forbidden"];
+      404: components["responses"]["not_found"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** List the audit entries of one account or of all, newest first */
+  getAdminAudit: {
+    parameters: {
+      query?: {
+        /** @description Only entries of this account. */
+        user_id?: string;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly entries: readonly components["schemas"]["OperatorAuditEntry"][];
+            readonly next_cursor: string | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Relay sessions, newest first */
+  getAdminSessions: {
+    parameters: {
+      query?: {
+        /** @description Only sessions in this state. */
+        state?: "provisioning" | "active" | "grace" | "stopped";
+        /** @description The name of a region. */
+        region?: string;
+        /** @description Only entries of this account. */
+        user_id?: string;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly sessions: readonly components["schemas"]["OperatorRelaySession"][];
+            readonly next_cursor: string | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** One session: its row, its workflow's snapshot and its transitions */
+  getAdminSessionsById: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly session: {
+              /**
+               * Format: date-time
+               * @description The latest end, by the longest duration.
+               */
+              readonly ends_at?: string;
+              /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+              readonly ending_soon?: boolean;
+              /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
+              readonly ingest?: {
+                readonly publishing: boolean;
+                readonly bitrate_kbps: number;
+                readonly links: number;
+                /** Format: date-time */
+                readonly since: string;
+              } | null;
+              /**
+               * @description Present when the relay has no program to forward video with.
+               * @constant
+               */
+              readonly engine?: "none";
+              /** Format: uuid */
+              readonly session_id: string;
+              readonly connection_id: string;
+              /** @enum {string} */
+              readonly state: "provisioning" | "active" | "grace" | "stopped";
+              readonly reason: string;
+              /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
+              readonly detail: ("capacity" | "quota" | "configuration") | null;
+              readonly region: string;
+              readonly relay_host_masked: string | null;
+              /** Format: date-time */
+              readonly created_at: string;
+              readonly active_at: string | null;
+              readonly grace_ends_at: string | null;
+              readonly stopped_at: string | null;
+              readonly instance_id: string | null;
+              readonly relay_host?: string | null;
+              readonly pair_token?: string | null;
+              readonly relay_ws_token?: string | null;
+              readonly connect?: {
+                readonly srtla_url: string;
+                readonly srt_url: string;
+                readonly player_url: string;
+                readonly stats_url: string;
+              } | null;
+              /** Format: uuid */
+              readonly user_id: string;
+              readonly ingest_summary: components["schemas"]["IngestSummary"] | null;
+            };
+            readonly live: ({
+              /** @enum {string} */
+              readonly state: "provisioning" | "active" | "grace" | "stopped";
+              readonly reason: string;
+              readonly version: number;
+              readonly command_seq: number;
+              readonly instance_id: string | null;
+              readonly deadline_at: string | null;
+              /** Format: date-time */
+              readonly longest_at: string;
+            }) | null;
+            readonly transitions: readonly components["schemas"]["RelayTransition"][];
+            readonly workflow_id: string;
+            readonly temporal_ui_url: string;
+          };
+        };
+      };
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** End a session at once. A stopped session is returned as it is */
+  postAdminSessionsByIdDisconnect: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly reason: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly session: components["schemas"]["OperatorRelaySession"];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      403: components["responses"]["forbidden"];
+      404: components["responses"]["not_found"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Make one of the five transitions by hand. After a 503 the transition has not happened and will not */
+  postAdminSessionsByIdTransition: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @enum {string} */
+          readonly to: "provisioning" | "active" | "grace" | "stopped";
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly session: components["schemas"]["OperatorRelaySession"];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      403: components["responses"]["forbidden"];
+      404: components["responses"]["not_found"];
+      409: components["responses"]["invalid_transition"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Billing events of providers and operators, newest first */
+  getAdminBillingEvents: {
+    parameters: {
+      query?: {
+        /** @description Only entries with this status. */
+        status?: "unresolved" | "pending" | "applied" | "ignored" | "parked" | "dead" | "dismissed";
+        /** @description Only entries of this account. */
+        user_id?: string;
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly events: readonly components["schemas"]["BillingEvent"][];
+            readonly next_cursor: string | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Dismiss a parked or dead event, so that it needs no attention. Safe to repeat */
+  postAdminBillingEventsByIdDismiss: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly reason?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly event: components["schemas"]["BillingEvent"];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      403: components["responses"]["forbidden"];
+      404: components["responses"]["not_found"];
+      409: components["responses"]["invalid_transition"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Parse the stored bytes of an event again and apply the result. Safe to repeat */
+  postAdminBillingEventsByIdReplay: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": Record<string, never>;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly event: components["schemas"]["BillingEvent"];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      403: components["responses"]["forbidden"];
+      404: components["responses"]["not_found"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Accounts that are billed for add-ons without a plan, or for more than one plan */
+  getAdminBillingAccounts: {
+    parameters: {
+      query: {
+        /**
+         * @description What the accounts are billed for.
+         * @example without_plan
+         */
+        billed: "without_plan" | "twice";
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly accounts: readonly {
+                /** Format: uuid */
+                readonly user_id: string;
+                readonly addons_without_plan: number;
+                readonly billed_plans: number;
+              }[];
+            readonly next_cursor: string | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** An account's subscriptions at billing providers, ended ones last, 100 at most */
+  getAdminUsersByIdSubscriptions: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly subscriptions: readonly components["schemas"]["OperatorSubscription"][];
+            readonly next_cursor: null;
+          };
+        };
+      };
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** List background jobs by name, with their last result and their lease */
+  getAdminJobs: {
+    parameters: {
+      query?: {
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly jobs: readonly components["schemas"]["Job"][];
+            readonly next_cursor: string | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Instances at the providers, newest first */
+  getAdminInstances: {
+    parameters: {
+      query?: {
+        /** @description The name of a region. */
+        region?: string;
+        /** @description Whether the instance no longer exists. */
+        gone?: "true" | "false";
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly instances: readonly components["schemas"]["Instance"][];
+            readonly next_cursor: string | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** The regions with their sessions and instances, in the configured order */
+  getAdminRegions: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly regions: readonly components["schemas"]["OperatorRegion"][];
+          };
+        };
+      };
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Stop new sessions in a region; its live sessions run on. Safe to repeat */
+  postAdminRegionsByRegionDrain: {
+    parameters: {
+      path: {
+        /**
+         * @description The name of a region.
+         * @example eu-central
+         */
+        region: string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": Record<string, never>;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly region: components["schemas"]["OperatorRegion"];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      403: components["responses"]["forbidden"];
+      404: components["responses"]["not_found"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Allow new sessions in a drained region again. Safe to repeat */
+  postAdminRegionsByRegionResume: {
+    parameters: {
+      path: {
+        /**
+         * @description The name of a region.
+         * @example eu-central
+         */
+        region: string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": Record<string, never>;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly region: components["schemas"]["OperatorRegion"];
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      403: components["responses"]["forbidden"];
+      404: components["responses"]["not_found"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Check the service with its dependencies
+   * @description For people and for monitoring. 503 with the same body when Postgres, Temporal or every worker is unavailable.
+   */
+  getHealth: {
+    responses: {
+      /** @description Success */
+      200: {
+        content: {
+          readonly "application/json": {
+            /** @enum {string} */
+            readonly status: "ok" | "failing";
+            readonly checks: {
+              /** @enum {string} */
+              readonly postgres: "ok" | "failing";
+              /** @enum {string} */
+              readonly temporal: "ok" | "failing";
+              /** @enum {string} */
+              readonly worker: "ok" | "failing";
+            };
+          };
+        };
+      };
+      /** @description Not available */
+      503: {
+        content: {
+          readonly "application/json": {
+            /** @enum {string} */
+            readonly status: "ok" | "failing";
+            readonly checks: {
+              /** @enum {string} */
+              readonly postgres: "ok" | "failing";
+              /** @enum {string} */
+              readonly temporal: "ok" | "failing";
+              /** @enum {string} */
+              readonly worker: "ok" | "failing";
+            };
+          };
+        };
+      };
+    };
+  };
+  /**
+   * Check whether the process runs
+   * @description Always 200 while the process can reply. A supervisor restarts a process that does not reply.
+   */
+  getLiveness: {
+    responses: {
+      /** @description Success */
+      200: {
+        content: {
+          readonly "application/json": {
+            /** @constant */
+            readonly status: "ok";
+          };
+        };
+      };
+    };
+  };
+  /**
+   * Check whether the process takes requests
+   * @description For load balancers. 503 before the migrations have run, and while the process shuts down and finishes its requests.
+   */
+  getReadiness: {
+    responses: {
+      /** @description Success */
+      200: {
+        content: {
+          readonly "application/json": {
+            /** @constant */
+            readonly status: "ready";
+          };
+        };
+      };
+      /** @description Not available */
+      503: {
+        content: {
+          readonly "application/json": {
+            /** @enum {string} */
+            readonly status: "starting" | "draining";
+          };
+        };
+      };
+    };
+  };
+  /**
+   * Read the metrics
+   * @description In the text format of Prometheus, for all processes of the service.
+   */
+  getMetrics: {
+    responses: {
+      /** @description Success */
+      200: {
+        content: {
+          readonly "text/plain": string;
+        };
+      };
+    };
+  };
+  /**
+   * Read this document
+   * @description The OpenAPI 3.1 document that this reference shows.
+   */
+  getOpenapiDocument: {
+    responses: {
+      /** @description Success */
+      200: {
+        content: {
+          readonly "application/json": {
+            readonly openapi: string;
+            [key: string]: unknown;
+          };
+        };
+      };
+    };
+  };
+}

@@ -85,7 +85,7 @@ export interface Route<
   readonly requestHeaders?: Readonly<Record<string, string>>
   /** The success statuses and the schemas of their bodies; null for no body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>
-  /** The error codes of the route, in addition to those of every route: see `api/http/openapi.ts`. */
+  /** The error codes of the route, in addition to those of every route: see `api/openapi/replies.ts`. */
   readonly refuses: readonly RefusalCode[]
   /** Sets `Cache-Control: no-store`, because the response contains a secret. */
   readonly secret?: true

@@ -14,7 +14,7 @@ import type { Services } from '../services.ts'
 
 const Status = z.enum(billingEventStatuses)
 
-const EventView = z.object({
+export const EventView = z.object({
   id,
   event_key: z.string(),
   provider: z.enum(billingSources),

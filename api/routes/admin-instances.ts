@@ -4,7 +4,7 @@ import { type InstanceRow, listInstances as listInstanceRows } from '../../db/in
 import { ok, route } from '../http/route.ts'
 import { id, storableText, timestamp } from '../http/schemas.ts'
 
-const InstanceView = z.object({
+export const InstanceView = z.object({
   instance_id: z.string(),
   session_id: id.nullable(),
   region: z.string(),

@@ -4,7 +4,7 @@ import { type JobRow, listJobs as listJobRows } from '../../db/jobs.ts'
 import { ok, route } from '../http/route.ts'
 import { id, storableText, timestamp } from '../http/schemas.ts'
 
-const JobView = z.object({
+export const JobView = z.object({
   name: z.string(),
   runs: z.int(),
   failures: z.int(),

@@ -9,7 +9,7 @@ import { EmptyObject, storableText, timestamp } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 import { Image } from './regions.ts'
 
-const RegionView = z.object({
+export const RegionView = z.object({
   region: z.string(),
   display_name: z.string(),
   provider: z.string(),

@@ -8,7 +8,7 @@ import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'
 
-const OperatorSubscription = z.object({
+export const OperatorSubscription = z.object({
   provider: z.enum(billingSources),
   subscription_id: z.string(),
   kind: z.enum(subscriptionKinds),

@@ -9,7 +9,7 @@ const pageSize = 50
 /** At most 18 digits, so that it fits into a bigint. */
 const EntryId = z.string().regex(/^\d{1,18}$/, 'must be the next_cursor of a page')
 
-const EntryView = z.object({
+export const EntryView = z.object({
   id: EntryId,
   at: timestamp,
   actor: z.enum(['user', 'operator', 'system']),
@@ -19,7 +19,7 @@ const EntryView = z.object({
   client_kind: z.enum(['web', 'plugin']).nullable().describe('The kind of client, which its name does not prove.'),
   detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
 })
-const OperatorEntryView = EntryView.extend({ user_id: id.nullable() })
+export const OperatorEntryView = EntryView.extend({ user_id: id.nullable() })
 
 const present = (row: AuditRow): z.infer<typeof EntryView> => ({
   id: row.id,

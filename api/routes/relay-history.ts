@@ -17,7 +17,7 @@ import { presentTransition, TransitionView } from '../relay-transition-view.ts'
 
 const pageSize = 50
 
-const SessionRecord = z.object({
+export const SessionRecord = z.object({
   session_id: id,
   connection_id: z.string(),
   region: z.string(),

@@ -20,7 +20,7 @@ import { ok, route } from '../http/route.ts'
 import { timestamp } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 
-const SubscriptionView = z.object({
+export const SubscriptionView = z.object({
   subscription_id: z.string(),
   kind: z.enum(subscriptionKinds),
   quantity: z.int(),

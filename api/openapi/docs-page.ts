@@ -1,5 +1,6 @@
 /** The OpenAPI document as an HTML page. */
-import type { OpenapiDocument, Operation } from './openapi.ts'
+import type { OpenapiDocument } from './document.ts'
+import type { Operation } from './operations.ts'
 
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
@@ -18,6 +19,10 @@ ${operations.map(section).join('\n')}
 </body></html>`
 }
 
+/** The error codes of a shared reply are the last part of its reference. */
+const describe = (response: Operation['responses'][string]): string =>
+  '$ref' in response ? (response.$ref.split('/').at(-1) ?? '').replaceAll('.', ', ') : response.description
+
 function section({ method, path, operation }: { method: string; path: string; operation: Operation }): string {
   const { parameters, requestBody, responses } = operation
   return `<details><summary><b>${method}</b> <code>${escaped(path)}</code> <span>${escaped(operation.summary)}</span></summary>
@@ -26,7 +31,7 @@ ${requestBody ? `<h3>Body</h3>${json(requestBody)}` : ''}
 <h3>Responses</h3>${Object.entries(responses)
     .map(
       ([status, response]) =>
-        `<h4>${status} <small>${escaped(response.description)}</small></h4>${'content' in response && Number(status) < 300 ? json(response.content) : ''}`,
+        `<h4>${status} <small>${escaped(describe(response))}</small></h4>${'content' in response && Number(status) < 300 ? json(response.content) : ''}`,
     )
     .join('')}</details>`
 }

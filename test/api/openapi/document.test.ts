@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { basePath } from '../../../api/http/app.ts'
-import { type OpenapiDocument, openapiDocument } from '../../../api/http/openapi.ts'
 import { refusals } from '../../../api/http/refusals.ts'
+import { type OpenapiDocument, openapiDocument } from '../../../api/openapi/document.ts'
+import { unversionedOperations } from '../../../api/openapi/unversioned.ts'
 import { routes } from '../../../api/routes.ts'
 
 const committed = await readFile(new URL('../../../docs/openapi.json', import.meta.url), 'utf8')
@@ -39,7 +40,8 @@ describe('docs/openapi.json', () => {
 
   test('has every route and nothing else', () => {
     const declared = routes.map((route) => `${route.method} ${basePath}${route.path}`)
-    expect(operations.map((one) => one.title).sort()).toEqual(declared.sort())
+    const unversioned = unversionedOperations.map(({ path }) => `GET ${path}`)
+    expect(operations.map((one) => one.title).sort()).toEqual([...declared, ...unversioned].sort())
   })
 
   test('has no dangling references', () => {
@@ -61,7 +63,7 @@ describe('docs/openapi.json', () => {
   })
 
   test('lists the success statuses of each operation, and the error codes of each failure', () => {
-    for (const { title, operation } of operations) {
+    for (const { title, path, operation } of operations) {
       const statuses = Object.keys(operation.responses)
       expect(operation.summary, title).not.toBe('')
       // An operation that is not available yet has 501 only.
@@ -69,8 +71,9 @@ describe('docs/openapi.json', () => {
         statuses.filter((status) => /^(101|2\d\d|501)$/.test(status)),
         title,
       ).not.toEqual([])
-      for (const [status, { description }] of Object.entries(operation.responses)) {
-        if (/^[12]/.test(status)) continue
+      for (const [status, response] of Object.entries(operation.responses)) {
+        if (/^[12]/.test(status) || !path.startsWith(basePath)) continue
+        const { description } = ('$ref' in response ? resolve(response.$ref) : response) as { description: string }
         const codes = Object.entries(refusals).flatMap(([code, refusal]) =>
           refusal.status === Number(status) ? [code] : [],
         )
@@ -81,9 +84,7 @@ describe('docs/openapi.json', () => {
 
   test('uses only security schemes that it defines', () => {
     const known = Object.keys(document.components.securitySchemes)
-    const used = operations.flatMap(
-      ({ operation }) => (operation as { security?: object[] }).security?.flatMap((one) => Object.keys(one)) ?? [],
-    )
+    const used = operations.flatMap(({ operation }) => operation.security?.flatMap((one) => Object.keys(one)) ?? [])
     expect(known).toEqual(expect.arrayContaining([...new Set(used)]))
   })
 

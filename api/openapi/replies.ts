@@ -1,0 +1,132 @@
+/** The replies of an operation: successes from its schemas, errors from the table of refusals. */
+import { type RefusalCode, refusals } from '../http/refusals.ts'
+import type { Route } from '../http/route.ts'
+import type { Example, Examples, OperationText } from './operation-text.ts'
+import { sampleOf } from './samples.ts'
+import type { SchemaConverter } from './schemas.ts'
+
+const referToHeaders = (...names: (keyof typeof headers)[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
+/** The response headers that are documented, as components. */
+export const headers = {
+  'X-Request-Id': {
+    description: 'The id of the request in the log of the service. Name it when you report a problem.',
+    schema: { type: 'string', format: 'uuid' },
+  },
+  'Retry-After': {
+    description: 'After how many seconds a request may succeed.',
+    schema: { type: 'integer', minimum: 0 },
+    example: 12,
+  },
+  RateLimit: {
+    description: 'The name of the limit, the requests that remain (`r`), and the seconds until it resets (`t`).',
+    schema: { type: 'string' },
+    example: '"relay_start";r=5;t=42',
+  },
+  'RateLimit-Policy': {
+    description: 'The name of the limit, its requests (`q`), and its window in seconds (`w`).',
+    schema: { type: 'string' },
+    example: '"relay_start";q=6;w=60',
+  },
+  'WWW-Authenticate': {
+    description: 'The authentication scheme that is expected.',
+    schema: { type: 'string' },
+    example: 'Bearer error="invalid_token"',
+  },
+} as const
+
+const successTexts: Readonly<Record<string, string>> = {
+  '101': 'The connection is a WebSocket now',
+  '200': 'Success',
+  '201': 'Created',
+  '202': 'Accepted',
+  '204': 'Success, without a body',
+}
+
+export function describeSuccesses(route: Route, text: OperationText | undefined, converter: SchemaConverter) {
+  return Object.fromEntries(
+    Object.entries(route.answers).map(([status, answer]) => {
+      const schema = answer && converter.convert(answer)
+      const examples = schema && (text?.replies?.[Number(status)] ?? sampleExamples(schema, converter))
+      return [
+        status,
+        {
+          description: successTexts[status] ?? 'Success',
+          headers: referToHeaders('X-Request-Id', ...(route.limit ? (['RateLimit', 'RateLimit-Policy'] as const) : [])),
+          ...(schema ? { content: { 'application/json': { schema, examples } } } : {}),
+        },
+      ]
+    }),
+  )
+}
+
+/** The one example of a schema for which none is given. */
+export const sampleExamples = (schema: object, { components }: SchemaConverter): Examples => ({
+  example: { summary: 'Example', value: sampleOf(schema as Record<string, unknown>, components) },
+})
+
+/** The error codes that a route replies with: its own, and those of every route of its kind. */
+export function listErrorCodes(route: Route): RefusalCode[] {
+  const codes = new Set<RefusalCode>([...route.refuses, 'internal_error', 'temporarily_unavailable'])
+  if (route.body || route.query) codes.add('invalid_request')
+  if (route.body) codes.add('payload_too_large').add('unsupported_media_type')
+  if (route.bytesMax !== undefined) codes.add('invalid_request').add('payload_too_large')
+  if (route.caller === 'user' || route.caller === 'maybe_user') codes.add('unauthorized')
+  if (route.caller === 'relay_watcher') codes.add('unauthorized').add('forbidden')
+  if (route.caller === 'operator') codes.add('invalid_operator').add('not_found').add('rate_limited')
+  if (route.caller === 'operator' && route.method !== 'GET') codes.add('forbidden').add('unsupported_media_type')
+  if (route.limit) codes.add('rate_limited')
+  return [...codes].sort()
+}
+
+const codesByStatus = (codes: readonly RefusalCode[]): Map<number, RefusalCode[]> => {
+  const statuses = new Map<number, RefusalCode[]>()
+  for (const code of codes) {
+    const { status } = refusals[code]
+    statuses.set(status, [...(statuses.get(status) ?? []), code])
+  }
+  return statuses
+}
+
+/** Operations with the same error codes share the description of the reply. */
+const errorReplyName = (codes: readonly RefusalCode[]): string => codes.join('.')
+
+export const describeErrors = (codes: readonly RefusalCode[]): Record<string, { readonly $ref: string }> =>
+  Object.fromEntries(
+    [...codesByStatus(codes)].map(([status, list]) => [
+      status,
+      { $ref: `#/components/responses/${errorReplyName(list)}` },
+    ]),
+  )
+
+/** The components that {@link describeErrors} refers to, for the error codes of all routes. */
+export const describeErrorReplies = (routes: readonly Route[]): Record<string, object> =>
+  Object.fromEntries(
+    routes
+      .flatMap((route) => [...codesByStatus(listErrorCodes(route))])
+      .map(([status, codes]) => [errorReplyName(codes), describeErrorReply(status, codes)] as const)
+      .toSorted(([a], [b]) => a.localeCompare(b, 'en')),
+  )
+
+const describeErrorReply = (status: number, codes: readonly RefusalCode[]) => ({
+  description: codes.join(', '),
+  headers: referToHeaders('X-Request-Id', ...headersOfError(status)),
+  content: {
+    'application/json': {
+      schema: { $ref: '#/components/schemas/Error' },
+      examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+    },
+  },
+})
+
+function headersOfError(status: number): (keyof typeof headers)[] {
+  if (status === 401) return ['WWW-Authenticate']
+  if (status === 429) return ['Retry-After', 'RateLimit', 'RateLimit-Policy']
+  return status === 503 ? ['Retry-After'] : []
+}
+
+/** One example for each error code. */
+export const errorExamples: Readonly<Record<string, Example>> = Object.fromEntries(
+  Object.entries(refusals).map(([code, { message }]) => [code, { summary: code, value: { error: { code, message } } }]),
+)

@@ -1,0 +1,102 @@
+/** The groups of operations in the reference. A path that no entry names belongs to the group of its longest prefix. */
+
+interface Tag {
+  readonly name: string
+  readonly description: string
+  /** Prefixes of paths below the base path, or of unversioned paths. */
+  readonly prefixes: readonly string[]
+}
+
+/** In the order of the reference. */
+const allTags: readonly Tag[] = [
+  {
+    name: 'Sign-in',
+    description:
+      'Accounts with an email address and a password. A successful sign-in returns a token set: an access token of a few minutes and a refresh token that replaces itself at each use.',
+    prefixes: ['/auth'],
+  },
+  {
+    name: 'Plugin sign-in',
+    description:
+      'Sign-in of a plugin without a password: the plugin starts a login attempt and polls it, while the user approves it in the browser.',
+    prefixes: ['/auth/plugin'],
+  },
+  {
+    name: 'Linked accounts',
+    description: 'Sign-in with Twitch, Google and Discord, and linking of these accounts to an account.',
+    prefixes: ['/auth/oauth', '/auth/merge'],
+  },
+  {
+    name: 'Account',
+    description: 'The account of the signed-in user: summary, auth sessions and activity.',
+    prefixes: ['/auth/session', '/auth/sessions', '/auth/audit', '/user', '/account'],
+  },
+  {
+    name: 'Relays',
+    description:
+      'Starting, watching and stopping relays. Each connection of an account has at most one live relay session.',
+    prefixes: ['/relay'],
+  },
+  {
+    name: 'Live events',
+    description: 'The state of relay sessions over a WebSocket, as an alternative to polling.',
+    prefixes: ['/relay/ws'],
+  },
+  {
+    name: 'Regions',
+    description: 'Where relays can run, and whether there is room for another one.',
+    prefixes: ['/relay/manifest', '/capacity'],
+  },
+  {
+    name: 'Usage',
+    description: 'Relay time that the plan includes and that the account has used.',
+    prefixes: ['/usage'],
+  },
+  {
+    name: 'Notifications',
+    description: 'Which events an account is notified of, and where to.',
+    prefixes: ['/notifications'],
+  },
+  {
+    name: 'Billing',
+    description: 'Plan, add-ons and payments at the billing provider.',
+    prefixes: ['/billing'],
+  },
+  {
+    name: 'Billing sandbox',
+    description:
+      'Outcomes that would happen at a real billing provider. These operations exist only with the billing provider `sandbox`.',
+    prefixes: ['/billing/sandbox'],
+  },
+  {
+    name: 'Relay agents',
+    description: 'For the relays themselves, which report their health.',
+    prefixes: ['/relay/health'],
+  },
+  {
+    name: 'Operators',
+    description: 'Administration. These operations exist only when an operator password is configured.',
+    prefixes: ['/admin', '/operator'],
+  },
+  {
+    name: 'Service',
+    description: 'Health, metrics and this document. They are served by the API itself, not by the site.',
+    prefixes: ['/health', '/livez', '/readyz', '/metrics', '/openapi.json', '/docs'],
+  },
+]
+
+const prefixLengthOf = ({ prefixes }: Tag, path: string): number =>
+  Math.max(
+    -1,
+    ...prefixes.filter((prefix) => path === prefix || path.startsWith(`${prefix}/`)).map((one) => one.length),
+  )
+
+/** The name of the tag of a path. */
+export function tagOf(path: string): string {
+  const [nearest] = allTags.toSorted((a, b) => prefixLengthOf(b, path) - prefixLengthOf(a, path))
+  return nearest && prefixLengthOf(nearest, path) >= 0 ? nearest.name : 'Service'
+}
+
+/** The tags that operations have, with their descriptions. */
+export const describeTags = (used: ReadonlySet<string>): { name: string; description: string }[] =>
+  allTags.filter(({ name }) => used.has(name)).map(({ name, description }) => ({ name, description }))
