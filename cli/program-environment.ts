@@ -15,9 +15,11 @@ export const generatedSecrets = (
     ),
   )
 
-/** The sandbox, where purchases cost nothing, unless a billing provider is configured. */
+/** The sandbox, where purchases cost nothing, with an example of a price, unless a billing provider is configured. */
 export const defaultBillingProvider = ({ environment }: StackConfig): Variables =>
-  environment.SVC_BILLING_PROVIDER || environment.SVC_BILLING_PROVIDER_FILE ? {} : { SVC_BILLING_PROVIDER: 'sandbox' }
+  environment.SVC_BILLING_PROVIDER || environment.SVC_BILLING_PROVIDER_FILE
+    ? {}
+    : { SVC_BILLING_PROVIDER: 'sandbox', SVC_PLAN_PRICE: environment.SVC_PLAN_PRICE || '14.99' }
 
 /** The chosen ports, as far as no variable sets them. */
 export const portVariables = ({ port, sitePort }: StackConfig, chosen: ServicePorts): Variables => ({
@@ -47,6 +49,11 @@ const siteVariables = new Set([
   'SVC_SITE_URL',
   'SVC_TRUSTED_PROXY_HOPS',
   'SVC_DRAIN_SECONDS',
+  'SVC_BRAND_NAME',
+  'SVC_SUPPORT_EMAIL',
+  'SVC_PLAN_PRICE',
+  'SVC_ADDON_PRICE',
+  'SVC_CURRENCY',
   // The site does not read it. It shows in the process table which stack the process belongs to.
   'SVC_DATA_DIR',
   // Read by Node and the loader.

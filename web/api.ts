@@ -37,9 +37,18 @@ export class ApiUnavailableError extends Error {
   override name = 'ApiUnavailableError'
 }
 
-const defaultTimeoutMillis = 20_000
+export interface ApiTimeouts {
+  /** Of requests that the API answers from its database. */
+  readonly millis: number
+  /** Of requests during which the API may call another service, or wait for a workflow or for a password to be hashed. */
+  readonly slowMillis: number
+}
 
-export const createApi = (apiUrl: string, timeoutMillis = defaultTimeoutMillis): Api => ({
+const defaultTimeouts: ApiTimeouts = { millis: 5000, slowMillis: 20_000 }
+
+const slowPaths = /^\/api\/v1\/(admin|billing|auth\/(oauth|merge|login|signup|password))(\/|$)/
+
+export const createApi = (apiUrl: string, timeouts: ApiTimeouts = defaultTimeouts): Api => ({
   call: async <Body>(method: string, path: string, request: ApiRequest) => {
     // A path can contain what a visitor typed, which must not lead to another resource.
     if (!isPlainPath(path.split('?')[0] ?? '')) return notFound as ApiResponse<Body>
@@ -47,7 +56,7 @@ export const createApi = (apiUrl: string, timeoutMillis = defaultTimeoutMillis):
       const response = await fetch(apiUrl + path, {
         method,
         redirect: 'manual',
-        signal: AbortSignal.timeout(timeoutMillis),
+        signal: AbortSignal.timeout(timeoutOf(method, path, timeouts)),
         ...requestInit(request),
       })
       const bytes = new Uint8Array(await response.arrayBuffer())
@@ -57,6 +66,9 @@ export const createApi = (apiUrl: string, timeoutMillis = defaultTimeoutMillis):
     }
   },
 })
+
+const timeoutOf = (method: string, path: string, { millis, slowMillis }: ApiTimeouts): number =>
+  method !== 'GET' && slowPaths.test(path.split('?')[0] ?? '') ? slowMillis : millis
 
 type RequestParts = { headers: Record<string, string>; body?: BodyInit }
 

@@ -86,7 +86,12 @@ const serveAssets =
     if (!asset) return next()
     ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
     ctx.type = asset.type
-    ctx.body = asset.bytes
+    ctx.vary('Accept-Encoding')
+    const { compressed } = asset
+    if (compressed && ctx.acceptsEncodings('br', 'identity') === 'br') {
+      ctx.set('Content-Encoding', 'br')
+      ctx.body = compressed
+    } else ctx.body = asset.bytes
   }
 
 /** CSRF protection: only pages of this site may send requests that change something. */
@@ -164,7 +169,8 @@ function serveSocket(site: Site): Middleware {
   }
 }
 
-function sendResult(ctx: Context, { assets }: Site, result: PageResult): void {
+function sendResult(ctx: Context, { assets, config }: Site, result: PageResult): void {
+  const { brandName } = config
   setCookies(ctx, result.cookies ?? [])
   if ('redirectTo' in result) {
     ctx.status = 303
@@ -173,15 +179,16 @@ function sendResult(ctx: Context, { assets }: Site, result: PageResult): void {
   } else if ('continueTo' in result) {
     const { continueTo, message } = result
     ctx.type = 'html'
-    const frame = { assets, name: 'forwarding', title: 'Redirecting', isSignedIn: false, continueTo }
+    const frame = { assets, brandName, name: 'forwarding', title: 'Redirecting', isSignedIn: false, continueTo }
     ctx.body = renderDocument(frame, forwardingPage(message, continueTo))
   } else {
-    const { name, title, scripts, status = 200, page, console: section } = result
+    const { status = 200, page, retryAfterSeconds, console: section, ...frame } = result
     ctx.status = status
     ctx.type = 'html'
+    if (retryAfterSeconds !== undefined && ctx.method === 'GET') ctx.set('Refresh', String(retryAfterSeconds))
     ctx.body = section
-      ? renderConsole({ assets, name, title, section, scripts }, page)
-      : renderDocument({ assets, name, title, isSignedIn: isSignedIn(ctx), scripts }, page)
+      ? renderConsole({ assets, brandName, ...frame, section }, page)
+      : renderDocument({ assets, brandName, isSignedIn: isSignedIn(ctx), ...frame }, page)
   }
 }
 

@@ -1,10 +1,14 @@
 /** The HTML document around every page. */
 import type { ComponentChildren, VNode } from 'preact'
 import { renderToString } from 'preact-render-to-string'
-import type { Assets } from './assets.ts'
+import { type Assets, fontName } from './assets.ts'
+import { Brand } from './brand.tsx'
+import { Icon, type IconName } from './icons.tsx'
+import type { Layout, Section } from './page.ts'
 
 interface Frame {
   readonly assets: Assets
+  readonly brandName: string
   /** `data-page` of the main landmark. */
   readonly name: string
   readonly title: string
@@ -13,6 +17,10 @@ interface Frame {
   readonly continueTo?: string
   /** Scripts besides `site.js`, by their names in `web/assets`. */
   readonly scripts?: readonly string[] | undefined
+  /** Stylesheets besides `site.css`, by their names in `web/assets`. */
+  readonly styles?: readonly string[] | undefined
+  readonly layout?: Layout | undefined
+  readonly section?: Section | undefined
 }
 
 export const renderDocument = (frame: Frame, page: VNode): string =>
@@ -20,47 +28,99 @@ export const renderDocument = (frame: Frame, page: VNode): string =>
 
 type HtmlProps = Frame & { readonly children: ComponentChildren }
 
-const Html = ({ assets, name, title, isSignedIn, continueTo, scripts = [], children }: HtmlProps) => (
+const Html = ({ children, ...frame }: HtmlProps) => (
   <html lang="en">
-    <head>
-      <meta charset="utf-8" />
-      <title>{`${title} · Relay`}</title>
-      <meta name="viewport" content="width=device-width, initial-scale=1" />
-      <meta name="color-scheme" content="light dark" />
-      {/* Overrides the no-referrer header, with which browsers without Fetch Metadata would send forms with `Origin: null`. */}
-      <meta name="referrer" content="same-origin" />
-      {continueTo ? <meta http-equiv="refresh" content={`0;url=${continueTo}`} /> : null}
-      <link rel="stylesheet" href={assets.pathOf('site.css')} />
-      <link rel="icon" href={assets.pathOf('icon.svg')} />
-      {['site.js', ...scripts].map((script) => (
-        <script key={script} type="module" src={assets.pathOf(script)} />
-      ))}
-    </head>
+    <Head {...frame} />
     <body>
       <a class="skip" href="#main">
         Skip to content
       </a>
       <header class="top">
-        <a class="brand" href="/">
-          Relay
-        </a>
-        {isSignedIn ? <Navigation /> : null}
+        <div class="top-row">
+          <Brand name={frame.brandName} />
+          {frame.isSignedIn ? <Navigation section={frame.section} /> : <SignInLinks page={frame.name} />}
+        </div>
       </header>
-      <main id="main" data-page={name}>
+      <main id="main" class={`layout-${frame.layout ?? 'wide'}`} data-page={frame.name}>
         {children}
       </main>
+      <Footer brandName={frame.brandName} />
     </body>
   </html>
 )
 
-const Navigation = () => (
-  <nav aria-label="Main">
-    <a href="/relays">Relays</a>
-    <a href="/account">Account</a>
+const Head = ({ assets, brandName, title, continueTo, scripts = [], styles = [] }: Frame) => (
+  <head>
+    <meta charset="utf-8" />
+    <title>{`${title} · ${brandName}`}</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta name="color-scheme" content="light dark" />
+    {/* Overrides the no-referrer header, with which browsers without Fetch Metadata would send forms with `Origin: null`. */}
+    <meta name="referrer" content="same-origin" />
+    {continueTo ? <meta http-equiv="refresh" content={`0;url=${continueTo}`} /> : null}
+    <link rel="preload" href={assets.pathOf(fontName)} as="font" type="font/woff2" crossorigin="anonymous" />
+    {['site.css', ...styles].map((style) => (
+      <link key={style} rel="stylesheet" href={assets.pathOf(style)} />
+    ))}
+    <link rel="icon" href={assets.pathOf('icon.svg')} />
+    {['site.js', ...scripts].map((script) => (
+      <script key={script} type="module" src={assets.pathOf(script)} />
+    ))}
+  </head>
+)
+
+const destinations: readonly (readonly [Section, path: string, label: string, icon: IconName])[] = [
+  ['relays', '/relays', 'Relays', 'radio'],
+  ['history', '/history', 'History', 'clock'],
+  ['usage', '/usage', 'Usage', 'chart-column'],
+  ['account', '/account', 'Account', 'circle-user-round'],
+]
+
+const Navigation = ({ section }: { readonly section: Section | undefined }) => (
+  <nav class="main-nav" aria-label="Main">
+    {destinations.map(([name, path, label, icon]) => (
+      <a key={name} href={path} aria-current={name === section ? 'page' : undefined}>
+        <Icon name={icon} />
+        {label}
+      </a>
+    ))}
     <form method="post" action="/sign-out">
       <button class="quiet" type="submit">
+        <Icon name="log-out" />
         Sign out
       </button>
     </form>
   </nav>
+)
+
+/** The pages for signing in have their own links to each other. */
+const pagesWithoutSignInLinks = new Set(['login', 'sign-up', 'forwarding'])
+
+const SignInLinks = ({ page }: { readonly page: string }) =>
+  pagesWithoutSignInLinks.has(page) ? null : (
+    <nav class="main-nav" aria-label="Main">
+      <a href="/login">Sign in</a>
+      <a class="button" href="/sign-up">
+        Create account
+      </a>
+    </nav>
+  )
+
+const Footer = ({ brandName }: { readonly brandName: string }) => (
+  <footer class="bottom">
+    <div class="bottom-row">
+      <span>{brandName}</span>
+      <nav aria-label="Service">
+        <a class="link" href="/help">
+          Help
+        </a>
+        <a class="link" href="/docs">
+          API reference
+        </a>
+        <a class="link" href="/status">
+          Status
+        </a>
+      </nav>
+    </div>
+  </footer>
 )

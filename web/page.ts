@@ -48,6 +48,12 @@ interface Cookies {
   readonly cookies?: readonly Cookie[]
 }
 
+/** The width of a page: for content, for a form, or set by the page's own sections. */
+export type Layout = 'wide' | 'narrow' | 'full'
+
+/** The entry of the main navigation that a page belongs to. */
+export type Section = 'relays' | 'history' | 'usage' | 'account'
+
 /** A document to render. */
 export interface Document {
   /** A stable name, rendered as `data-page`: tests identify pages by it, since titles and headings may be reworded. */
@@ -60,6 +66,13 @@ export interface Document {
   readonly scripts?: readonly string[]
   /** Renders the page in the frame of the operator console. */
   readonly console?: ConsoleSection
+  /** Files of `web/assets` to load besides `site.css`. */
+  readonly styles?: readonly string[]
+  /** `wide` unless given. */
+  readonly layout?: Layout
+  readonly section?: Section
+  /** After how many seconds the browser requests the page again by itself. Only for the reply to a GET. */
+  readonly retryAfterSeconds?: number
 }
 
 export type PageResult = Cookies &

@@ -11,6 +11,7 @@ export function securityHeaders({ siteUrl }: SiteConfig): Middleware {
       scriptSrc: ["'self'"],
       styleSrc: ["'self'"],
       imgSrc: ["'self'"],
+      fontSrc: ["'self'"],
       connectSrc: ["'self'"],
       formAction: ["'self'"],
       baseUri: ["'none'"],

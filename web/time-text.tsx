@@ -1,4 +1,7 @@
-/** Points in time and durations as text. Dates are in UTC, since the server does not know the visitor's time zone. */
+/**
+ * Points in time and durations as text. The server does not know the visitor's time zone, so it writes times in UTC, and
+ * `site.js` rewrites those with `data-local` in local time.
+ */
 
 const units = [
   ['day', 86_400],
@@ -70,13 +73,21 @@ export function TimeLeft({ until, expiredText }: TimeLeftProps) {
 
 /** @param at RFC 3339. */
 export const TimeAgo = ({ at }: { readonly at: string }) => (
-  <time datetime={at} title={formatDateTime(new Date(at))}>
+  <time datetime={at} title={formatDateTime(new Date(at))} data-local="title">
     {formatAge(new Date(at), new Date())}
   </time>
 )
 
 /** @param at RFC 3339. */
-export const Day = ({ at }: { readonly at: string }) => <time datetime={at}>{formatDay(new Date(at))}</time>
+export const Day = ({ at }: { readonly at: string }) => (
+  <time datetime={at} data-local="day">
+    {formatDay(new Date(at))}
+  </time>
+)
 
 /** @param at RFC 3339. */
-export const DateTime = ({ at }: { readonly at: string }) => <time datetime={at}>{formatDateTime(new Date(at))}</time>
+export const DateTime = ({ at }: { readonly at: string }) => (
+  <time datetime={at} data-local="minute">
+    {formatDateTime(new Date(at))}
+  </time>
+)

@@ -1,4 +1,5 @@
 /** The configuration of the site, which stores no data and holds no secret. */
+import type { z } from 'zod'
 import { deepFreeze, type Environment, readVariables } from './environment.ts'
 import { url } from './values.ts'
 import { Variables } from './variables.ts'
@@ -9,6 +10,11 @@ const SiteVariables = Variables.pick({
   SVC_SITE_URL: true,
   SVC_DRAIN_SECONDS: true,
   SVC_TRUSTED_PROXY_HOPS: true,
+  SVC_BRAND_NAME: true,
+  SVC_SUPPORT_EMAIL: true,
+  SVC_PLAN_PRICE: true,
+  SVC_ADDON_PRICE: true,
+  SVC_CURRENCY: true,
 }).extend({ SVC_API_URL: url.default('http://localhost:8080') })
 
 /** Reads and checks the variables of the site. Throws `ConfigError`. */
@@ -23,7 +29,28 @@ export function readSiteConfig(env: Environment = process.env) {
     apiUrl: v.SVC_API_URL,
     drainSeconds: v.SVC_DRAIN_SECONDS,
     trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
+    brandName: v.SVC_BRAND_NAME,
+    /** Shown on the help page; undefined for none. */
+    supportEmail: v.SVC_SUPPORT_EMAIL,
+    prices: pricesOf(v),
   })
 }
+
+/** The prices per month that pages show. The billing provider decides what is charged. */
+export interface Prices {
+  /** Undefined when pages show none: the checkout shows it. */
+  readonly plan: number | undefined
+  readonly addon: number
+  /** ISO 4217. */
+  readonly currency: string
+}
+
+type PriceVariables = Pick<z.infer<typeof SiteVariables>, 'SVC_PLAN_PRICE' | 'SVC_ADDON_PRICE' | 'SVC_CURRENCY'>
+
+const pricesOf = (v: PriceVariables): Prices => ({
+  plan: v.SVC_PLAN_PRICE,
+  addon: v.SVC_ADDON_PRICE,
+  currency: v.SVC_CURRENCY,
+})
 
 export type SiteConfig = ReturnType<typeof readSiteConfig>

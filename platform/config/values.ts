@@ -76,6 +76,18 @@ export const webhookSecrets = z
       .max(2, 'has more than two secrets: keep the new one and the old one'),
   )
 
+/** A price per month, with at most two decimals. */
+export const price = z
+  .string()
+  .regex(/^\d{1,6}(\.\d{1,2})?$/, 'is not a price such as 7.99')
+  .transform(Number)
+
+/** An ISO 4217 code. */
+export const currency = z
+  .string()
+  .regex(/^[A-Z]{3}$/, 'is not a currency code such as USD')
+  .refine((code) => Intl.supportedValuesOf('currency').includes(code), 'is not a known currency')
+
 /** Whether it has the format of Standard Webhooks 1.0, which the sandbox signs with. */
 export const isStandardWebhookSecret = (text: string): boolean => {
   const [, base64 = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? []

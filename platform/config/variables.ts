@@ -3,10 +3,12 @@ import { z } from 'zod'
 import { relayEngineSettings } from '../relay-engines.ts'
 import { defaultRegions, regions } from './regions.ts'
 import {
+  currency,
   encryptionKeys,
   flag,
   httpsUrl,
   port,
+  price,
   rateLimits,
   seconds,
   secret,
@@ -23,6 +25,11 @@ export const Variables = z.object({
   SVC_SITE_PORT: port(8081),
   SVC_API_URL: url.optional(),
   SVC_SITE_URL: url.optional(),
+  SVC_BRAND_NAME: z.string().trim().min(1).max(40).default('Backhaul'),
+  SVC_SUPPORT_EMAIL: z.email().optional(),
+  SVC_PLAN_PRICE: price.optional(),
+  SVC_ADDON_PRICE: z.string().default('7.99').pipe(price),
+  SVC_CURRENCY: z.string().default('USD').pipe(currency),
   SVC_DRAIN_SECONDS: seconds(0, 300, 0),
   SVC_DATA_DIR: z.string().min(1).default('.svc'),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'is not a postgres:// URL' }),

@@ -15,9 +15,9 @@ test('a call that times out rejects as unavailable', async () => {
   // A separate double, since the abandoned request could arrive during the next test.
   const slow = await startApiDouble()
   slow.respondWith(() => new Promise(() => {}))
-  await expect(createApi(slow.url, 100).call('GET', '/api/v1/capacity/status', { visitor })).rejects.toThrow(
-    ApiUnavailableError,
-  )
+  await expect(
+    createApi(slow.url, { millis: 100, slowMillis: 5000 }).call('GET', '/api/v1/capacity/status', { visitor }),
+  ).rejects.toThrow(ApiUnavailableError)
 })
 
 test.each([

@@ -13,6 +13,9 @@ for (const form of document.querySelectorAll('form.fields, form[data-once]')) pr
 for (const button of document.querySelectorAll('button[data-shows]')) enablePasswordToggle(button)
 updateCountdowns()
 setInterval(updateCountdowns, 1000)
+showLocalTimes()
+// Sent by scripts that have replaced parts of the page.
+document.addEventListener('parts-replaced', showLocalTimes)
 for (const choice of document.querySelectorAll('[data-deliberate]')) delayDecision(choice)
 
 /**
@@ -48,6 +51,20 @@ function updateCountdowns() {
     const text = seconds > 0 ? formatTimeLeft(seconds) : time.dataset.expiredText
     if (time.textContent !== text) time.textContent = text
   }
+}
+
+/** Rewrites the server's UTC times in the visitor's time zone, in the same format. */
+function showLocalTimes() {
+  for (const time of document.querySelectorAll('time[data-local]')) {
+    const text = formatLocalTime(new Date(time.dateTime), time.dataset.local !== 'day')
+    if (time.dataset.local === 'title') time.title = text
+    else if (time.textContent !== text) time.textContent = text
+  }
+}
+
+function formatLocalTime(at, withClock) {
+  const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })
+  return withClock ? `${day}, ${at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })}` : day
 }
 
 /** As `formatTimeLeft` of `time-text.tsx`. */

@@ -129,6 +129,8 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
   return {
     name: 'account',
     title: 'Account',
+    section: 'account',
+    styles: ['relays.css'],
     status: refused?.status ?? 200,
     page: (
       <>

@@ -25,6 +25,7 @@ export const list: PageRoute = {
     return {
       name: 'history',
       title: 'Ended relays',
+      section: 'history',
       status: sessions ? 200 : response.status,
       page: (
         <>
@@ -96,6 +97,8 @@ export const show: PageRoute = {
     return {
       name: 'history-session',
       title: session ? `Relay ${session.connection_id}` : 'Relay',
+      section: 'history',
+      styles: ['charts.css'],
       status: isKnown ? 200 : response.status,
       page: (
         <>

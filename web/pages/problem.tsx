@@ -1,5 +1,6 @@
 /** Error pages, and the page that forwards to another address. */
 import type { VNode } from 'preact'
+import { Icon, type IconName } from '../icons.tsx'
 import type { Document } from '../page.ts'
 
 const problems = {
@@ -19,11 +20,26 @@ const problems = {
     'Request too large',
     'The form contains more data than this page accepts. Shorten it and try again.',
   ],
-  away: [503, 'Temporarily unavailable', 'The service isn’t responding right now. Try again in a few seconds.'],
+  away: [
+    503,
+    'Temporarily unavailable',
+    'The service isn’t responding right now. This page tries again every few seconds by itself.',
+  ],
   broken: [500, 'Something went wrong', 'An unexpected error occurred, and we’ve logged it. Try again in a moment.'],
 } as const satisfies Record<string, readonly [number, string, string]>
 
 export type ProblemKind = keyof typeof problems
+
+const icons: Readonly<Record<ProblemKind, IconName>> = {
+  not_found: 'map-pin-off',
+  forbidden: 'shield-alert',
+  unreadable: 'file-warning',
+  too_large: 'file-warning',
+  away: 'cloud-off',
+  broken: 'triangle-alert',
+}
+
+const retrySeconds = 5
 
 export function problemPage(kind: ProblemKind): Document {
   const [status, title, text] = problems[kind]
@@ -31,12 +47,17 @@ export function problemPage(kind: ProblemKind): Document {
     name: `error-${kind}`,
     status,
     title,
+    layout: 'narrow',
+    ...(kind === 'away' ? { retryAfterSeconds: retrySeconds } : {}),
     page: (
-      <section class="card narrow">
+      <section class="card empty">
+        <Icon name={icons[kind]} />
         <h1>{title}</h1>
         <p>{text}</p>
         <p>
-          <a href="/">Go to the home page</a>
+          <a class="button second" href="/">
+            Go to the home page
+          </a>
         </p>
       </section>
     ),

@@ -82,6 +82,8 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
     name: 'relays',
     title: 'Relays',
     status: refused?.status ?? (sessions ? 200 : live.status),
+    section: 'relays',
+    styles: ['relays.css'],
     scripts: ['relays.js', 'connection-kit.js'],
     page: (
       <Relays

@@ -1,0 +1,9 @@
+/** Prices as text. */
+
+/** `$7.99` in English for a price per month of 7.99 US dollars. Whole prices have no decimals: `$15`. */
+export const formatPrice = (price: number, currency: string): string =>
+  new Intl.NumberFormat('en-US', {
+    style: 'currency',
+    currency,
+    ...(Number.isInteger(price) ? { maximumFractionDigits: 0 } : {}),
+  }).format(price)
