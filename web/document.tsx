@@ -77,7 +77,7 @@ const destinations: readonly (readonly [Section, path: string, label: string, ic
 ]
 
 const Navigation = ({ section }: { readonly section: Section | undefined }) => (
-  <nav class="main-nav" aria-label="Main">
+  <nav class="main-nav destinations" aria-label="Main">
     {destinations.map(([name, path, label, icon]) => (
       <a key={name} href={path} aria-current={name === section ? 'page' : undefined}>
         <Icon name={icon} />
