@@ -19,12 +19,15 @@ export type ConsoleSection = keyof typeof sections | 'sign-in'
 
 interface Frame {
   readonly assets: Assets
+  readonly brandName: string
   /** `data-page` of the main landmark. */
   readonly name: string
   readonly title: string
   readonly section: ConsoleSection
   /** Scripts besides `site.js` and `console.js`, by their names in `web/assets`. */
   readonly scripts?: readonly string[] | undefined
+  /** Stylesheets besides `site.css` and `console.css`, by their names in `web/assets`. */
+  readonly styles?: readonly string[] | undefined
 }
 
 export const renderConsole = (frame: Frame, page: VNode): string =>
@@ -32,17 +35,17 @@ export const renderConsole = (frame: Frame, page: VNode): string =>
 
 type HtmlProps = Frame & { readonly children: ComponentChildren }
 
-const Html = ({ assets, name, title, section, scripts = [], children }: HtmlProps) => (
+const Html = ({ assets, brandName, name, title, section, scripts = [], styles = [], children }: HtmlProps) => (
   <html lang="en">
     <head>
       <meta charset="utf-8" />
-      <title>{`${title} · Operator console`}</title>
+      <title>{`${title} · ${brandName} operator console`}</title>
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
       <meta name="robots" content="noindex, nofollow" />
       {/* Overrides the no-referrer header, with which browsers without Fetch Metadata would send forms with `Origin: null`. */}
       <meta name="referrer" content="same-origin" />
-      {['site.css', 'console.css'].map((style) => (
+      {['site.css', 'console.css', ...styles].map((style) => (
         <link key={style} rel="stylesheet" href={assets.pathOf(style)} />
       ))}
       <link rel="icon" href={assets.pathOf('icon.svg')} />
