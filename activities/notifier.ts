@@ -1,8 +1,7 @@
 /** Enqueues the notifications that an account has enabled. */
-import type { Notify } from '../db/notification-settings.ts'
-import { countRecentNotifications, findRecipients } from '../db/notification-settings.ts'
+
+import { countRecentNotifications, findRecipients, type Notify } from '../db/notification-settings.ts'
 import { enqueueMessage } from '../db/outbox.ts'
-import type { Sql } from '../db/connection.ts'
 import { createUnsubscribeToken } from '../db/unsubscribe-tokens.ts'
 import { describeNotification, plainFormat } from '../domain/notification-texts.ts'
 import {

@@ -18,6 +18,7 @@ import { createInstanceId } from '../platform/instance-secrets.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { RelayProviderError } from '../providers/relay/provider.ts'
 import { destroyProven, failCreation, launchInstance, placementOf, providerOf, withHeartbeat } from './instances.ts'
+import { createNotify } from './notifier.ts'
 import type { RelayProviders } from './relay-providers.ts'
 import type { ClockSkew } from './worker/clock-skew.ts'
 import type { CountedTransitionsRequest, WorkerMetrics } from './worker/metrics.ts'
@@ -76,6 +77,7 @@ async function awaitFirstReport(sql: Database, sessionId: string): Promise<boole
 
 export function createRelaySessionActivities(deps: Deps): RelaySessionActivities {
   const { config, sql, sealing, providers, metrics, clockSkew } = deps
+  const notify = createNotify({ sealing, siteUrl: config.siteUrl })
 
   return {
     writeTransitions: async (requested) => {
@@ -83,7 +85,7 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       if (requested.cause === 'report_expected' && !(await awaitFirstReport(sql, requested.sessionId)))
         return { type: 'not_reported' }
       const request = { ...requested, healthIntervalSeconds: config.relay.healthIntervalSeconds }
-      const outcome = await writeTransitions(sql, request)
+      const outcome = await writeTransitions(sql, request, notify)
       if (outcome.type === 'stored' && outcome.isWritten) metrics.countTransitions(request, Date.now())
       return outcome
     },

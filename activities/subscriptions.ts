@@ -7,7 +7,9 @@ import { listLiveSessions } from '../db/relay-sessions.ts'
 import { entitlementVersion, type WriteOutcome, type WriteRequest, writeEntitlement } from '../db/subscriptions.ts'
 import type { BillingEvent } from '../domain/billing-event.ts'
 import type { Config } from '../platform/config/config.ts'
+import type { Sealing } from '../platform/sealing.ts'
 import type { RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
+import { createNotify } from './notifier.ts'
 
 export interface InboxPage {
   /** The account's version when the page was read. An entitlement is only written for this version. */
@@ -35,6 +37,7 @@ export interface SubscriptionActivities {
 interface Deps {
   readonly config: Config
   readonly sql: Database
+  readonly sealing: Sealing
   readonly relaySessions: RelaySessionWorkflows
 }
 
@@ -42,8 +45,9 @@ interface Deps {
 const pageEventsMax = 1000
 const pageBytesMax = 512 * 1024
 
-export function createSubscriptionActivities({ config, sql, relaySessions }: Deps): SubscriptionActivities {
+export function createSubscriptionActivities({ config, sql, sealing, relaySessions }: Deps): SubscriptionActivities {
   const { paymentGraceSeconds, addonNoticeSeconds } = config.billing
+  const notify = createNotify({ sealing, siteUrl: config.siteUrl })
   return {
     readInbox: async ({ userId, afterSeq }) => {
       // Read before the events, so that an event which is accepted in between makes the write outdated.
@@ -62,7 +66,7 @@ export function createSubscriptionActivities({ config, sql, relaySessions }: Dep
       }
     },
 
-    writeEntitlement: (request) => writeEntitlement(sql, { ...request, addonNoticeSeconds }),
+    writeEntitlement: (request) => writeEntitlement(sql, { ...request, addonNoticeSeconds }, notify),
 
     endRelays: async ({ userId }) => {
       const undelivered = (await listLiveSessions(sql, userId)).filter(

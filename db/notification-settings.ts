@@ -1,5 +1,11 @@
 /** Which notifications an account gets on which channel. A kind is off on a channel until its owner enables it there. */
-import { type AccountNotification, type EndpointType, type NotificationChannel, type NotificationKind, notificationKinds } from '../domain/notifications.ts'
+import {
+  type AccountNotification,
+  type EndpointType,
+  type NotificationChannel,
+  type NotificationKind,
+  notificationKinds,
+} from '../domain/notifications.ts'
 import { type Fragment, first, type Sql } from './connection.ts'
 
 export interface NotificationSetting {

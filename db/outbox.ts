@@ -73,15 +73,22 @@ export const recordMessageSent = async (sql: Sql, id: string, keepsContent: bool
     where id = ${id} and next_attempt_at is not null`
 }
 
+export interface MessageFailure {
+  /** Without secrets. */
+  readonly error: string
+  readonly isPermanent: boolean
+  /** How long the recipient asks to wait; 0 if it does not. */
+  readonly retryAfterSeconds: number
+}
+
 /**
  * Schedules the next attempt, or gives the message up after {@link ageHoursMax}.
- * @param error without secrets.
  * @returns whether it is given up.
  */
 export const recordMessageFailure = async (
   sql: Sql,
   id: string,
-  { error, isPermanent }: { readonly error: string; readonly isPermanent: boolean },
+  { error, isPermanent, retryAfterSeconds }: MessageFailure,
 ): Promise<boolean> => {
   const isGivenUp = sql`(${isPermanent} or created_at < now() - make_interval(hours => ${ageHoursMax}))`
   const rows = await sql<{ hasFailed: boolean }[]>`
@@ -89,7 +96,8 @@ export const recordMessageFailure = async (
       failed_at = case when ${isGivenUp} then now() end,
       content = case when ${isGivenUp} then null else content end,
       next_attempt_at = case when ${isGivenUp} then null else
-        now() + make_interval(secs => least(${retrySecondsMax}, ${firstRetrySeconds} * power(2, least(attempts - 1, 20)))) end
+        now() + make_interval(secs => greatest(${retryAfterSeconds}::float8,
+          least(${retrySecondsMax}, ${firstRetrySeconds} * power(2, least(attempts - 1, 20))))) end
     where id = ${id} and next_attempt_at is not null
     returning failed_at is not null as has_failed`
   return rows[0]?.hasFailed ?? false

@@ -15,7 +15,9 @@ import type {
 } from '../domain/relay-session.ts'
 import { recordAuditEntry } from './audit.ts'
 import { type Database, first, type Sql } from './connection.ts'
+import { hasNotifications, type Notify } from './notification-settings.ts'
 import { presenceColumns, toPresence } from './presence.ts'
+import { notifyOfTransitions } from './relay-notices.ts'
 import { closeUsageInterval, openUsageInterval } from './usage-intervals.ts'
 
 export interface TransitionsRequest {
@@ -89,10 +91,18 @@ interface LockedSession {
   instanceId: string | null
   operatorRequest: { id: string; ip: string } | null
   endsInMillis: number | null
+  hasNotifications: boolean
 }
 
-/** Safe to repeat: a second attempt finds the version of the first and answers with the stored state. */
-export const writeTransitions = (sql: Database, request: TransitionsRequest): Promise<TransitionsOutcome> =>
+/**
+ * Safe to repeat: a second attempt finds the version of the first and answers with the stored state.
+ * @param notify enqueues the notifications of the user; called once for each transition that has one.
+ */
+export const writeTransitions = (
+  sql: Database,
+  request: TransitionsRequest,
+  notify?: Notify,
+): Promise<TransitionsOutcome> =>
   sql.begin(async (tx): Promise<TransitionsOutcome> => {
     const row = await lockSession(tx, request.sessionId)
     // The account was deleted together with its sessions, so this one counts as stopped.
@@ -106,16 +116,18 @@ export const writeTransitions = (sql: Database, request: TransitionsRequest): Pr
       return (await hasMissedFirstReport(tx, row)) ? { type: 'reporting' } : unchanged(storedState(row))
     if (request.operatorRequestId !== null && request.operatorRequestId !== row.operatorRequest?.id)
       return { type: 'withdrawn' }
-    return (
-      (await objectTo(tx, row, request)) ?? { type: 'stored', isWritten: true, session: await write(tx, row, request) }
-    )
+    const objection = await objectTo(tx, row, request)
+    if (objection) return objection
+    const session = await write(tx, row, request)
+    if (notify && row.hasNotifications) await notifyOfTransitions(tx, row.id, request.transitions, notify)
+    return { type: 'stored', isWritten: true, session }
   }) as Promise<TransitionsOutcome>
 
 const lockSession = async (tx: Sql, id: string): Promise<LockedSession | undefined> =>
   first(
     await tx<LockedSession[]>`
       select id, user_id, state, reason, version, command, command_seq, command_initiator, command_delivered_seq,
-        instance_id, operator_request,
+        instance_id, operator_request, ${hasNotifications(tx, tx`relay_sessions.user_id`)} as has_notifications,
         (extract(epoch from grace_ends_at - clock_timestamp()) * 1000)::float8 as ends_in_millis
       from relay_sessions where id = ${id} for update`,
   )

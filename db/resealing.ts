@@ -123,3 +123,25 @@ export const replaceMessageContent = async (
 ): Promise<void> => {
   await sql`update outbox_messages set content = ${resealed} where id = ${id} and content = ${content}`
 }
+
+export interface StaleEndpoint {
+  readonly id: string
+  readonly urlSealed: string
+  readonly secretSealed: string | null
+}
+
+export const listStaleEndpoints = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<StaleEndpoint[]> =>
+  sql<StaleEndpoint[]>`
+    select id, url_sealed, secret_sealed from notification_endpoints
+    where id > ${afterId} and (${hasOtherKey(sql, 'url_sealed', keyId)} or ${hasOtherKey(sql, 'secret_sealed', keyId)})
+    order by id limit ${rowsMax}`
+
+export const replaceSealedEndpoint = async (
+  sql: Sql,
+  read: StaleEndpoint,
+  { urlSealed, secretSealed }: Omit<StaleEndpoint, 'id'>,
+): Promise<void> => {
+  await sql`
+    update notification_endpoints set url_sealed = ${urlSealed}, secret_sealed = ${secretSealed}
+    where id = ${read.id} and url_sealed = ${read.urlSealed} and secret_sealed is not distinct from ${read.secretSealed}`
+}

@@ -231,6 +231,36 @@ create table merge_requests (
 create index merge_requests_expiry on merge_requests (expires_at);
 create index merge_requests_user on merge_requests (user_id);
 
+create table notification_endpoints (
+  id              uuid        not null default gen_random_uuid(),
+  user_id         uuid        not null,
+  type            text        not null,
+  url_sealed      text        not null,
+  secret_sealed   text,
+  created_at      timestamptz not null default now(),
+  failing_since   timestamptz,
+  disabled_at     timestamptz,
+  disabled_reason text,
+  constraint notification_endpoints_pkey primary key (id),
+  constraint notification_endpoints_user_id_key unique (user_id),
+  constraint notification_endpoints_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint notification_endpoints_disabled_check check ((disabled_at is null) = (disabled_reason is null)),
+  constraint notification_endpoints_disabled_reason_check check (disabled_reason = any (array['gone', 'failing'])),
+  constraint notification_endpoints_secret_check check ((type = 'webhook') = (secret_sealed is not null)),
+  constraint notification_endpoints_type_check check (type = any (array['webhook', 'discord']))
+);
+
+create table notification_settings (
+  user_id    uuid        not null,
+  kind       text        not null,
+  channel    text        not null,
+  enabled_at timestamptz not null default now(),
+  constraint notification_settings_pkey primary key (user_id, kind, channel),
+  constraint notification_settings_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint notification_settings_channel_check check (channel = any (array['email', 'endpoint'])),
+  constraint notification_settings_kind_check check (kind = any (array['relay_contact_lost', 'relay_ended', 'payment_failed', 'relays_surplus', 'usage_80', 'usage_95', 'usage_100']))
+);
+
 create table oauth_authorization_requests (
   state_hash       bytea       not null,
   binding_hash     bytea       not null,

@@ -6,7 +6,9 @@ import { decideSurplus, type LiveRelay } from '../domain/surplus-relays.ts'
 import { recordAuditEntry } from './audit.ts'
 import { hasUnappliedEvents, markApplied } from './billing-events.ts'
 import { type Database, first, type Sql } from './connection.ts'
+import { notifyOfEntitlement } from './entitlement-notices.ts'
 import { countsAgainstLimit } from './entitlements.ts'
+import { hasNotifications, type Notify } from './notification-settings.ts'
 import { recordCommand } from './relay-commands.ts'
 import { createSandboxStore } from './sandbox-subscriptions.ts'
 
@@ -42,14 +44,19 @@ export const entitlementVersion = async (sql: Sql, userId: string): Promise<numb
   first(await sql<{ version: number }[]>`select entitlement_version as version from users where id = ${userId}`)
     ?.version
 
-/** Idempotent. The same transaction that reduces the entitlement orders the surplus relays to disconnect. */
-export const writeEntitlement = (sql: Database, request: WriteRequest): Promise<WriteOutcome> =>
+/**
+ * Idempotent. The same transaction that reduces the entitlement orders the surplus relays to disconnect.
+ * @param notify enqueues the notifications of the user.
+ */
+export const writeEntitlement = (sql: Database, request: WriteRequest, notify?: Notify): Promise<WriteOutcome> =>
   sql.begin(async (tx): Promise<WriteOutcome> => {
     const row = await lockEntitlement(tx, request.userId)
     if (!row) return { type: 'gone' }
     if (row.version !== request.version || (await hasUnappliedEvents(tx, request.userId, request.eventIds)))
       return { type: 'outdated' }
-    const { surplusEndsAt, disconnectedRelays } = await endSurplusRelays(tx, row, request)
+    const { surplusEndsAt, disconnectedRelays, relays } = await endSurplusRelays(tx, row, request)
+    if (notify && row.hasNotifications)
+      await notifyOfEntitlement(tx, { ...request, surplusBefore: row.surplusEndsAt, surplusEndsAt, relays }, notify)
     await storeEntitlement(tx, row, request, surplusEndsAt)
     await storeSubscriptions(tx, request)
     await markApplied(tx, request.eventIds)
@@ -63,31 +70,37 @@ interface LockedEntitlement {
   readonly addons: number
   readonly surplusEndsAt: Date | null
   readonly billedPlans: number
+  readonly hasNotifications: boolean
 }
 
 const lockEntitlement = async (tx: Sql, userId: string): Promise<LockedEntitlement | undefined> =>
   first(
     await tx<LockedEntitlement[]>`
-      select entitlement_version as version, plan_tier, plan_status, addons, surplus_ends_at, billed_plans
+      select entitlement_version as version, plan_tier, plan_status, addons, surplus_ends_at, billed_plans,
+        ${hasNotifications(tx, tx`users.id`)} as has_notifications
       from users where id = ${userId} for no key update`,
   )
 
-/** Ends the surplus relays that are due. Returns when the others end, and the number of relays that were ordered to disconnect. */
+/**
+ * Ends the surplus relays that are due. Returns when the others end, the number of relays that were ordered to disconnect, and all
+ * relays that were live before.
+ */
 async function endSurplusRelays(
   tx: Sql,
   before: LockedEntitlement,
   { userId, entitlement, at, addonNoticeSeconds }: WriteRequest,
-): Promise<{ surplusEndsAt: Date | null; disconnectedRelays: number }> {
+): Promise<{ surplusEndsAt: Date | null; disconnectedRelays: number; relays: readonly LiveRelay[] }> {
+  const relays = await lockLiveRelays(tx, userId)
   const { surplusEndsAt, relaysToEnd } = decideSurplus({
     planBefore: before,
     plan: entitlement,
-    relays: await lockLiveRelays(tx, userId),
+    relays,
     surplusEndsAt: before.surplusEndsAt?.getTime() ?? null,
     now: at,
     noticeMillis: addonNoticeSeconds * 1000,
   })
   for (const sessionId of relaysToEnd.toSorted()) await recordCommand(tx, sessionId, 'disconnect', 'system')
-  return { surplusEndsAt: dateOf(surplusEndsAt), disconnectedRelays: relaysToEnd.length }
+  return { surplusEndsAt: dateOf(surplusEndsAt), disconnectedRelays: relaysToEnd.length, relays }
 }
 
 /** In the order of ids, like all locks of several sessions. */

@@ -70,7 +70,7 @@ function describePaymentFailure(
     title: isPlan ? 'The payment for your plan failed' : 'The payment for your add-ons failed',
     paragraphs: [
       endsAt === null
-        ? `Your ${isPlan ? 'plan has' : 'add-ons have'} ended.`
+        ? 'Update your payment method, or cancel the subscription.'
         : `Update your payment method before ${time(endsAt)}. After that your ${isPlan ? 'plan ends and all of your relays stop' : 'add-ons end and the relays beyond your plan stop'}.`,
     ],
   }

@@ -65,7 +65,7 @@ export type Notification =
       readonly timestamp: Timestamp
       readonly data: {
         readonly subscriptions: readonly SubscriptionKind[]
-        /** When the unpaid subscriptions end. Null when their payment grace period is over already. */
+        /** When access ends without a payment. Null when this failure ends none, as when another plan is paid for. */
         readonly ends_at: Timestamp | null
       }
     }

@@ -21,3 +21,15 @@ export type Deliver = (message: OutgoingMessage, signal: AbortSignal) => Promise
 export class UndeliverableError extends Error {
   override name = 'UndeliverableError'
 }
+
+/** The recipient asks to wait. The message is attempted again no earlier than after this time. */
+export class RetryLaterError extends Error {
+  override name = 'RetryLaterError'
+
+  constructor(
+    message: string,
+    readonly afterSeconds: number,
+  ) {
+    super(message)
+  }
+}

@@ -49,7 +49,8 @@ export function decideSurplus(request: SurplusRequest): SurplusDecision {
   return { surplusEndsAt: null, relaysToEnd: surplus }
 }
 
-const findNewestBeyond = (limit: number, relays: readonly LiveRelay[]): string[] =>
+/** The ids of the relays beyond the limit: the newest ones, oldest first. */
+export const findNewestBeyond = (limit: number, relays: readonly LiveRelay[]): string[] =>
   relays
     .filter(({ countsAgainstLimit }) => countsAgainstLimit)
     .toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1))

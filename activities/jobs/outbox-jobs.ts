@@ -7,7 +7,7 @@ import {
   recordMessageFailure,
   recordMessageSent,
 } from '../../db/outbox.ts'
-import { type Deliver, type MessageChannel, UndeliverableError } from '../../domain/outbox.ts'
+import { type Deliver, type MessageChannel, RetryLaterError, UndeliverableError } from '../../domain/outbox.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import type { Job } from './jobs.ts'
@@ -70,7 +70,8 @@ async function attempt(
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error)
     const isPermanent = error instanceof UndeliverableError
-    const hasFailed = await recordMessageFailure(sql, id, { error: text, isPermanent })
+    const retryAfterSeconds = error instanceof RetryLaterError ? error.afterSeconds : 0
+    const hasFailed = await recordMessageFailure(sql, id, { error: text, isPermanent, retryAfterSeconds })
     const fields = { channel, kind, message_id: id, attempts: message.attempts, problem: text }
     if (hasFailed) log.error(fields, 'a message could not be delivered and was given up')
     else log.warn(fields, 'a message could not be delivered; it is retried')

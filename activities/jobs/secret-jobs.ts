@@ -3,9 +3,11 @@
  * successful run nothing depends on another key, which may be removed from the configuration.
  */
 import type { Database } from '../../db/connection.ts'
+import { resealEndpointField } from '../../db/notification-endpoints.ts'
 import { resealMessage } from '../../db/outbox.ts'
 import type { Revocation } from '../../db/provider-token-revocations.ts'
 import {
+  listStaleEndpoints,
   listStaleMessages,
   listStaleProviderTokens,
   listStaleRevocations,
@@ -14,9 +16,11 @@ import {
   type Page,
   replaceMessageContent,
   replaceRevocation,
+  replaceSealedEndpoint,
   replaceSealedProviderTokens,
   replaceSessionTokens,
   replaceStreamToken,
+  type StaleEndpoint,
   type StaleMessage,
   type StaleProviderTokens,
   type StaleStreamToken,
@@ -64,7 +68,8 @@ async function resealSecrets(deps: Deps, signal?: AbortSignal): Promise<void> {
     (await resealAll(deps, run, 'relay_sessions', listStaleSessionTokens, resealSessionTokens)) +
     (await resealAll(deps, run, 'user_oauth_accounts', listStaleProviderTokens, resealProviderTokens)) +
     (await resealAll(deps, run, 'provider_token_revocations', listStaleRevocations, resealRevocation)) +
-    (await resealAll(deps, run, 'outbox_messages', listStaleMessages, resealMessageContent))
+    (await resealAll(deps, run, 'outbox_messages', listStaleMessages, resealMessageContent)) +
+    (await resealAll(deps, run, 'notification_endpoints', listStaleEndpoints, resealEndpoint))
   if (failed > 0) throw new Error(`${failed} rows could not be sealed with the current key: the log names them`)
 }
 
@@ -128,6 +133,12 @@ const resealRevocation: Reseal<Revocation> = ({ sql, sealing }, row) =>
 
 const resealMessageContent: Reseal<StaleMessage> = ({ sql, sealing }, row) =>
   replaceMessageContent(sql, row, resealMessage(sealing, row))
+
+const resealEndpoint: Reseal<StaleEndpoint> = ({ sql, sealing }, row) =>
+  replaceSealedEndpoint(sql, row, {
+    urlSealed: resealEndpointField(sealing, row.id, 'endpoint_url', row.urlSealed),
+    secretSealed: row.secretSealed && resealEndpointField(sealing, row.id, 'endpoint_secret', row.secretSealed),
+  })
 
 /** The provider's token, sealed with the current key for the same account and field. */
 function resealed(

@@ -2,6 +2,7 @@
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Database } from '../../db/connection.ts'
 import { findEntitlementsWithUsage } from '../../db/entitlements.ts'
+import type { Notify } from '../../db/notification-settings.ts'
 import { listAccountsInUse, recordUsageNotices, type UsageNotice } from '../../db/usage-notices.ts'
 import { dueUsageNotices } from '../../domain/usage-cycle.ts'
 import type { Config } from '../../platform/config/config.ts'
@@ -12,6 +13,7 @@ interface Deps {
   readonly config: Pick<Config, 'timeBank'>
   readonly sql: Database
   readonly log: Logger
+  readonly notify: Notify
 }
 
 /** Accounts whose usage one statement computes at most. */
@@ -22,7 +24,7 @@ export const usageJobs = (deps: Deps): readonly Job[] => [
 ]
 
 /** Safe to repeat: a notice that exists is not recorded again. */
-export async function watchUsage({ config: { timeBank }, sql, log }: Deps): Promise<void> {
+export async function watchUsage({ config: { timeBank }, sql, log, notify }: Deps): Promise<void> {
   const accounts = await listAccountsInUse(sql)
   for (let start = 0; start < accounts.length; start += batchAccountsMax) {
     const userIds = accounts.slice(start, start + batchAccountsMax)
@@ -32,17 +34,42 @@ export async function watchUsage({ config: { timeBank }, sql, log }: Deps): Prom
         userId,
         cycleStart: usage.cycleStart,
         percent,
+        cycleEnd: usage.cycleEnd,
+        consumedSeconds: usage.consumedSeconds,
+        includedSeconds: entitlement.includedSeconds,
       })),
     )
-    if (due.length > 0) await recordNotices(due, sql, log)
+    if (due.length > 0) await recordNotices(due, { sql, log, notify })
   }
 }
 
-async function recordNotices(due: readonly UsageNotice[], sql: Database, log: Logger): Promise<void> {
+interface DueNotice extends UsageNotice {
+  readonly cycleEnd: Date
+  readonly consumedSeconds: number
+  readonly includedSeconds: number
+}
+
+const keyOf = ({ userId, percent }: UsageNotice): string => `${userId} ${percent}`
+
+async function recordNotices(due: readonly DueNotice[], { sql, log, notify }: Omit<Deps, 'config'>): Promise<void> {
   const inserted = await sql.begin(async (tx) => {
-    const notices = await recordUsageNotices(tx, due)
-    for (const { userId, percent } of notices)
+    const recorded = await recordUsageNotices(tx, due)
+    const keys = new Set(recorded.map(keyOf))
+    const notices = due.filter((notice) => keys.has(keyOf(notice)))
+    for (const { userId, percent, ...usage } of notices) {
       await recordAuditEntry(tx, { initiator: 'system', action: 'usage_notice', userId, detail: { percent } })
+      await notify(tx, userId, {
+        kind: `usage_${percent}`,
+        timestamp: new Date().toISOString(),
+        data: {
+          percent,
+          consumed_seconds: usage.consumedSeconds,
+          included_seconds: usage.includedSeconds,
+          cycle_start: usage.cycleStart.toISOString(),
+          cycle_end: usage.cycleEnd.toISOString(),
+        },
+      })
+    }
     return notices
   })
   for (const { userId, percent } of inserted)

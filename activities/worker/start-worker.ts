@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 import { Registry } from 'prom-client'
 import type { Database } from '../../db/connection.ts'
+import { createEndpointStore } from '../../db/notification-endpoints.ts'
 import { startPresence } from '../../db/presence.ts'
 import { createBillingDeps } from '../../db/subscriptions.ts'
 import { recordHeartbeat, recordWorkerEnd } from '../../db/workers.ts'
@@ -16,6 +17,7 @@ import { connectTemporalWorker, registerSearchAttributes } from '../../platform/
 import { type Billing, createBilling } from '../../providers/billing/billing.ts'
 import { createLogDelivery } from '../../providers/mail/log.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
+import { createEndpointDelivery } from '../../providers/webhooks/endpoint-delivery.ts'
 import { createRelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows, type SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { createWarmInstancesWorkflows, type WarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
@@ -34,6 +36,7 @@ import { secretJobs } from '../jobs/secret-jobs.ts'
 import { usageJobs } from '../jobs/usage-jobs.ts'
 import { warmInstanceJobs } from '../jobs/warm-instance-jobs.ts'
 import { workflowRestartJobs } from '../jobs/workflow-restart-jobs.ts'
+import { createNotify } from '../notifier.ts'
 import { createProviderChecks, type ProviderChecks } from '../provider-checks.ts'
 import { type RelayProviders, withCallMetrics } from '../relay-providers.ts'
 import { createRelaySessionActivities } from '../relay-sessions.ts'
@@ -85,7 +88,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     workflowBundle: { codePath: await workflowBundlePath(log) },
     activities: {
       ...createRelaySessionActivities({ config, sql, sealing, providers: measuredProviders, metrics, clockSkew }),
-      ...createSubscriptionActivities({ config, sql, relaySessions }),
+      ...createSubscriptionActivities({ config, sql, sealing, relaySessions }),
       ...createWarmInstanceActivities({ config, sql, providers: measuredProviders }),
     },
     shutdownGraceTime,
@@ -151,6 +154,7 @@ interface JobDeps extends RelaySessionJobDeps {
 function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
   const { config, sql, log, sealing, billing, metrics, subscriptions } = deps
   const oauth = createOAuthProviders(config.oauth)
+  const endpoints = createEndpointStore(sql, sealing)
   return startJobs(
     [
       ...relaySessionJobs(deps),
@@ -161,7 +165,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
       ...billingJobs(deps),
       ...billingResolutionJobs({ sql, log, subscriptions, provider: billing.provider }),
       ...billingReconciliationJobs({ sql, log, metrics, provider: billing.provider }),
-      ...usageJobs(deps),
+      ...usageJobs({ ...deps, notify: createNotify({ sealing, siteUrl: config.siteUrl }) }),
       ...accountJobs(sql),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth }),
       ...providerTokenRevocationJobs({ sql, log, sealing, providers: oauth }),
@@ -170,7 +174,11 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
         sql,
         log,
         sealing,
-        deliveries: { email: createLogDelivery(log, config.logLinks) },
+        deliveries: {
+          email: createLogDelivery(log, config.logLinks),
+          webhook: createEndpointDelivery('webhook', endpoints),
+          discord: createEndpointDelivery('discord', endpoints),
+        },
         keepsMails: false,
       }),
     ],

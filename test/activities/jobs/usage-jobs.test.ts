@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { usageJobs, watchUsage } from '../../../activities/jobs/usage-jobs.ts'
+import { createNotify } from '../../../activities/notifier.ts'
 import { type GivenUser, startApi } from '../../support/api.ts'
 
 const api = await startApi({ SVC_TIME_BANK_HOURS_PER_RELAY: '1' })
 const { sql } = api
-const { config, log } = api.services
-const round = () => watchUsage({ config, sql, log })
+const { config, log, sealing } = api.services
+const notify = createNotify({ sealing, siteUrl: config.siteUrl })
+const round = () => watchUsage({ config, sql, log, notify })
 
 /** An account in the middle of a billing period of 60 days, with one included hour. */
 async function paidUser(): Promise<GivenUser> {
@@ -141,5 +143,5 @@ test('more accounts than one batch are all processed', async () => {
 })
 
 test('usage is checked by one job', () => {
-  expect(usageJobs({ config, sql, log })).toMatchObject([{ name: 'watch_usage', everySeconds: 60 }])
+  expect(usageJobs({ config, sql, log, notify })).toMatchObject([{ name: 'watch_usage', everySeconds: 60 }])
 })
