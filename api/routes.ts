@@ -96,6 +96,7 @@ export const routes: readonly Route[] = [
   adminBilling.replayBillingEvent,
   adminSubscriptions.listUnusedBilledAccounts,
   adminSubscriptions.listOfAccount,
+  adminSubscriptions.showSubscription,
   adminJobs.listJobs,
   adminInstances.listInstances,
   adminRegions.listRegions,

@@ -50,15 +50,23 @@ export interface AuditRow {
 interface AuditFilter {
   /** Entries of all accounts when undefined. */
   readonly userId?: string | undefined
+  readonly action?: string | undefined
+  readonly initiator?: AuditEntry['initiator'] | undefined
   /** The id of the last entry on the previous page. */
   readonly before?: string | undefined
 }
 
 /** One page of entries, newest first. */
-export const listAuditEntries = async (sql: Sql, { userId, before }: AuditFilter, limit: number): Promise<AuditRow[]> =>
+export const listAuditEntries = async (
+  sql: Sql,
+  { userId, action, initiator, before }: AuditFilter,
+  limit: number,
+): Promise<AuditRow[]> =>
   sql<AuditRow[]>`
     select id, at, initiator, action, user_id, ip, client, client_kind, detail, attempts, last_at,
       attempts is not null and attempt_source is null as has_several_sources
     from audit_entries
-    where true ${userId ? sql`and user_id = ${userId}` : sql``} ${before ? sql`and id < ${before}` : sql``}
+    where true ${userId ? sql`and user_id = ${userId}` : sql``}
+      ${action ? sql`and action = ${action}` : sql``} ${initiator ? sql`and initiator = ${initiator}` : sql``}
+      ${before ? sql`and id < ${before}` : sql``}
     order by id desc limit ${limit}`

@@ -4,7 +4,6 @@
  */
 import type { RelayCommand, RelayState } from '../domain/relay-session.ts'
 import { type Database, first, type Sql } from './connection.ts'
-import { isOwned } from './orphans.ts'
 import type { AcceptedCommand } from './relay-transitions.ts'
 
 /** What a new instance of a region is. */
@@ -279,38 +278,3 @@ export const markInstancesGone = async (sql: Sql, instanceIds: readonly string[]
 export const markInstanceGone = async (sql: Sql, instanceId: string): Promise<void> => {
   await sql`update instances set gone_at = now() where instance_id = ${instanceId}`
 }
-
-export interface InstanceRow {
-  instanceId: string
-  sessionId: string | null
-  region: string
-  createdAt: Date
-  goneAt: Date | null
-  unownedSince: Date | null
-  /** Whether a live session owns it, by the same rule as {@link isOwned}. */
-  owned: boolean
-}
-
-export interface InstanceFilter {
-  readonly region?: string | undefined
-  readonly isGone?: boolean | undefined
-  /** The id of the last instance of the previous page. */
-  readonly after?: string | undefined
-}
-
-/** One page of instances, newest first. */
-export const listInstances = async (sql: Sql, filter: InstanceFilter, limit: number): Promise<InstanceRow[]> =>
-  sql<InstanceRow[]>`
-    select i.instance_id, i.session_id, i.region, i.created_at, i.gone_at, i.unowned_since,
-      i.gone_at is null and ${isOwned(sql, sql`i.session_id`)} as owned
-    from instances i
-    where true
-      ${filter.region ? sql`and region = ${filter.region}` : sql``}
-      ${filter.isGone === undefined ? sql`` : filter.isGone ? sql`and gone_at is not null` : sql`and gone_at is null`}
-      ${filter.after ? sql`and (created_at, instance_id) < (select created_at, instance_id from instances where instance_id = ${filter.after})` : sql``}
-    order by created_at desc, instance_id desc limit ${limit}`
-
-/** The number of existing instances by region. */
-export const countInstances = async (sql: Sql): Promise<{ region: string; count: number }[]> =>
-  sql<{ region: string; count: number }[]>`
-    select region, count(*)::int as count from instances where gone_at is null group by region`

@@ -10,21 +10,31 @@ const changes = {
   resume: { write: resumeRegion, audited: 'region_resumed' },
 } as const
 
+export interface OperatorAct {
+  /** Undefined for a command on a machine of the service. */
+  readonly ip?: string | undefined
+  readonly reason?: string | undefined
+}
+
 /**
  * Drains or resumes a region and audits it, in one transaction. Safe to repeat.
- * @param ip of the operator; undefined for a command on a machine of the service.
  * @returns the region after the change.
  */
 export const recordRegionChange = (
   sql: Database,
   region: string,
   action: RegionAction,
-  ip?: string,
+  { ip, reason }: OperatorAct = {},
 ): Promise<RegionRow> =>
   sql.begin(async (tx): Promise<RegionRow> => {
     const { write, audited } = changes[action]
     await write(tx, region)
-    await recordAuditEntry(tx, { initiator: 'operator', action: audited, ip, detail: { region } })
+    await recordAuditEntry(tx, {
+      initiator: 'operator',
+      action: audited,
+      ip,
+      detail: { region, ...(reason === undefined ? {} : { reason }) },
+    })
     const [row] = await listRegionRows(tx, [region])
     if (!row) throw new Error('the query of a region returned no row')
     return row

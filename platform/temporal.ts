@@ -82,3 +82,9 @@ export const isTemporalOutage = (error: unknown): boolean =>
 
 /** Keyword attributes by which operators can search workflows. They are stored unencrypted and must not contain secrets. */
 export const searchAttributes = ['RelayState', 'Region', 'PlanTier', 'UserId'] as const
+
+/** The workflow in the Temporal UI. */
+export const workflowUrl = (
+  { uiUrl, namespace }: { readonly uiUrl: string; readonly namespace: string },
+  workflowId: string,
+): string => `${uiUrl}/namespaces/${namespace}/workflows/${encodeURIComponent(workflowId)}`

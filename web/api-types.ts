@@ -270,7 +270,7 @@ export interface paths {
     post: operations["postAdminUsersByIdDisable"];
   };
   "/api/v1/admin/audit": {
-    /** List the audit entries of one account or of all, newest first */
+    /** List the audit entries of all accounts, newest first, or those of one account, action or initiator */
     get: operations["getAdminAudit"];
   };
   "/api/v1/admin/sessions": {
@@ -308,6 +308,10 @@ export interface paths {
   "/api/v1/admin/users/{id}/subscriptions": {
     /** An account's subscriptions at billing providers, ended ones last, 100 at most */
     get: operations["getAdminUsersByIdSubscriptions"];
+  };
+  "/api/v1/admin/users/{id}/subscription": {
+    /** An account's entitlement, and the snapshot of its subscription workflow */
+    get: operations["getAdminUsersByIdSubscription"];
   };
   "/api/v1/admin/jobs": {
     /** List background jobs by name, with their last result and their lease */
@@ -449,6 +453,19 @@ export interface components {
       readonly gone_at: string | null;
       readonly unowned_since: string | null;
       readonly owned: boolean;
+      readonly provider: string | null;
+      /** @description The provider's own id. */
+      readonly provider_id: string | null;
+      readonly zone: number;
+      /** @description What it runs. */
+      readonly image: string | null;
+      /** @description Whether it was created without a session. */
+      readonly warm: boolean;
+      /** @description Since when it is to be destroyed. */
+      readonly retired_at: string | null;
+      /** @description The last report that it sent without a session. */
+      readonly last_report_at: string | null;
+      readonly host: string | null;
     };
     readonly Job: {
       readonly name: string;
@@ -2748,6 +2765,7 @@ export interface operations {
           readonly addons?: number;
           /** Format: date-time */
           readonly until?: string;
+          readonly reason?: string;
         };
       };
     };
@@ -2789,6 +2807,7 @@ export interface operations {
       readonly content: {
         readonly "application/json": {
           readonly enabled: boolean;
+          readonly reason?: string;
         };
       };
     };
@@ -2831,6 +2850,7 @@ export interface operations {
         readonly "application/json": {
           /** @default true */
           readonly disabled?: boolean;
+          readonly reason?: string;
         };
       };
     };
@@ -2857,12 +2877,16 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** List the audit entries of one account or of all, newest first */
+  /** List the audit entries of all accounts, newest first, or those of one account, action or initiator */
   getAdminAudit: {
     parameters: {
       query?: {
         /** @description Only entries of this account. */
         user_id?: string;
+        /** @description The action. */
+        action?: string;
+        /** @description The initiator. */
+        initiator?: "user" | "operator" | "system";
         /** @description The `next_cursor` of the previous page. */
         cursor?: string;
       };
@@ -3073,6 +3097,7 @@ export interface operations {
         readonly "application/json": {
           /** @enum {string} */
           readonly to: "provisioning" | "active" | "grace" | "stopped";
+          readonly reason?: string;
         };
       };
     };
@@ -3188,7 +3213,9 @@ export interface operations {
     };
     readonly requestBody: {
       readonly content: {
-        readonly "application/json": Record<string, never>;
+        readonly "application/json": {
+          readonly reason?: string;
+        };
       };
     };
     responses: {
@@ -3284,6 +3311,50 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
+  /** An account's entitlement, and the snapshot of its subscription workflow */
+  getAdminUsersByIdSubscription: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly entitlement: components["schemas"]["Entitlement"];
+            /** @description Null when the workflow does not run, or does not answer in 2 seconds. */
+            readonly live: ({
+              /** @enum {string} */
+              readonly plan_tier: "free" | "paid";
+              /** @enum {string} */
+              readonly plan_status: "none" | "active" | "past_due" | "cancelled";
+              readonly addons: number;
+              readonly grace_ends_at: string | null;
+              readonly ends_at: string | null;
+              /** @description When the workflow wakes up without a signal. */
+              readonly wakes_at: string | null;
+            }) | null;
+            readonly workflow_id: string;
+            readonly temporal_ui_url: string;
+          };
+        };
+      };
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
   /** List background jobs by name, with their last result and their lease */
   getAdminJobs: {
     parameters: {
@@ -3321,6 +3392,8 @@ export interface operations {
         region?: string;
         /** @description Whether the instance no longer exists. */
         gone?: "true" | "false";
+        /** @description Only existing instances that were observed without an owner. */
+        orphans?: "true";
         /** @description The `next_cursor` of the previous page. */
         cursor?: string;
       };
@@ -3380,7 +3453,9 @@ export interface operations {
     };
     readonly requestBody: {
       readonly content: {
-        readonly "application/json": Record<string, never>;
+        readonly "application/json": {
+          readonly reason?: string;
+        };
       };
     };
     responses: {
@@ -3419,7 +3494,9 @@ export interface operations {
     };
     readonly requestBody: {
       readonly content: {
-        readonly "application/json": Record<string, never>;
+        readonly "application/json": {
+          readonly reason?: string;
+        };
       };
     };
     responses: {

@@ -1,7 +1,7 @@
 /** Metrics of regions and their instances, read from Postgres. */
 import { Gauge, type Registry } from 'prom-client'
 import type { Sql } from '../../db/connection.ts'
-import { countInstances } from '../../db/instances.ts'
+import { countInstances } from '../../db/instance-list.ts'
 import { countOrphans } from '../../db/orphans.ts'
 import { listProviderChecks } from '../../db/provider-checks.ts'
 import { listRegionRows } from '../../db/regions.ts'

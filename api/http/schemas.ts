@@ -19,6 +19,15 @@ export const storableText = (lengthMax: number) =>
     .max(lengthMax)
     .refine((text) => !/[\0\p{Surrogate}]/u.test(text), 'must not contain a NUL or an unpaired surrogate')
 
+/** Why an operator acts. Recorded in the audit, and not shown to the owner of the account. */
+export const Reason = storableText(500).optional()
+/** The body of an act of operators that needs nothing else. */
+export const ReasonOnly = z.object({ reason: Reason })
+
+/** As a part of the detail of an audit entry. */
+export const reasonDetail = ({ reason }: { readonly reason?: string | undefined }) =>
+  reason === undefined ? {} : { reason }
+
 export const EmailAddress = z
   .string()
   .describe('An email address of at most 254 characters, compared without regard to case.')

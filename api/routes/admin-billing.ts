@@ -9,7 +9,7 @@ import { type BillingProvider, BillingProviderError } from '../../providers/bill
 import { rebuildReceivedEvent } from '../../providers/billing/received-event.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
-import { EmptyObject, id, storableText, timestamp } from '../http/schemas.ts'
+import { id, ReasonOnly, reasonDetail, timestamp } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 
 const Status = z.enum(billingEventStatuses)
@@ -67,7 +67,7 @@ export const dismissBillingEvent = route({
   summary: 'Dismiss a parked or dead event, so that it needs no attention. Safe to repeat',
   caller: 'operator',
   params: z.object({ id }),
-  body: z.object({ reason: storableText(200).optional() }),
+  body: ReasonOnly,
   answers: { 200: z.object({ event: EventView }) },
   refuses: ['not_found', 'invalid_transition'],
   handle: async ({ params, body, ip }, { sql }) => {
@@ -85,7 +85,7 @@ export const dismissBillingEvent = route({
           action: 'billing_event_dismissed',
           userId: row.userId ?? undefined,
           ip,
-          detail: { event_id: row.id, status: statusBefore, ...(body.reason !== undefined && { reason: body.reason }) },
+          detail: { event_id: row.id, status: statusBefore, ...reasonDetail(body) },
         })
       return row
     })) as BillingEventRow
@@ -99,17 +99,24 @@ export const replayBillingEvent = route({
   summary: 'Parse the stored bytes of an event again and apply the result. Safe to repeat',
   caller: 'operator',
   params: z.object({ id }),
-  body: EmptyObject,
+  body: ReasonOnly,
   answers: { 200: z.object({ event: EventView }) },
   refuses: ['not_found', 'temporarily_unavailable'],
-  handle: async ({ params, ip }, services) => {
-    const { row, accounts } = await replay(params.id, ip, services)
+  handle: async ({ params, body, ip }, services) => {
+    const { row, accounts } = await replay({ eventId: params.id, ip, ...body }, services)
     for (const userId of accounts) services.deliveries.signal(() => services.subscriptions.wake(userId))
     return ok({ event: presentEvent(row) })
   },
 })
 
-async function replay(eventId: string, ip: string, { sql, billing }: Services): Promise<ReplacedEvent> {
+interface ReplayRequest {
+  readonly eventId: string
+  readonly ip: string
+  readonly reason?: string | undefined
+}
+
+async function replay(request: ReplayRequest, { sql, billing }: Services): Promise<ReplacedEvent> {
+  const { eventId, ip } = request
   const stored = await findStoredEvent(sql, eventId)
   if (!stored) throw new Refusal('not_found')
   // Requests to the provider may take long, so they are made outside the transaction.
@@ -122,7 +129,7 @@ async function replay(eventId: string, ip: string, { sql, billing }: Services): 
       action: 'billing_event_replayed',
       userId: replaced.row.userId ?? undefined,
       ip,
-      detail: { event_id: eventId },
+      detail: { event_id: eventId, ...reasonDetail(request) },
     })
     return replaced
   }) as Promise<ReplacedEvent>

@@ -1,6 +1,6 @@
 /** Instances at the providers as operators see them, including those that no live session owns. */
 import { z } from 'zod'
-import { type InstanceRow, listInstances as listInstanceRows } from '../../db/instances.ts'
+import { type InstanceRow, listInstances as listInstanceRows } from '../../db/instance-list.ts'
 import { ok, route } from '../http/route.ts'
 import { id, storableText, timestamp } from '../http/schemas.ts'
 
@@ -14,6 +14,14 @@ export const InstanceView = z.object({
   unowned_since: timestamp.nullable(),
   /** Whether a live session owns it now. */
   owned: z.boolean(),
+  provider: z.string().nullable(),
+  provider_id: z.string().nullable().describe("The provider's own id."),
+  zone: z.int(),
+  image: z.string().nullable().describe('What it runs.'),
+  warm: z.boolean().describe('Whether it was created without a session.'),
+  retired_at: timestamp.nullable().describe('Since when it is to be destroyed.'),
+  last_report_at: timestamp.nullable().describe('The last report that it sent without a session.'),
+  host: z.string().nullable(),
 })
 
 const presentInstance = (row: InstanceRow): z.infer<typeof InstanceView> => ({
@@ -24,6 +32,14 @@ const presentInstance = (row: InstanceRow): z.infer<typeof InstanceView> => ({
   gone_at: row.goneAt?.toISOString() ?? null,
   unowned_since: row.unownedSince?.toISOString() ?? null,
   owned: row.owned,
+  provider: row.provider,
+  provider_id: row.providerId,
+  zone: row.zone,
+  image: row.image,
+  warm: row.isWarm,
+  retired_at: row.retiredAt?.toISOString() ?? null,
+  last_report_at: row.lastReportAt?.toISOString() ?? null,
+  host: row.host,
 })
 
 const pageSize = 100
@@ -36,13 +52,15 @@ export const listInstances = route({
   query: z.object({
     region: storableText(32).optional(),
     gone: z.enum(['true', 'false']).optional(),
+    orphans: z.literal('true').optional().describe('Only existing instances that were observed without an owner.'),
     cursor: storableText(200).optional(),
   }),
   answers: { 200: z.object({ instances: z.array(InstanceView), next_cursor: z.string().nullable() }) },
   refuses: [],
   handle: async ({ query }, { sql }) => {
     const isGone = query.gone === undefined ? undefined : query.gone === 'true'
-    const rows = await listInstanceRows(sql, { region: query.region, isGone, after: query.cursor }, pageSize + 1)
+    const filter = { region: query.region, isGone, isOrphan: query.orphans === 'true', after: query.cursor }
+    const rows = await listInstanceRows(sql, filter, pageSize + 1)
     const page = rows.slice(0, pageSize)
     return ok({
       instances: page.map(presentInstance),

@@ -1,11 +1,11 @@
 /** Regions as operators see them. A drained region takes no new sessions, while its live sessions run on. */
 import { z } from 'zod'
-import { type RegionAction, recordRegionChange } from '../../db/region-changes.ts'
+import { type OperatorAct, type RegionAction, recordRegionChange } from '../../db/region-changes.ts'
 import { listRegionRows, type RegionRow } from '../../db/regions.ts'
 import type { RegionConfig } from '../../platform/config/regions.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
-import { EmptyObject, storableText, timestamp } from '../http/schemas.ts'
+import { ReasonOnly, storableText, timestamp } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 import { Image } from './regions.ts'
 
@@ -69,7 +69,7 @@ const changeParts = {
   method: 'POST',
   caller: 'operator',
   params: z.object({ region: storableText(64) }),
-  body: EmptyObject,
+  body: ReasonOnly,
   answers: { 200: z.object({ region: RegionView }) },
   refuses: ['not_found'],
 } as const
@@ -78,23 +78,25 @@ export const drain = route({
   ...changeParts,
   path: '/admin/regions/{region}/drain',
   summary: 'Stop new sessions in a region; its live sessions run on. Safe to repeat',
-  handle: async ({ params, ip }, services) => ok({ region: await changeRegion(params.region, services, 'drain', ip) }),
+  handle: async ({ params, body, ip }, services) =>
+    ok({ region: await changeRegion(params.region, services, 'drain', { ip, ...body }) }),
 })
 
 export const resume = route({
   ...changeParts,
   path: '/admin/regions/{region}/resume',
   summary: 'Allow new sessions in a drained region again. Safe to repeat',
-  handle: async ({ params, ip }, services) => ok({ region: await changeRegion(params.region, services, 'resume', ip) }),
+  handle: async ({ params, body, ip }, services) =>
+    ok({ region: await changeRegion(params.region, services, 'resume', { ip, ...body }) }),
 })
 
 async function changeRegion(
   name: string,
   { sql, config }: Services,
   action: RegionAction,
-  ip: string,
+  act: OperatorAct,
 ): Promise<z.infer<typeof RegionView>> {
   const region = config.regions.find((one) => one.region === name)
   if (!region) throw new Refusal('not_found')
-  return presentRegion(region, await recordRegionChange(sql, name, action, ip))
+  return presentRegion(region, await recordRegionChange(sql, name, action, act))
 }

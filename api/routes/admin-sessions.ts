@@ -15,11 +15,11 @@ import {
   type ShownSessionRow,
 } from '../../db/relay-sessions.ts'
 import { type RelayState, relayStates } from '../../domain/relay-session.ts'
-import { isTemporalOutage } from '../../platform/temporal.ts'
+import { isTemporalOutage, workflowUrl } from '../../platform/temporal.ts'
 import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
-import { id, storableText, timestamp } from '../http/schemas.ts'
+import { id, Reason, reasonDetail, storableText, timestamp } from '../http/schemas.ts'
 import { IngestSummaryView, presentIngestSummary } from '../ingest-summary-view.ts'
 import { presentSession, type SessionLimits, SessionView } from '../relay-session-view.ts'
 import { presentTransition, TransitionView } from '../relay-transition-view.ts'
@@ -109,7 +109,7 @@ export const showSession = route({
       live,
       transitions: transitions.map(presentTransition),
       workflow_id: workflowId,
-      temporal_ui_url: `${config.temporal.uiUrl}/namespaces/${config.temporal.namespace}/workflows/${encodeURIComponent(workflowId)}`,
+      temporal_ui_url: workflowUrl(config.temporal, workflowId),
     })
   },
 })
@@ -167,13 +167,13 @@ export const transition = route({
   summary: 'Make one of the five transitions by hand. After a 503 the transition has not happened and will not',
   caller: 'operator',
   params: ById,
-  body: z.object({ to: State }),
+  body: z.object({ to: State, reason: Reason }),
   answers: { 200: z.object({ session: OperatorSession }) },
   refuses: ['not_found', 'invalid_transition'],
   handle: async ({ params, body, ip }, services) => {
     const { sql, config } = services
     const requestId = randomUUID()
-    const request = { sessionId: params.id, to: body.to, requestId, ip }
+    const request = { sessionId: params.id, requestId, ip, ...body }
     const session = await recordTransitionRequest(sql, request)
     const outcome = await requestTransition(session, request, services)
     if (outcome !== 'done') await auditTransition(sql, session, request, `session_transition_${outcome}`)
@@ -189,6 +189,7 @@ interface OperatorTransition {
   readonly to: RelayState
   readonly requestId: string
   readonly ip: string
+  readonly reason?: string | undefined
 }
 
 /** Records the request first. The audit entry of its success is written together with the transition. */
@@ -206,7 +207,7 @@ const auditTransition = (sql: Sql, { userId }: RelaySessionRow, request: Operato
     action,
     userId,
     ip: request.ip,
-    detail: { session_id: request.sessionId, to: request.to, request_id: request.requestId },
+    detail: { session_id: request.sessionId, to: request.to, request_id: request.requestId, ...reasonDetail(request) },
   })
 
 /** A request without a result in time is withdrawn, which rules out that its transition happens later. */

@@ -14,7 +14,7 @@ import { addonsMax } from '../../domain/plans.ts'
 import { parseEmailAddress } from '../../platform/email-address.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, type Request, route } from '../http/route.ts'
-import { id, storableText } from '../http/schemas.ts'
+import { id, Reason, reasonDetail, storableText } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 import { OperatorSession, presentForOperator } from './admin-sessions.ts'
 import { EntitlementView, presentEntitlement, presentUser, UserView } from './session-summary.ts'
@@ -72,6 +72,7 @@ export const grant = route({
         'must be between the years 1970 and 9999',
       )
       .optional(),
+    reason: Reason,
   }),
   answers: { 200: z.object({ entitlement: EntitlementView }) },
   handle: async (request, services) => {
@@ -107,7 +108,7 @@ export const relayAccess = route({
   ...changeParts,
   path: '/admin/users/{id}/relay-access',
   summary: 'Enable or disable relays for an account, whatever its plan. Disabling ends its live relays',
-  body: z.object({ enabled: z.boolean() }),
+  body: z.object({ enabled: z.boolean(), reason: Reason }),
   answers: { 200: z.object({ entitlement: EntitlementView }) },
   handle: async (request, services) => {
     const { enabled } = request.body
@@ -125,7 +126,7 @@ export const disable = route({
   ...changeParts,
   path: '/admin/users/{id}/disable',
   summary: 'Disable an account and end its auth sessions and relays, or enable it again. Safe to repeat',
-  body: z.object({ disabled: z.boolean().default(true) }),
+  body: z.object({ disabled: z.boolean().default(true), reason: Reason }),
   answers: { 200: z.object({ user: UserView }) },
   handle: async (request, services) => {
     const { disabled } = request.body
@@ -154,7 +155,11 @@ interface AccountChange<Result> {
  * @returns the result of `write`. Refuses with `not_found`.
  */
 async function changeAccount<Result>(
-  { params, ip }: Pick<Request<'operator', { id: string }, unknown, unknown>, 'params' | 'ip'>,
+  {
+    params,
+    body,
+    ip,
+  }: Pick<Request<'operator', { id: string }, unknown, { reason?: string | undefined }>, 'params' | 'body' | 'ip'>,
   { sql, deliveries }: Services,
   { action, detail = {}, endsRelays = false, write }: AccountChange<Result>,
 ): Promise<Result> {
@@ -162,7 +167,9 @@ async function changeAccount<Result>(
     // A relay start locks the same row, so that no relay starts on an entitlement that is being removed.
     if (!(await lockUser(tx, params.id))) throw new Refusal('not_found')
     const result = await write(tx, params.id)
-    await recordAuditEntry(tx, { initiator: 'operator', action, userId: params.id, ip, detail })
+    await recordAuditEntry(tx, {
+      ...{ initiator: 'operator', action, userId: params.id, ip, detail: { ...detail, ...reasonDetail(body) } },
+    })
     return { result, disconnected: endsRelays ? await disconnectAll(tx, params.id, 'operator') : [] }
   })) as { result: Result; disconnected: RelaySessionRow[] }
   for (const session of disconnected) deliveries.send(session)

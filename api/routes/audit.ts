@@ -9,10 +9,12 @@ const pageSize = 50
 /** At most 18 digits, so that it fits into a bigint. */
 const EntryId = z.string().regex(/^\d{1,18}$/, 'must be the next_cursor of a page')
 
+const Initiator = z.enum(['user', 'operator', 'system'])
+
 export const EntryView = z.object({
   id: EntryId,
   at: timestamp,
-  actor: z.enum(['user', 'operator', 'system']),
+  actor: Initiator,
   action: z.string(),
   ip: z.string().nullable(),
   client: z.string().nullable().describe('`web`, or the name that a plugin has chosen: see `client_kind`.'),
@@ -72,13 +74,22 @@ export const own = route({
 export const list = route({
   method: 'GET',
   path: '/admin/audit',
-  summary: 'List the audit entries of one account or of all, newest first',
+  summary: 'List the audit entries of all accounts, newest first, or those of one account, action or initiator',
   caller: 'operator',
-  query: z.object({ user_id: id.optional(), cursor: EntryId.optional() }),
+  query: z.object({
+    user_id: id.optional(),
+    action: z
+      .string()
+      .regex(/^[a-z_]{1,64}$/, 'must be the action of an entry')
+      .optional(),
+    initiator: Initiator.optional(),
+    cursor: EntryId.optional(),
+  }),
   answers: { 200: z.object({ entries: z.array(OperatorEntryView), next_cursor: EntryId.nullable() }) },
   refuses: [],
   handle: async ({ query }, { sql }) => {
-    const rows = await listAuditEntries(sql, { userId: query.user_id, before: query.cursor }, pageSize + 1)
+    const { user_id: userId, action, initiator, cursor: before } = query
+    const rows = await listAuditEntries(sql, { userId, action, initiator, before }, pageSize + 1)
     return ok(presentPage(rows, (row) => ({ ...present(row), user_id: row.userId })))
   },
 })

@@ -47,6 +47,14 @@ test('the instance of a live session is listed as owned, and as gone once its se
     gone_at: null,
     unowned_since: null,
     owned: true,
+    provider: expect.any(String),
+    provider_id: null,
+    zone: 0,
+    image: expect.any(String),
+    warm: false,
+    retired_at: null,
+    last_report_at: null,
+    host: expect.any(String),
   })
   await user.stop({ session_id, immediate: true })
   await eventually(
@@ -97,4 +105,12 @@ test('instances are listed in pages, the newest first', async () => {
 
 test('instances are listed for operators only', async () => {
   expect(statusAndCode(await api.get('/admin/instances'))).toEqual([401, 'invalid_operator'])
+})
+
+test('only existing instances without an owner are listed as orphans', async () => {
+  await observe('orphans', 'orphan-1', 'orphan-2', 'orphan-gone')
+  await markInstanceGone(api.sql, 'orphan-gone')
+  await api.sql`insert into instances (instance_id, region) values ('not-observed', 'orphans')`
+  const { instances } = await list(api, '?region=orphans&orphans=true')
+  expect(instances.map(({ instance_id }) => instance_id).toSorted()).toEqual(['orphan-1', 'orphan-2'])
 })

@@ -157,3 +157,37 @@ test('the gauge of accounts has every plan, also those without an account', asyn
     (count) => count === 1,
   )
 })
+
+interface SubscriptionReply {
+  readonly entitlement: { readonly plan_tier: string }
+  readonly live: Readonly<Record<string, unknown>> | null
+  readonly workflow_id: string
+  readonly temporal_ui_url: string
+}
+
+describe('the operators’ view of an account’s subscription', () => {
+  test('has the entitlement, the snapshot of the workflow, and where to find it', async () => {
+    const customer = await newCustomer(api)
+    await customer.buy({ plan: 'paid' })
+    await customer.buy({ addons: 2 })
+    const { body } = await get<SubscriptionReply>(`/users/${customer.userId}/subscription`)
+    expect(body.entitlement.plan_tier).toBe('paid')
+    expect(body.live).toEqual({
+      plan_tier: 'paid',
+      plan_status: 'active',
+      addons: 2,
+      grace_ends_at: null,
+      ends_at: null,
+      wakes_at: expect.toSatisfy((at: unknown) => at === null || typeof at === 'string'),
+    })
+    expect(body.workflow_id).toBe(`subscription/${customer.userId}`)
+    expect(body.temporal_ui_url).toContain(`/workflows/subscription%2F${customer.userId}`)
+  })
+
+  test('has no snapshot of an account that never had a plan', async () => {
+    const { userId } = await api.given.user()
+    const { body } = await get<SubscriptionReply>(`/users/${userId}/subscription`)
+    expect([body.entitlement.plan_tier, body.live]).toEqual(['free', null])
+    expect(statusAndCode(await get(`/users/${randomUUID()}/subscription`))).toEqual([404, 'not_found'])
+  })
+})

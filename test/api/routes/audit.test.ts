@@ -200,3 +200,18 @@ describe('repeated attempts of unauthenticated callers', () => {
     expect(await rowsOf('operator_sign_in_failed')).toBe(before)
   })
 })
+
+test('operators filter the audit by action, by initiator, and page through the result', async () => {
+  const user = await api.given.user()
+  await addEntries(user.userId, 60)
+  const first = await all(`?user_id=${user.userId}&action=did_something&initiator=user`)
+  expect(first.body.entries).toHaveLength(50)
+  const second = await all(
+    `?user_id=${user.userId}&action=did_something&initiator=user&cursor=${first.body.next_cursor}`,
+  )
+  expect([second.body.entries.length, second.body.next_cursor]).toEqual([10, null])
+  expect((await all(`?user_id=${user.userId}&action=did_nothing`)).body.entries).toEqual([])
+  expect((await all(`?user_id=${user.userId}&initiator=operator`)).body.entries).toEqual([])
+  for (const query of ['?action=Not%20an%20action', '?initiator=nobody'])
+    expect(statusAndCode(await all(query))).toEqual([400, 'invalid_request'])
+})
