@@ -41,7 +41,7 @@ interface Look {
 export interface Visitor {
   readonly context: BrowserContext
   readonly page: Page
-  /** Script errors and violations of the content security policy. */
+  /** Script errors, violations of the content security policy, and requests to other hosts than that of the page. */
   readonly faults: readonly string[]
 }
 
@@ -78,8 +78,15 @@ export async function visitor({ device = 'desktop', scheme = 'light', script = t
   page.on('console', (message) => {
     if (message.type() === 'error' && /content security policy/i.test(message.text())) faults.push(message.text())
   })
+  context.on('request', (request) => {
+    const [from, to] = [hostOf(page.url()), hostOf(request.url())]
+    if (!request.isNavigationRequest() && from !== to) faults.push(`a request to ${request.url()}`)
+  })
   return { context, page, faults }
 }
+
+/** Empty for a page or resource without a host, such as `about:blank` and `data:`. */
+const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : '')
 
 /** Fills in and submits the login page. */
 export async function signIn(page: Page, { email, password }: { email: string; password: string }): Promise<void> {
@@ -121,7 +128,8 @@ export async function expectUsable({ page, faults, context }: Visitor, name: str
     await expectAccessible(page)
   }
   await expectTouchable(page)
-  await expectFits(page)
+  await expectFits(page, devices.phone.viewport, '200%')
+  await expectFits(page, { width: 320, height: 640 })
   expect(faults).toEqual([])
   await context.close()
 }
@@ -138,15 +146,21 @@ async function expectAccessible(page: Page): Promise<void> {
 const describeViolation = ({ id, help, nodes }: Violation): string =>
   `${id}: ${help}\n${nodes.map((node) => `  ${node.html}\n    ${node.failureSummary ?? ''}`).join('\n')}`
 
-/** Expects no horizontal overflow at 320 pixels. */
-async function expectFits(page: Page): Promise<void> {
+/** Expects no horizontal overflow in this viewport with this text size. */
+async function expectFits(page: Page, viewport: { width: number; height: number }, textSize = ''): Promise<void> {
   const usual = page.viewportSize()
-  await page.setViewportSize({ width: 320, height: 640 })
+  await page.setViewportSize(viewport)
+  const setTextSize = (size: string) => page.evaluate(`document.documentElement.style.fontSize = '${size}'`)
+  await setTextSize(textSize)
   const wide = (await page.evaluate(`[...document.querySelectorAll('body *')]
-    .filter((one) => document.scrollingElement.scrollWidth > 320 && one.getBoundingClientRect().right > 320)
+    .filter((one) => document.scrollingElement.scrollWidth > ${viewport.width} && one.getBoundingClientRect().right > ${viewport.width})
     .map((one) => one.outerHTML.slice(0, 120))`)) as string[]
+  await setTextSize('')
   if (usual) await page.setViewportSize(usual)
-  expect(wide, `${page.url()} does not fit into 320 pixels`).toEqual([])
+  expect(
+    wide,
+    `${page.url()} does not fit into ${viewport.width} pixels at a text size of ${textSize || '100%'}`,
+  ).toEqual([])
 }
 
 /** Expects controls of at least 44 pixels height. Links within sentences are exempt. */
