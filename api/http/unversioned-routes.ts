@@ -4,8 +4,8 @@ import type { Registry } from 'prom-client'
 import { countAliveWorkers } from '../../db/workers.ts'
 import { relayBundle } from '../../platform/relay-bundle.ts'
 import { isTemporalReachable } from '../../platform/temporal.ts'
-import { docsPage, docsStyle } from '../openapi/docs-page.ts'
 import { openapiDocument } from '../openapi/document.ts'
+import { addPageRoutes } from '../openapi/page-routes.ts'
 import type { Services } from '../services.ts'
 import { renderMetrics } from './metrics-endpoint.ts'
 import { Refusal } from './refusals.ts'
@@ -24,8 +24,6 @@ interface Deps {
 }
 
 export function createUnversionedRoutes({ services, registry, routes, isReady, isDraining }: Deps): Router {
-  const openapi = openapiDocument(routes, services.config.apiUrl)
-  const docs = docsPage(openapi)
   const router = new Router()
 
   router.get('/livez', (ctx) => {
@@ -53,20 +51,7 @@ export function createUnversionedRoutes({ services, registry, routes, isReady, i
     ctx.body = await renderMetrics(services, registry)
   })
 
-  router.get('/openapi.json', (ctx) => {
-    ctx.body = openapi
-  })
-
-  router.get('/docs', (ctx) => {
-    ctx.set('Content-Security-Policy', "default-src 'none'; style-src 'self'; frame-ancestors 'none'")
-    ctx.type = 'html'
-    ctx.body = docs
-  })
-
-  router.get('/docs.css', (ctx) => {
-    ctx.type = 'css'
-    ctx.body = docsStyle
-  })
+  addPageRoutes(router, openapiDocument(routes, services.config.apiUrl))
 
   // For instances that start. It contains no secret, and its name changes with its content.
   router.get('/relay-node/:fileName', async (ctx) => {

@@ -22,7 +22,7 @@ export const securitySchemes = {
   operator: {
     type: 'http',
     scheme: 'basic',
-    description: 'Any name, and the operator password of the service (`SVC_OPERATOR_PASSWORD`).',
+    description: 'The name `operator`, and the operator password of the service (`SVC_OPERATOR_PASSWORD`).',
   },
   operatorSession: {
     type: 'http',

@@ -174,23 +174,6 @@ describe('GET /metrics', () => {
   })
 })
 
-describe('the API documentation', () => {
-  test('is served as OpenAPI and as HTML', async () => {
-    const openapi = (await (await page(service.api, '/openapi.json')).json()) as { openapi: string; paths: object }
-    expect(openapi.openapi).toMatch(/^3\.1/)
-    const docs = await page(service.api, '/docs')
-    expect(docs.headers.get('content-type')).toMatch(/^text\/html/)
-    expect(docs.headers.get('content-security-policy')).toBe(
-      "default-src 'none'; style-src 'self'; frame-ancestors 'none'",
-    )
-    const html = await docs.text()
-    for (const path of Object.keys(openapi.paths)) expect(html).toContain(path)
-    expect(html).not.toMatch(/<script|<style| style="/)
-    const style = await page(service.api, '/docs.css')
-    expect([style.status, style.headers.get('content-type')]).toEqual([200, expect.stringMatching(/^text\/css/)])
-  })
-})
-
 describe('GET /relay-node/<file name>', () => {
   test('serves the program of relays under the name of its content, for any cache', async () => {
     const { fileName, code } = await relayBundle()

@@ -1,0 +1,39 @@
+/** `GET /docs` with its files, and `GET /openapi.json`. */
+import type { Router } from '@koa/router'
+import type { Context } from 'koa'
+import { Refusal } from '../http/refusals.ts'
+import type { OpenapiDocument } from './document.ts'
+import { pagePolicy, renderPage } from './page.ts'
+import { memoize, type PageFile, plainFile, readPageFiles } from './page-files.ts'
+
+export function addPageRoutes(router: Router, document: OpenapiDocument): void {
+  const json = memoize(() => plainFile('application/json; charset=utf-8', Buffer.from(JSON.stringify(document))))
+  const files = memoize(readPageFiles)
+  const page = memoize(async () => {
+    const html = renderPage(document, await files())
+    return plainFile('text/html; charset=utf-8', Buffer.from(html))
+  })
+
+  router.get('/openapi.json', async (ctx) => send(ctx, await json()))
+
+  router.get('/docs', async (ctx) => {
+    ctx.set('Content-Security-Policy', pagePolicy)
+    await send(ctx, await page())
+  })
+
+  router.get('/docs/:hash/:name', async (ctx) => {
+    const file = (await files()).at(ctx.path)
+    if (!file) throw new Refusal('not_found')
+    ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
+    await send(ctx, file)
+  })
+}
+
+async function send(ctx: Context, { type, brotli, content }: PageFile): Promise<void> {
+  ctx.vary('Accept-Encoding')
+  ctx.type = type
+  if (ctx.acceptsEncodings('br', 'identity') === 'br') {
+    ctx.set('Content-Encoding', 'br')
+    ctx.body = brotli
+  } else ctx.body = await content()
+}
