@@ -18,6 +18,7 @@ import * as billingSubscriptions from './routes/billing-subscriptions.ts'
 import * as billingWebhook from './routes/billing-webhook.ts'
 import * as emailVerification from './routes/email-verification.ts'
 import * as loginAttempts from './routes/login-attempts.ts'
+import * as mailbox from './routes/mailbox.ts'
 import * as merges from './routes/merges.ts'
 import * as oauth from './routes/oauth.ts'
 import * as recovery from './routes/recovery.ts'
@@ -55,6 +56,7 @@ export const routes: readonly Route[] = [
   oauth.callback,
   oauth.unlink,
   merges.confirm,
+  mailbox.list,
 
   sessionSummary.summary,
   usage.current,

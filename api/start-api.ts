@@ -32,7 +32,7 @@ import { createUnversionedRoutes } from './http/unversioned-routes.ts'
 import { createAccessTokens } from './identity/access-tokens.ts'
 import { findAccountSummaries } from './identity/account-summaries.ts'
 import { createRecordAuditAttempt } from './identity/audit-attempts.ts'
-import { createLogMailer } from './identity/mailer.ts'
+import { createMailer } from './identity/mailer.ts'
 import { createPasswords } from './identity/passwords.ts'
 import { registerAssignmentMetrics } from './live/assignment-metrics.ts'
 import { createAssignments } from './live/assignments.ts'
@@ -123,6 +123,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     callMillisMax: 10_000,
   })
   const deliveries = life.hold('deliveries', createDeliveries({ sql, relaySessions, log }), (it) => it.drain())
+  const sealing = createSealing(config.oauthEncryptionKeys)
   const feed = life.hold('relay feed', createRelayFeed({ sql, log, limits: config.relay }), (it) => it.stop())
   return {
     config,
@@ -141,9 +142,9 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     accessTokens: createAccessTokens(config),
     recordAuditAttempt: createRecordAuditAttempt(sql),
     passwords: createPasswords(),
-    mailer: createLogMailer(log, config.logLinks),
+    mailer: createMailer({ config, log, sealing }),
     oauthProviders: createOAuthProviders(config.oauth),
-    sealing: createSealing(config.oauthEncryptionKeys),
+    sealing,
     relaySockets: createRelaySockets({
       ...{ sql, log, feed },
       metrics: createRelaySocketMetrics(registry),

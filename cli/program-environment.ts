@@ -1,4 +1,5 @@
 /** The environment of the service's programs: that of this process, and the values that are known once the servers run. */
+import { isLoopback } from '../platform/config/mail-values.ts'
 import type { StackConfig } from '../platform/config/stack.ts'
 import type { ServicePorts } from './service-ports.ts'
 
@@ -20,6 +21,15 @@ export const defaultBillingProvider = ({ environment }: StackConfig): Variables 
   environment.SVC_BILLING_PROVIDER || environment.SVC_BILLING_PROVIDER_FILE
     ? {}
     : { SVC_BILLING_PROVIDER: 'sandbox', SVC_PLAN_PRICE: environment.SVC_PLAN_PRICE || '14.99' }
+
+/** A mailbox instead of a mail server, unless one is configured or the site is for others than the users of this machine. */
+export const mailboxVariable = ({ environment, siteUrl }: StackConfig): Variables =>
+  environment.SVC_SMTP_URL || environment.SVC_SMTP_URL_FILE || environment.SVC_MAILBOX || !isLocalSite(siteUrl)
+    ? {}
+    : { SVC_MAILBOX: 'true' }
+
+const isLocalSite = (siteUrl: string | undefined): boolean =>
+  siteUrl === undefined || isLoopback(new URL(siteUrl).hostname)
 
 /** The chosen ports, as far as no variable sets them. */
 export const portVariables = ({ port, sitePort }: StackConfig, chosen: ServicePorts): Variables => ({
@@ -54,6 +64,7 @@ const siteVariables = new Set([
   'SVC_PLAN_PRICE',
   'SVC_ADDON_PRICE',
   'SVC_CURRENCY',
+  'SVC_MAILBOX',
   // The site does not read it. It shows in the process table which stack the process belongs to.
   'SVC_DATA_DIR',
   // Read by Node and the loader.

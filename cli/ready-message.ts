@@ -6,6 +6,8 @@ import type { DemoAccount } from './demo-account.ts'
 export interface ReadyStack {
   api: string
   site: string
+  /** Whether the site shows the emails instead of sending them. */
+  mailbox: boolean
   temporalUi: string | undefined
   postgres: string
   /** Where to find the operator password. */
@@ -57,6 +59,7 @@ export function curlCommands(api: string, demo: DemoAccount) {
 export function formatReadyMessage(stack: ReadyStack): string {
   const rows: [string, string | undefined][] = [
     ['Site', stack.site],
+    ['Mailbox', stack.mailbox ? `${stack.site}/mailbox   all emails of this service` : undefined],
     ['API', stack.api],
     ['API docs', `${stack.api}/docs`],
     ['Temporal UI', stack.temporalUi],

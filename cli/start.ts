@@ -21,6 +21,7 @@ import {
   defaultBillingProvider,
   environmentWith,
   generatedSecrets,
+  mailboxVariable,
   portVariables,
   siteEnvironment,
   type Variables,
@@ -61,6 +62,7 @@ async function startStack(stack: StackConfig): Promise<void> {
   const env = environmentWith(stack, {
     ...generatedSecrets(stack, secrets),
     ...(isEmbedded ? defaultBillingProvider(stack) : {}),
+    ...(postgres.isEmbedded ? mailboxVariable(stack) : {}),
     ...postgres.variables,
     ...temporal.variables,
     ...portVariables(stack, ports),
@@ -106,6 +108,7 @@ async function startStack(stack: StackConfig): Promise<void> {
     formatReadyMessage({
       api,
       site,
+      mailbox: config.mail.mailbox,
       temporalUi: config.temporal.uiUrl,
       postgres: postgres.description,
       operatorPassword: stack.secrets.SVC_OPERATOR_PASSWORD ? 'as configured' : `in ${secretsFile(dataDir)}`,

@@ -122,6 +122,10 @@ export interface paths {
      */
     post: operations["postAuthMergeByMergeRequestIdConfirm"];
   };
+  "/api/v1/mailbox": {
+    /** List the latest 100 emails. Available with SVC_MAILBOX only, which is for development */
+    get: operations["getMailbox"];
+  };
   "/api/v1/auth/session": {
     /** Show the signed-in user with entitlement, usage and active relay */
     get: operations["getAuthSession"];
@@ -1856,6 +1860,35 @@ export interface operations {
       413: components["responses"]["payload_too_large"];
       415: components["responses"]["unsupported_media_type"];
       429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** List the latest 100 emails. Available with SVC_MAILBOX only, which is for development */
+  getMailbox: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly mails: readonly {
+                /** Format: uuid */
+                readonly id: string;
+                readonly to: string;
+                readonly subject: string;
+                /** @description The whole text, with the link. */
+                readonly text: string;
+                readonly link: string;
+                /** Format: date-time */
+                readonly created_at: string;
+              }[];
+          };
+        };
+      };
+      404: components["responses"]["not_found"];
       500: components["responses"]["internal_error"];
       503: components["responses"]["temporarily_unavailable"];
     };

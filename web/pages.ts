@@ -9,6 +9,7 @@ import * as forgotPassword from './pages/forgot-password.tsx'
 import * as history from './pages/history.tsx'
 import * as home from './pages/home.ts'
 import * as login from './pages/login.tsx'
+import * as mailbox from './pages/mailbox.tsx'
 import * as merge from './pages/merge.tsx'
 import * as oauth from './pages/oauth.tsx'
 import * as relays from './pages/relays.tsx'
@@ -54,6 +55,9 @@ export const pages: readonly PageRoute[] = [
   sandbox.checkout,
   sandbox.list,
   sandbox.simulate,
+
+  mailbox.list,
+  mailbox.show,
 
   operatorSignIn.show,
   operatorSignIn.submit,

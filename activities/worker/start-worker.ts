@@ -15,7 +15,7 @@ import { createSealing, type Sealing } from '../../platform/sealing.ts'
 import { connectTemporal, isTemporalReachable } from '../../platform/temporal.ts'
 import { connectTemporalWorker, registerSearchAttributes } from '../../platform/temporal-worker.ts'
 import { type Billing, createBilling } from '../../providers/billing/billing.ts'
-import { createLogDelivery } from '../../providers/mail/log.ts'
+import { createMailDelivery } from '../../providers/mail/delivery.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
 import { createEndpointDelivery } from '../../providers/webhooks/endpoint-delivery.ts'
 import { createRelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
@@ -175,11 +175,11 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
         log,
         sealing,
         deliveries: {
-          email: createLogDelivery(log, config.logLinks),
+          email: createMailDelivery(config, log),
           webhook: createEndpointDelivery('webhook', endpoints),
           discord: createEndpointDelivery('discord', endpoints),
         },
-        keepsMails: false,
+        keepsMails: config.mail.mailbox,
       }),
     ],
     { sql, log, workerId },

@@ -15,6 +15,7 @@ import { relayStates } from '../../domain/relay-session.ts'
 import type { Services } from '../services.ts'
 import { readAccountGauges } from './billing-metrics.ts'
 import { readFleetGauges } from './fleet-metrics.ts'
+import { readOutboxGauges } from './outbox-metrics.ts'
 
 export async function renderMetrics(services: Services, own: Registry): Promise<string> {
   const shared = await readSharedMetrics(services).catch((error: unknown) => {
@@ -51,6 +52,7 @@ async function readSharedMetrics({ sql, config }: Services): Promise<Registry> {
     workers,
     skews,
     setFleetGauges,
+    setOutboxGauges,
     workerRegistries,
   ] = await Promise.all([
     countLiveRelaySessions(sql),
@@ -64,6 +66,7 @@ async function readSharedMetrics({ sql, config }: Services): Promise<Registry> {
     countAliveWorkers(sql),
     greatestSkews(sql),
     readFleetGauges(sql, config.regions),
+    readOutboxGauges(sql),
     workerMetrics(sql),
   ])
   const registry = new Registry()
@@ -87,6 +90,7 @@ async function readSharedMetrics({ sql, config }: Services): Promise<Registry> {
     undelivered.oldestSeconds,
   )
   setFleetGauges(registry)
+  setOutboxGauges(registry)
   gauge('svc_workers_alive', 'Worker processes with a recent heartbeat.').set(workers)
   const skew = gauge(
     'svc_clock_skew_seconds',

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { SlsServer } from '../relay-engines.ts'
 import { billingConfig, findBillingConflicts } from './billing.ts'
 import { deepFreeze, type Environment, readVariables } from './environment.ts'
+import { findMailConflicts, mailConfig } from './mail.ts'
 import { type Values, Variables } from './variables.ts'
 
 /** Reads and checks all variables. Throws `ConfigError`. */
@@ -32,6 +33,7 @@ function* findConflicts(v: Values): Iterable<string> {
   }
   if (v.SVC_RELAY_ENGINE === 'sls') yield* findMissingSlsVariables(v)
   yield* findBillingConflicts(v)
+  yield* findMailConflicts(v)
 }
 
 function* findConflictsOfWorker(v: Values): Iterable<string> {
@@ -54,7 +56,8 @@ const configOf = (v: Values) => ({
   logLevel: v.LOG_LEVEL,
   port: v.PORT,
   apiUrl: v.SVC_API_URL ?? `http://localhost:${v.PORT}`,
-  siteUrl: v.SVC_SITE_URL ?? `http://localhost:${v.SVC_SITE_PORT}`,
+  siteUrl: siteUrlOf(v),
+  brandName: v.SVC_BRAND_NAME,
   drainSeconds: v.SVC_DRAIN_SECONDS,
   dataDir: resolve(v.SVC_DATA_DIR),
   database: { url: v.DATABASE_URL, connectionsMax: v.SVC_DATABASE_POOL },
@@ -109,10 +112,13 @@ const configOf = (v: Values) => ({
     sls: slsServer(v),
   },
   billing: billingConfig(v),
+  mail: mailConfig(v, siteUrlOf(v)),
   timeBank: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },
   trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
   rateLimits: v.SVC_RATE_LIMITS,
 })
+
+const siteUrlOf = (v: Values): string => v.SVC_SITE_URL ?? `http://localhost:${v.SVC_SITE_PORT}`
 
 function slsServer(v: Values): SlsServer | undefined {
   const { SVC_RELAY_SLS_API_URL: apiUrl, SVC_RELAY_SLS_API_KEY: apiKey } = v

@@ -15,6 +15,7 @@ const SiteVariables = Variables.pick({
   SVC_PLAN_PRICE: true,
   SVC_ADDON_PRICE: true,
   SVC_CURRENCY: true,
+  SVC_MAILBOX: true,
 }).extend({ SVC_API_URL: url.default('http://localhost:8080') })
 
 /** Reads and checks the variables of the site. Throws `ConfigError`. */
@@ -33,6 +34,8 @@ export function readSiteConfig(env: Environment = process.env) {
     /** Shown on the help page; undefined for none. */
     supportEmail: v.SVC_SUPPORT_EMAIL,
     prices: pricesOf(v),
+    /** Whether the page /mailbox exists. */
+    mailbox: v.SVC_MAILBOX,
   })
 }
 

@@ -1,6 +1,7 @@
 /** The kinds of values that variables hold: how each is parsed, and the error message for an invalid one. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { parseSender, parseSmtpUrl } from './mail-values.ts'
 
 /** Requests per minute for each limit. `SVC_RATE_LIMITS` overrides them. */
 export const rateLimitDefaults = {
@@ -132,6 +133,20 @@ export const encryptionKeys = z.string().transform((text, context): EncryptionKe
 
 /** The id of a key without one: a hash, so that it does not reveal the key. */
 const keyIdOf = (key: Buffer): string => createHash('sha256').update('kid:').update(key).digest('hex').slice(0, 12)
+
+export const smtpUrl = z.string().transform((text, context) => {
+  const parsed = parseSmtpUrl(text)
+  if (typeof parsed !== 'string') return parsed
+  context.addIssue({ code: 'custom', message: parsed })
+  return z.NEVER
+})
+
+export const mailSender = z.string().transform((text, context) => {
+  const parsed = parseSender(text)
+  if (parsed) return parsed
+  context.addIssue({ code: 'custom', message: 'is not an address, or Name <address>' })
+  return z.NEVER
+})
 
 export const rateLimits = z.string().transform((text, context) => {
   const limits: Record<RateLimitName, number> = { ...rateLimitDefaults }

@@ -1,5 +1,4 @@
 /** Mails in the log instead of a mailbox, when no sender is configured (specification, "Authentication" 14). */
-import type { Deliver } from '../../domain/outbox.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Mail } from './mail.ts'
 
@@ -11,9 +10,3 @@ export function logMail(log: Logger, logLinks: boolean, { to, subject, link }: M
   if (logLinks) log.info({ mail: { to, subject, link } }, 'mail: no sender is configured, forward this link')
   else log.warn({ mail: { subject } }, 'mail: not sent, no sender is configured and SVC_LOG_LINKS is false')
 }
-
-/** Delivers mails of the outbox to the log. */
-export const createLogDelivery =
-  (log: Logger, logLinks: boolean): Deliver =>
-  async ({ content }) =>
-    logMail(log, logLinks, content as Mail)

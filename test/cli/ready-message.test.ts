@@ -7,6 +7,7 @@ import { temporaryFolder } from '../support/folders.ts'
 const stack: ReadyStack = {
   api: 'http://localhost:8080',
   site: 'http://localhost:8081',
+  mailbox: false,
   temporalUi: undefined,
   postgres: '127.0.0.1:5432',
   operatorPassword: 'as configured',

@@ -1,0 +1,100 @@
+/** The texts of all mails. */
+import type { DeletionMail, Mail, NotificationMail, ProofMail, SecurityMail } from './mail.ts'
+
+/** A mail as plain text. Every part may contain any character but line breaks. */
+export interface MailText {
+  readonly title: string
+  readonly paragraphs: readonly string[]
+  readonly link: { readonly text: string; readonly url: string }
+  /** Below the link. */
+  readonly notes: readonly string[]
+  readonly unsubscribeLink?: string
+}
+
+/** @param brandName the name of the service. */
+export function composeMail(mail: Mail, brandName: string): MailText {
+  switch (mail.subject) {
+    case 'verify_email':
+    case 'change_email':
+    case 'reset_password':
+      return proofTexts[mail.subject](mail, brandName)
+    case 'email_changed':
+    case 'password_changed':
+      return securityTexts[mail.subject](mail, brandName)
+    case 'account_deletion_scheduled':
+      return deletionText(mail, brandName)
+    case 'notification':
+      return notificationText(mail, brandName)
+  }
+}
+
+const proofTexts: Readonly<Record<ProofMail['subject'], (mail: ProofMail, brandName: string) => MailText>> = {
+  verify_email: ({ to, link }, brandName) => ({
+    title: 'Confirm your email address',
+    paragraphs: [
+      `Someone, probably you, created a ${brandName} account with the address ${to}.`,
+      'Confirm that the address is yours to complete the account.',
+    ],
+    link: { text: 'Confirm this address', url: link },
+    notes: ['The link works once, for 24 hours.', 'If you did not create an account, ignore this email.'],
+  }),
+  change_email: ({ to, link }, brandName) => ({
+    title: 'Confirm your new email address',
+    paragraphs: [
+      `You asked to use ${to} for your ${brandName} account. Until you confirm it, the account keeps its present address.`,
+    ],
+    link: { text: 'Use this address', url: link },
+    notes: ['The link works once.', 'If you did not ask for this, ignore this email: nothing changes.'],
+  }),
+  reset_password: ({ to, link }, brandName) => ({
+    title: 'Reset your password',
+    paragraphs: [`Someone, probably you, asked to reset the password of the ${brandName} account of ${to}.`],
+    link: { text: 'Choose a new password', url: link },
+    notes: [
+      'The link works once, for 30 minutes.',
+      'If you did not ask for this, ignore this email: your password stays as it is.',
+    ],
+  }),
+}
+
+const securityTexts: Readonly<Record<SecurityMail['subject'], (mail: SecurityMail, brandName: string) => MailText>> = {
+  email_changed: ({ to, link }, brandName) => ({
+    title: 'Your email address was changed',
+    paragraphs: [
+      `The email address of your ${brandName} account was changed. ${to} no longer belongs to it, and this is the last email to this address.`,
+    ],
+    link: { text: 'Get help', url: link },
+    notes: ['If you did not change it, someone else has access to your account: contact us at once.'],
+  }),
+  password_changed: ({ to, link }, brandName) => ({
+    title: 'Your password was changed',
+    paragraphs: [`The password of the ${brandName} account of ${to} was changed.`],
+    link: { text: 'Check your account', url: link },
+    notes: ['If you did not change it, reset your password now: that also signs out everyone else.'],
+  }),
+}
+
+const deletionText = ({ to, link, deletedAt }: DeletionMail, brandName: string): MailText => ({
+  title: 'Your account will be deleted',
+  paragraphs: [
+    `You asked to delete the ${brandName} account of ${to}.`,
+    `It will be deleted on ${formatTime(deletedAt)}, with everything in it. Until then you can keep it.`,
+  ],
+  link: { text: 'Keep my account', url: link },
+  notes: ['If you did not ask for this, sign in, keep the account, and change your password.'],
+})
+
+const notificationText = (mail: NotificationMail, brandName: string): MailText => ({
+  title: mail.title,
+  paragraphs: mail.paragraphs,
+  link: { text: mail.linkText, url: mail.link },
+  notes: [`You get this email because you turned these notifications on in your ${brandName} account.`],
+  unsubscribeLink: mail.unsubscribeLink,
+})
+
+/** `3 December 2026, 14:05 UTC`. */
+const formatTime = (text: string): string => {
+  const at = new Date(text)
+  const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
+  return `${day}, ${at.toISOString().slice(11, 16)} UTC`
+}

@@ -1,0 +1,108 @@
+/** The mailbox of a service for development, which shows the emails that it would send. */
+import type { Reply } from '../api-replies.ts'
+import type { Document, PageRoute, Visit } from '../page.ts'
+import { DateTime } from '../time-text.tsx'
+import { problemPage } from './problem.tsx'
+
+type Mail = Reply<'get', '/mailbox'>['mails'][number]
+
+export const list: PageRoute = {
+  method: 'GET',
+  path: '/mailbox',
+  caller: 'anyone',
+  handle: (visit) =>
+    withMails(visit, (mails) => ({
+      name: 'mailbox',
+      title: 'Mailbox',
+      page: (
+        <>
+          <div class="page-head">
+            <h1>Mailbox</h1>
+            <a class="button second" href="/mailbox">
+              Refresh
+            </a>
+            <p class="lead">This local service sends no email. Everything that it would send is here, newest first.</p>
+          </div>
+          {mails.length === 0 ? <p class="empty">No email yet.</p> : <Mails mails={mails} />}
+        </>
+      ),
+    })),
+}
+
+const Mails = ({ mails }: { readonly mails: readonly Mail[] }) => (
+  <section class="card" aria-label="Emails">
+    <ol class="entries">
+      {mails.map(({ id, subject, to, created_at }) => (
+        <li key={id} data-mail={id}>
+          <p>
+            <a class="link" href={`/mailbox/${id}`}>
+              {subject}
+            </a>
+          </p>
+          <p class="muted">
+            To {to} · <DateTime at={created_at} />
+          </p>
+        </li>
+      ))}
+    </ol>
+  </section>
+)
+
+export const show: PageRoute = {
+  method: 'GET',
+  path: '/mailbox/:id',
+  caller: 'anyone',
+  handle: (visit) =>
+    withMails(visit, (mails) => {
+      const mail = mails.find(({ id }) => id === visit.params.id)
+      if (!mail) return problemPage('not_found')
+      return {
+        name: 'mailbox-mail',
+        title: mail.subject,
+        page: (
+          <>
+            <h1>{mail.subject}</h1>
+            <article class="card" data-mail={mail.id} aria-label="Email">
+              <p class="muted">
+                To {mail.to} · <DateTime at={mail.created_at} />
+              </p>
+              <Text text={mail.text} />
+            </article>
+            <p>
+              <a class="link" href="/mailbox">
+                All emails
+              </a>
+            </p>
+          </>
+        ),
+      }
+    }),
+}
+
+/** The service has no mailbox unless it is for development. */
+async function withMails(visit: Visit, createPage: (mails: readonly Mail[]) => Document): Promise<Document> {
+  const { body } = await visit.callApiAnonymously<Partial<Reply<'get', '/mailbox'>>>('GET', '/api/v1/mailbox')
+  return body.mails ? createPage(body.mails) : problemPage('not_found')
+}
+
+/** The paragraphs of a text, with its addresses as links. */
+const Text = ({ text }: { readonly text: string }) => (
+  <>
+    {text.split('\n\n').map((paragraph) => (
+      <p key={paragraph}>
+        {paragraph.split('\n').map((line, index) => (
+          <>
+            {index === 0 ? null : <br />}
+            {/^https?:\/\/\S+$/.test(line) ? (
+              <a class="link" href={line}>
+                {line}
+              </a>
+            ) : (
+              line
+            )}
+          </>
+        ))}
+      </p>
+    ))}
+  </>
+)
