@@ -67,6 +67,7 @@ export const routes: readonly Route[] = [
   relay.stop,
   relayHistory.list,
   relayHistory.show,
+  relayHistory.bitrates,
   relayPairing.pair,
   relayWs.watch,
   relayHealth.report,

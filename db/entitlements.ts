@@ -23,6 +23,8 @@ export interface Entitlement {
   readonly activeManagedConns: number
   readonly maxConcurrentConns: number
   readonly graceEndsAt: Date | null
+  /** When the relays beyond the limit end; null if there are none. */
+  readonly surplusEndsAt: Date | null
   /** Relay time that the plan includes in a cycle. */
   readonly includedSeconds: number
 }
@@ -74,6 +76,7 @@ interface AccountRow {
   readonly periodEnd: Date | null
   readonly isEnabledByOperator: boolean
   readonly paymentGraceEndsAt: Date | null
+  readonly surplusEndsAt: Date | null
   readonly activeManagedConns: number
   readonly asOf: Date
 }
@@ -85,7 +88,7 @@ interface Account extends AccountRow {
 /** A disabled account counts as disabled by an operator: a start may have been admitted just before. */
 async function findAccounts(sql: Sql, userIds: readonly string[]): Promise<Account[]> {
   const rows = await sql<AccountRow[]>`
-    select id as user_id, plan_tier, plan_status, addons, period_start, period_end, payment_grace_ends_at,
+    select id as user_id, plan_tier, plan_status, addons, period_start, period_end, payment_grace_ends_at, surplus_ends_at,
       relay_access_enabled and disabled_at is null as is_enabled_by_operator, now() as as_of,
       (select count(*)::int from relay_sessions s where s.user_id = u.id and ${countsAgainstLimit(sql)}) as active_managed_conns
     from users u where id = any(${userIds}::uuid[])`
@@ -116,6 +119,7 @@ function decideEntitlement(account: Account, usage: Usage | undefined, timeBank:
     activeManagedConns: account.activeManagedConns,
     maxConcurrentConns: limit,
     graceEndsAt: account.paymentGraceEndsAt,
+    surplusEndsAt: account.activeManagedConns > limit ? account.surplusEndsAt : null,
     includedSeconds: included,
   }
 }

@@ -69,24 +69,33 @@ export const listEndedSessions = async (
 export interface RecentBitrateRow {
   recentBitrateKbps: (number | null)[] | null
   recentSlot: number | null
-  /** Seconds since 1970 by the database's clock. */
-  nowSeconds: number
+  /** The end of the session, or now, in seconds since 1970 by the database's clock. */
+  untilSeconds: number
 }
 
-/** A user's session in any state, with its present ingest and the bitrate of the last ten minutes. */
+// As JSON, because the driver reads a null in an array of numbers as NaN.
+const bitrateColumns = (sql: Sql) => sql`
+  to_json(h.recent_bitrate_kbps) as recent_bitrate_kbps, h.recent_slot,
+  extract(epoch from coalesce(s.stopped_at, now()))::float8 as until_seconds`
+
+/** The bitrates of a user's live sessions. */
+export const listLiveBitrates = async (sql: Sql, userId: string): Promise<(RecentBitrateRow & { id: string })[]> =>
+  sql<(RecentBitrateRow & { id: string })[]>`
+    select s.id, ${bitrateColumns(sql)}
+    from relay_sessions s join relay_health h on h.session_id = s.id
+    where s.user_id = ${userId} and s.state <> 'stopped' order by s.created_at, s.id`
+
+/** A user's session in any state, with its present ingest and its recent bitrates. */
 export const findSessionRecord = async (
   sql: Sql,
   userId: string,
   sessionId: string,
 ): Promise<(SessionRecordRow & IngestRow & RecentBitrateRow) | undefined> =>
   first(
-    // As JSON, because the driver reads a null in an array of numbers as NaN.
     await sql<(SessionRecordRow & IngestRow & RecentBitrateRow)[]>`
       select ${recordColumns(sql)},
         case when h.instance_id = s.instance_id then h.is_publishing end as is_publishing, h.bitrate_kbps, h.links,
         case when h.instance_id = s.instance_id then h.engine end as engine, h.publishing_since, h.ingest_at,
-        extract(epoch from now() - h.ingest_at)::float8 as ingest_age_seconds,
-        to_json(h.recent_bitrate_kbps) as recent_bitrate_kbps, h.recent_slot,
-        extract(epoch from now())::float8 as now_seconds
+        extract(epoch from now() - h.ingest_at)::float8 as ingest_age_seconds, ${bitrateColumns(sql)}
       from ${recordTables(sql)} where s.id = ${sessionId} and s.user_id = ${userId}`,
   )

@@ -176,6 +176,13 @@ export interface paths {
      */
     get: operations["getRelaySessionsById"];
   };
+  "/api/v1/relay/bitrates": {
+    /**
+     * Show the bitrate of the last ten minutes of each live session
+     * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+     */
+    get: operations["getRelayBitrates"];
+  };
   "/api/v1/relay/pair": {
     /**
      * The addresses to publish to, for the holder of a pair token. 503 until the relay has an address
@@ -422,6 +429,11 @@ export interface components {
       readonly active_managed_conns: number;
       readonly max_concurrent_conns: number;
       readonly grace_ends_at: string | null;
+      /**
+       * Format: date-time
+       * @description When the newest relays beyond the limit end. Absent while no relay is beyond it.
+       */
+      readonly surplus_ends_at?: string;
     };
     /** @description The body of every error. */
     readonly Error: {
@@ -2112,6 +2124,8 @@ export interface operations {
         connection_id?: string;
         /** @description The `next_cursor` of the previous page. */
         cursor?: string;
+        /** @description Sessions per page. */
+        limit?: number;
       };
     };
     responses: {
@@ -2212,7 +2226,7 @@ export interface operations {
               readonly engine?: "none";
             };
             readonly transitions: readonly components["schemas"]["RelayTransition"][];
-            /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first. Empty once the session has ended. */
+            /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first; of an ended session the last ten minutes before its end. */
             readonly recent_bitrate: readonly {
                 /** Format: date-time */
                 readonly at: string;
@@ -2223,6 +2237,40 @@ export interface operations {
       };
       401: components["responses"]["unauthorized"];
       404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Show the bitrate of the last ten minutes of each live session
+   * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+   */
+  getRelayBitrates: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly sessions: readonly {
+                /** Format: uuid */
+                readonly session_id: string;
+                /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first; of an ended session the last ten minutes before its end. */
+                readonly recent_bitrate: readonly {
+                    /** Format: date-time */
+                    readonly at: string;
+                    readonly kbps: number;
+                  }[];
+              }[];
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
       429: components["responses"]["rate_limited"];
       500: components["responses"]["internal_error"];
       503: components["responses"]["temporarily_unavailable"];

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import {
   findSessionRecord,
   listEndedSessions,
+  listLiveBitrates,
   type RecentBitrateRow,
   type SessionRecordRow,
 } from '../../db/relay-history.ts'
@@ -15,7 +16,7 @@ import { ConnectionId, id, timestamp } from '../http/schemas.ts'
 import { Detail, LiveFields, presentLiveFields } from '../relay-session-view.ts'
 import { presentTransition, TransitionView } from '../relay-transition-view.ts'
 
-const pageSize = 50
+const pageSizeMax = 50
 
 export const SessionRecord = z.object({
   session_id: id,
@@ -68,19 +69,29 @@ export const list = route({
   summary: 'List ended sessions; the one that ended last comes first',
   caller: 'user',
   limit: 'relay_history',
-  query: z.object({ connection_id: ConnectionId.optional(), cursor: id.optional() }),
+  query: z.object({
+    connection_id: ConnectionId.optional(),
+    cursor: id.optional(),
+    limit: z.coerce.number().int().min(1).max(pageSizeMax).default(pageSizeMax).describe('Sessions per page.'),
+  }),
   answers: { 200: z.object({ sessions: z.array(SessionRecord), next_cursor: id.nullable() }) },
   refuses: [],
   handle: async ({ caller, query }, { sql }) => {
     const filter = { connectionId: query.connection_id, after: query.cursor }
-    const rows = await listEndedSessions(sql, caller.userId, filter, pageSize + 1)
-    const page = rows.slice(0, pageSize)
+    const rows = await listEndedSessions(sql, caller.userId, filter, query.limit + 1)
+    const page = rows.slice(0, query.limit)
     return ok({
       sessions: page.map(presentRecord),
-      next_cursor: rows.length > pageSize ? (page.at(-1)?.id ?? null) : null,
+      next_cursor: rows.length > query.limit ? (page.at(-1)?.id ?? null) : null,
     })
   },
 })
+
+const RecentBitrate = z
+  .array(z.object({ at: timestamp, kbps: z.int() }))
+  .describe(
+    'The highest bitrate of each 10 seconds of the last ten minutes, oldest first; of an ended session the last ten minutes before its end.',
+  )
 
 export const show = route({
   method: 'GET',
@@ -93,11 +104,7 @@ export const show = route({
     200: z.object({
       session: SessionRecord.extend(LiveFields.shape),
       transitions: z.array(TransitionView),
-      recent_bitrate: z
-        .array(z.object({ at: timestamp, kbps: z.int() }))
-        .describe(
-          'The highest bitrate of each 10 seconds of the last ten minutes, oldest first. Empty once the session has ended.',
-        ),
+      recent_bitrate: RecentBitrate,
     }),
   },
   refuses: ['not_found'],
@@ -110,13 +117,27 @@ export const show = route({
     return ok({
       session: { ...presentRecord(row), ...presentLiveFields(row, config.relay) },
       transitions: transitions.map(presentTransition),
-      recent_bitrate: row.state === 'stopped' ? [] : presentRecentBitrate(row),
+      recent_bitrate: presentRecentBitrate(row),
     })
   },
 })
 
-const presentRecentBitrate = ({ recentBitrateKbps, recentSlot, nowSeconds }: RecentBitrateRow) =>
-  listRecentBitrates({ recentBitrateKbps: recentBitrateKbps ?? [], recentSlot }, nowSeconds).map(({ at, kbps }) => ({
+export const bitrates = route({
+  method: 'GET',
+  path: '/relay/bitrates',
+  summary: 'Show the bitrate of the last ten minutes of each live session',
+  caller: 'user',
+  limit: 'relay_history',
+  answers: { 200: z.object({ sessions: z.array(z.object({ session_id: id, recent_bitrate: RecentBitrate })) }) },
+  refuses: [],
+  handle: async ({ caller }, { sql }) => {
+    const rows = await listLiveBitrates(sql, caller.userId)
+    return ok({ sessions: rows.map((row) => ({ session_id: row.id, recent_bitrate: presentRecentBitrate(row) })) })
+  },
+})
+
+const presentRecentBitrate = ({ recentBitrateKbps, recentSlot, untilSeconds }: RecentBitrateRow) =>
+  listRecentBitrates({ recentBitrateKbps: recentBitrateKbps ?? [], recentSlot }, untilSeconds).map(({ at, kbps }) => ({
     at: new Date(at * 1000).toISOString(),
     kbps,
   }))

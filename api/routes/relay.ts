@@ -116,7 +116,8 @@ async function answerStart(
     }
     case 'replayed': {
       const session = await readAgain(outcome.session, services)
-      return { ...ok({ session: await presentFor(services, session, audience) }), headers }
+      const replay = { ...headers, 'Idempotent-Replayed': 'true' }
+      return { ...ok({ session: await presentFor(services, session, audience) }), headers: replay }
     }
   }
 }

@@ -19,6 +19,9 @@ export const EntitlementView = z.object({
   active_managed_conns: z.int(),
   max_concurrent_conns: z.int(),
   grace_ends_at: timestamp.nullable(),
+  surplus_ends_at: timestamp
+    .optional()
+    .describe('When the newest relays beyond the limit end. Absent while no relay is beyond it.'),
 })
 
 export const presentEntitlement = (entitlement: Entitlement): z.infer<typeof EntitlementView> => ({
@@ -29,6 +32,7 @@ export const presentEntitlement = (entitlement: Entitlement): z.infer<typeof Ent
   active_managed_conns: entitlement.activeManagedConns,
   max_concurrent_conns: entitlement.maxConcurrentConns,
   grace_ends_at: entitlement.graceEndsAt?.toISOString() ?? null,
+  ...(entitlement.surplusEndsAt ? { surplus_ends_at: entitlement.surplusEndsAt.toISOString() } : {}),
 })
 
 export const UserView = z.object({

@@ -159,6 +159,14 @@ describe('the list of ended sessions', () => {
     expect(pages.flatMap((page) => page.sessions.map((one) => one.session_id)).toSorted()).toEqual(ids.toSorted())
   })
 
+  test('has as many sessions as the query asks for', async () => {
+    const user = await service.user()
+    await insertEnded(user.userId, 3)
+    const { sessions, next_cursor } = await list(user, '?limit=2')
+    expect([sessions.length, next_cursor]).toEqual([2, sessions[1]?.session_id])
+    expect((await list(user, `?limit=2&cursor=${next_cursor}`)).sessions).toHaveLength(1)
+  })
+
   test('contains no sessions of other users, and their cursors lead nowhere', async () => {
     const [user, other] = [await service.user(), await service.user()]
     const [id = ''] = await insertEnded(other.userId, 3)
@@ -175,6 +183,9 @@ describe('the list of ended sessions', () => {
     'cursor=1',
     'connection_id=',
     'connection_id=%00',
+    'limit=0',
+    'limit=51',
+    'limit=x',
     `connection_id=${'x'.repeat(65)}`,
   ])('refuses the query %s', async (query) => {
     const { bearer } = await service.user()
@@ -216,6 +227,12 @@ describe('one session', () => {
     expect(body.recent_bitrate.map(({ kbps }) => kbps)).toEqual([1000, 3000])
     const times = body.recent_bitrate.map(({ at }) => Date.parse(at))
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(20_000)
+    await user.stop({ session_id, immediate: true })
+    await service.api
+      .sql`update relay_sessions set stopped_at = stopped_at + interval '1 hour' where id = ${session_id}`
+    expect((await show(user, session_id)).body.recent_bitrate).toEqual([])
+    await service.api.sql`update relay_health set recent_slot = recent_slot + 360 where session_id = ${session_id}`
+    expect((await show(user, session_id)).body.recent_bitrate.map(({ kbps }) => kbps)).toEqual([1000, 3000])
     for (const secret of [session.relay_host, session.pair_token, session.relay_ws_token])
       expect(JSON.stringify(body)).not.toContain(secret)
   })
@@ -233,6 +250,19 @@ describe('one session', () => {
       expect(statusAndCode(await show(user, id))).toEqual([404, 'not_found'])
     expect(statusAndCode(await show({ bearer: '' }, session_id))).toEqual([401, 'unauthorized'])
   })
+})
+
+test('the bitrates of the last ten minutes are shown for all live sessions of the caller', async () => {
+  const [user, other] = [await service.user(), await service.user()]
+  const bitrates = async ({ bearer }: { bearer: string }) => (await service.api.get('/relay/bitrates', { bearer })).body
+  const { session_id } = await service.startActiveRelay(user)
+  expect(await bitrates(user)).toEqual({ sessions: [{ session_id, recent_bitrate: [] }] })
+  await report(session_id, { publishing: true, bitrate_kbps: 1000, links: 1 })
+  expect(await bitrates(user)).toEqual({ sessions: [{ session_id, recent_bitrate: [{ at: timestamp, kbps: 1000 }] }] })
+  expect(await bitrates(other)).toEqual({ sessions: [] })
+  await user.stop({ session_id, immediate: true })
+  expect(await bitrates(user)).toEqual({ sessions: [] })
+  expect(statusAndCode(await service.api.get('/relay/bitrates'))).toEqual([401, 'unauthorized'])
 })
 
 test('the history can be read 60 times a minute', async () => {

@@ -71,6 +71,10 @@ describe('an idempotency key', () => {
       expect(statusAndCode(await user.start(body, key))).toEqual([422, 'idempotency_key_reused'])
     const replay = await user.start({ connection_id: 'a' }, key)
     expect([replay.status, idOf(replay)]).toEqual([200, idOf(first)])
+    const existing = await user.start({ connection_id: 'a' })
+    expect([first, replay, existing].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([
+      ...[null, 'true', null],
+    ])
     expect(await listStatesAndCommands(serviceWithoutWorker.api.sql, user.userId)).toHaveLength(1)
   })
 
