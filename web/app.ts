@@ -181,6 +181,11 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
     ctx.type = 'html'
     const frame = { assets, brandName, name: 'forwarding', title: 'Redirecting', isSignedIn: false, continueTo }
     ctx.body = renderDocument(frame, forwardingPage(message, continueTo))
+  } else if ('download' in result) {
+    const { fileName, contentType, content } = result.download
+    ctx.set('Content-Disposition', `attachment; filename="${fileName}"`)
+    ctx.type = contentType
+    ctx.body = content
   } else {
     const { status = 200, page, retryAfterSeconds, console: section, ...frame } = result
     ctx.status = status

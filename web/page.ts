@@ -1,5 +1,6 @@
 /** A page as data: the site's router is built from these routes. Pages call the API and render what it replies. */
 import type { VNode } from 'preact'
+import type { SiteConfig } from '../platform/config/site.ts'
 import type { ApiResponse, Visitor } from './api.ts'
 import type { Cookie } from './cookies.ts'
 import type { ConsoleSection } from './operator/console-document.tsx'
@@ -12,6 +13,8 @@ export interface Visit {
   readonly form: URLSearchParams
   /** Scheme, host and port of this site in a browser. */
   readonly origin: string
+  /** What pages show of the configuration, such as prices. */
+  readonly config: Pick<SiteConfig, 'brandName' | 'prices' | 'supportEmail'>
   readonly visitor: Visitor
   /** Whether the browser sent an access token. Only the API can verify it. */
   readonly isSignedIn: boolean
@@ -75,6 +78,14 @@ export interface Document {
   readonly retryAfterSeconds?: number
 }
 
+/** A file to save. */
+export interface Download {
+  /** ASCII letters, digits, dots and hyphens only. */
+  readonly fileName: string
+  readonly contentType: string
+  readonly content: string
+}
+
 export type PageResult = Cookies &
   (
     | Document
@@ -85,6 +96,7 @@ export type PageResult = Cookies &
      * a redirect), and to arrive from one: the next request is then same-site and sends the Strict cookies.
      */
     | { readonly continueTo: string; readonly message: string }
+    | { readonly download: Download }
   )
 
 export interface PageRoute {

@@ -39,6 +39,7 @@ export async function createVisit(ctx: Context, { api, config }: Deps): Promise<
     query: new URLSearchParams(ctx.search),
     form,
     origin: new URL(config.siteUrl).origin,
+    config,
     visitor,
     isSignedIn: bearer !== undefined,
     cookie: (name) => readCookie(ctx.get('cookie'), name) || undefined,
