@@ -60,6 +60,7 @@ export const routes: readonly Route[] = [
 
   sessionSummary.summary,
   usage.current,
+  usage.days,
   streamTokens.regenerate,
 
   relay.start,

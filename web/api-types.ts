@@ -137,6 +137,13 @@ export interface paths {
      */
     get: operations["getUsageCurrent"];
   };
+  "/api/v1/usage/days": {
+    /**
+     * Show the relay time of the current cycle by day and by connection, with a forecast
+     * @description **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
+     */
+    get: operations["getUsageDays"];
+  };
   "/api/v1/user/regenerate-tokens": {
     /** Replace the stream token: not available yet */
     post: operations["postUserRegenerateTokens"];
@@ -1957,6 +1964,64 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
+  /**
+   * Show the relay time of the current cycle by day and by connection, with a forecast
+   * @description **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
+   */
+  getUsageDays: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            /** Format: date-time */
+            readonly cycle_start: string;
+            /** Format: date-time */
+            readonly cycle_end: string;
+            readonly included_seconds: number;
+            readonly consumed_seconds: number;
+            readonly remaining_seconds: number;
+            readonly overage_seconds: number;
+            readonly active_sessions: number;
+            /** @enum {string} */
+            readonly enforcement: "report" | "enforce";
+            /** Format: date-time */
+            readonly as_of: string;
+            /** @description Relay time at the end of the cycle at its average pace so far. Null on the first day of a cycle. */
+            readonly forecast_seconds: number | null;
+            /** @description When the included relay time is used up at that pace. Null when it lasts, or is used up already. */
+            readonly exhausted_at: string | null;
+            /** @description The sums of the cycle. */
+            readonly connections: readonly ({
+                /** @description Null for all connections besides the four with the most relay time in the cycle. */
+                readonly connection_id: string | null;
+                readonly seconds: number;
+              })[];
+            /** @description Days in UTC that have relay time. They add up to `consumed_seconds`. */
+            readonly days: readonly ({
+                /** Format: date */
+                readonly day: string;
+                readonly seconds: number;
+                readonly connections: readonly ({
+                    /** @description Null for all connections besides the four with the most relay time in the cycle. */
+                    readonly connection_id: string | null;
+                    readonly seconds: number;
+                  })[];
+              })[];
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
   /** Replace the stream token: not available yet */
   postUserRegenerateTokens: {
     responses: {
@@ -2461,6 +2526,7 @@ export interface operations {
             readonly status: "available" | "limited" | "full";
             readonly regions: readonly ({
                 readonly region: string;
+                readonly display_name: string;
                 /** @enum {string} */
                 readonly status: "available" | "limited" | "full";
               })[];

@@ -59,7 +59,7 @@ export const capacity = route({
   answers: {
     200: z.object({
       status: Status,
-      regions: z.array(z.object({ region: z.string(), status: Status })),
+      regions: z.array(z.object({ region: z.string(), display_name: z.string(), status: Status })),
       as_of: timestamp,
     }),
   },
@@ -69,7 +69,11 @@ export const capacity = route({
     const has = (status: CapacityStatus) => regions.some((one) => one.status === status)
     return ok({
       status: has('available') ? 'available' : has('limited') ? 'limited' : 'full',
-      regions: regions.map(({ region, status }) => ({ region: region.region, status })),
+      regions: regions.map(({ region, status }) => ({
+        region: region.region,
+        display_name: region.display_name,
+        status,
+      })),
       as_of: asOf.toISOString(),
     })
   },

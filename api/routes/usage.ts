@@ -1,7 +1,10 @@
 /** The Time Bank: relay time that is included and used in the current cycle. */
 import { z } from 'zod'
 import { type EntitlementWithUsage, findEntitlementsWithUsage } from '../../db/entitlements.ts'
+import { findUsageByDay } from '../../db/usage-days.ts'
 import { usageEnforcements } from '../../domain/usage-cycle.ts'
+import { type ConnectionSeconds, sumByConnection } from '../../domain/usage-days.ts'
+import { forecastExhaustion, forecastUsage } from '../../domain/usage-forecast.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
@@ -51,3 +54,61 @@ export const current = route({
     return ok(presentUsage(account, config.timeBank))
   },
 })
+
+const ConnectionUsage = z.object({
+  connection_id: z
+    .string()
+    .nullable()
+    .describe('Null for all connections besides the four with the most relay time in the cycle.'),
+  seconds: z.int(),
+})
+
+const presentConnections = (connections: readonly ConnectionSeconds[]): z.infer<typeof ConnectionUsage>[] =>
+  connections.map(({ connectionId, seconds }) => ({ connection_id: connectionId, seconds }))
+
+export const days = route({
+  method: 'GET',
+  path: '/usage/days',
+  summary: 'Show the relay time of the current cycle by day and by connection, with a forecast',
+  caller: 'user',
+  limit: 'usage',
+  answers: {
+    200: UsageView.extend({
+      forecast_seconds: z
+        .int()
+        .nullable()
+        .describe('Relay time at the end of the cycle at its average pace so far. Null on the first day of a cycle.'),
+      exhausted_at: timestamp
+        .nullable()
+        .describe('When the included relay time is used up at that pace. Null when it lasts, or is used up already.'),
+      connections: z.array(ConnectionUsage).describe('The sums of the cycle.'),
+      days: z
+        .array(z.object({ day: z.iso.date(), seconds: z.int(), connections: z.array(ConnectionUsage) }))
+        .describe('Days in UTC that have relay time. They add up to `consumed_seconds`.'),
+    }),
+  },
+  refuses: [],
+  handle: async ({ caller }, { sql, config }) => {
+    const found = await findUsageByDay(sql, caller.userId, config.timeBank)
+    if (!found) throw new Refusal('unauthorized')
+    const { account, days } = found
+    const usage = presentUsage(account, config.timeBank)
+    return ok({
+      ...usage,
+      ...presentForecast(usage),
+      connections: presentConnections(sumByConnection(days)),
+      days: days.map((one) => ({ ...one, connections: presentConnections(one.connections) })),
+    })
+  },
+})
+
+function presentForecast(usage: z.infer<typeof UsageView>) {
+  const cycle = { start: Date.parse(usage.cycle_start), end: Date.parse(usage.cycle_end) }
+  const now = Date.parse(usage.as_of)
+  const amounts = { consumedSeconds: usage.consumed_seconds, includedSeconds: usage.included_seconds }
+  const exhaustedAt = forecastExhaustion(cycle, now, amounts)
+  return {
+    forecast_seconds: forecastUsage(cycle, now, usage.consumed_seconds),
+    exhausted_at: exhaustedAt === null ? null : new Date(exhaustedAt).toISOString(),
+  }
+}

@@ -114,3 +114,34 @@ describe('an account that has used up the relay time of its cycle', () => {
     expect(statusAndCode(await user.start())).toEqual([403, 'relay_access_denied'])
   })
 })
+
+describe('relay time by day', () => {
+  interface Days {
+    readonly consumed_seconds: number
+    readonly included_seconds: number
+    readonly forecast_seconds: number | null
+    readonly exhausted_at: string | null
+    readonly connections: readonly { connection_id: string | null; seconds: number }[]
+    readonly days: readonly { day: string; seconds: number }[]
+  }
+  const daysOf = async ({ bearer }: Pick<RelayUser, 'bearer'>) =>
+    (await service.api.get<Days>('/usage/days', { bearer })).body
+
+  test('adds up to the current usage, with a forecast at the present pace', async () => {
+    const user = await paidUser()
+    await use(user, 1200, 1)
+    await use(user, 1000, 9)
+    const body = await daysOf(user)
+    expect(body.days.reduce((sum, { seconds }) => sum + seconds, 0)).toBe(2200)
+    expect(body.connections.map(({ seconds }) => seconds)).toEqual([1200, 1000])
+    expect(body).toMatchObject({ consumed_seconds: 2200, included_seconds: 3600 })
+    // Half of the billing period has passed.
+    expect(Math.abs((body.forecast_seconds ?? 0) - 4400)).toBeLessThanOrEqual(1)
+    expect(Date.parse(body.exhausted_at ?? '')).toBeGreaterThan(Date.now())
+  })
+
+  test('is empty for an account that used none, and of no one without a sign-in', async () => {
+    expect(await daysOf(await service.user())).toMatchObject({ consumed_seconds: 0, days: [], connections: [] })
+    expect(statusAndCode(await service.api.get('/usage/days', {}))).toEqual([401, 'unauthorized'])
+  })
+})

@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { forecastExhaustion, forecastUsage } from '../../domain/usage-forecast.ts'
+
+const day = 86_400_000
+const start = Date.UTC(2027, 0, 1)
+
+const anyCase = fc
+  .record({
+    days: fc.integer({ min: 1, max: 400 }),
+    share: fc.double({ min: 0, max: 1, noNaN: true }),
+    consumedSeconds: fc.nat(5_000_000),
+    includedSeconds: fc.nat(5_000_000),
+  })
+  .map(({ days, share, ...amounts }) => ({
+    ...amounts,
+    cycle: { start, end: start + days * day },
+    now: start + Math.round(share * days * day),
+  }))
+
+test('half of a cycle with 90 hours forecasts 180 hours', () => {
+  expect(forecastUsage({ start, end: start + 30 * day }, start + 15 * day, 90 * 3600)).toBe(180 * 3600)
+})
+
+test('there is no forecast on the first day of a cycle, or outside of it', () => {
+  const cycle = { start, end: start + 30 * day }
+  expect(forecastUsage(cycle, start + day - 1, 3600)).toBeNull()
+  expect(forecastUsage(cycle, start + day, 3600)).toBe(30 * 3600)
+  expect(forecastUsage(cycle, start + 31 * day, 3600)).toBeNull()
+  expect(forecastUsage(cycle, start - 1, 3600)).toBeNull()
+})
+
+test('a forecast is never below what is used, and is what is used at the end of the cycle', () => {
+  fc.assert(
+    fc.property(anyCase, ({ cycle, now, consumedSeconds }) => {
+      const forecast = forecastUsage(cycle, now, consumedSeconds)
+      if (forecast !== null) expect(forecast).toBeGreaterThanOrEqual(consumedSeconds)
+      expect(forecastUsage(cycle, cycle.end, consumedSeconds)).toBe(consumedSeconds)
+    }),
+  )
+})
+
+test('more use never forecasts less', () => {
+  fc.assert(
+    fc.property(anyCase, fc.nat(100_000), ({ cycle, now, consumedSeconds }, more) => {
+      const [less, greater] = [consumedSeconds, consumedSeconds + more].map((used) => forecastUsage(cycle, now, used))
+      expect((greater ?? 0) >= (less ?? 0)).toBe(true)
+    }),
+  )
+})
+
+test('included time runs out within the cycle exactly when the forecast exceeds it', () => {
+  fc.assert(
+    fc.property(anyCase, ({ cycle, now, ...amounts }) => {
+      const at = forecastExhaustion(cycle, now, amounts)
+      const { consumedSeconds: used, includedSeconds: included } = amounts
+      const forecast = forecastUsage(cycle, now, used)
+      expect(at !== null).toBe(forecast !== null && included > 0 && used < included && forecast > included)
+      if (at !== null) expect(at >= now && at <= cycle.end).toBe(true)
+    }),
+  )
+})
