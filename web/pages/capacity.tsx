@@ -1,0 +1,36 @@
+/** The capacity of the regions. */
+import { ApiUnavailableError } from '../api.ts'
+import type { Reply } from '../api-replies.ts'
+import type { Visit } from '../page.ts'
+
+export type CapacityStatus = Reply<'get', '/capacity/status'>['status']
+
+const badges = {
+  available: ['good', 'Available'],
+  limited: ['warn', 'Few relays left'],
+  full: ['bad', 'Full'],
+} as const satisfies Record<CapacityStatus, readonly [className: string, label: string]>
+
+export function CapacityBadge({ status }: { readonly status: CapacityStatus }) {
+  const [className, label] = badges[status]
+  return (
+    <span class={`badge ${className}`} data-capacity={status}>
+      {label}
+    </span>
+  )
+}
+
+export type Capacity = Reply<'get', '/capacity/status'>
+
+/** The capacity of all regions; undefined while the API is unavailable, which must not take a public page with it. */
+export async function findCapacity({
+  callApiAnonymously,
+}: Pick<Visit, 'callApiAnonymously'>): Promise<Capacity | undefined> {
+  try {
+    const { status, body } = await callApiAnonymously<Capacity>('GET', '/api/v1/capacity/status')
+    return status === 200 ? body : undefined
+  } catch (error) {
+    if (error instanceof ApiUnavailableError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,22 @@
+/** `/`: the landing page for visitors, and the relays page for users. */
+import type { PageRoute } from '../page.ts'
+import { findCapacity } from './capacity.tsx'
+import { Landing } from './landing.tsx'
+
+export const show: PageRoute = {
+  method: 'GET',
+  path: '/',
+  caller: 'anyone',
+  allowsCrossSiteEntry: true,
+  handle: async (visit) => {
+    if (visit.isSignedIn) return { redirectTo: '/relays' }
+    const { brandName, prices } = visit.config
+    return {
+      name: 'landing',
+      title: 'Stay live when a network drops',
+      layout: 'full',
+      styles: ['landing.css'],
+      page: <Landing brandName={brandName} prices={prices} capacity={await findCapacity(visit)} />,
+    }
+  },
+}
