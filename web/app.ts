@@ -9,6 +9,7 @@ import { createKoa } from '../platform/koa/client-address.ts'
 import { BodyTooLargeError, IncompleteBodyError } from '../platform/koa/request-body.ts'
 import type { Logger } from '../platform/log.ts'
 import { type Api, ApiUnavailableError } from './api.ts'
+import { addReferenceRoutes } from './api-reference.ts'
 import type { Assets } from './assets.ts'
 import { type ForwardedReply, forwardToApi, toReply } from './backend-for-frontend.ts'
 import { readAccessToken, setCookies, signOutCookies } from './cookies.ts'
@@ -57,6 +58,7 @@ export function createApp(site: Site): Koa {
     ctx.body = { status: site.isDraining() ? 'draining' : 'ready' }
   })
   router.register(renewalPath, ['GET', 'POST'], (ctx) => renewSignIn(ctx, site))
+  addReferenceRoutes(router, site.config.apiUrl)
   for (const page of pages) mountPage(router, page, site)
   app.use(router.routes())
   app.use(serveSocket(site))
