@@ -3,6 +3,7 @@
 import type { Route } from './http/route.ts'
 import * as accounts from './routes/accounts.ts'
 import * as adminBilling from './routes/admin-billing.ts'
+import * as adminBillingEvent from './routes/admin-billing-event.ts'
 import * as adminInstances from './routes/admin-instances.ts'
 import * as adminJobs from './routes/admin-jobs.ts'
 import * as adminRegions from './routes/admin-regions.ts'
@@ -96,6 +97,7 @@ export const routes: readonly Route[] = [
   adminSessions.disconnect,
   adminSessions.transition,
   adminBilling.listBillingEvents,
+  adminBillingEvent.showBillingEvent,
   adminBilling.dismissBillingEvent,
   adminBilling.replayBillingEvent,
   adminSubscriptions.listUnusedBilledAccounts,

@@ -232,6 +232,7 @@ export const eventColumns = (sql: Sql) =>
 
 interface EventFilter {
   readonly status?: BillingEventStatus | undefined
+  readonly provider?: BillingSource | undefined
   readonly userId?: string | undefined
   /** The id of the last event of the previous page. */
   readonly before?: string | undefined
@@ -240,12 +241,13 @@ interface EventFilter {
 /** One page of events for operators, newest first. */
 export const listEvents = async (
   sql: Sql,
-  { status, userId, before }: EventFilter,
+  { status, provider, userId, before }: EventFilter,
   limit: number,
 ): Promise<BillingEventRow[]> =>
   sql<BillingEventRow[]>`
     select ${eventColumns(sql)} from billing_events
     where true ${status ? sql`and status = ${status}` : sql``} ${userId ? sql`and user_id = ${userId}` : sql``}
+      ${provider ? sql`and provider = ${provider}` : sql``}
       ${before ? sql`and seq < (select seq from billing_events where id = ${before})` : sql``}
     order by seq desc limit ${limit}`
 

@@ -27,7 +27,7 @@ export const EventView = z.object({
   error: z.string().nullable(),
 })
 
-const presentEvent = (row: BillingEventRow): z.infer<typeof EventView> => ({
+export const presentEvent = (row: BillingEventRow): z.infer<typeof EventView> => ({
   id: row.id,
   event_key: row.eventKey,
   provider: row.provider,
@@ -47,11 +47,17 @@ export const listBillingEvents = route({
   path: '/admin/billing/events',
   summary: 'Billing events of providers and operators, newest first',
   caller: 'operator',
-  query: z.object({ status: Status.optional(), user_id: id.optional(), cursor: id.optional() }),
+  query: z.object({
+    status: Status.optional(),
+    provider: z.enum(billingSources).optional(),
+    user_id: id.optional(),
+    cursor: id.optional(),
+  }),
   answers: { 200: z.object({ events: z.array(EventView), next_cursor: id.nullable() }) },
   refuses: [],
   handle: async ({ query }, { sql }) => {
-    const filter = { status: query.status, userId: query.user_id, before: query.cursor }
+    const { status, provider, user_id: userId, cursor: before } = query
+    const filter = { status, provider, userId, before }
     const rows = await listEvents(sql, filter, pageMax + 1)
     const events = rows.slice(0, pageMax)
     return ok({

@@ -7,6 +7,7 @@ import type { Database, Sql } from '../../db/connection.ts'
 import { isOperatorRequestDone, recordOperatorRequest, withdrawOperatorRequest } from '../../db/operator-requests.ts'
 import { recordCommand } from '../../db/relay-commands.ts'
 import { findIngestSummary } from '../../db/relay-health.ts'
+import { findSessionRecord } from '../../db/relay-history.ts'
 import {
   findRelaySession,
   listRelaySessions,
@@ -21,6 +22,7 @@ import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, Reason, reasonDetail, storableText, timestamp } from '../http/schemas.ts'
 import { IngestSummaryView, presentIngestSummary } from '../ingest-summary-view.ts'
+import { presentRecentBitrate, RecentBitrate } from '../recent-bitrate-view.ts'
 import { presentSession, type SessionLimits, SessionView } from '../relay-session-view.ts'
 import { presentTransition, TransitionView } from '../relay-transition-view.ts'
 import type { Services } from '../services.ts'
@@ -86,6 +88,7 @@ export const showSession = route({
         })
         .nullable(),
       transitions: z.array(TransitionView),
+      recent_bitrate: RecentBitrate,
       workflow_id: z.string(),
       temporal_ui_url: z.string(),
     }),
@@ -95,9 +98,10 @@ export const showSession = route({
     const { sql, config } = services
     const session = await findRelaySession(sql, params.id)
     if (!session) throw new Refusal('not_found')
-    const [transitions, ingest, live] = await Promise.all([
+    const [transitions, ingest, record, live] = await Promise.all([
       listTransitions(sql, params.id),
       findIngestSummary(sql, params.id),
+      findSessionRecord(sql, session.userId, params.id),
       liveView(params.id, services),
     ])
     const workflowId = relaySessionWorkflowId(params.id)
@@ -108,6 +112,7 @@ export const showSession = route({
       },
       live,
       transitions: transitions.map(presentTransition),
+      recent_bitrate: record ? presentRecentBitrate(record) : [],
       workflow_id: workflowId,
       temporal_ui_url: workflowUrl(config.temporal, workflowId),
     })

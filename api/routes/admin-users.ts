@@ -5,8 +5,8 @@ import { revokeAllAccess } from '../../db/account-proof.ts'
 import { type AuditEntry, recordAuditEntry } from '../../db/audit.ts'
 import { findEventStatus, recordGrant } from '../../db/billing-events.ts'
 import type { Sql } from '../../db/connection.ts'
-import { findEntitlement } from '../../db/entitlements.ts'
-import { findProfile, findProfileByEmail } from '../../db/profiles.ts'
+import { type Entitlement, findEntitlement, findEntitlementsWithUsage } from '../../db/entitlements.ts'
+import { findProfile, findProfileByEmail, type ProfileRow } from '../../db/profiles.ts'
 import { disconnectAll } from '../../db/relay-commands.ts'
 import { listLiveSessions, type RelaySessionRow } from '../../db/relay-sessions.ts'
 import { lockUser, setDisabled, setRelayAccess } from '../../db/users.ts'
@@ -18,9 +18,21 @@ import { id, Reason, reasonDetail, storableText } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 import { OperatorSession, presentForOperator } from './admin-sessions.ts'
 import { EntitlementView, presentEntitlement, presentUser, UserView } from './session-summary.ts'
+import { presentUsage, UsageView } from './usage.ts'
 
 const ById = z.object({ id })
-const UserDetail = z.object({ user: UserView, entitlement: EntitlementView, sessions: z.array(OperatorSession) })
+const OperatorUser = UserView.extend({ disabled: z.boolean().describe('By an operator. Its owner cannot sign in.') })
+const UserDetail = z.object({
+  user: OperatorUser,
+  entitlement: EntitlementView,
+  usage: UsageView,
+  sessions: z.array(OperatorSession),
+})
+
+const presentAccount = (profile: ProfileRow, entitlement: Entitlement): z.infer<typeof OperatorUser> => ({
+  ...presentUser(profile, entitlement),
+  disabled: profile.isDisabled,
+})
 
 export const findUser = route({
   method: 'GET',
@@ -28,13 +40,13 @@ export const findUser = route({
   summary: 'Find the account with an email address',
   caller: 'operator',
   query: z.object({ email: storableText(254) }),
-  answers: { 200: z.object({ users: z.array(UserView), next_cursor: z.null() }) },
+  answers: { 200: z.object({ users: z.array(OperatorUser), next_cursor: z.null() }) },
   refuses: [],
   handle: async ({ query }, { sql, config }) => {
     const parsed = parseEmailAddress(query.email)
     const profile = 'address' in parsed ? await findProfileByEmail(sql, parsed.address) : undefined
     const entitlement = profile && (await findEntitlement(sql, profile.id, config.timeBank))
-    return ok({ users: profile && entitlement ? [presentUser(profile, entitlement)] : [], next_cursor: null })
+    return ok({ users: profile && entitlement ? [presentAccount(profile, entitlement)] : [], next_cursor: null })
   },
 })
 
@@ -127,7 +139,7 @@ export const disable = route({
   path: '/admin/users/{id}/disable',
   summary: 'Disable an account and end its auth sessions and relays, or enable it again. Safe to repeat',
   body: z.object({ disabled: z.boolean().default(true), reason: Reason }),
-  answers: { 200: z.object({ user: UserView }) },
+  answers: { 200: z.object({ user: OperatorUser }) },
   handle: async (request, services) => {
     const { disabled } = request.body
     await changeAccount(request, services, {
@@ -178,10 +190,15 @@ async function changeAccount<Result>(
 
 /** Refuses with `not_found`. */
 async function readAccount(userId: string, { sql, config }: Services) {
-  const [profile, entitlement] = await Promise.all([
+  const [profile, accounts] = await Promise.all([
     findProfile(sql, userId),
-    findEntitlement(sql, userId, config.timeBank),
+    findEntitlementsWithUsage(sql, [userId], config.timeBank),
   ])
-  if (!profile || !entitlement) throw new Refusal('not_found')
-  return { user: presentUser(profile, entitlement), entitlement: presentEntitlement(entitlement) }
+  const account = accounts.get(userId)
+  if (!profile || !account) throw new Refusal('not_found')
+  return {
+    user: presentAccount(profile, account.entitlement),
+    entitlement: presentEntitlement(account.entitlement),
+    usage: presentUsage(account, config.timeBank),
+  }
 }

@@ -4,15 +4,14 @@ import {
   findSessionRecord,
   listEndedSessions,
   listLiveBitrates,
-  type RecentBitrateRow,
   type SessionRecordRow,
 } from '../../db/relay-history.ts'
 import { listTransitions } from '../../db/relay-sessions.ts'
-import { listRecentBitrates } from '../../domain/ingest.ts'
 import { initiators, relayReasons, relayStates } from '../../domain/relay-session.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { ConnectionId, id, timestamp } from '../http/schemas.ts'
+import { presentRecentBitrate, RecentBitrate } from '../recent-bitrate-view.ts'
 import { Detail, LiveFields, presentLiveFields } from '../relay-session-view.ts'
 import { presentTransition, TransitionView } from '../relay-transition-view.ts'
 
@@ -87,12 +86,6 @@ export const list = route({
   },
 })
 
-const RecentBitrate = z
-  .array(z.object({ at: timestamp, kbps: z.int() }))
-  .describe(
-    'The highest bitrate of each 10 seconds of the last ten minutes, oldest first; of an ended session the last ten minutes before its end.',
-  )
-
 export const show = route({
   method: 'GET',
   path: '/relay/sessions/{id}',
@@ -135,9 +128,3 @@ export const bitrates = route({
     return ok({ sessions: rows.map((row) => ({ session_id: row.id, recent_bitrate: presentRecentBitrate(row) })) })
   },
 })
-
-const presentRecentBitrate = ({ recentBitrateKbps, recentSlot, untilSeconds }: RecentBitrateRow) =>
-  listRecentBitrates({ recentBitrateKbps: recentBitrateKbps ?? [], recentSlot }, untilSeconds).map(({ at, kbps }) => ({
-    at: new Date(at * 1000).toISOString(),
-    kbps,
-  }))

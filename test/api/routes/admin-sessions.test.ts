@@ -95,6 +95,7 @@ describe('a session', () => {
           at: expect.stringMatching(/Z$/),
         },
       ],
+      recent_bitrate: [],
       workflow_id: `relay-session/${id}`,
       temporal_ui_url: `http://ui.example/namespaces/default/workflows/relay-session%2F${id}`,
     })

@@ -32,6 +32,7 @@ interface Users {
 interface UserDetail {
   readonly user: Record<string, unknown>
   readonly entitlement: Record<string, unknown>
+  readonly usage: Record<string, unknown>
   readonly sessions: readonly SessionView[]
 }
 
@@ -91,9 +92,10 @@ describe('an account', () => {
     const { user, session } = await started({ addons: 1 })
     const { status, body } = await get<UserDetail>(`/users/${user.userId}`)
     expect(status).toBe(200)
-    expect(Object.keys(body).sort()).toEqual(['entitlement', 'sessions', 'user'])
-    expect(body.user).toMatchObject({ id: user.userId, email: user.email, plan_tier: 'paid' })
+    expect(Object.keys(body).sort()).toEqual(['entitlement', 'sessions', 'usage', 'user'])
+    expect(body.user).toMatchObject({ id: user.userId, email: user.email, plan_tier: 'paid', disabled: false })
     expect(body.entitlement).toMatchObject({ active_managed_conns: 1, max_concurrent_conns: 2 })
+    expect(body.usage).toMatchObject({ consumed_seconds: 0, enforcement: expect.any(String) })
     expect(body.sessions.map((one) => one.session_id)).toEqual([session.session_id])
     expect(statusAndCode(await get(`/users/${randomUUID()}`))).toEqual([404, 'not_found'])
   })
