@@ -23,6 +23,7 @@ export interface InstanceRow {
 }
 
 export interface InstanceFilter {
+  readonly instanceId?: string | undefined
   readonly region?: string | undefined
   readonly isGone?: boolean | undefined
   /** Existing instances that were observed without an owner. */
@@ -39,6 +40,7 @@ export const listInstances = async (sql: Sql, filter: InstanceFilter, limit: num
       i.gone_at is null and ${isOwned(sql, sql`i.session_id`)} as owned
     from instances i
     where true
+      ${filter.instanceId ? sql`and instance_id = ${filter.instanceId}` : sql``}
       ${filter.region ? sql`and region = ${filter.region}` : sql``}
       ${filter.isGone === undefined ? sql`` : filter.isGone ? sql`and gone_at is not null` : sql`and gone_at is null`}
       ${filter.isOrphan ? sql`and gone_at is null and unowned_since is not null` : sql``}

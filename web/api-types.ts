@@ -311,6 +311,10 @@ export interface paths {
     /** Billing events of providers and operators, newest first */
     get: operations["getAdminBillingEvents"];
   };
+  "/api/v1/admin/billing/events/{id}": {
+    /** One billing event with its normalised form */
+    get: operations["getAdminBillingEventsById"];
+  };
   "/api/v1/admin/billing/events/{id}/dismiss": {
     /** Dismiss a parked or dead event, so that it needs no attention. Safe to repeat */
     post: operations["postAdminBillingEventsByIdDismiss"];
@@ -2847,7 +2851,26 @@ export interface operations {
         };
         content: {
           readonly "application/json": {
-            readonly users: readonly components["schemas"]["User"][];
+            readonly users: readonly ({
+                /** Format: uuid */
+                readonly id: string;
+                readonly email: string | null;
+                readonly email_verified: boolean;
+                /** @enum {string} */
+                readonly plan_tier: "free" | "paid";
+                /** @enum {string} */
+                readonly relay_access_status: "enabled" | "disabled";
+                readonly stream_token?: string;
+                readonly linked_accounts: readonly ({
+                    /** @enum {string} */
+                    readonly provider: "twitch" | "google" | "discord";
+                    readonly linked: boolean;
+                  })[];
+                /** Format: date-time */
+                readonly created_at: string;
+                /** @description By an operator. Its owner cannot sign in. */
+                readonly disabled: boolean;
+              })[];
             readonly next_cursor: null;
           };
         };
@@ -2879,8 +2902,28 @@ export interface operations {
         };
         content: {
           readonly "application/json": {
-            readonly user: components["schemas"]["User"];
+            readonly user: {
+              /** Format: uuid */
+              readonly id: string;
+              readonly email: string | null;
+              readonly email_verified: boolean;
+              /** @enum {string} */
+              readonly plan_tier: "free" | "paid";
+              /** @enum {string} */
+              readonly relay_access_status: "enabled" | "disabled";
+              readonly stream_token?: string;
+              readonly linked_accounts: readonly ({
+                  /** @enum {string} */
+                  readonly provider: "twitch" | "google" | "discord";
+                  readonly linked: boolean;
+                })[];
+              /** Format: date-time */
+              readonly created_at: string;
+              /** @description By an operator. Its owner cannot sign in. */
+              readonly disabled: boolean;
+            };
             readonly entitlement: components["schemas"]["Entitlement"];
+            readonly usage: components["schemas"]["Usage"];
             readonly sessions: readonly components["schemas"]["OperatorRelaySession"][];
           };
         };
@@ -3009,7 +3052,26 @@ export interface operations {
         };
         content: {
           readonly "application/json": {
-            readonly user: components["schemas"]["User"];
+            readonly user: {
+              /** Format: uuid */
+              readonly id: string;
+              readonly email: string | null;
+              readonly email_verified: boolean;
+              /** @enum {string} */
+              readonly plan_tier: "free" | "paid";
+              /** @enum {string} */
+              readonly relay_access_status: "enabled" | "disabled";
+              readonly stream_token?: string;
+              readonly linked_accounts: readonly ({
+                  /** @enum {string} */
+                  readonly provider: "twitch" | "google" | "discord";
+                  readonly linked: boolean;
+                })[];
+              /** Format: date-time */
+              readonly created_at: string;
+              /** @description By an operator. Its owner cannot sign in. */
+              readonly disabled: boolean;
+            };
           };
         };
       };
@@ -3175,6 +3237,12 @@ export interface operations {
               readonly longest_at: string;
             }) | null;
             readonly transitions: readonly components["schemas"]["RelayTransition"][];
+            /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first. Empty once the session has ended. */
+            readonly recent_bitrate: readonly {
+                /** Format: date-time */
+                readonly at: string;
+                readonly kbps: number;
+              }[];
             readonly workflow_id: string;
             readonly temporal_ui_url: string;
           };
@@ -3278,6 +3346,8 @@ export interface operations {
       query?: {
         /** @description Only entries with this status. */
         status?: "unresolved" | "pending" | "applied" | "ignored" | "parked" | "dead" | "dismissed";
+        /** @description The provider of the linked account. */
+        provider?: "sandbox" | "lemonsqueezy" | "stripe" | "operator";
         /** @description Only entries of this account. */
         user_id?: string;
         /** @description The `next_cursor` of the previous page. */
@@ -3298,6 +3368,62 @@ export interface operations {
         };
       };
       400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** One billing event with its normalised form */
+  getAdminBillingEventsById: {
+    parameters: {
+      path: {
+        /**
+         * @description The id of the resource.
+         * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+         */
+        id: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly event: {
+              /** Format: uuid */
+              readonly id: string;
+              readonly event_key: string;
+              /** @enum {string} */
+              readonly provider: "sandbox" | "lemonsqueezy" | "stripe" | "operator";
+              readonly type: string;
+              readonly action: ("activate" | "update_addon" | "payment_recovery" | "payment_failed" | "cancelled" | "downgrade" | "refund" | "grant" | "withdraw") | null;
+              readonly user_id: string | null;
+              /** @enum {string} */
+              readonly status: "unresolved" | "pending" | "applied" | "ignored" | "parked" | "dead" | "dismissed";
+              /** Format: date-time */
+              readonly received_at: string;
+              readonly occurred_at: string | null;
+              readonly error: string | null;
+              /** @description The account that the event names, whether it exists or not. */
+              readonly user_ref: string | null;
+              readonly subscription_id: string | null;
+              /** @description Failed requests to the provider for the state that the event refers to. */
+              readonly attempts: number;
+              readonly next_attempt_at: string | null;
+              readonly applied_at: string | null;
+              /** @description What the subscription workflow applies. Times are milliseconds since 1970. */
+              readonly normalised: ({
+                [key: string]: string | number | null;
+              }) | null;
+            };
+          };
+        };
+      };
       401: components["responses"]["invalid_operator"];
       404: components["responses"]["not_found"];
       429: components["responses"]["rate_limited"];
@@ -3535,6 +3661,8 @@ export interface operations {
   getAdminInstances: {
     parameters: {
       query?: {
+        /** @description The instance id. */
+        instance_id?: string;
         /** @description The name of a region. */
         region?: string;
         /** @description Whether the instance no longer exists. */

@@ -50,6 +50,7 @@ export const listInstances = route({
   summary: 'Instances at the providers, newest first',
   caller: 'operator',
   query: z.object({
+    instance_id: storableText(200).optional(),
     region: storableText(32).optional(),
     gone: z.enum(['true', 'false']).optional(),
     orphans: z.literal('true').optional().describe('Only existing instances that were observed without an owner.'),
@@ -59,7 +60,8 @@ export const listInstances = route({
   refuses: [],
   handle: async ({ query }, { sql }) => {
     const isGone = query.gone === undefined ? undefined : query.gone === 'true'
-    const filter = { region: query.region, isGone, isOrphan: query.orphans === 'true', after: query.cursor }
+    const { instance_id: instanceId, region, orphans, cursor: after } = query
+    const filter = { instanceId, region, isGone, isOrphan: orphans === 'true', after }
     const rows = await listInstanceRows(sql, filter, pageSize + 1)
     const page = rows.slice(0, pageSize)
     return ok({

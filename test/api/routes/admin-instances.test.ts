@@ -84,6 +84,7 @@ test('instances are filtered by region and by whether they are gone', async () =
   const idsOf = async (query: string) => (await list(api, query)).instances.map(({ instance_id }) => instance_id)
   expect((await idsOf('?region=region-1')).toSorted()).toEqual([here, gone].toSorted())
   expect(await idsOf('?region=region-1&gone=false')).toEqual([here])
+  expect(await idsOf(`?instance_id=${there}`)).toEqual([there])
   expect(await idsOf('?region=region-1&gone=true')).toEqual([gone])
   expect(statusAndCode(await api.get('/admin/instances?gone=maybe', { headers: operator }))).toEqual([
     400,
