@@ -3237,7 +3237,7 @@ export interface operations {
               readonly longest_at: string;
             }) | null;
             readonly transitions: readonly components["schemas"]["RelayTransition"][];
-            /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first. Empty once the session has ended. */
+            /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first; of an ended session the last ten minutes before its end. */
             readonly recent_bitrate: readonly {
                 /** Format: date-time */
                 readonly at: string;
