@@ -1,6 +1,7 @@
 /** Enqueues the notifications that an account has enabled. */
 
-import { countRecentNotifications, findRecipients, type Notify } from '../db/notification-settings.ts'
+import { countRecentNotifications } from '../db/notification-deliveries.ts'
+import { findRecipients, type Notify } from '../db/notification-settings.ts'
 import { enqueueMessage } from '../db/outbox.ts'
 import { createUnsubscribeToken } from '../db/unsubscribe-tokens.ts'
 import { describeNotification, plainFormat } from '../domain/notification-texts.ts'

@@ -21,6 +21,8 @@ import * as emailVerification from './routes/email-verification.ts'
 import * as loginAttempts from './routes/login-attempts.ts'
 import * as mailbox from './routes/mailbox.ts'
 import * as merges from './routes/merges.ts'
+import * as notificationEndpoint from './routes/notification-endpoint.ts'
+import * as notifications from './routes/notifications.ts'
 import * as oauth from './routes/oauth.ts'
 import * as recovery from './routes/recovery.ts'
 import * as regions from './routes/regions.ts'
@@ -63,6 +65,16 @@ export const routes: readonly Route[] = [
   usage.current,
   usage.days,
   streamTokens.regenerate,
+
+  notifications.show,
+  notifications.change,
+  notifications.deliveries,
+  notifications.previewUnsubscribe,
+  notifications.unsubscribe,
+  notificationEndpoint.save,
+  notificationEndpoint.remove,
+  notificationEndpoint.rotate,
+  notificationEndpoint.test,
 
   relay.start,
   relay.active,

@@ -6,6 +6,7 @@
 import type { Sealing } from '../platform/sealing.ts'
 import type { AuthSessionRevocationReason } from './auth-sessions.ts'
 import { first, type Sql } from './connection.ts'
+import { deleteEndpoint } from './notification-endpoints.ts'
 import { deleteOAuthAccounts, type Provider } from './oauth-accounts.ts'
 import { disconnectAll } from './relay-commands.ts'
 import type { RelaySessionRow } from './relay-sessions.ts'
@@ -84,6 +85,8 @@ export async function secureAccount(
     update users set email = ${email}, email_verified_at = coalesce(email_verified_at, now()), owner_proved_at = now(),
       stream_token = null, stream_token_sealed = ${streamToken.sealed}, stream_token_hash = ${streamToken.hash}
     where id = ${userId} and owner_proved_at is null`
+  // The person who created the account may have set it.
+  if (count === 1) await deleteEndpoint(sql, userId)
   const disconnected = count === 1 ? await disconnectAll(sql, userId, 'system') : []
   return { authSessionsRevoked, unlinked, disconnected }
 }

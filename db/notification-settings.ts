@@ -1,10 +1,9 @@
 /** Which notifications an account gets on which channel. A kind is off on a channel until its owner enables it there. */
-import {
-  type AccountNotification,
-  type EndpointType,
-  type NotificationChannel,
-  type NotificationKind,
-  notificationKinds,
+import type {
+  AccountNotification,
+  EndpointType,
+  NotificationChannel,
+  NotificationKind,
 } from '../domain/notifications.ts'
 import { type Fragment, first, type Sql } from './connection.ts'
 
@@ -65,11 +64,13 @@ export const findRecipients = async (
       where s.user_id = ${userId} and s.kind = ${kind}`,
   )
 
-/** The number of notifications that were enqueued for the account in the last hour. */
-export const countRecentNotifications = async (sql: Sql, userId: string): Promise<number> =>
+/** The address of the account; undefined for an account without one. */
+export const findNotificationAddress = async (
+  sql: Sql,
+  userId: string,
+): Promise<{ readonly email: string; readonly isVerified: boolean } | undefined> =>
   first(
-    await sql<{ notifications: number }[]>`
-      select count(*)::int as notifications from outbox_messages
-      where user_id = ${userId} and kind = any(${notificationKinds as unknown as string[]})
-        and created_at > now() - interval '1 hour'`,
-  )?.notifications ?? 0
+    await sql<{ email: string; isVerified: boolean }[]>`
+      select email, email_verified_at is not null as is_verified from users
+      where id = ${userId} and email is not null`,
+  )

@@ -148,6 +148,61 @@ export interface paths {
     /** Replace the stream token: not available yet */
     post: operations["postUserRegenerateTokens"];
   };
+  "/api/v1/notifications": {
+    /** Show what the account is notified of, on which channels, and its endpoint without secrets */
+    get: operations["getNotifications"];
+  };
+  "/api/v1/notifications/settings": {
+    /**
+     * Enable or disable kinds of notifications on a channel. All of them or none are changed. Safe to repeat
+     * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+     */
+    post: operations["postNotificationsSettings"];
+  };
+  "/api/v1/notifications/deliveries": {
+    /** List the last 20 notifications of the account and how their delivery went, newest first */
+    get: operations["getNotificationsDeliveries"];
+  };
+  "/api/v1/notifications/unsubscribe/preview": {
+    /**
+     * Show which notification the token of a link turns off. Changes nothing
+     * @description **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
+     */
+    post: operations["postNotificationsUnsubscribePreview"];
+  };
+  "/api/v1/notifications/unsubscribe": {
+    /**
+     * Turn one notification off with the token of a link, without a sign-in. Safe to repeat
+     * @description **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
+     */
+    post: operations["postNotificationsUnsubscribe"];
+  };
+  "/api/v1/notifications/endpoint": {
+    /**
+     * Set the URL that notifications are sent to. It replaces the one before, and its signing secret
+     * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+     */
+    post: operations["postNotificationsEndpoint"];
+    /**
+     * Remove the endpoint. Messages that wait for it are not sent. Safe to repeat
+     * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+     */
+    delete: operations["deleteNotificationsEndpoint"];
+  };
+  "/api/v1/notifications/endpoint/rotate": {
+    /**
+     * Replace the signing secret of the webhook. The one before signs nothing any more
+     * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+     */
+    post: operations["postNotificationsEndpointRotate"];
+  };
+  "/api/v1/notifications/endpoint/test": {
+    /**
+     * Send a test notification to the endpoint. Its result is among the deliveries
+     * @description **Limit:** 5 requests a minute for each account (`notification_test`), unless the service is configured otherwise.
+     */
+    post: operations["postNotificationsEndpointTest"];
+  };
   "/api/v1/relay/start": {
     /**
      * Start a relay for a connection, or return the connection's live session
@@ -833,6 +888,15 @@ export interface components {
       headers: {
         readonly "X-Request-Id": components["headers"]["X-Request-Id"];
         readonly "Retry-After": components["headers"]["Retry-After"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description email_not_verified */
+    readonly email_not_verified: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
       };
       content: {
         readonly "application/json": components["schemas"]["Error"];
@@ -2032,6 +2096,334 @@ export interface operations {
       401: components["responses"]["unauthorized"];
       500: components["responses"]["internal_error"];
       501: components["responses"]["not_available"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Show what the account is notified of, on which channels, and its endpoint without secrets */
+  getNotifications: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly email: {
+              readonly address: string | null;
+              readonly verified: boolean;
+            };
+            readonly endpoint: ({
+              /** @enum {string} */
+              readonly type: "webhook" | "discord";
+              /** @description The host and the last characters. The rest may be a secret. */
+              readonly masked_url: string;
+              /** Format: date-time */
+              readonly created_at: string;
+              /** @description Nothing is sent to a disabled endpoint. Saving it again enables it. */
+              readonly disabled_at: string | null;
+              /** @description `gone`: it answered that it is gone. `failing`: every attempt of three days failed. */
+              readonly disabled_reason: ("gone" | "failing") | null;
+            }) | null;
+            readonly kinds: readonly ({
+                /** @enum {string} */
+                readonly kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                readonly email: boolean;
+                readonly endpoint: boolean;
+              })[];
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Enable or disable kinds of notifications on a channel. All of them or none are changed. Safe to repeat
+   * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+   */
+  postNotificationsSettings: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": ({
+          /** @enum {string} */
+          readonly kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+          /**
+           * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
+           * @enum {string}
+           */
+          readonly channel: "email" | "endpoint";
+          readonly enabled: boolean;
+        }) | ({
+          readonly settings: readonly ({
+              /** @enum {string} */
+              readonly kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+              /**
+               * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
+               * @enum {string}
+               */
+              readonly channel: "email" | "endpoint";
+              readonly enabled: boolean;
+            })[];
+        });
+      };
+    };
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: never;
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      403: components["responses"]["email_not_verified"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** List the last 20 notifications of the account and how their delivery went, newest first */
+  getNotificationsDeliveries: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly deliveries: readonly ({
+                /** @enum {string} */
+                readonly kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100" | "test";
+                /** @enum {string} */
+                readonly channel: "email" | "webhook" | "discord";
+                /** Format: date-time */
+                readonly created_at: string;
+                /**
+                 * @description `failed` is final; a failed attempt leaves it `pending`.
+                 * @enum {string}
+                 */
+                readonly state: "pending" | "sent" | "failed";
+                readonly attempts: number;
+                readonly next_attempt_at: string | null;
+                readonly sent_at: string | null;
+                /** @description Of the last attempt, in words. */
+                readonly error: string | null;
+              })[];
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Show which notification the token of a link turns off. Changes nothing
+   * @description **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
+   */
+  postNotificationsUnsubscribePreview: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly token: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            /** @enum {string} */
+            readonly kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+            /**
+             * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
+             * @enum {string}
+             */
+            readonly channel: "email" | "endpoint";
+          };
+        };
+      };
+      400: components["responses"]["invalid_request.token_invalid"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Turn one notification off with the token of a link, without a sign-in. Safe to repeat
+   * @description **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
+   */
+  postNotificationsUnsubscribe: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly token: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            /** @enum {string} */
+            readonly kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+            /**
+             * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
+             * @enum {string}
+             */
+            readonly channel: "email" | "endpoint";
+          };
+        };
+      };
+      400: components["responses"]["invalid_request.token_invalid"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Set the URL that notifications are sent to. It replaces the one before, and its signing secret
+   * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+   */
+  postNotificationsEndpoint: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @enum {string} */
+          readonly type: "webhook" | "discord";
+          /** @description `https://`, with a public host. For `discord` the URL of a Discord webhook. */
+          readonly url: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly endpoint: {
+              /** @enum {string} */
+              readonly type: "webhook" | "discord";
+              /** @description The host and the last characters. The rest may be a secret. */
+              readonly masked_url: string;
+              /** Format: date-time */
+              readonly created_at: string;
+              /** @description Nothing is sent to a disabled endpoint. Saving it again enables it. */
+              readonly disabled_at: string | null;
+              /** @description `gone`: it answered that it is gone. `failing`: every attempt of three days failed. */
+              readonly disabled_reason: ("gone" | "failing") | null;
+            };
+            readonly signing_secret: string | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Remove the endpoint. Messages that wait for it are not sent. Safe to repeat
+   * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+   */
+  deleteNotificationsEndpoint: {
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: never;
+      };
+      401: components["responses"]["unauthorized"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Replace the signing secret of the webhook. The one before signs nothing any more
+   * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+   */
+  postNotificationsEndpointRotate: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            /** @description Verifies signatures as Standard Webhooks do: `whsec_` and base64. Shown only in this response. */
+            readonly signing_secret: string;
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Send a test notification to the endpoint. Its result is among the deliveries
+   * @description **Limit:** 5 requests a minute for each account (`notification_test`), unless the service is configured otherwise.
+   */
+  postNotificationsEndpointTest: {
+    responses: {
+      /** @description Accepted */
+      202: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": Record<string, never>;
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
       503: components["responses"]["temporarily_unavailable"];
     };
   };

@@ -28,6 +28,11 @@ export const rateLimitDefaults = {
   checkout: 10,
   /** Cancelling a subscription and opening the provider's customer portal. */
   billing_manage: 10,
+  /** Changes of what an account is notified of, and where. */
+  notifications: 30,
+  notification_test: 5,
+  /** Uses of links that turn a notification off, from one network. */
+  unsubscribe: 30,
   /** Wrong operator passwords from one address. */
   operator: 5,
   /** Wrong operator passwords from all networks together that no operator has signed in from recently; see `api/identity/operator-credentials.ts`. */

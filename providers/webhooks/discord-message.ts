@@ -8,7 +8,8 @@ interface Announcement {
   readonly unsubscribeLink: string | null
 }
 
-const titleLengthMax = 256
+/** Discord refuses a title of more than 256 characters, with the backslashes. */
+const nameLengthMax = 100
 
 /** Mentions are switched off besides, since a name could contain `@everyone`. */
 export function toDiscordMessage({ notification, link, unsubscribeLink }: Announcement) {
@@ -17,7 +18,7 @@ export function toDiscordMessage({ notification, link, unsubscribeLink }: Announ
   return {
     embeds: [
       {
-        title: title.slice(0, titleLengthMax),
+        title,
         url: link,
         description: [...paragraphs, ...off].join('\n\n'),
         timestamp: notification.timestamp,
@@ -29,7 +30,11 @@ export function toDiscordMessage({ notification, link, unsubscribeLink }: Announ
 
 const discordFormat: TextFormat = {
   // Discord shows an escaped ASCII punctuation mark as itself, so no name can be a link, a mention or a heading.
-  name: (text) => text.replaceAll(/\s+/g, ' ').replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`),
+  name: (text) =>
+    text
+      .slice(0, nameLengthMax)
+      .replaceAll(/\s+/g, ' ')
+      .replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`),
   // In the time zone of each reader.
   time: (timestamp) => `<t:${Math.floor(Date.parse(timestamp) / 1000)}:f>`,
 }
