@@ -85,13 +85,14 @@ const resolveMillisMax = 3000
 
 /**
  * Resolves the host of a URL that is about to be saved, so that its owner learns of a refused address at once. It may resolve
- * to another one later, so sending checks again. Unknown hosts get the same answer, which so reveals no internal names.
+ * to another one later, so sending checks again. Unknown hosts get the same answer, which so reveals no internal names. The hosts
+ * of Discord are known.
  */
 export async function findAddressProblem(
   url: URL,
   rules: EndpointRules = publicEndpointRules,
 ): Promise<string | undefined> {
-  if (addressOf(url) !== undefined) return undefined
+  if (addressOf(url) !== undefined || rules.discordHosts.includes(url.host)) return undefined
   const timeout = new Promise<[]>((resolve) => setTimeout(resolve, resolveMillisMax, []).unref())
   const addresses = await Promise.race([rules.resolve(url.hostname), timeout]).catch(() => [])
   const isAllowed = addresses.length > 0 && addresses.every(({ address }) => rules.isAllowedAddress(address))

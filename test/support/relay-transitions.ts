@@ -73,6 +73,7 @@ export async function startTransitions() {
   }
 
   return {
+    api,
     sql,
     userId,
     insertSession,
