@@ -6,6 +6,7 @@ import * as adminBilling from './routes/admin-billing.ts'
 import * as adminBillingEvent from './routes/admin-billing-event.ts'
 import * as adminInstances from './routes/admin-instances.ts'
 import * as adminJobs from './routes/admin-jobs.ts'
+import * as adminOverview from './routes/admin-overview.ts'
 import * as adminRegions from './routes/admin-regions.ts'
 import * as adminSessions from './routes/admin-sessions.ts'
 import * as adminSignIn from './routes/admin-sign-in.ts'
@@ -115,6 +116,7 @@ export const routes: readonly Route[] = [
   adminSubscriptions.listUnusedBilledAccounts,
   adminSubscriptions.listOfAccount,
   adminSubscriptions.showSubscription,
+  adminOverview.overview,
   adminJobs.listJobs,
   adminInstances.listInstances,
   adminRegions.listRegions,

@@ -21,6 +21,7 @@ import type { Mailer } from './identity/mailer.ts'
 import type { Passwords } from './identity/passwords.ts'
 import type { Assignments } from './live/assignments.ts'
 import type { RelaySockets } from './live/relay-sockets.ts'
+import type { FindOperatorOverview } from './operator-overview.ts'
 import type { FindRegionStatuses } from './region-statuses.ts'
 
 export interface Services {
@@ -52,6 +53,8 @@ export interface Services {
   readonly findAccountSummary: (userId: string) => Promise<AccountSummary>
   /** How full the regions are, from at most a second ago. Concurrent calls share a query. */
   readonly findRegionStatuses: FindRegionStatuses
+  /** From at most a second ago. Concurrent calls share the queries. */
+  readonly findOperatorOverview: FindOperatorOverview
   /** Stores the health report of a relay and returns its session. Concurrent calls share a statement. */
   readonly recordReport: (report: HealthReport) => Promise<ReportedSession | undefined>
 }

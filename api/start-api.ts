@@ -39,6 +39,7 @@ import { createAssignments } from './live/assignments.ts'
 import { createRelayFeed } from './live/relay-feed.ts'
 import { createRelaySocketMetrics } from './live/relay-socket-metrics.ts'
 import { createRelaySockets, type RelaySocketLimits, relaySocketLimits } from './live/relay-sockets.ts'
+import { createFindOperatorOverview } from './operator-overview.ts'
 import { createFindRegionStatuses } from './region-statuses.ts'
 import { routes } from './routes.ts'
 import type { Services } from './services.ts'
@@ -154,6 +155,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     findLiveRelays: batch((userIds: string[]) => findLiveRelays(sql, userIds)),
     findAccountSummary: batch((userIds: string[]) => findAccountSummaries(sql, config, userIds)),
     findRegionStatuses: createFindRegionStatuses(sql, config.regions),
+    findOperatorOverview: createFindOperatorOverview(sql, config.regions),
     recordReport: batch((reports) =>
       recordReports(sql, reports, summaryAgeSecondsMax(config.relay.healthIntervalSeconds)),
     ),

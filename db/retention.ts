@@ -5,6 +5,7 @@
 import type { Sql } from './connection.ts'
 import { operatorNetworkDays } from './operator-networks.ts'
 import { refreshTokenDays } from './refresh-tokens.ts'
+import { failureHours } from './sign-in-failures.ts'
 
 /** Longer than the 30 days that the limit on sign-in attempts looks back. */
 const endedSignInDays = 90
@@ -70,6 +71,7 @@ export const retentionRules: readonly Rule[] = [
       sql`next_attempt_at is null and created_at < now() - make_interval(days => ${endedMessageDays})`,
   },
   { table: 'operator_sessions', isExpired: (sql) => sql`expires_at < now()` },
+  { table: 'sign_in_failures', isExpired: (sql) => sql`minute < now() - make_interval(hours => ${failureHours})` },
   { table: 'usage_notices', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
   { table: 'audit_entries', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
 ]

@@ -547,6 +547,12 @@ create table schema_migrations (
   constraint schema_migrations_pkey primary key (name)
 );
 
+create table sign_in_failures (
+  minute   timestamptz not null,
+  failures integer     not null,
+  constraint sign_in_failures_pkey primary key (minute)
+);
+
 create table subscriptions (
   provider        text        not null,
   subscription_id text        not null,

@@ -390,6 +390,10 @@ export interface paths {
     /** An account's entitlement, and the snapshot of its subscription workflow */
     get: operations["getAdminUsersByIdSubscription"];
   };
+  "/api/v1/admin/overview": {
+    /** Show the health of the service and the figures of the last hour. Computed once a second at most */
+    get: operations["getAdminOverview"];
+  };
   "/api/v1/admin/jobs": {
     /** List background jobs by name, with their last result and their lease */
     get: operations["getAdminJobs"];
@@ -4010,6 +4014,87 @@ export interface operations {
             }) | null;
             readonly workflow_id: string;
             readonly temporal_ui_url: string;
+          };
+        };
+      };
+      401: components["responses"]["invalid_operator"];
+      404: components["responses"]["not_found"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Show the health of the service and the figures of the last hour. Computed once a second at most */
+  getAdminOverview: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            /** Format: date-time */
+            readonly as_of: string;
+            /** @description Live sessions by state. */
+            readonly sessions: {
+              readonly provisioning: number;
+              readonly active: number;
+              readonly grace: number;
+            };
+            /** @description The last 60 minutes, oldest first. The last one is not over. */
+            readonly minutes: readonly {
+                /** Format: date-time */
+                readonly at: string;
+                readonly started: number;
+                readonly stopped: number;
+                readonly provisioning_failed: number;
+                readonly sign_ins_failed: number;
+              }[];
+            /** @description Time from start to active, of sessions that were started in the last hour. */
+            readonly provisioning: {
+              readonly sessions: number;
+              readonly p50_seconds: number | null;
+              readonly p95_seconds: number | null;
+            };
+            readonly commands: {
+              readonly undelivered: number;
+              readonly oldest_seconds: number;
+            };
+            readonly billing_events: {
+              readonly pending: number;
+              readonly parked: number;
+              readonly dead: number;
+              readonly unresolved: number;
+              readonly oldest_pending_seconds: number;
+            };
+            readonly jobs: {
+              readonly total: number;
+              readonly overdue: readonly string[];
+              readonly failing: readonly string[];
+            };
+            readonly workers: {
+              readonly alive: number;
+            };
+            /** @description Messages to users. `failed` were given up in the last 24 hours. */
+            readonly outbox: {
+              readonly pending: number;
+              readonly failed: number;
+              readonly oldest_seconds: number;
+            };
+            readonly orphans: {
+              readonly instances: number;
+              readonly oldest_seconds: number;
+            };
+            readonly regions: readonly ({
+                readonly region: string;
+                readonly display_name: string;
+                /** @enum {string} */
+                readonly status: "available" | "limited" | "full";
+                readonly capacity: number;
+                readonly sessions: number;
+                readonly drained_at: string | null;
+              })[];
           };
         };
       };

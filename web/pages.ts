@@ -1,5 +1,8 @@
 /** All pages of the site. */
+import * as operatorAudit from './operator/audit.tsx'
 import * as operatorJobs from './operator/jobs.tsx'
+import * as operatorOverview from './operator/overview.tsx'
+import * as operatorRegions from './operator/regions.tsx'
 import * as operatorSignIn from './operator/sign-in.tsx'
 import type { PageRoute } from './page.ts'
 import * as account from './pages/account.tsx'
@@ -62,5 +65,10 @@ export const pages: readonly PageRoute[] = [
   operatorSignIn.show,
   operatorSignIn.submit,
   operatorSignIn.signOut,
+  operatorOverview.show,
+  operatorRegions.show,
+  operatorRegions.drain,
+  operatorRegions.resume,
   operatorJobs.show,
+  operatorAudit.show,
 ]

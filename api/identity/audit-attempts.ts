@@ -2,6 +2,7 @@
 import type { AuditEntry } from '../../db/audit.ts'
 import { type AuditAttempt, recordAuditAttempts } from '../../db/audit-attempts.ts'
 import type { Database } from '../../db/connection.ts'
+import { countSignInFailures } from '../../db/sign-in-failures.ts'
 import { batch } from '../../platform/batch.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 
@@ -16,9 +17,13 @@ export const toAuditAttempt = (attempt: Attempt): AuditAttempt => ({
   source: [clientNetwork(attempt.ip), ...Object.values(attempt.detail ?? {})].join(' '),
 })
 
+const failedSignIns: ReadonlySet<string> = new Set(['sign_in_failed', 'operator_sign_in_failed'])
+
 /** Concurrent attempts share a statement, since separate ones would wait for each other's row lock. */
 export function createRecordAuditAttempt(sql: Database): RecordAuditAttempt {
   const recordAll = async (attempts: AuditAttempt[]) => {
+    const failures = attempts.filter(({ action }) => failedSignIns.has(action)).length
+    if (failures > 0) await countSignInFailures(sql, failures)
     await recordAuditAttempts(sql, attempts)
     return attempts.map(() => undefined)
   }

@@ -16,3 +16,9 @@ create index if not exists audit_entries_initiator on audit_entries (initiator, 
 
 -- What happened in the last hour, for the console's charts.
 create index if not exists relay_sessions_stopped on relay_sessions (stopped_at) where state = 'stopped';
+
+-- Failed sign-ins of users and operators by minute: the entries of the audit count those of a whole day.
+create table if not exists sign_in_failures (
+  minute   timestamptz primary key,
+  failures integer     not null
+);

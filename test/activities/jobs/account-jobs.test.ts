@@ -39,6 +39,9 @@ async function createExpiredRows(at: TestApi, secondsAgo: number): Promise<{ use
     values (${userId}, 'unused', '192.0.2.1', ${then}, ${then})`
   await sql`update audit_entries set at = ${then} where user_id = ${userId}`
   await sql`insert into operator_networks (network, last_used_at) values (${userId}, ${then})`
+  await sql`
+    insert into operator_sessions (token_hash, password_hash, expires_at) values (${hash}, ${hash}, ${then})`
+  await sql`insert into sign_in_failures (minute, failures) values (${then}, 1) on conflict do nothing`
   return { userId, authSessionId }
 }
 

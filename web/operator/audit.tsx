@@ -1,0 +1,131 @@
+/** The audit of all accounts: who did what, when and why. */
+
+import { readApiError } from '../api.ts'
+import type { Reply } from '../api-replies.ts'
+import type { PageRoute } from '../page.ts'
+import { type Problem, ProblemMessage } from '../pages/messages.tsx'
+import { DateTime } from '../time-text.tsx'
+import { ScrollingTable } from './scrolling-table.tsx'
+
+type Page = Reply<'get', '/admin/audit'>
+type Entry = Page['entries'][number]
+
+const filterNames = ['action', 'initiator', 'user_id'] as const
+type Filter = Readonly<Record<(typeof filterNames)[number], string>>
+
+export const show: PageRoute = {
+  method: 'GET',
+  path: '/operator/audit',
+  caller: 'operator',
+  handle: async ({ query, callOperatorApi }) => {
+    const search = new URLSearchParams(
+      [...filterNames, 'cursor'].flatMap((name) => {
+        const value = query.get(name)?.trim()
+        return value ? [[name, value]] : []
+      }),
+    )
+    const filter = { action: '', initiator: '', user_id: '', ...Object.fromEntries(search) }
+    const response = await callOperatorApi<Page>('GET', `/api/v1/admin/audit?${search}`)
+    const frame = { name: 'operator-audit', title: 'Audit', console: 'audit' } as const
+    if (response.status === 200) return { ...frame, page: <AuditPage filter={filter} found={response.body} /> }
+    const problem = {
+      code: readApiError(response).code,
+      text: 'The filter is not valid. Check the action and the account id.',
+    }
+    const nothing = { entries: [], next_cursor: null }
+    return { ...frame, status: response.status, page: <AuditPage filter={filter} found={nothing} problem={problem} /> }
+  },
+}
+
+interface AuditPageProps {
+  readonly filter: Filter
+  readonly found: Page
+  readonly problem?: Problem
+}
+
+const AuditPage = ({ filter, found, problem }: AuditPageProps) => (
+  <>
+    <div class="page-head">
+      <h1>Audit</h1>
+      <p class="lead">Security-relevant actions of users, operators and the system, kept for 400 days.</p>
+    </div>
+    <ProblemMessage problem={problem} />
+    <FilterForm filter={filter} />
+    <ScrollingTable label="Audit entries" headings={headings} empty="No entries.">
+      {found.entries.map((entry) => (
+        <EntryRow key={entry.id} entry={entry} />
+      ))}
+    </ScrollingTable>
+    {found.next_cursor === null ? null : (
+      <p>
+        <a class="button second" rel="next" href={pathOf({ ...filter, cursor: found.next_cursor })}>
+          Older entries
+        </a>
+      </p>
+    )}
+  </>
+)
+
+const headings = ['Time', 'Initiator', 'Action', 'Account', 'Address', 'Details']
+
+const pathOf = (parts: Readonly<Record<string, string>>): string => {
+  const query = new URLSearchParams(Object.entries(parts).filter(([, value]) => value !== ''))
+  return `/operator/audit${query.size === 0 ? '' : `?${query}`}`
+}
+
+const FilterForm = ({ filter }: { readonly filter: Filter }) => (
+  <form class="card filter" method="get" action="/operator/audit">
+    <div class="field">
+      <label for="action">Action</label>
+      <input id="action" name="action" value={filter.action} maxlength={64} autocomplete="off" spellcheck={false} />
+    </div>
+    <div class="field">
+      <label for="initiator">Initiator</label>
+      <select id="initiator" name="initiator">
+        {['', 'user', 'operator', 'system'].map((initiator) => (
+          <option key={initiator} value={initiator} selected={initiator === filter.initiator}>
+            {initiator === '' ? 'all' : initiator}
+          </option>
+        ))}
+      </select>
+    </div>
+    <div class="field">
+      <label for="user_id">Account id</label>
+      <input id="user_id" name="user_id" value={filter.user_id} maxlength={36} autocomplete="off" spellcheck={false} />
+    </div>
+    <button class="second" type="submit">
+      Filter
+    </button>
+  </form>
+)
+
+const EntryRow = ({ entry }: { readonly entry: Entry }) => (
+  <tr data-action={entry.action} data-initiator={entry.actor}>
+    <td>
+      <DateTime at={entry.at} />
+    </td>
+    <td>{entry.actor}</td>
+    <td>
+      <a href={pathOf({ action: entry.action })}>{entry.action}</a>
+    </td>
+    <td>
+      {entry.user_id === null ? '–' : <a href={`/operator/users/${entry.user_id}`}>{entry.user_id.slice(0, 8)}</a>}
+    </td>
+    <td>{entry.ip ?? '–'}</td>
+    <td>
+      <Details detail={entry.detail} />
+    </td>
+  </tr>
+)
+
+const Details = ({ detail }: Pick<Entry, 'detail'>) => {
+  const { reason, ...others } = detail
+  return (
+    <>
+      {reason === undefined ? null : <p data-reason={String(reason)}>{String(reason)}</p>}
+      {Object.entries(others).map(([name, value]) => (
+        <span key={name} class="detail muted">{`${name}: ${value}`}</span>
+      ))}
+    </>
+  )
+}
