@@ -83,6 +83,7 @@ test('counts failed sign-ins of users and operators in their minute', async () =
 
 test('reports what waits, fails or has no owner', async () => {
   const { sql } = service.api
+  const { undelivered } = (await read()).commands
   await writeCommand(sql, await startSession(), 'stop')
   await sql`insert into jobs (name, due_at, last_error) values ('late', now() - interval '1 hour', null),
     ('broken', now() + interval '1 hour', 'it failed')`
@@ -101,5 +102,5 @@ test('reports what waits, fails or has no owner', async () => {
   expect([overview.outbox.pending, overview.outbox.failed]).toEqual([1, 1])
   expect(overview.outbox.oldest_seconds).toBeGreaterThan(59)
   expect(overview.workers.alive).toBe(0)
-  expect(overview.commands.undelivered).toBe(1)
+  expect(overview.commands.undelivered).toBe(undelivered + 1)
 })
