@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import type { Mail, NotificationMail } from '../../../providers/mail/mail.ts'
+import { renderHtml, renderText } from '../../../providers/mail/render.ts'
+import { composeMail } from '../../../providers/mail/texts.ts'
+
+const common = { to: 'jane@example.com', link: 'https://backhaul.example/page?token=secret&a=b' }
+const notification: NotificationMail = {
+  ...common,
+  subject: 'notification',
+  title: 'Relay ended',
+  paragraphs: ['The relay “main” ended.'],
+  linkText: 'Open your relays',
+  unsubscribeLink: 'https://backhaul.example/unsubscribe?token=other',
+}
+const mails: readonly Mail[] = [
+  { ...common, subject: 'verify_email' },
+  { ...common, subject: 'reset_password' },
+  { ...common, subject: 'change_email' },
+  { ...common, subject: 'email_changed' },
+  { ...common, subject: 'password_changed' },
+  { ...common, subject: 'account_deletion_scheduled', deletedAt: '2026-12-03T14:05:00Z' },
+  notification,
+]
+
+test.each(mails)('the mail $subject has a title, the brand and its link once in each part', (mail) => {
+  const text = composeMail(mail, 'Brandy')
+  expect(text.title).not.toBe('')
+  expect(renderText(text, 'Brandy').split(mail.link)).toHaveLength(2)
+  const html = renderHtml(text, 'Brandy')
+  expect(html.split('https://backhaul.example/page?token=secret&amp;a=b')).toHaveLength(2)
+  for (const part of [renderText(text, 'Brandy'), html]) expect(part).toContain('Brandy')
+})
+
+test('a mail loads nothing', () => {
+  for (const mail of mails)
+    expect(renderHtml(composeMail(mail, 'Backhaul'), 'Backhaul')).not.toMatch(/<(img|link|script|iframe)|url\(/)
+})
+
+test('markup in any text appears as text', () => {
+  const evil = '<img src=x onerror=alert(1)>&"\''
+  const mail = {
+    ...notification,
+    to: `${evil}@example.com`,
+    title: evil,
+    paragraphs: [evil],
+    linkText: evil,
+    link: `https://a.example/"><b>${evil}`,
+  }
+  const html = renderHtml(composeMail(mail, evil), evil)
+  expect(html).not.toMatch(/<img|<b>|"><b/)
+  expect(html.split('&lt;img src=x onerror=alert(1)&gt;&amp;&quot;&#39;').length).toBeGreaterThan(4)
+})
+
+test('a mail of a deletion names its day, and a notification how to turn it off', () => {
+  const [deletion, notified] = mails.slice(-2).map((mail) => renderText(composeMail(mail, 'Backhaul'), 'Backhaul'))
+  expect(deletion).toContain('3 December 2026, 14:05 UTC')
+  expect(notified).toContain(notification.unsubscribeLink)
+})
