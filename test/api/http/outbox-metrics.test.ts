@@ -11,7 +11,8 @@ test('messages that wait or were given up are counted by channel', async () => {
   await enqueue()
   await api.sql`update outbox_messages set created_at = now() - interval '100 seconds'`
   const [failed, older] = [await enqueue(), await enqueue()]
-  for (const id of [failed, older]) await recordMessageFailure(api.sql, id, { error: 'gone', isPermanent: true, retryAfterSeconds: null })
+  for (const id of [failed, older])
+    await recordMessageFailure(api.sql, id, { error: 'gone', isPermanent: true, retryAfterSeconds: 0 })
   await api.sql`update outbox_messages set failed_at = now() - interval '25 hours' where id = ${older}`
   const metric = await readMetrics(api)
   expect(metric('svc_outbox_messages{channel="webhook",state="pending"}')).toBe(1)
