@@ -1,6 +1,8 @@
 /** The whole surface on one page. Everything under `/api/v1` stands here and nowhere else. */
 
 import type { Route } from './http/route.ts'
+import * as accountActivity from './routes/account-activity.ts'
+import * as accountChanges from './routes/account-changes.ts'
 import * as accounts from './routes/accounts.ts'
 import * as adminBilling from './routes/admin-billing.ts'
 import * as adminBillingEvent from './routes/admin-billing-event.ts'
@@ -43,13 +45,21 @@ export const routes: readonly Route[] = [
   recovery.forgot,
   recovery.preview,
   recovery.reset,
+  emailVerification.preview,
   emailVerification.verify,
   emailVerification.resend,
   authSessions.refresh,
   authSessions.logout,
   authSessions.list,
   authSessions.revoke,
+  authSessions.revokeOthers,
+  accountChanges.changePassword,
+  accountChanges.changeEmail,
+  accountChanges.confirmEmail,
+  accountChanges.scheduleDeletion,
+  accountChanges.restore,
   audit.own,
+  accountActivity.list,
   loginAttempts.start,
   loginAttempts.poll,
   loginAttempts.read,

@@ -6,6 +6,7 @@
 import type { Sealing } from '../platform/sealing.ts'
 import type { AuthSessionRevocationReason } from './auth-sessions.ts'
 import { first, type Sql } from './connection.ts'
+import { deleteMailTokens } from './mail-tokens.ts'
 import { deleteEndpoint } from './notification-endpoints.ts'
 import { deleteOAuthAccounts, type Provider } from './oauth-accounts.ts'
 import { disconnectAll } from './relay-commands.ts'
@@ -27,7 +28,7 @@ export async function revokeAllAccess(
     where user_id = ${userId} and revoked_at is null returning id`
   await sql`
     update login_attempts set status = 'denied', decided_at = now() where user_id = ${userId} and status = 'approved'`
-  await sql`delete from mail_tokens where user_id = ${userId}`
+  await deleteMailTokens(sql, userId)
   await sql`delete from oauth_authorization_requests where user_id = ${userId}`
   await sql`delete from merge_requests where user_id = ${userId}`
   return revoked.map((row) => row.id)

@@ -2,6 +2,7 @@
  * The audit trail: security-relevant actions on accounts, by users, operators and the system. Entries are only added, never
  * changed. Actions that unauthenticated callers can repeat without limit are counted instead (`db/audit-attempts.ts`).
  */
+import { type ActivityGroup, actionFilterOf } from '../domain/activity-groups.ts'
 import type { Client } from './clients.ts'
 import type { Sql } from './connection.ts'
 
@@ -52,21 +53,26 @@ interface AuditFilter {
   readonly userId?: string | undefined
   readonly action?: string | undefined
   readonly initiator?: AuditEntry['initiator'] | undefined
+  /** Entries of all groups when undefined. */
+  readonly group?: ActivityGroup | undefined
   /** The id of the last entry on the previous page. */
   readonly before?: string | undefined
 }
 
 /** One page of entries, newest first. */
-export const listAuditEntries = async (
+export function listAuditEntries(
   sql: Sql,
-  { userId, action, initiator, before }: AuditFilter,
+  { userId, action, initiator, group, before }: AuditFilter,
   limit: number,
-): Promise<AuditRow[]> =>
-  sql<AuditRow[]>`
+): Promise<AuditRow[]> {
+  const { actions, isExclusion } = actionFilterOf(group)
+  const isListed = sql`action = any(${actions as string[]}::text[])`
+  return sql<AuditRow[]>`
     select id, at, initiator, action, user_id, ip, client, client_kind, detail, attempts, last_at,
       attempts is not null and attempt_source is null as has_several_sources
     from audit_entries
-    where true ${userId ? sql`and user_id = ${userId}` : sql``}
+    where ${isExclusion ? sql`not ${isListed}` : isListed} ${userId ? sql`and user_id = ${userId}` : sql``}
       ${action ? sql`and action = ${action}` : sql``} ${initiator ? sql`and initiator = ${initiator}` : sql``}
       ${before ? sql`and id < ${before}` : sql``}
     order by id desc limit ${limit}`
+}

@@ -37,6 +37,7 @@ export interface AuthSession {
   readonly id: string
   readonly client: Client
   readonly ip: string
+  readonly userAgent: string
   readonly createdAt: Date
   readonly lastUsedAt: Date
 }
@@ -46,7 +47,7 @@ const listedMax = 100
 
 /** The user's auth sessions that can still be refreshed, most recently used first. */
 export const listAuthSessions = (sql: Sql, userId: string): Promise<AuthSession[]> => sql<AuthSession[]>`
-  select s.id, json_build_object('kind', s.kind, 'name', s.client) as client, s.ip, s.created_at,
+  select s.id, json_build_object('kind', s.kind, 'name', s.client) as client, s.ip, s.user_agent, s.created_at,
     s.last_used_at
   from auth_sessions s
   where s.user_id = ${userId} and s.revoked_at is null and exists (
@@ -63,7 +64,9 @@ export type AuthSessionRevocationReason =
   | 'revoked'
   | 'token_reuse'
   | 'password_reset'
+  | 'password_changed'
   | 'account_disabled'
+  | 'account_deletion'
   | 'merged'
 
 /**
@@ -81,3 +84,32 @@ export async function revokeAuthSession(
   if (count > 0) return 'revoked'
   return first(await sql`select from auth_sessions where ${isOwn}`) ? 'already_revoked' : 'not_found'
 }
+
+/**
+ * Revokes all auth sessions of the user but one, and denies approved plugin logins whose tokens were not collected. Waits for
+ * concurrent refreshes. The caller has locked the account's row.
+ * @returns the number of revoked auth sessions.
+ */
+export async function revokeOtherAuthSessions(
+  sql: Sql,
+  { authSessionId, userId }: { authSessionId: string; userId: string },
+  reason: AuthSessionRevocationReason,
+): Promise<number> {
+  const { count } = await sql`
+    update auth_sessions set revoked_at = now(), revoked_for = ${reason}
+    where user_id = ${userId} and id <> ${authSessionId} and revoked_at is null`
+  await sql`
+    update login_attempts set status = 'denied', decided_at = now() where user_id = ${userId} and status = 'approved'`
+  return count
+}
+
+/** How long ago the user signed in, in seconds; undefined for an unknown auth session. */
+export const findSignInAge = async (
+  sql: Sql,
+  { authSessionId, userId }: { authSessionId: string; userId: string },
+): Promise<number | undefined> =>
+  first(
+    await sql<{ seconds: number }[]>`
+      select extract(epoch from now() - created_at)::float8 as seconds from auth_sessions
+      where id = ${authSessionId} and user_id = ${userId}`,
+  )?.seconds

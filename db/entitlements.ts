@@ -75,6 +75,7 @@ interface AccountRow {
   readonly periodStart: Date | null
   readonly periodEnd: Date | null
   readonly isEnabledByOperator: boolean
+  readonly isDeletionScheduled: boolean
   readonly paymentGraceEndsAt: Date | null
   readonly surplusEndsAt: Date | null
   readonly activeManagedConns: number
@@ -89,7 +90,8 @@ interface Account extends AccountRow {
 async function findAccounts(sql: Sql, userIds: readonly string[]): Promise<Account[]> {
   const rows = await sql<AccountRow[]>`
     select id as user_id, plan_tier, plan_status, addons, period_start, period_end, payment_grace_ends_at, surplus_ends_at,
-      relay_access_enabled and disabled_at is null as is_enabled_by_operator, now() as as_of,
+      relay_access_enabled and disabled_at is null as is_enabled_by_operator,
+      deletion_due_at is not null as is_deletion_scheduled, now() as as_of,
       (select count(*)::int from relay_sessions s where s.user_id = u.id and ${countsAgainstLimit(sql)}) as active_managed_conns
     from users u where id = any(${userIds}::uuid[])`
   return rows.map((row) => ({

@@ -13,11 +13,13 @@ export interface ProfileRow extends StoredStreamToken {
   isDisabled: boolean
   linkedProviders: Provider[]
   createdAt: Date
+  /** When the account is erased; null unless its owner has scheduled the deletion. */
+  deletionDueAt: Date | null
 }
 
 const profileColumns = (sql: Sql) => sql`
   id, email, email_verified_at is not null as is_email_verified, stream_token, stream_token_sealed,
-  plan_tier, disabled_at is not null as is_disabled, created_at,
+  plan_tier, disabled_at is not null as is_disabled, created_at, deletion_due_at,
   array(select provider from user_oauth_accounts linked where linked.user_id = users.id) as linked_providers`
 
 export const findProfile = async (sql: Sql, userId: string): Promise<ProfileRow | undefined> =>

@@ -72,6 +72,7 @@ export const retentionRules: readonly Rule[] = [
   },
   { table: 'operator_sessions', isExpired: (sql) => sql`expires_at < now()` },
   { table: 'sign_in_failures', isExpired: (sql) => sql`minute < now() - make_interval(hours => ${failureHours})` },
+  { table: 'erased_accounts', isExpired: (sql) => sql`erased_at < now() - make_interval(days => ${auditDays})` },
   { table: 'usage_notices', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
   { table: 'audit_entries', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
 ]

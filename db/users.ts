@@ -1,5 +1,6 @@
 /** Accounts: who may sign in. */
 import { randomUUID } from 'node:crypto'
+import postgres from 'postgres'
 import type { Sealing } from '../platform/sealing.ts'
 import { first, type Sql } from './connection.ts'
 import { type StoredStreamToken, sealStreamToken, streamTokenHashes } from './sealed-tokens.ts'
@@ -20,6 +21,16 @@ export const findCredentialsByEmail = async (sql: Sql, email: string): Promise<C
         email_verified_at is not null as is_email_verified, disabled_at is not null as is_disabled
       from users where lower(email) = lower(${email})`,
   )
+
+/** What the owner of an account signs in with. */
+export interface OwnCredentials {
+  /** Null for an account created through a provider that verified no address. */
+  readonly email: string | null
+  readonly passwordHash: string | null
+}
+
+export const findCredentials = async (sql: Sql, userId: string): Promise<OwnCredentials | undefined> =>
+  first(await sql<OwnCredentials[]>`select email, password_hash from users where id = ${userId}`)
 
 /** Locks the row until the transaction ends: the account is not disabled and its password is not changed by another one. */
 export const lockCredentials = async (sql: Sql, userId: string): Promise<Credentials | undefined> =>
@@ -89,6 +100,22 @@ export const verifyOwnEmail = async (sql: Sql, userId: string, email: string): P
     update users set email_verified_at = now()
     where id = ${userId} and lower(email) = lower(${email}) and email_verified_at is null`
 }
+
+/**
+ * Replaces the address by one that was just proved. Its owner has not secured the account, which another person may have
+ * prepared and sent the link of: the next reset does (`db/account-proof.ts`).
+ * @returns false if another account has the address. Throws {@link isEmailTakenError} if another one gets it at the same time.
+ */
+export async function changeEmail(sql: Sql, userId: string, email: string): Promise<boolean> {
+  const { count } = await sql`
+    update users set email = ${email}, email_verified_at = now(), owner_proved_at = null
+    where id = ${userId} and not exists (select from users o where lower(o.email) = lower(${email}) and o.id <> ${userId})`
+  return count === 1
+}
+
+/** Whether the statement failed because a concurrent transaction gave the address to another account. */
+export const isEmailTakenError = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError && error.code === '23505' && error.constraint_name === 'users_email'
 
 export const removePassword = async (sql: Sql, userId: string): Promise<void> => {
   await sql`update users set password_hash = null where id = ${userId}`

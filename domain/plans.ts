@@ -21,7 +21,13 @@ export const relayLimit = ({ planTier, addons }: { readonly planTier: PlanTier; 
   planTier === 'paid' ? 1 + Math.min(addonsMax, addons) : 0
 
 /** Why an account may or may not start relays. */
-export const accessReasons = ['ok', 'plan_required', 'operator_disabled', 'usage_exhausted'] as const
+export const accessReasons = [
+  'ok',
+  'plan_required',
+  'operator_disabled',
+  'usage_exhausted',
+  'deletion_scheduled',
+] as const
 export type AccessReason = (typeof accessReasons)[number]
 
 export const accessStatuses = ['enabled', 'disabled'] as const
@@ -31,13 +37,21 @@ interface AccessRequest {
   readonly planTier: PlanTier
   /** False after an operator disabled the account or its relays. */
   readonly isEnabledByOperator: boolean
+  /** Whether the owner has scheduled the deletion of the account. */
+  readonly isDeletionScheduled: boolean
   /** Whether the included relay time is used up, where that is enforced. */
   readonly isUsageExhausted: boolean
 }
 
 /** The first of several reasons is stated. */
-export function accessReason({ planTier, isEnabledByOperator, isUsageExhausted }: AccessRequest): AccessReason {
+export function accessReason({
+  planTier,
+  isEnabledByOperator,
+  isDeletionScheduled,
+  isUsageExhausted,
+}: AccessRequest): AccessReason {
   if (!isEnabledByOperator) return 'operator_disabled'
+  if (isDeletionScheduled) return 'deletion_scheduled'
   if (planTier === 'free') return 'plan_required'
   return isUsageExhausted ? 'usage_exhausted' : 'ok'
 }

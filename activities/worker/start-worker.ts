@@ -21,6 +21,7 @@ import { createEndpointDelivery } from '../../providers/webhooks/endpoint-delive
 import { createRelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows, type SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { createWarmInstancesWorkflows, type WarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
+import { accountDeletionJobs } from '../jobs/account-deletion-jobs.ts'
 import { accountJobs } from '../jobs/account-jobs.ts'
 import { billingJobs } from '../jobs/billing-jobs.ts'
 import { billingReconciliationJobs } from '../jobs/billing-reconciliation-jobs.ts'
@@ -167,6 +168,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
       ...billingReconciliationJobs({ sql, log, metrics, provider: billing.provider }),
       ...usageJobs({ ...deps, notify: createNotify({ sealing, siteUrl: config.siteUrl }) }),
       ...accountJobs(sql),
+      ...accountDeletionJobs({ sql, log, billing }),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth }),
       ...providerTokenRevocationJobs({ sql, log, sealing, providers: oauth }),
       ...secretJobs({ sql, log, sealing }),

@@ -26,6 +26,10 @@ export const refusals = {
   },
   usage_exhausted: { status: 403, message: 'The included relay time of this cycle is used up.' },
   attempt_denied: { status: 403, message: 'The sign-in was denied in the browser.' },
+  recent_sign_in_required: {
+    status: 403,
+    message: 'This account has no password. Sign out, sign in again, and repeat this within 10 minutes.',
+  },
   email_not_verified: { status: 403, message: 'Verify your email address first.' },
   account_disabled: { status: 403, message: 'This account is disabled. Contact support.' },
   forbidden: { status: 403, message: 'This is not allowed.' },
@@ -42,6 +46,10 @@ export const refusals = {
   },
   instance_mismatch: { status: 409, message: 'The relay session is bound to another instance.' },
   email_taken: { status: 409, message: 'An account with this email address already exists.' },
+  password_not_set: {
+    status: 409,
+    message: 'This account has no password. Set one with a password reset link: POST /auth/password/forgot.',
+  },
   provider_already_linked: { status: 409, message: 'This provider account is already linked to an account.' },
   last_sign_in_method: {
     status: 409,

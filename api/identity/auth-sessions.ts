@@ -6,13 +6,14 @@ import {
   insertAuthSession,
   type NewAuthSession,
   revokeAuthSession,
+  revokeOtherAuthSessions,
   touchAuthSession,
 } from '../../db/auth-sessions.ts'
 import type { Client } from '../../db/clients.ts'
 import type { Sql } from '../../db/connection.ts'
 import type { SignInMethod } from '../../db/oauth-accounts.ts'
 import { exchangeRefreshToken, insertRefreshToken } from '../../db/refresh-tokens.ts'
-import { lockCredentials } from '../../db/users.ts'
+import { lockCredentials, lockUser } from '../../db/users.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { User } from './access-tokens.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
@@ -98,6 +99,19 @@ export async function endAuthSession(
       detail: { auth_session_id: authSessionId, why: reason },
     })
   return outcome
+}
+
+/** Revokes all auth sessions of the user but this one. @returns their number. Refuses with `unauthorized`. */
+export async function endOtherAuthSessions(sql: Sql, user: User, ip: string): Promise<number> {
+  await lockUser(sql, user.userId)
+  await requireAliveAuthSession(sql, user)
+  const revoked = await revokeOtherAuthSessions(sql, user, 'revoked')
+  if (revoked > 0)
+    await recordAuditEntry(sql, {
+      ...{ initiator: 'user', action: 'signed_out_elsewhere', userId: user.userId, ip },
+      detail: { sign_ins_ended: revoked },
+    })
+  return revoked
 }
 
 /**

@@ -1,8 +1,10 @@
 /** Verification of an account's email address by a mailed link. */
 import { recordAuditEntry } from '../../db/audit.ts'
+import { isOfVerifiedEmail } from '../../db/mail-tokens.ts'
 import { lockUser, verifyOwnEmail } from '../../db/users.ts'
 import type { Services } from '../services.ts'
 import { consumeMailLink, findMailLinkOwner, sendMailLink } from './mail-links.ts'
+import { hashSecretToken } from './secret-tokens.ts'
 
 /** Refuses with `token_invalid`. */
 export async function verifyEmail({ sql }: Pick<Services, 'sql'>, token: string, ip: string): Promise<void> {
@@ -12,6 +14,13 @@ export async function verifyEmail({ sql }: Pick<Services, 'sql'>, token: string,
     await verifyOwnEmail(tx, userId, email)
     await recordAuditEntry(tx, { initiator: 'user', action: 'email_verified', userId, ip })
   })
+}
+
+/** Whether the link's address is verified already, also by this link. The link stays as it is. Refuses with `token_invalid`. */
+export async function previewVerification({ sql }: Pick<Services, 'sql'>, token: string): Promise<boolean> {
+  if (await isOfVerifiedEmail(sql, hashSecretToken(token))) return true
+  await findMailLinkOwner(sql, 'verify_email', token)
+  return false
 }
 
 const nilUuid = '00000000-0000-0000-0000-000000000000'

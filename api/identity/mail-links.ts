@@ -1,13 +1,23 @@
 /** Links mailed to the address of an account. Following one proves that the user reads the mail of that address. */
 import type { Sql } from '../../db/connection.ts'
-import { consumeMailToken, findMailTokenOwner, insertMailToken, type MailPurpose } from '../../db/mail-tokens.ts'
+import {
+  consumeMailToken,
+  findMailTokenOwner,
+  insertEmailChangeToken,
+  insertMailToken,
+  type MailPurpose,
+} from '../../db/mail-tokens.ts'
 import { lockUser } from '../../db/users.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Services } from '../services.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
 
 /** The pages of the site that the links open. */
-const pages: Readonly<Record<MailPurpose, string>> = { verify_email: 'verify-email', reset_password: 'reset-password' }
+const pages: Readonly<Record<MailPurpose, string>> = {
+  verify_email: 'verify-email',
+  reset_password: 'reset-password',
+  change_email: 'confirm-email',
+}
 
 /**
  * Mails a link to the address of the account, if there is anything to mail: see {@link insertMailToken}. The caller does not
@@ -17,7 +27,7 @@ const pages: Readonly<Record<MailPurpose, string>> = { verify_email: 'verify-ema
 export async function sendMailLink(
   sql: Sql,
   { config, mailer }: Pick<Services, 'config' | 'mailer'>,
-  purpose: MailPurpose,
+  purpose: Exclude<MailPurpose, 'change_email'>,
   userId: string | undefined,
 ): Promise<void> {
   const token = createSecretToken()
@@ -28,6 +38,23 @@ export async function sendMailLink(
     subject: purpose,
     link: `${config.siteUrl}/${pages[purpose]}?token=${token}`,
   })
+}
+
+/**
+ * Mails a link that changes the account's address to the new one. Runs in the transaction that locked the account's row.
+ * @returns false if enough links are valid, so that none was mailed.
+ */
+export async function sendEmailChangeLink(
+  sql: Sql,
+  { config, mailer }: Pick<Services, 'config' | 'mailer'>,
+  userId: string,
+  newEmail: string,
+): Promise<boolean> {
+  const token = createSecretToken()
+  if (!(await insertEmailChangeToken(sql, { tokenHash: hashSecretToken(token), userId, newEmail }))) return false
+  const link = `${config.siteUrl}/${pages.change_email}?token=${token}`
+  await mailer.send(sql, userId, { to: newEmail, subject: 'change_email', link })
+  return true
 }
 
 /** @returns the user's id. The link stays valid. Refuses with `token_invalid`. */

@@ -1,6 +1,7 @@
 /** The audit trail: an account's entries for its owner, all entries for operators. */
 import { z } from 'zod'
 import { type AuditRow, listAuditEntries } from '../../db/audit.ts'
+import { activityGroups } from '../../domain/activity-groups.ts'
 import { ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'
 
@@ -45,7 +46,7 @@ const presentAttempts = ({ attempts, lastAt, hasSeveralSources }: AuditRow): Aud
       }
 
 /** Hides the address of operators and their reasons, which are internal notes. */
-function presentToOwner(row: AuditRow): z.infer<typeof EntryView> {
+export function presentToOwner(row: AuditRow): z.infer<typeof EntryView> {
   if (row.initiator !== 'operator') return present(row)
   const { reason, ...detail } = row.detail
   return { ...present(row), ip: null, detail }
@@ -62,11 +63,12 @@ export const own = route({
   path: '/auth/audit',
   summary: 'List the audit entries of the account, newest first',
   caller: 'user',
-  query: z.object({ cursor: EntryId.optional() }),
+  query: z.object({ group: z.enum(activityGroups).optional(), cursor: EntryId.optional() }),
   answers: { 200: z.object({ entries: z.array(EntryView), next_cursor: EntryId.nullable() }) },
   refuses: [],
   handle: async ({ caller, query }, { sql }) => {
-    const rows = await listAuditEntries(sql, { userId: caller.userId, before: query.cursor }, pageSize + 1)
+    const filter = { userId: caller.userId, group: query.group, before: query.cursor }
+    const rows = await listAuditEntries(sql, filter, pageSize + 1)
     return ok(presentPage(rows, presentToOwner))
   },
 })

@@ -1,11 +1,12 @@
 /** Auth sessions: refresh, logout, list, revoke. */
 import { z } from 'zod'
 import { type AuthSession, listAuthSessions } from '../../db/auth-sessions.ts'
+import { parseUserAgent } from '../../platform/user-agent.ts'
 import { Refusal } from '../http/refusals.ts'
 import { noContent, ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'
 import type { User } from '../identity/access-tokens.ts'
-import { endAuthSession, refreshAuthSession } from '../identity/auth-sessions.ts'
+import { endAuthSession, endOtherAuthSessions, refreshAuthSession } from '../identity/auth-sessions.ts'
 import { createTokenSet, TokenSet } from '../identity/token-sets.ts'
 
 export const refresh = route({
@@ -49,6 +50,8 @@ export const list = route({
           id,
           client: z.string().describe('`web`, or the name that a plugin has chosen: see `kind`.'),
           kind: z.enum(['web', 'plugin']).describe('The kind of client, which its name does not prove.'),
+          browser: z.string().nullable().describe('The browser by its User-Agent, such as `Chrome`; null if unknown.'),
+          system: z.string().nullable().describe('Its operating system, such as `Windows`; null if unknown.'),
           ip: z.string(),
           created_at: timestamp,
           last_used_at: timestamp,
@@ -68,6 +71,7 @@ const present = (session: AuthSession, caller: User) => ({
   id: session.id,
   client: session.client.name,
   kind: session.client.kind,
+  ...(session.client.kind === 'web' ? parseUserAgent(session.userAgent) : { browser: null, system: null }),
   ip: session.ip,
   created_at: session.createdAt.toISOString(),
   last_used_at: session.lastUsedAt.toISOString(),
@@ -88,4 +92,15 @@ export const revoke = route({
     if (outcome === 'not_found') throw new Refusal('not_found')
     return noContent()
   },
+})
+
+export const revokeOthers = route({
+  method: 'POST',
+  path: '/auth/sessions/revoke-others',
+  summary: 'Revoke every auth session of the account but this one. Safe to repeat',
+  caller: 'user',
+  answers: { 200: z.object({ revoked: z.int() }) },
+  refuses: [],
+  handle: async ({ caller, ip }, { sql }) =>
+    ok({ revoked: await sql.begin((tx) => endOtherAuthSessions(tx, caller, ip)) }),
 })

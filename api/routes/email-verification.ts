@@ -1,8 +1,27 @@
 /** Verification of an account's email address. */
 import { z } from 'zod'
-import { accepted, noContent, route } from '../http/route.ts'
+import { accepted, noContent, ok, route } from '../http/route.ts'
 import { EmptyObject } from '../http/schemas.ts'
-import { resendVerificationLink, verifyEmail } from '../identity/email-verification.ts'
+import { previewVerification, resendVerificationLink, verifyEmail } from '../identity/email-verification.ts'
+
+export const preview = route({
+  method: 'POST',
+  path: '/auth/email/verify/preview',
+  summary: 'Show whether the address of a mailed link is verified already. The link stays as it is',
+  caller: 'none',
+  body: z.object({ token: z.string() }),
+  answers: {
+    200: z.object({
+      already_verified: z
+        .boolean()
+        .describe(
+          'Whether the address is verified, by this link or otherwise. A used link is known for a day after it expires.',
+        ),
+    }),
+  },
+  refuses: ['token_invalid'],
+  handle: async ({ body }, services) => ok({ already_verified: await previewVerification(services, body.token) }),
+})
 
 export const verify = route({
   method: 'POST',

@@ -97,7 +97,11 @@ async function answerStart(
       throw new Refusal('rate_limited')
     case 'denied': {
       const isExhausted = outcome.entitlement.reasonCode === 'usage_exhausted'
-      throw new Refusal(isExhausted ? 'usage_exhausted' : 'relay_access_denied', { headers })
+      const message =
+        outcome.entitlement.reasonCode === 'deletion_scheduled'
+          ? 'This account is going to be deleted. Restore it on the account page to start relays.'
+          : undefined
+      throw new Refusal(isExhausted ? 'usage_exhausted' : 'relay_access_denied', { headers, message })
     }
     case 'limit_reached':
       throw new Refusal('relay_limit_reached', { headers })

@@ -45,6 +45,9 @@ export const UserView = z.object({
   stream_token: z.string().optional(),
   linked_accounts: z.array(z.object({ provider: z.enum(oauthProviderNames), linked: z.boolean() })),
   created_at: timestamp,
+  deletion_due_at: timestamp
+    .optional()
+    .describe('When the account is erased. Absent unless its owner has scheduled the deletion.'),
 })
 
 export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<typeof UserView> => ({
@@ -58,6 +61,7 @@ export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<
     linked: row.linkedProviders.includes(provider),
   })),
   created_at: row.createdAt.toISOString(),
+  ...(row.deletionDueAt ? { deletion_due_at: row.deletionDueAt.toISOString() } : {}),
 })
 
 export const summary = route({

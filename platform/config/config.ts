@@ -92,6 +92,7 @@ const configOf = (v: Values) => ({
   /** Relays get the first secret, and all of them are accepted. There are two while the secret is being rotated. */
   relayAuthSecrets: v.SVC_RELAY_AUTH_SECRET,
   requireEmailVerification: v.SVC_REQUIRE_EMAIL_VERIFICATION,
+  accountDeletionSeconds: v.SVC_ACCOUNT_DELETION_SECONDS,
   regions: v.SVC_REGIONS,
   fleet: {
     /** Separates the instances of this control plane from those of others in the same accounts; undefined when it is the only one. */

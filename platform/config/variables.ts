@@ -109,6 +109,7 @@ export const Variables = z.object({
   SVC_STRIPE_ADDON_PRICE_ID: z.string().min(1).optional(),
   SVC_PAYMENT_GRACE_SECONDS: seconds(1, 30 * 86_400, 172_800),
   SVC_ADDON_NOTICE_SECONDS: seconds(1, 86_400, 1800),
+  SVC_ACCOUNT_DELETION_SECONDS: seconds(1, 90 * 86_400, 604_800),
   SVC_TIME_BANK_ENFORCEMENT: z.enum(['report', 'enforce']).default('report'),
   SVC_TIME_BANK_HOURS_PER_RELAY: z.coerce.number().int().min(0).max(100_000).default(200),
   SVC_TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),

@@ -11,11 +11,31 @@ test('the paid plan includes one relay and each add-on one more, four in all', (
 })
 
 test.each([
-  [{ isEnabledByOperator: true, planTier: 'paid', isUsageExhausted: false }, 'ok'],
-  [{ isEnabledByOperator: true, planTier: 'paid', isUsageExhausted: true }, 'usage_exhausted'],
-  [{ isEnabledByOperator: true, planTier: 'free', isUsageExhausted: true }, 'plan_required'],
-  [{ isEnabledByOperator: false, planTier: 'free', isUsageExhausted: true }, 'operator_disabled'],
-  [{ isEnabledByOperator: false, planTier: 'paid', isUsageExhausted: false }, 'operator_disabled'],
+  [{ isEnabledByOperator: true, planTier: 'paid', isDeletionScheduled: false, isUsageExhausted: false }, 'ok'],
+  [
+    { isEnabledByOperator: true, planTier: 'paid', isDeletionScheduled: false, isUsageExhausted: true },
+    'usage_exhausted',
+  ],
+  [
+    { isEnabledByOperator: true, planTier: 'free', isDeletionScheduled: false, isUsageExhausted: true },
+    'plan_required',
+  ],
+  [
+    { isEnabledByOperator: true, planTier: 'free', isDeletionScheduled: true, isUsageExhausted: true },
+    'deletion_scheduled',
+  ],
+  [
+    { isEnabledByOperator: false, planTier: 'paid', isDeletionScheduled: true, isUsageExhausted: true },
+    'operator_disabled',
+  ],
+  [
+    { isEnabledByOperator: false, planTier: 'free', isDeletionScheduled: false, isUsageExhausted: true },
+    'operator_disabled',
+  ],
+  [
+    { isEnabledByOperator: false, planTier: 'paid', isDeletionScheduled: false, isUsageExhausted: false },
+    'operator_disabled',
+  ],
 ] as const)('access with %j has the reason %s', (request, reason) => {
   expect(accessReason(request)).toBe(reason)
 })

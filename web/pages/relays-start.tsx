@@ -20,6 +20,7 @@ export const newIdempotencyKey = (): string => randomUUID()
 const blockedTexts = {
   plan_required: 'Your plan doesn’t include managed relays. The plugin works with a relay of your own on every plan.',
   operator_disabled: 'Relays are disabled for this account. Contact support.',
+  deletion_scheduled: 'This account is going to be deleted. Restore it on the security page to start relays.',
   usage_exhausted: 'You’ve used all relay time of this cycle. Your account page shows when the next cycle begins.',
 } as const
 

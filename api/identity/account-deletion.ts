@@ -1,0 +1,58 @@
+/** Deletion of an account by its owner, which can be taken back during a grace period. */
+import { scheduleDeletion, withdrawDeletion } from '../../db/account-deletion.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
+import { revokeOtherAuthSessions } from '../../db/auth-sessions.ts'
+import { deleteMailTokens } from '../../db/mail-tokens.ts'
+import { disconnectAll } from '../../db/relay-commands.ts'
+import { lockUser } from '../../db/users.ts'
+import type { Services } from '../services.ts'
+import type { User } from './access-tokens.ts'
+import { requireAliveAuthSession } from './auth-sessions.ts'
+import { lockProvenAccount, proveOwner } from './owner-proof.ts'
+
+/**
+ * Ends the relays, signs out everywhere else and schedules the deletion. The job `delete_accounts` cancels the subscriptions and
+ * erases the account after the grace period. Safe to repeat. Refuses like {@link proveOwner}.
+ * @returns when the account is erased.
+ */
+export async function scheduleAccountDeletion(
+  services: Services,
+  user: User,
+  password: string | undefined,
+  ip: string,
+): Promise<Date> {
+  const { config, sql, mailer, deliveries } = services
+  const proof = await proveOwner(services, { user, password, ip })
+  const { dueAt, disconnected } = await sql.begin(async (tx) => {
+    const { email } = await lockProvenAccount(tx, user, proof)
+    const { dueAt, isNew } = await scheduleDeletion(tx, user.userId, config.accountDeletionSeconds)
+    if (!isNew) return { dueAt, disconnected: [] }
+    const disconnected = await disconnectAll(tx, user.userId, 'user')
+    const revoked = await revokeOtherAuthSessions(tx, user, 'account_deletion')
+    await deleteMailTokens(tx, user.userId, ['reset_password', 'change_email'])
+    const detail = { due_at: dueAt.toISOString(), sign_ins_ended: revoked, relays_ended: disconnected.length }
+    await recordAuditEntry(tx, {
+      ...{ initiator: 'user', action: 'account_deletion_scheduled', userId: user.userId, ip },
+      detail,
+    })
+    const link = `${config.siteUrl}/account/security`
+    if (email !== null)
+      await mailer.send(tx, user.userId, {
+        ...{ to: email, subject: 'account_deletion_scheduled', link },
+        deletedAt: dueAt.toISOString(),
+      })
+    return { dueAt, disconnected }
+  })
+  for (const session of disconnected) deliveries.send(session)
+  return dueAt
+}
+
+/** Does nothing if no deletion is scheduled. Cancelled subscriptions stay cancelled. */
+export async function restoreAccount({ sql }: Pick<Services, 'sql'>, user: User, ip: string): Promise<void> {
+  await sql.begin(async (tx) => {
+    await lockUser(tx, user.userId)
+    await requireAliveAuthSession(tx, user)
+    if (await withdrawDeletion(tx, user.userId))
+      await recordAuditEntry(tx, { initiator: 'user', action: 'account_restored', userId: user.userId, ip })
+  })
+}

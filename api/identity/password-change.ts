@@ -1,0 +1,42 @@
+/** Change of a password by its owner, who knows the present one. */
+import { recordAuditEntry } from '../../db/audit.ts'
+import { revokeOtherAuthSessions } from '../../db/auth-sessions.ts'
+import { deleteMailTokens } from '../../db/mail-tokens.ts'
+import { findCredentials, setPassword } from '../../db/users.ts'
+import { Refusal } from '../http/refusals.ts'
+import type { Services } from '../services.ts'
+import type { User } from './access-tokens.ts'
+import { checkOwnPassword, lockProvenAccount } from './owner-proof.ts'
+
+interface PasswordChange {
+  readonly currentPassword: string
+  readonly newPassword: string
+}
+
+/**
+ * Ends all other auth sessions and links that could change the password or the address. Refuses with `password_not_set`,
+ * `invalid_credentials` and `rate_limited`.
+ */
+export async function changePassword(
+  services: Services,
+  user: User,
+  { currentPassword, newPassword }: PasswordChange,
+  ip: string,
+): Promise<void> {
+  const { config, sql, passwords, mailer } = services
+  const credentials = await findCredentials(sql, user.userId)
+  if (!credentials?.passwordHash) throw new Refusal('password_not_set')
+  const proof = await checkOwnPassword(services, credentials, { user, password: currentPassword, ip })
+  const passwordHash = await passwords.hash(newPassword, ip)
+  await sql.begin(async (tx) => {
+    const { email } = await lockProvenAccount(tx, user, proof)
+    await setPassword(tx, user.userId, passwordHash)
+    const revoked = await revokeOtherAuthSessions(tx, user, 'password_changed')
+    await deleteMailTokens(tx, user.userId, ['reset_password', 'change_email'])
+    const entry = { initiator: 'user', userId: user.userId, ip } as const
+    await recordAuditEntry(tx, { ...entry, action: 'password_changed', detail: { sign_ins_ended: revoked } })
+    if (email === null) return
+    const link = `${config.siteUrl}/forgot-password`
+    await mailer.send(tx, user.userId, { to: email, subject: 'password_changed', link })
+  })
+}

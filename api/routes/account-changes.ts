@@ -1,0 +1,88 @@
+/** Changes that the owner makes to an account: its password, its address, its deletion. */
+import { z } from 'zod'
+import { accepted, noContent, ok, route } from '../http/route.ts'
+import { EmailAddress, EmptyObject, timestamp } from '../http/schemas.ts'
+import { restoreAccount, scheduleAccountDeletion } from '../identity/account-deletion.ts'
+import { confirmEmailChange, requestEmailChange } from '../identity/email-change.ts'
+import { changePassword as change } from '../identity/password-change.ts'
+import { NewPassword } from '../identity/passwords.ts'
+
+/** Sent by the owner of an account that has one; other accounts need a recent sign-in. */
+const OwnPassword = z
+  .string()
+  .optional()
+  .describe('Required if the account has a password. Otherwise the sign-in must be at most 10 minutes old.')
+
+export const changePassword = route({
+  method: 'POST',
+  path: '/auth/password/change',
+  summary: 'Change the password. Revokes every other auth session of the account',
+  caller: 'user',
+  limit: 'login',
+  body: z.object({ current_password: z.string(), new_password: NewPassword }),
+  answers: { 204: null },
+  refuses: ['invalid_credentials', 'password_not_set'],
+  handle: async ({ caller, body, ip }, services) => {
+    const passwords = { currentPassword: body.current_password, newPassword: body.new_password }
+    await change(services, caller, passwords, ip)
+    return noContent()
+  },
+})
+
+export const changeEmail = route({
+  method: 'POST',
+  path: '/auth/email/change',
+  summary: 'Mail a link to a new address that changes the address of the account. Does not reveal whether it is taken',
+  caller: 'user',
+  limit: 'forgot',
+  body: z.object({ email: EmailAddress, password: OwnPassword }),
+  answers: { 202: EmptyObject },
+  refuses: ['invalid_credentials', 'recent_sign_in_required'],
+  handle: async ({ caller, body, ip }, services) => {
+    await requestEmailChange(services, caller, { email: body.email, password: body.password }, ip)
+    return accepted()
+  },
+})
+
+export const confirmEmail = route({
+  method: 'POST',
+  path: '/auth/email/change/confirm',
+  summary: 'Change the address of an account with the token of a link that was mailed to the new address',
+  caller: 'none',
+  body: z.object({ token: z.string() }),
+  answers: { 204: null },
+  refuses: ['token_invalid', 'email_taken'],
+  handle: async ({ body, ip }, services) => {
+    await confirmEmailChange(services, body.token, ip)
+    return noContent()
+  },
+})
+
+export const scheduleDeletion = route({
+  method: 'POST',
+  path: '/auth/account/delete',
+  summary:
+    'Schedule the deletion of the account. Ends its relays, cancels its subscriptions and revokes its other auth sessions. Safe to repeat',
+  caller: 'user',
+  limit: 'login',
+  body: z.object({ password: OwnPassword }),
+  answers: { 200: z.object({ deletion_due_at: timestamp }) },
+  refuses: ['invalid_credentials', 'recent_sign_in_required'],
+  handle: async ({ caller, body, ip }, services) => {
+    const dueAt = await scheduleAccountDeletion(services, caller, body.password, ip)
+    return ok({ deletion_due_at: dueAt.toISOString() })
+  },
+})
+
+export const restore = route({
+  method: 'POST',
+  path: '/auth/account/restore',
+  summary: 'Withdraw the scheduled deletion of the account. Cancelled subscriptions stay cancelled. Safe to repeat',
+  caller: 'user',
+  answers: { 204: null },
+  refuses: [],
+  handle: async ({ caller, ip }, services) => {
+    await restoreAccount(services, caller, ip)
+    return noContent()
+  },
+})
