@@ -27,6 +27,7 @@ create index audit_entries_age on audit_entries (at);
 create unique index audit_entries_attempts on audit_entries (attempt_group, attempt_slot) where attempt_group is not null;
 create index audit_entries_initiator on audit_entries (initiator, id desc);
 create index audit_entries_user on audit_entries (user_id, id desc);
+create index audit_entries_user_at on audit_entries (user_id, at desc, id desc);
 
 create table auth_sessions (
   id           uuid        not null default gen_random_uuid(),
@@ -44,7 +45,7 @@ create table auth_sessions (
   constraint auth_sessions_check check ((revoked_at is null) = (revoked_for is null)),
   constraint auth_sessions_client_check check (length(client) >= 1 and length(client) <= 64),
   constraint auth_sessions_kind_check check (kind = any (array['web', 'plugin'])),
-  constraint auth_sessions_revoked_for_check check (revoked_for = any (array['logout', 'revoked', 'token_reuse', 'password_reset', 'account_disabled', 'merged']))
+  constraint auth_sessions_revoked_for_check check (revoked_for = any (array['logout', 'revoked', 'token_reuse', 'password_reset', 'password_changed', 'account_disabled', 'account_deletion', 'merged']))
 );
 
 create index auth_sessions_ended on auth_sessions (revoked_at) where revoked_at is not null;
@@ -106,6 +107,14 @@ create index billing_events_subscription on billing_events (provider, subscripti
 create index billing_events_unresolved on billing_events (next_attempt_at) where status = 'unresolved';
 create index billing_events_unresolved_user on billing_events (user_id) where status = 'unresolved' and user_id is not null;
 create index billing_events_user on billing_events (user_id, seq);
+
+create table erased_accounts (
+  user_id   uuid        not null,
+  erased_at timestamptz not null default now(),
+  constraint erased_accounts_pkey primary key (user_id)
+);
+
+create index erased_accounts_age on erased_accounts (erased_at);
 
 create table idempotency_keys (
   user_id      uuid        not null,
@@ -193,15 +202,17 @@ create index login_attempts_expiry on login_attempts (expires_at);
 create index login_attempts_user on login_attempts (user_id) where user_id is not null;
 
 create table mail_tokens (
-  token_hash bytea       not null,
-  user_id    uuid        not null,
-  purpose    text        not null,
-  email      text        not null,
-  created_at timestamptz not null default now(),
-  expires_at timestamptz not null,
+  token_hash     bytea       not null,
+  user_id        uuid        not null,
+  purpose        text        not null,
+  email          text        not null,
+  created_at     timestamptz not null default now(),
+  expires_at     timestamptz not null,
+  used_at        timestamptz,
+  previous_email text,
   constraint mail_tokens_pkey primary key (token_hash),
   constraint mail_tokens_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint mail_tokens_purpose_check check (purpose = any (array['verify_email', 'reset_password'])),
+  constraint mail_tokens_purpose_check check (purpose = any (array['verify_email', 'reset_password', 'change_email'])),
   constraint mail_tokens_token_hash_check check (length(token_hash) = 32)
 );
 
@@ -653,9 +664,13 @@ create table users (
   wake_attempts         integer     not null default 0,
   woken_at              timestamptz,
   next_wake_at          timestamptz,
+  deletion_due_at       timestamptz,
+  deletion_attempt_at   timestamptz,
+  deletion_attempts     integer     not null default 0,
   constraint users_pkey primary key (id),
   constraint users_stream_token_key unique (stream_token),
   constraint users_addons_check check (addons >= 0 and addons <= 3),
+  constraint users_deletion_check check ((deletion_due_at is null) = (deletion_attempt_at is null)),
   constraint users_email_check check (email = btrim(email) and length(email) >= 3 and length(email) <= 254),
   constraint users_period_check check (period_end > period_start),
   constraint users_plan_status_check check (plan_status = any (array['none', 'active', 'past_due', 'cancelled'])),
@@ -666,6 +681,7 @@ create table users (
 );
 
 create index users_addons_without_plan on users (id) include (addons_without_plan) where addons_without_plan > 0;
+create index users_deletion_attempt on users (deletion_attempt_at) where deletion_due_at is not null;
 create unique index users_email on users (lower(email));
 create index users_entitlement_due on users (entitlement_due_at) where entitlement_due_at is not null;
 create index users_inbox_changed on users (inbox_changed_at) where inbox_changed_at is not null;

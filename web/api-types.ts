@@ -39,6 +39,10 @@ export interface paths {
     /** Set a new password with the token of a mailed link. Revokes every auth session of the account */
     post: operations["postAuthPasswordReset"];
   };
+  "/api/v1/auth/email/verify/preview": {
+    /** Show whether the address of a mailed link is verified already. The link stays as it is */
+    post: operations["postAuthEmailVerifyPreview"];
+  };
   "/api/v1/auth/email/verify": {
     /** Verify the email address of an account with the token of a mailed link */
     post: operations["postAuthEmailVerify"];
@@ -66,9 +70,46 @@ export interface paths {
     /** Revoke an auth session of the account. Safe to repeat */
     delete: operations["deleteAuthSessionsById"];
   };
+  "/api/v1/auth/sessions/revoke-others": {
+    /** Revoke every auth session of the account but this one. Safe to repeat */
+    post: operations["postAuthSessionsRevokeOthers"];
+  };
+  "/api/v1/auth/password/change": {
+    /**
+     * Change the password. Revokes every other auth session of the account
+     * @description **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
+     */
+    post: operations["postAuthPasswordChange"];
+  };
+  "/api/v1/auth/email/change": {
+    /**
+     * Mail a link to a new address that changes the address of the account. Does not reveal whether it is taken
+     * @description **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
+     */
+    post: operations["postAuthEmailChange"];
+  };
+  "/api/v1/auth/email/change/confirm": {
+    /** Change the address of an account with the token of a link that was mailed to the new address */
+    post: operations["postAuthEmailChangeConfirm"];
+  };
+  "/api/v1/auth/account/delete": {
+    /**
+     * Schedule the deletion of the account. Ends its relays, cancels its subscriptions and revokes its other auth sessions. Safe to repeat
+     * @description **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
+     */
+    post: operations["postAuthAccountDelete"];
+  };
+  "/api/v1/auth/account/restore": {
+    /** Withdraw the scheduled deletion of the account. Cancelled subscriptions stay cancelled. Safe to repeat */
+    post: operations["postAuthAccountRestore"];
+  };
   "/api/v1/auth/audit": {
     /** List the audit entries of the account, newest first */
     get: operations["getAuthAudit"];
+  };
+  "/api/v1/auth/activity": {
+    /** List the audit entries of the account with the starts and ends of its relays, newest first */
+    get: operations["getAuthActivity"];
   };
   "/api/v1/auth/plugin/login/start": {
     /**
@@ -491,7 +532,7 @@ export interface components {
       /** @enum {string} */
       readonly relay_access_status: "enabled" | "disabled";
       /** @enum {string} */
-      readonly reason_code: "ok" | "plan_required" | "operator_disabled" | "usage_exhausted";
+      readonly reason_code: "ok" | "plan_required" | "operator_disabled" | "usage_exhausted" | "deletion_scheduled";
       /** @enum {string} */
       readonly plan_tier: "free" | "paid";
       /** @enum {string} */
@@ -509,7 +550,7 @@ export interface components {
     readonly Error: {
       readonly error: {
         /** @enum {string} */
-        readonly code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "attempt_denied" | "email_not_verified" | "account_disabled" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "email_taken" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "capacity_exhausted";
+        readonly code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "capacity_exhausted";
         /** @description For people. It may change at any time. */
         readonly message: string;
       };
@@ -821,6 +862,11 @@ export interface components {
         })[];
       /** Format: date-time */
       readonly created_at: string;
+      /**
+       * Format: date-time
+       * @description When the account is erased. Absent unless its owner has scheduled the deletion.
+       */
+      readonly deletion_due_at?: string;
     };
   };
   responses: {
@@ -1083,6 +1129,15 @@ export interface components {
         readonly "application/json": components["schemas"]["Error"];
       };
     };
+    /** @description password_not_set */
+    readonly password_not_set: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
     /** @description payload_too_large */
     readonly payload_too_large: {
       headers: {
@@ -1108,6 +1163,15 @@ export interface components {
         readonly "Retry-After": components["headers"]["Retry-After"];
         readonly RateLimit: components["headers"]["RateLimit"];
         readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+      };
+      content: {
+        readonly "application/json": components["schemas"]["Error"];
+      };
+    };
+    /** @description recent_sign_in_required */
+    readonly recent_sign_in_required: {
+      headers: {
+        readonly "X-Request-Id": components["headers"]["X-Request-Id"];
       };
       content: {
         readonly "application/json": components["schemas"]["Error"];
@@ -1364,6 +1428,35 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
+  /** Show whether the address of a mailed link is verified already. The link stays as it is */
+  postAuthEmailVerifyPreview: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly token: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            /** @description Whether the address is verified, by this link or otherwise. A used link is known for a day after it expires. */
+            readonly already_verified: boolean;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request.token_invalid"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
   /** Verify the email address of an account with the token of a mailed link */
   postAuthEmailVerify: {
     readonly requestBody: {
@@ -1473,6 +1566,10 @@ export interface operations {
                  * @enum {string}
                  */
                 readonly kind: "web" | "plugin";
+                /** @description The browser by its User-Agent, such as `Chrome`; null if unknown. */
+                readonly browser: string | null;
+                /** @description Its operating system, such as `Windows`; null if unknown. */
+                readonly system: string | null;
                 readonly ip: string;
                 /** Format: date-time */
                 readonly created_at: string;
@@ -1513,10 +1610,180 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
+  /** Revoke every auth session of the account but this one. Safe to repeat */
+  postAuthSessionsRevokeOthers: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly revoked: number;
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Change the password. Revokes every other auth session of the account
+   * @description **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
+   */
+  postAuthPasswordChange: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly current_password: string;
+          /** @description At least 10 characters, at most 72 bytes of UTF-8, and not a common password. */
+          readonly new_password: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: never;
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_credentials.unauthorized"];
+      409: components["responses"]["password_not_set"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Mail a link to a new address that changes the address of the account. Does not reveal whether it is taken
+   * @description **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
+   */
+  postAuthEmailChange: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @description An email address of at most 254 characters, compared without regard to case. */
+          readonly email: string;
+          /** @description Required if the account has a password. Otherwise the sign-in must be at most 10 minutes old. */
+          readonly password?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Accepted */
+      202: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": Record<string, never>;
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_credentials.unauthorized"];
+      403: components["responses"]["recent_sign_in_required"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Change the address of an account with the token of a link that was mailed to the new address */
+  postAuthEmailChangeConfirm: {
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          readonly token: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: never;
+      };
+      400: components["responses"]["invalid_request.token_invalid"];
+      409: components["responses"]["email_taken"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /**
+   * Schedule the deletion of the account. Ends its relays, cancels its subscriptions and revokes its other auth sessions. Safe to repeat
+   * @description **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
+   */
+  postAuthAccountDelete: {
+    readonly requestBody?: {
+      readonly content: {
+        readonly "application/json": {
+          /** @description Required if the account has a password. Otherwise the sign-in must be at most 10 minutes old. */
+          readonly password?: string;
+        };
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+          readonly RateLimit: components["headers"]["RateLimit"];
+          readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+        };
+        content: {
+          readonly "application/json": {
+            /** Format: date-time */
+            readonly deletion_due_at: string;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["invalid_credentials.unauthorized"];
+      403: components["responses"]["recent_sign_in_required"];
+      413: components["responses"]["payload_too_large"];
+      415: components["responses"]["unsupported_media_type"];
+      429: components["responses"]["rate_limited"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Withdraw the scheduled deletion of the account. Cancelled subscriptions stay cancelled. Safe to repeat */
+  postAuthAccountRestore: {
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: never;
+      };
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
   /** List the audit entries of the account, newest first */
   getAuthAudit: {
     parameters: {
       query?: {
+        /** @description The group. */
+        group?: "sign_in" | "security" | "plan" | "relays";
         /** @description The `next_cursor` of the previous page. */
         cursor?: string;
       };
@@ -1530,6 +1797,51 @@ export interface operations {
         content: {
           readonly "application/json": {
             readonly entries: readonly components["schemas"]["AuditEntry"][];
+            readonly next_cursor: string | null;
+          };
+        };
+      };
+      400: components["responses"]["invalid_request"];
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** List the audit entries of the account with the starts and ends of its relays, newest first */
+  getAuthActivity: {
+    parameters: {
+      query?: {
+        /** @description The group. */
+        group?: "sign_in" | "security" | "plan" | "relays";
+        /** @description The `next_cursor` of the previous page. */
+        cursor?: string;
+      };
+    };
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly entries: readonly ({
+                readonly id: string;
+                /** Format: date-time */
+                readonly at: string;
+                /** @enum {string} */
+                readonly actor: "user" | "operator" | "system";
+                /** @description An action of the audit, or `relay_started` or `relay_stopped`. */
+                readonly action: string;
+                readonly ip: string | null;
+                /** @description `web`, or the name that a plugin has chosen: see `client_kind`. */
+                readonly client: string | null;
+                /** @description The kind of client, which its name does not prove. */
+                readonly client_kind: ("web" | "plugin") | null;
+                readonly detail: {
+                  [key: string]: string | number | boolean | null;
+                };
+              })[];
             readonly next_cursor: string | null;
           };
         };
