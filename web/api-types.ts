@@ -3576,6 +3576,11 @@ export interface operations {
                   })[];
                 /** Format: date-time */
                 readonly created_at: string;
+                /**
+                 * Format: date-time
+                 * @description When the account is erased. Absent unless its owner has scheduled the deletion.
+                 */
+                readonly deletion_due_at?: string;
                 /** @description By an operator. Its owner cannot sign in. */
                 readonly disabled: boolean;
               })[];
@@ -3627,6 +3632,11 @@ export interface operations {
                 })[];
               /** Format: date-time */
               readonly created_at: string;
+              /**
+               * Format: date-time
+               * @description When the account is erased. Absent unless its owner has scheduled the deletion.
+               */
+              readonly deletion_due_at?: string;
               /** @description By an operator. Its owner cannot sign in. */
               readonly disabled: boolean;
             };
@@ -3777,6 +3787,11 @@ export interface operations {
                 })[];
               /** Format: date-time */
               readonly created_at: string;
+              /**
+               * Format: date-time
+               * @description When the account is erased. Absent unless its owner has scheduled the deletion.
+               */
+              readonly deletion_due_at?: string;
               /** @description By an operator. Its owner cannot sign in. */
               readonly disabled: boolean;
             };
