@@ -172,7 +172,7 @@ function serveSocket(site: Site): Middleware {
 }
 
 function sendResult(ctx: Context, { assets, config }: Site, result: PageResult): void {
-  const { brandName } = config
+  const { brandName, mailbox: hasMailbox } = config
   setCookies(ctx, result.cookies ?? [])
   if ('redirectTo' in result) {
     ctx.status = 303
@@ -181,8 +181,8 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
   } else if ('continueTo' in result) {
     const { continueTo, message } = result
     ctx.type = 'html'
-    const frame = { assets, brandName, name: 'forwarding', title: 'Redirecting', isSignedIn: false, continueTo }
-    ctx.body = renderDocument(frame, forwardingPage(message, continueTo))
+    const frame = { name: 'forwarding', title: 'Redirecting', isSignedIn: false, continueTo }
+    ctx.body = renderDocument({ assets, brandName, hasMailbox, ...frame }, forwardingPage(message, continueTo))
   } else if ('download' in result) {
     const { fileName, contentType, content } = result.download
     ctx.set('Content-Disposition', `attachment; filename="${fileName}"`)
@@ -195,7 +195,7 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
     if (retryAfterSeconds !== undefined && ctx.method === 'GET') ctx.set('Refresh', String(retryAfterSeconds))
     ctx.body = section
       ? renderConsole({ assets, brandName, ...frame, section }, page)
-      : renderDocument({ assets, brandName, isSignedIn: isSignedIn(ctx), ...frame }, page)
+      : renderDocument({ assets, brandName, hasMailbox, isSignedIn: isSignedIn(ctx), ...frame }, page)
   }
 }
 

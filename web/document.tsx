@@ -21,6 +21,8 @@ interface Frame {
   readonly styles?: readonly string[] | undefined
   readonly layout?: Layout | undefined
   readonly section?: Section | undefined
+  /** Whether the service shows its emails on a page. */
+  readonly hasMailbox: boolean
 }
 
 export const renderDocument = (frame: Frame, page: VNode): string =>
@@ -44,7 +46,7 @@ const Html = ({ children, ...frame }: HtmlProps) => (
       <main id="main" class={`layout-${frame.layout ?? 'wide'}`} data-page={frame.name}>
         {children}
       </main>
-      <Footer brandName={frame.brandName} />
+      <Footer {...frame} />
     </body>
   </html>
 )
@@ -106,7 +108,7 @@ const SignInLinks = ({ page }: { readonly page: string }) =>
     </nav>
   )
 
-const Footer = ({ brandName }: { readonly brandName: string }) => (
+const Footer = ({ brandName, hasMailbox }: Pick<Frame, 'brandName' | 'hasMailbox'>) => (
   <footer class="bottom">
     <div class="bottom-row">
       <span>{brandName}</span>
@@ -120,6 +122,11 @@ const Footer = ({ brandName }: { readonly brandName: string }) => (
         <a class="link" href="/status">
           Status
         </a>
+        {hasMailbox ? (
+          <a class="link" href="/mailbox">
+            Mailbox
+          </a>
+        ) : null}
       </nav>
     </div>
   </footer>

@@ -30,6 +30,11 @@ test('where relays forward video, the message has lines that publish and play a 
   expect(lines.join('\n')).not.toContain('no video')
 })
 
+test('the message names the mailbox only where there is one', () => {
+  expect(formatReadyMessage({ ...stack, mailbox: true })).toContain('http://localhost:8081/mailbox')
+  expect(formatReadyMessage(stack)).not.toContain('/mailbox')
+})
+
 test.each([
   ['linux', 'sudo apt-get install srt-tools'],
   ['darwin', 'brew install srt'],

@@ -1,5 +1,6 @@
 /** The mailbox of a service for development, which shows the emails that it would send. */
 import type { Reply } from '../api-replies.ts'
+import { Icon } from '../icons.tsx'
 import type { Document, PageRoute, Visit } from '../page.ts'
 import { DateTime } from '../time-text.tsx'
 import { problemPage } from './problem.tsx'
@@ -19,15 +20,23 @@ export const list: PageRoute = {
           <div class="page-head">
             <h1>Mailbox</h1>
             <a class="button second" href="/mailbox">
+              <Icon name="refresh-cw" />
               Refresh
             </a>
             <p class="lead">This local service sends no email. Everything that it would send is here, newest first.</p>
           </div>
-          {mails.length === 0 ? <p class="empty">No email yet.</p> : <Mails mails={mails} />}
+          {mails.length === 0 ? <NoMails /> : <Mails mails={mails} />}
         </>
       ),
     })),
 }
+
+const NoMails = () => (
+  <section class="card empty" aria-label="Emails">
+    <Icon name="mail" />
+    <p>No email yet. Sign up, or reset a password, and refresh this page.</p>
+  </section>
+)
 
 const Mails = ({ mails }: { readonly mails: readonly Mail[] }) => (
   <section class="card" aria-label="Emails">

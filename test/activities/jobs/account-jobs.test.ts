@@ -31,6 +31,9 @@ async function createExpiredRows(at: TestApi, secondsAgo: number): Promise<{ use
     await sql`
       insert into sandbox_subscriptions (id, user_id, kind, quantity, status, created_at)
       values ('sub_' || gen_random_uuid(), ${userId}, 'plan', 1, ${status}, ${then})`
+  await sql`
+    insert into outbox_messages (user_id, channel, kind, created_at, next_attempt_at, sent_at)
+    values (${userId}, 'email', 'ended', ${then}, null, ${then}), (${userId}, 'email', 'pending', ${then}, ${then}, null)`
   await sql`insert into usage_notices (user_id, cycle_start, percent, at) values (${userId}, ${then}, 80, ${then})`
   await sql`update refresh_tokens set expires_at = ${then} where auth_session_id = ${authSessionId}`
   await sql`update auth_sessions set revoked_at = ${then}, revoked_for = 'logout' where id = ${authSessionId}`
@@ -56,6 +59,8 @@ async function countRows(at: TestApi, { userId, authSessionId }: { userId: strin
       (select count(*)::int from login_attempts where user_id = ${userId}) as login_attempts,
       (select count(*)::int from sandbox_subscriptions where user_id = ${userId} and status = 'open') as checkouts,
       (select count(*)::int from sandbox_subscriptions where user_id = ${userId} and status = 'active') as bought,
+      (select count(*)::int from outbox_messages where user_id = ${userId} and kind = 'ended') as ended_messages,
+      (select count(*)::int from outbox_messages where user_id = ${userId} and kind = 'pending') as pending_messages,
       (select count(*)::int from usage_notices where user_id = ${userId}) as usage_notices,
       (select count(*)::int from operator_networks where network = ${userId}) as operator_networks,
       (select count(*)::int from refresh_tokens where auth_session_id = ${authSessionId}) as refresh_tokens,
@@ -73,6 +78,8 @@ const lasting = {
   bought: 1,
   refreshTokens: 0,
   operatorNetworks: 0,
+  endedMessages: 0,
+  pendingMessages: 1,
 }
 const all = {
   mailTokens: 1,
@@ -82,6 +89,8 @@ const all = {
   checkouts: 1,
   bought: 1,
   refreshTokens: 1,
+  endedMessages: 1,
+  pendingMessages: 1,
 }
 
 test.each([
@@ -98,7 +107,7 @@ test.each([
   [
     'of sign-ins, operators, the audit, usage notices and purchases are kept after a day',
     day + 60,
-    { ...lasting, operatorNetworks: 1, ended: 1, unused: 1, usageNotices: 1, auditEntries: 1 },
+    { ...lasting, endedMessages: 1, operatorNetworks: 1, ended: 1, unused: 1, usageNotices: 1, auditEntries: 1 },
   ],
   [
     'of ended sign-ins are kept for 90 days',
