@@ -23,6 +23,7 @@ export type Account = AccountSummary['user']
 export type LinkedAccount = Account['linked_accounts'][number]
 export type Entitlement = AccountSummary['entitlement']
 export type Usage = AccountSummary['usage']
+export type UsageByDay = Reply<'get', '/usage/days'>
 export type AuthSession = Reply<'get', '/auth/sessions'>['sessions'][number]
 export type AuditEntry = Reply<'get', '/auth/audit'>['entries'][number]
 export type LoginAttempt = Reply<'get', '/auth/plugin/login/attempts/{id}'>

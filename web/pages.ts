@@ -20,6 +20,7 @@ import * as resetPassword from './pages/reset-password.tsx'
 import * as sandbox from './pages/sandbox.tsx'
 import * as signOut from './pages/sign-out.ts'
 import * as signUp from './pages/sign-up.tsx'
+import * as usage from './pages/usage.tsx'
 
 export const pages: readonly PageRoute[] = [
   home.show,
@@ -47,6 +48,8 @@ export const pages: readonly PageRoute[] = [
   relays.stop,
   history.list,
   history.show,
+  usage.show,
+  usage.csv,
   account.show,
   account.sendVerification,
   account.unlink,

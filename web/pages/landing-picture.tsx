@@ -4,18 +4,18 @@
 export const StreamPicture = () => (
   <svg
     class="picture"
-    viewBox="0 0 600 430"
+    viewBox="14 66 586 352"
     role="img"
     aria-label="A phone sends one stream over 5G, LTE and Wi-Fi. LTE is lost, and the relay still delivers the whole stream to OBS."
   >
     <Links />
     <Phone />
     <g>
-      <circle class="relay-halo" cx="352" cy="215" r="74" />
-      <circle class="relay" cx="352" cy="215" r="50" />
-      <path class="relay-links" d="M325 198h10c13 0 11 17 22 17M325 215h32M325 232h10c13 0 11-17 22-17" />
-      <circle class="relay-stream" cx="370" cy="215" r="9" />
-      <text class="label" x="352" y="318">
+      <circle class="relay-halo" cx="368" cy="215" r="74" />
+      <circle class="relay" cx="368" cy="215" r="50" />
+      <path class="relay-links" d="M341 198h10c13 0 11 17 22 17M341 215h32M341 232h10c13 0 11-17 22-17" />
+      <circle class="relay-stream" cx="386" cy="215" r="9" />
+      <text class="label" x="368" y="318">
         Relay
       </text>
     </g>
@@ -32,28 +32,28 @@ export const StreamPicture = () => (
 
 const Links = () => (
   <g class="links">
-    <path class="link-line" d="M146 150C214 70 246 116 310 186" />
-    <path class="link-line lost" d="M146 215H226" />
-    <path class="link-line" d="M146 280C214 360 246 314 310 244" />
-    <path class="link-line out" d="M404 215H462" />
-    <path class="flow" d="M146 150C214 70 246 116 310 186" />
-    <path class="flow slow" d="M146 280C214 360 246 314 310 244" />
-    <path class="flow wide" d="M404 215H462" />
+    <path class="link-line" d="M146 158C206 62 262 120 326 184" />
+    <path class="link-line lost" d="M158 215H200" />
+    <path class="link-line" d="M146 272C206 368 262 310 326 246" />
+    <path class="link-line out" d="M424 215H456" />
+    <path class="flow" d="M146 158C206 62 262 120 326 184" />
+    <path class="flow slow" d="M146 272C206 368 262 310 326 246" />
+    <path class="flow wide" d="M424 215H456" />
     <g class="pill">
-      <rect x="192" y="82" width="62" height="36" rx="18" />
-      <text x="223" y="107">
+      <rect x="200" y="88" width="62" height="36" rx="18" />
+      <text x="231" y="113">
         5G
       </text>
     </g>
     <g class="pill lost">
-      <rect x="206" y="197" width="80" height="36" rx="18" />
-      <text x="246" y="222">
+      <rect x="196" y="197" width="84" height="36" rx="18" />
+      <text x="238" y="222">
         LTE ×
       </text>
     </g>
     <g class="pill">
-      <rect x="182" y="312" width="82" height="36" rx="18" />
-      <text x="223" y="337">
+      <rect x="190" y="306" width="82" height="36" rx="18" />
+      <text x="231" y="331">
         Wi-Fi
       </text>
     </g>

@@ -23,7 +23,7 @@ export const Landing = ({ brandName, prices, capacity }: LandingProps) => (
     <Regions capacity={capacity} />
     <Questions prices={prices} />
     <section class="section last-call" aria-labelledby="last-call">
-      <h2 id="last-call">Your next stream can lose a network</h2>
+      <h2 id="last-call">Ready for your next stream?</h2>
       <p>Create an account, start a relay, scan a code with your phone.</p>
       <a class="button" href="/sign-up">
         Create account
@@ -64,7 +64,7 @@ const HowItWorks = () => (
     </div>
     <ol class="steps">
       <Step title="Start a relay" picture={<StartPicture />}>
-        Pick a region near you. The plugin for OBS does it for you when it loads.
+        Choose a region near you. The plugin for OBS starts it by itself when it loads.
       </Step>
       <Step title="Connect your app" picture={<ConnectPicture />}>
         Scan a code with your phone. The app gets the address, the stream ID and the latency from it.
@@ -105,7 +105,7 @@ const features: readonly (readonly [icon: IconName, title: string, text: string]
   ['clock', 'A history that explains', 'When each relay started, what it received, and why it ended, in a sentence.'],
   [
     'bell',
-    'It tells you first',
+    'Notified at once',
     'An email, a webhook or a Discord message when a relay loses contact or your relay time runs low.',
   ],
   [
