@@ -122,9 +122,9 @@ const Details = ({ detail }: Pick<Entry, 'detail'>) => {
   const { reason, ...others } = detail
   return (
     <>
-      {reason === undefined ? null : <p data-reason={String(reason)}>{String(reason)}</p>}
+      {reason === undefined ? null : <p data-detail="reason">{String(reason)}</p>}
       {Object.entries(others).map(([name, value]) => (
-        <span key={name} class="detail muted">{`${name}: ${value}`}</span>
+        <span key={name} class="detail muted" data-detail={name}>{`${name}: ${value}`}</span>
       ))}
     </>
   )

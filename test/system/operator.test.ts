@@ -1,0 +1,110 @@
+/** The operator console in Chromium: sign-in, health, acts with a reason, and sign-out. */
+import { expect, test } from 'vitest'
+import { eventually, operatorPassword } from '../support/relays.ts'
+import { expectUsable, type Visitor, visitor, waitForNotice, waitForPage } from './browser.ts'
+import { startDashboard } from './streamers.ts'
+
+const { api, url, readyRelay } = await startDashboard()
+
+type Look = Parameters<typeof visitor>[0]
+
+async function enterPassword({ page }: Visitor, password: string): Promise<void> {
+  await page.locator('input[name="password"]').fill(password)
+  await page.locator('form[action="/operator/sign-in"] button[type="submit"]').click()
+}
+
+/** An operator on this page of the console. */
+async function newOperator(path: string, look?: Look): Promise<Visitor> {
+  const one = await visitor(look)
+  await one.page.goto(`${url}${path}`)
+  await enterPassword(one, operatorPassword)
+  await one.page.waitForURL(`${url}${path}`)
+  return one
+}
+
+test('a wrong password is refused, and the right one opens the console with a cookie that scripts cannot read', async () => {
+  const one = await visitor()
+  const { page, context } = one
+  await page.goto(`${url}/operator`)
+  await waitForPage(page, 'operator-sign-in')
+  await enterPassword(one, 'not the operator password')
+  await page.locator('[data-problem="invalid_operator"]').waitFor()
+  await enterPassword(one, operatorPassword)
+  await waitForPage(page, 'operator-overview')
+  const cookie = (await context.cookies()).find(({ name }) => name === 'svc_operator')
+  expect(cookie).toMatchObject({ path: '/operator', httpOnly: true, secure: true, sameSite: 'Strict' })
+  expect(cookie?.value).not.toContain(operatorPassword)
+  expect(await page.evaluate('document.cookie')).toBe('')
+  expect(one.faults).toEqual([])
+})
+
+test.each([true, false])('an act asks for its reason and is audited, with scripts: %s', async (script) => {
+  const one = await newOperator('/operator/regions', { script })
+  const { page } = one
+  const act = page.locator('[data-act$="/drain"]').first()
+  await act.locator('summary').focus()
+  await page.keyboard.press('Enter')
+  await act.getByRole('button').click()
+  // The browser refuses an empty reason.
+  expect(await page.locator('[data-drained="true"]').count()).toBe(0)
+  await act.locator('input[name="reason"]').fill(`the image is broken, scripts ${script}`)
+  await page.keyboard.press('Enter')
+  await waitForNotice(page, 'drain')
+  const resume = page.locator('[data-act$="/resume"]').first()
+  await resume.locator('summary').click()
+  await resume.locator('input[name="reason"]').fill('it works again')
+  await resume.getByRole('button').click()
+  await waitForNotice(page, 'resume')
+  await page.goto(`${url}/operator/audit?action=region_drained`)
+  expect(await page.locator('[data-detail="reason"]').first().innerText()).toBe(
+    `the image is broken, scripts ${script}`,
+  )
+})
+
+test('the overview refreshes itself, and not while the operator types', async () => {
+  const { page } = await newOperator('/operator')
+  await page.evaluate('window.isSameDocument = true')
+  const tile = page.locator('[data-tile="orphans"]')
+  expect(await tile.getAttribute('data-health')).toBe('good')
+  await api.sql`insert into instances (instance_id, region, unowned_since) values ('i-lost', 'local', now())`
+  await expect.poll(() => tile.getAttribute('data-health'), { timeout: 30_000 }).toBe('warn')
+  expect(await page.evaluate('window.isSameDocument')).toBe(true)
+})
+
+test('a page that is left open leads to the sign-in once the session has ended', async () => {
+  const { page } = await newOperator('/operator/jobs')
+  await api.sql`update operator_sessions set expires_at = now()`
+  await page.locator('main[data-page="operator-sign-in"]').waitFor({ timeout: 30_000 })
+  expect(new URL(page.url()).searchParams.get('next')).toBe('/operator/jobs')
+})
+
+test('after a sign-out the console asks for the password again', async () => {
+  const { page, context } = await newOperator('/operator')
+  await page.locator('form[action="/operator/sign-out"] button').click()
+  await waitForPage(page, 'operator-sign-in')
+  expect((await context.cookies()).map(({ name }) => name)).not.toContain('svc_operator')
+  await page.goto(`${url}/operator/audit`)
+  await waitForPage(page, 'operator-sign-in')
+})
+
+test.each(['/operator', '/operator/regions', '/operator/jobs', '/operator/audit'])(
+  '%s is accessible on phones and desktops, light and dark',
+  async (path) => {
+    await readyRelay()
+    const one = await newOperator(path, { device: 'phone' })
+    for (const summary of await one.page.locator('main summary').all()) await summary.click()
+    await expectUsable(one, path.slice(1).replaceAll('/', '-'))
+  },
+)
+
+test('the sign-in page is accessible, with and without a problem', async () => {
+  const one = await visitor({ device: 'phone' })
+  await one.page.goto(`${url}/operator`)
+  await enterPassword(one, 'wrong')
+  await one.page.locator('[data-problem]').waitFor()
+  await expectUsable(one, 'operator-sign-in')
+  await eventually(
+    () => api.sql`select from audit_entries where action = 'operator_sign_in_failed'`,
+    (rows) => rows.length > 0,
+  )
+})
