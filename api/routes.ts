@@ -53,6 +53,7 @@ export const routes: readonly Route[] = [
   authSessions.list,
   authSessions.revoke,
   authSessions.revokeOthers,
+  accountChanges.show,
   accountChanges.changePassword,
   accountChanges.changeEmail,
   accountChanges.confirmEmail,

@@ -74,6 +74,10 @@ export interface paths {
     /** Revoke every auth session of the account but this one. Safe to repeat */
     post: operations["postAuthSessionsRevokeOthers"];
   };
+  "/api/v1/auth/account": {
+    /** Show what proves the owner of the account, and how long a deletion can be taken back */
+    get: operations["getAuthAccount"];
+  };
   "/api/v1/auth/password/change": {
     /**
      * Change the password. Revokes every other auth session of the account
@@ -1621,6 +1625,28 @@ export interface operations {
         content: {
           readonly "application/json": {
             readonly revoked: number;
+          };
+        };
+      };
+      401: components["responses"]["unauthorized"];
+      500: components["responses"]["internal_error"];
+      503: components["responses"]["temporarily_unavailable"];
+    };
+  };
+  /** Show what proves the owner of the account, and how long a deletion can be taken back */
+  getAuthAccount: {
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          readonly "X-Request-Id": components["headers"]["X-Request-Id"];
+        };
+        content: {
+          readonly "application/json": {
+            readonly has_password: boolean;
+            /** @description Whether this sign-in is recent enough to change an account without a password. */
+            readonly is_sign_in_recent: boolean;
+            readonly deletion_grace_seconds: number;
           };
         };
       };

@@ -6,7 +6,12 @@ import * as operatorRegions from './operator/regions.tsx'
 import * as operatorSignIn from './operator/sign-in.tsx'
 import type { PageRoute } from './page.ts'
 import * as account from './pages/account.tsx'
+import * as accountActivity from './pages/account-activity.tsx'
+import * as accountChanges from './pages/account-changes.tsx'
+import * as accountDeletion from './pages/account-deletion.tsx'
+import * as accountSecurity from './pages/account-security.tsx'
 import * as approval from './pages/approval.tsx'
+import * as confirmEmail from './pages/confirm-email.tsx'
 import * as emailVerification from './pages/email-verification.tsx'
 import * as forgotPassword from './pages/forgot-password.tsx'
 import * as history from './pages/history.tsx'
@@ -37,6 +42,8 @@ export const pages: readonly PageRoute[] = [
   resetPassword.submit,
   emailVerification.show,
   emailVerification.submit,
+  confirmEmail.show,
+  confirmEmail.submit,
   oauth.start,
   oauth.callback,
   merge.show,
@@ -51,9 +58,19 @@ export const pages: readonly PageRoute[] = [
   usage.show,
   usage.csv,
   account.show,
-  account.sendVerification,
-  account.unlink,
-  account.signOut,
+  accountSecurity.show,
+  accountSecurity.sendVerification,
+  accountSecurity.unlink,
+  accountSecurity.signOut,
+  accountSecurity.signOutElsewhere,
+  accountChanges.showPassword,
+  accountChanges.changePassword,
+  accountChanges.showEmail,
+  accountChanges.changeEmail,
+  accountDeletion.show,
+  accountDeletion.submit,
+  accountDeletion.restore,
+  accountActivity.show,
   account.checkout,
   account.payments,
   account.cancelSubscription,

@@ -12,7 +12,7 @@ import { requireAliveAuthSession, webClient } from './auth-sessions.ts'
 import { countPasswordAttempt } from './login-failures.ts'
 
 /** Accounts without a password prove their owner with a sign-in that is not older. */
-export const recentSignInSeconds = 600
+const recentSignInSeconds = 600
 
 /** What the proof was based on: see {@link lockProvenAccount}. */
 export interface OwnerProof {
@@ -31,16 +31,29 @@ interface PresentedProof {
 export async function proveOwner(services: Services, proof: PresentedProof): Promise<OwnerProof> {
   const credentials = await findCredentials(services.sql, proof.user.userId)
   if (!credentials) throw new Refusal('unauthorized')
-  // A password counts only if the account has an address to sign in with.
-  if (credentials.passwordHash !== null && credentials.email !== null) {
+  if (hasUsablePassword(credentials)) {
     if (proof.password === undefined)
       throw new Refusal('invalid_request', { message: 'body field password: is required for this account' })
     return checkOwnPassword(services, credentials, { ...proof, password: proof.password })
   }
-  const age = await findSignInAge(services.sql, proof.user)
-  if (age === undefined || age > recentSignInSeconds) throw new Refusal('recent_sign_in_required')
+  if (!isRecent(await findSignInAge(services.sql, proof.user))) throw new Refusal('recent_sign_in_required')
   return credentials
 }
+
+/** What {@link proveOwner} requires for this account and sign-in. */
+export async function describeOwnerProof(
+  { sql }: Pick<Services, 'sql'>,
+  user: User,
+): Promise<{ hasPassword: boolean; isSignInRecent: boolean }> {
+  const [credentials, age] = await Promise.all([findCredentials(sql, user.userId), findSignInAge(sql, user)])
+  if (!credentials) throw new Refusal('unauthorized')
+  return { hasPassword: hasUsablePassword(credentials), isSignInRecent: isRecent(age) }
+}
+
+/** A password counts only if the account has an address to sign in with. */
+const hasUsablePassword = ({ email, passwordHash }: OwnCredentials): boolean => passwordHash !== null && email !== null
+
+const isRecent = (seconds: number | undefined): boolean => seconds !== undefined && seconds <= recentSignInSeconds
 
 /** Wrong passwords are limited like those at sign-in, by the same counters. Refuses with `invalid_credentials` and `rate_limited`. */
 export async function checkOwnPassword(

@@ -4,6 +4,7 @@ import { accepted, noContent, ok, route } from '../http/route.ts'
 import { EmailAddress, EmptyObject, timestamp } from '../http/schemas.ts'
 import { restoreAccount, scheduleAccountDeletion } from '../identity/account-deletion.ts'
 import { confirmEmailChange, requestEmailChange } from '../identity/email-change.ts'
+import { describeOwnerProof } from '../identity/owner-proof.ts'
 import { changePassword as change } from '../identity/password-change.ts'
 import { NewPassword } from '../identity/passwords.ts'
 
@@ -12,6 +13,31 @@ const OwnPassword = z
   .string()
   .optional()
   .describe('Required if the account has a password. Otherwise the sign-in must be at most 10 minutes old.')
+
+export const show = route({
+  method: 'GET',
+  path: '/auth/account',
+  summary: 'Show what proves the owner of the account, and how long a deletion can be taken back',
+  caller: 'user',
+  answers: {
+    200: z.object({
+      has_password: z.boolean(),
+      is_sign_in_recent: z
+        .boolean()
+        .describe('Whether this sign-in is recent enough to change an account without a password.'),
+      deletion_grace_seconds: z.int(),
+    }),
+  },
+  refuses: [],
+  handle: async ({ caller }, services) => {
+    const { hasPassword, isSignInRecent } = await describeOwnerProof(services, caller)
+    return ok({
+      has_password: hasPassword,
+      is_sign_in_recent: isSignInRecent,
+      deletion_grace_seconds: services.config.accountDeletionSeconds,
+    })
+  },
+})
 
 export const changePassword = route({
   method: 'POST',

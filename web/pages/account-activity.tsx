@@ -1,93 +1,135 @@
-/** The recent audit entries of an account, so that its owner can detect foreign access. */
-import type { AuditEntry } from '../api-replies.ts'
-import { TimeAgo } from '../time-text.tsx'
-import { formatAddons } from './account-billing.tsx'
+/** The activity of an account, so that its owner can detect foreign access and see what the relays did. */
+import { ApiUnavailableError } from '../api.ts'
+import type { AccountSummary, ActivityEntry, Reply } from '../api-replies.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
+import { Day, TimeAgo } from '../time-text.tsx'
+import { DeletionBanner } from './account-deletion.tsx'
 import { describeClient } from './account-sign-ins.tsx'
-import { displayNames, formatProviderNames, parseProvider } from './providers.tsx'
+import { AccountTabs } from './account-tabs.tsx'
+import { describeAction, describePlace, describeReason } from './activity-texts.ts'
 
-const entriesMax = 20
+const path = '/account/activity'
 
-/** Strangers can cause these at will, so only a few are shown: they must not displace the other entries. */
-const attemptActions = new Set(['sign_in_failed', 'sign_in_unverified', 'signup_refused', 'password_reset_requested'])
-const attemptsMax = 8
+const groups = [
+  ['', 'All'],
+  ['sign_in', 'Sign-ins'],
+  ['security', 'Security'],
+  ['plan', 'Plan'],
+  ['relays', 'Relays'],
+] as const
 
-function selectEntries(entries: readonly AuditEntry[]): readonly AuditEntry[] {
-  let attempts = 0
-  const isShown = ({ action }: AuditEntry) => !attemptActions.has(action) || ++attempts <= attemptsMax
-  return entries.filter(isShown).slice(0, entriesMax)
+export const show: PageRoute = {
+  method: 'GET',
+  path,
+  caller: 'user',
+  handle: (visit) => activityPage(visit),
 }
 
-const actionTexts: Readonly<Record<string, string>> = {
-  signed_up: 'Account created',
-  signed_in: 'Signed in',
-  signed_out: 'Signed out',
-  sign_in_failed: 'Sign-in failed: wrong password',
-  sign_in_unverified: 'Sign-in failed: email not verified',
-  signup_refused: 'Someone tried to create an account with your email address',
-  email_verified: 'Email verified',
-  password_reset_requested: 'Password reset requested',
-  password_reset: 'Password changed',
-  oauth_linked: 'Account linked',
-  oauth_unlinked: 'Account unlinked',
-  account_reclaimed: 'Account recovered by the owner of its email address',
-  merge_requested: 'Account linking requested',
-  merge_refused: 'Account linking failed: ownership not confirmed',
-  merge_confirmed: 'Account linked after confirming ownership',
-  chat_disconnected: 'Chat disconnected',
-  plugin_login_approved: 'Streaming software approved',
-  plugin_login_denied: 'Streaming software denied',
-  plan_granted: 'Plan granted',
-  subscription_cancelled: 'Subscription cancelled with the billing provider',
-  plan_billed_twice: 'Billed for a second plan',
-  billing_event_replayed: 'Payment notification processed again',
-  billing_event_dismissed: 'Payment notification dismissed',
-  relay_access_disabled: 'Relays disabled',
-  relay_access_enabled: 'Relays enabled',
-  account_disabled: 'Account disabled',
-  account_enabled: 'Account enabled',
-  session_disconnected: 'Relay disconnected',
-  session_transition_requested: 'Relay state correction requested',
-  session_transition_refused: 'Relay state correction refused',
-  session_transition_withdrawn: 'Relay state correction withdrawn',
-  session_transitioned: 'Relay state corrected',
+type ActivityReply = Reply<'get', '/auth/activity'>
+
+async function activityPage(visit: Visit): Promise<PageResult> {
+  const group = groups.find(([name]) => name === visit.query.get('group'))?.[0] ?? ''
+  const cursor = visit.query.get('cursor') ?? ''
+  const [summary, activity] = await Promise.all([
+    visit.callApi<AccountSummary>('GET', '/api/v1/auth/session?view=dock'),
+    visit.callApi<ActivityReply>('GET', `/api/v1/auth/activity${queryOf(group, cursor)}`),
+  ])
+  // The address may contain a cursor that does not exist.
+  if (activity.status === 400 && cursor !== '') return { redirectTo: `${path}${queryOf(group, '')}` }
+  for (const { status } of [summary, activity])
+    if (status !== 200) throw new ApiUnavailableError(`the API replied ${status} to a request of the activity page`)
+  const { user } = summary.body
+  return {
+    name: 'account-activity',
+    title: 'Activity',
+    section: 'account',
+    page: (
+      <>
+        <div class="page-head">
+          <h1>Activity</h1>
+        </div>
+        <AccountTabs current="activity" />
+        <DeletionBanner user={user} />
+        <p class="muted">
+          Don’t recognize something? Sign out everywhere else and change your password on the{' '}
+          <a href="/account/security">security page</a>.
+        </p>
+        <Groups current={group} />
+        <Entries entries={activity.body.entries} />
+        <OlderLink group={group} cursor={activity.body.next_cursor} />
+      </>
+    ),
+  }
 }
 
-interface ActivityProps {
-  readonly entries: readonly AuditEntry[]
-  /** Whether the account has an email address, and so a password to change. */
-  readonly hasEmail: boolean
+/** `?group=plan&cursor=…`, or an empty text. */
+function queryOf(group: string, cursor: string): string {
+  const query = new URLSearchParams({ ...(group ? { group } : {}), ...(cursor ? { cursor } : {}) }).toString()
+  return query === '' ? '' : `?${query}`
 }
 
-export const Activity = ({ entries, hasEmail }: ActivityProps) => (
-  <section class="card" aria-labelledby="activity">
-    <h2 id="activity">Recent activity</h2>
-    <p class="muted">
-      Don’t recognize something?{' '}
-      {hasEmail ? (
-        <>
-          <a href="/forgot-password">Change your password</a> to sign out everywhere.
-        </>
-      ) : (
-        'Sign it out above, and check the security of your linked accounts.'
-      )}
-    </p>
-    <ol class="entries">
-      {selectEntries(entries).map((entry) => (
-        <li key={entry.id} data-action={entry.action}>
-          <p>{describeAction(entry)}</p>
-          <p class="muted">
-            <EntryTime entry={entry} />
-            {entry.actor === 'operator' ? ' · by support' : null}
-            {describeAddress(entry)}
-            {entry.client ? ` · ${describeClient(entry.client, entry.client_kind)}` : null}
-          </p>
-        </li>
-      ))}
-    </ol>
-  </section>
+const Groups = ({ current }: { readonly current: string }) => (
+  <nav class="tabs" aria-label="Kinds of activity">
+    {groups.map(([name, label]) => (
+      <a key={name} href={`${path}${queryOf(name, '')}`} aria-current={name === current ? 'true' : undefined}>
+        {label}
+      </a>
+    ))}
+  </nav>
 )
 
-const EntryTime = ({ entry: { at, detail } }: { readonly entry: AuditEntry }) =>
+const Entries = ({ entries }: { readonly entries: readonly ActivityEntry[] }) =>
+  entries.length === 0 ? (
+    <p class="card" data-empty="yes">
+      Nothing here yet.
+    </p>
+  ) : (
+    <>
+      {groupByDay(entries).map(([day, ofDay]) => (
+        <section class="card" key={day} aria-labelledby={`day-${day}`}>
+          <h2 id={`day-${day}`}>
+            <Day at={ofDay[0]?.at ?? day} />
+          </h2>
+          <ol class="entries">
+            {ofDay.map((entry) => (
+              <Entry key={entry.id} entry={entry} />
+            ))}
+          </ol>
+        </section>
+      ))}
+    </>
+  )
+
+/** Days in UTC, newest first. */
+function groupByDay(entries: readonly ActivityEntry[]): (readonly [string, readonly ActivityEntry[]])[] {
+  const days = new Map<string, ActivityEntry[]>()
+  for (const entry of entries) {
+    const day = entry.at.slice(0, 10)
+    days.set(day, [...(days.get(day) ?? []), entry])
+  }
+  return [...days]
+}
+
+const Entry = ({ entry }: { readonly entry: ActivityEntry }) => {
+  const [reason, place] = [describeReason(entry), describePlace(entry)]
+  return (
+    <li data-action={entry.action}>
+      <p>
+        {describeAction(entry)}
+        {place ? <span class="muted"> {place}</span> : null}
+      </p>
+      {reason ? <p data-reason={entry.detail.reason ?? ''}>{reason}</p> : null}
+      <p class="muted">
+        <EntryTime entry={entry} />
+        {entry.actor === 'operator' ? ' · by support' : null}
+        {describeAddress(entry)}
+        {entry.client ? ` · ${describeClient(entry.client, entry.client_kind)}` : null}
+      </p>
+    </li>
+  )
+}
+
+const EntryTime = ({ entry: { at, detail } }: { readonly entry: ActivityEntry }) =>
   typeof detail.last_at === 'string' ? (
     <span data-times={detail.times}>
       {detail.times} times, first <TimeAgo at={at} />, last <TimeAgo at={detail.last_at} />
@@ -96,28 +138,21 @@ const EntryTime = ({ entry: { at, detail } }: { readonly entry: AuditEntry }) =>
     <TimeAgo at={at} />
   )
 
-function describeAddress({ ip, detail }: AuditEntry): string {
+function describeAddress({ ip, detail }: ActivityEntry): string {
   if (detail.several_addresses) return ' · from several IP addresses'
   return ip ? ` · ${ip}` : ''
 }
 
-/** Actions without a text, from a newer API, are shown by their name. */
-function describeAction({ action, detail }: AuditEntry): string {
-  if (action === 'plan_changed') return `Plan changed: ${describePlan(detail)}`
-  if (action === 'plan_granted' && detail.plan_tier === 'free') return 'Granted plan removed'
-  if (action === 'addons_billed_without_plan')
-    return `Plan ended, but ${formatAddons(Number(detail.addons))} still billed`
-  if (action === 'usage_notice') return `${detail.percent}% of the relay time of the cycle used`
-  if (action === 'password_reset' && detail.unlinked)
-    return `Password changed, unlinked: ${formatProviderNames(String(detail.unlinked))}`
-  const text = actionTexts[action] ?? action.replaceAll('_', ' ')
-  const provider = parseProvider(String(detail.provider ?? detail.method))
-  return provider ? `${text}: ${displayNames[provider]}` : text
+interface OlderLinkProps {
+  readonly group: string
+  readonly cursor: string | null
 }
 
-const planStatusTexts: Readonly<Record<string, string>> = { past_due: ', payment failed', cancelled: ', cancelled' }
-
-function describePlan({ plan_tier: tier, plan_status: status, addons }: AuditEntry['detail']): string {
-  const addonsText = Number(addons) > 0 ? `, ${formatAddons(Number(addons))}` : ''
-  return `${tier === 'paid' ? 'paid plan' : 'free plan'}${planStatusTexts[String(status)] ?? ''}${addonsText}`
-}
+const OlderLink = ({ group, cursor }: OlderLinkProps) =>
+  cursor === null ? null : (
+    <p>
+      <a class="button second" href={`${path}${queryOf(group, cursor)}`} rel="next">
+        Older activity
+      </a>
+    </p>
+  )

@@ -106,6 +106,13 @@ export const AuthSessions = ({ sessions }: { readonly sessions: readonly AuthSes
         </li>
       ))}
     </ul>
+    {sessions.length > 1 ? (
+      <form method="post" action="/account/sign-out-elsewhere">
+        <button class="second" type="submit">
+          Sign out everywhere else
+        </button>
+      </form>
+    ) : null}
   </section>
 )
 
@@ -123,7 +130,14 @@ const SignOutForm = ({ session }: { readonly session: AuthSession }) => (
 )
 
 /** A plugin chooses its own name, even “Browser”, so pages show the kind of the client beside it. */
-const nameOf = ({ kind, client }: Pick<AuthSession, 'kind' | 'client'>): string => (kind === 'web' ? 'Browser' : client)
+const nameOf = ({ kind, client, browser, system }: AuthSession): string =>
+  kind === 'web' ? nameOfBrowser(browser, system) : client
+
+/** `Chrome on Windows`, or the part that is known. */
+function nameOfBrowser(browser: string | null, system: string | null): string {
+  const name = browser ?? 'Browser'
+  return system === null ? name : `${name} on ${system}`
+}
 
 export const describeClient = (client: string, kind: ClientKind | null): string =>
   kind === 'web' ? 'Browser' : `streaming software “${client}”`

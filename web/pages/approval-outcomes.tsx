@@ -34,8 +34,8 @@ export const outcomePages: Readonly<Record<Outcome, (attempt: LoginAttempt) => P
           You can close this page and return to it.
         </p>
         <p>
-          <bdi>{client_name}</bdi> is now listed on your <a href="/account">account page</a>, where you can sign it out
-          at any time.
+          <bdi>{client_name}</bdi> is now listed on your <a href="/account/security">security page</a>, where you can
+          sign it out at any time.
         </p>
       </section>
     ),

@@ -15,9 +15,14 @@ function describe(name: string, problem: Problem | undefined, ...descriptionIds:
   }
 }
 
-export const EmailField = ({ value, problem }: FieldProps & { readonly value: string }) => (
+interface EmailFieldProps extends FieldProps {
+  readonly value: string
+  readonly label?: string
+}
+
+export const EmailField = ({ value, problem, label = 'Email address' }: EmailFieldProps) => (
   <div class="field">
-    <label for="email">Email address</label>
+    <label for="email">{label}</label>
     <input
       id="email"
       name="email"
@@ -34,43 +39,49 @@ export const EmailField = ({ value, problem }: FieldProps & { readonly value: st
   </div>
 )
 
-export const PasswordField = ({ problem }: FieldProps) => (
+interface PasswordFieldProps extends FieldProps {
+  /** Name and id of the field. */
+  readonly name?: string
+  readonly label?: string
+}
+
+export const PasswordField = ({ problem, name = 'password', label = 'Password' }: PasswordFieldProps) => (
   <div class="field">
-    <PasswordLabel>Password</PasswordLabel>
+    <PasswordLabel name={name}>{label}</PasswordLabel>
     <input
-      id="password"
-      name="password"
+      id={name}
+      name={name}
       type="password"
       autocomplete="current-password"
       required
-      {...describe('password', problem)}
+      {...describe(name, problem)}
     />
   </div>
 )
 
-export const NewPasswordField = ({ problem }: FieldProps) => (
+export const NewPasswordField = ({ problem, name = 'password' }: Omit<PasswordFieldProps, 'label'>) => (
   <div class="field">
-    <PasswordLabel>New password</PasswordLabel>
+    <PasswordLabel name={name}>New password</PasswordLabel>
     <p class="muted" id="password-rules">
       Use at least 10 characters. Common passwords are not accepted; a few unrelated words work well.
     </p>
     <input
-      id="password"
-      name="password"
+      id={name}
+      name={name}
       type="password"
       autocomplete="new-password"
       minlength={10}
       required
-      {...describe('password', problem, 'password-rules')}
+      {...describe(name, problem, 'password-rules')}
     />
   </div>
 )
 
 /** `site.js` shows the button and toggles the field between hidden and visible text. */
-const PasswordLabel = ({ children }: { readonly children: string }) => (
+const PasswordLabel = ({ name, children }: { readonly name: string; readonly children: string }) => (
   <div class="row apart">
-    <label for="password">{children}</label>
-    <button type="button" class="quiet shows" data-shows="password" hidden>
+    <label for={name}>{children}</label>
+    <button type="button" class="quiet shows" data-shows={name} hidden>
       Show<span class="unseen"> password</span>
     </button>
   </div>

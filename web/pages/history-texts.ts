@@ -1,8 +1,10 @@
 /** Why a relay session ended, and its transitions, in sentences. */
 import type { EndedSession, SessionTransition } from '../api-replies.ts'
 
+type End = Pick<EndedSession, 'state' | 'reason' | 'detail' | 'initiator' | 'cause'>
+
 /** Reasons and initiators without a text, from a newer API, are shown by their name. */
-export function describeEnd({ state, reason, detail, initiator, cause }: EndedSession): string {
+export function describeEnd({ state, reason, detail, initiator, cause }: End): string {
   if (state !== 'stopped') return 'It is running.'
   const isLost = cause.reason === 'health_lost'
   switch (reason) {
@@ -41,6 +43,7 @@ const stopTexts: Readonly<Record<string, string>> = {
 }
 
 const disconnectTexts: Readonly<Record<string, string>> = {
+  user: 'You scheduled the deletion of your account.',
   operator: 'Support disconnected it.',
   timer: 'It reached the longest duration of a relay.',
   system: 'It was disconnected because your plan or your account changed.',

@@ -29,7 +29,7 @@ export const start: PageRoute = {
       return startAuthorization(visit, { provider, intent: 'sign_in', next: localPath(form.get('next'), '/relays') })
     if (!isSignedIn) return { redirectTo: '/login?next=/account' }
     const scopes = form.get('scopes') === 'chat' ? 'chat' : 'identity'
-    return startAuthorization(visit, { provider, intent: 'link', next: '/account' }, { scopes })
+    return startAuthorization(visit, { provider, intent: 'link', next: '/account/security' }, { scopes })
   },
 }
 
@@ -93,7 +93,7 @@ function completeAuthorization(result: CallbackResult, request: AuthorizationReq
   const { provider, intent, next } = request
   const cookies = [clearAuthorizationCookie]
   if (result.status === 'linked')
-    return { continueTo: '/account?done=linked', message: `${displayNames[provider]} linked`, cookies }
+    return { continueTo: '/account/security?done=linked', message: `${displayNames[provider]} linked`, cookies }
   if (result.status === 'signed_in') {
     if (!isTokenSet(result)) throw new Error('the API replied signed_in without tokens')
     return { continueTo: next, message: 'Signing you in…', cookies: [...signInCookies(result), ...cookies] }
@@ -113,7 +113,7 @@ interface Link {
 /** Where to try again. */
 const retryLinks: Readonly<Record<AuthorizationRequest['intent'], (next: string) => Link>> = {
   sign_in: (next) => ({ href: `/login?next=${encodeURIComponent(next)}`, text: 'Back to sign-in' }),
-  link: () => ({ href: '/account', text: 'Back to your account' }),
+  link: () => ({ href: '/account/security', text: 'Back to your account' }),
   merge: () => ({ href: '/merge', text: 'Back' }),
 }
 

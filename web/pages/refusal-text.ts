@@ -2,7 +2,11 @@
 import { type ApiResponse, readApiError } from '../api.ts'
 import type { Problem } from './messages.tsx'
 
-const fieldNames: Readonly<Record<string, string>> = { email: 'email address', password: 'password' }
+const fieldNames: Readonly<Record<string, string>> = {
+  email: 'email address',
+  password: 'password',
+  new_password: 'new password',
+}
 
 /** @param texts messages of the page for particular codes, which take precedence. */
 export function problemOf(response: ApiResponse, texts: Readonly<Record<string, string>> = {}): Problem {

@@ -1,0 +1,125 @@
+/** The security page of an account: its address and password, linked accounts, and where it is signed in. */
+import { type ApiResponse, ApiUnavailableError } from '../api.ts'
+import type { AccountSummary, Reply } from '../api-replies.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
+import { DeleteAccount, DeletionBanner } from './account-deletion.tsx'
+import { Profile } from './account-profile.tsx'
+import { AuthSessions, LinkedAccounts } from './account-sign-ins.tsx'
+import { AccountTabs } from './account-tabs.tsx'
+import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
+import { configuredProviders } from './providers.tsx'
+import { problemOf } from './refusal-text.ts'
+
+const path = '/account/security'
+
+export const show: PageRoute = {
+  method: 'GET',
+  path,
+  caller: 'user',
+  handle: (visit) => securityPage(visit),
+}
+
+export const sendVerification: PageRoute = {
+  method: 'POST',
+  path: '/account/verification',
+  caller: 'user',
+  returnTo: path,
+  handle: async (visit) =>
+    finish(visit, await visit.callApi('POST', '/api/v1/auth/email/resend', {}), 'verification_sent'),
+}
+
+export const unlink: PageRoute = {
+  method: 'POST',
+  path: '/account/linked/:provider/unlink',
+  caller: 'user',
+  returnTo: path,
+  handle: async (visit) => {
+    const provider = encodeURIComponent(visit.params.provider ?? '')
+    return finish(visit, await visit.callApi('DELETE', `/api/v1/auth/oauth/${provider}`), 'unlinked')
+  },
+}
+
+export const signOut: PageRoute = {
+  method: 'POST',
+  path: '/account/sessions/:id/sign-out',
+  caller: 'user',
+  returnTo: path,
+  handle: async (visit) => {
+    const id = encodeURIComponent(visit.params.id ?? '')
+    return finish(visit, await visit.callApi('DELETE', `/api/v1/auth/sessions/${id}`), 'signed_out')
+  },
+}
+
+export const signOutElsewhere: PageRoute = {
+  method: 'POST',
+  path: '/account/sign-out-elsewhere',
+  caller: 'user',
+  returnTo: path,
+  handle: async (visit) =>
+    finish(visit, await visit.callApi('POST', '/api/v1/auth/sessions/revoke-others'), 'signed_out_elsewhere'),
+}
+
+/** By the `done` parameter. It may be forged, so other values show nothing. */
+const notices: ReadonlyMap<string, string> = new Map([
+  ['linked', 'Account linked.'],
+  ['unlinked', 'Account unlinked.'],
+  ['signed_out', 'Signed out.'],
+  ['signed_out_elsewhere', 'Signed out everywhere else.'],
+  ['verification_sent', 'Verification link sent. It expires in 24 hours.'],
+  ['password_changed', 'Password changed. You’re signed out everywhere else.'],
+  ['email_change_sent', 'Check the inbox of your new email address. The link expires in an hour.'],
+  ['deletion_scheduled', 'The deletion of your account is scheduled. You’re signed out everywhere else.'],
+  ['restored', 'Your account stays. Cancelled subscriptions stay cancelled: choose a plan to start relays again.'],
+])
+
+const problems: Readonly<Record<string, string>> = {
+  last_sign_in_method: 'This is your only way to sign in. Link another account or set a password before you unlink it.',
+  invalid_request: 'This is not on your account.',
+  not_found: 'This is no longer on your account.',
+}
+
+/** Redirects to the page with a notice, or renders it with the refusal. */
+const finish = (visit: Visit, response: ApiResponse, notice: string): Promise<PageResult> | PageResult =>
+  response.status < 300
+    ? { redirectTo: `${path}?done=${notice}` }
+    : securityPage(visit, { status: response.status, problem: problemOf(response, problems) })
+
+interface Refusal {
+  readonly status: number
+  readonly problem: Problem
+}
+
+async function securityPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
+  const [summary, sessions, providers] = await Promise.all([
+    visit.callApi<AccountSummary>('GET', '/api/v1/auth/session?view=dock'),
+    visit.callApi<Reply<'get', '/auth/sessions'>>('GET', '/api/v1/auth/sessions'),
+    configuredProviders(visit),
+  ])
+  // A list that failed to load must not look empty, as if there were no other sign-in.
+  for (const { status } of [summary, sessions])
+    if (status !== 200) throw new ApiUnavailableError(`the API replied ${status} to a request of the security page`)
+  const { user } = summary.body
+  const done = visit.query.get('done') ?? ''
+  const notice = notices.get(done)
+  return {
+    name: 'account-security',
+    title: 'Security',
+    section: 'account',
+    status: refused?.status ?? 200,
+    page: (
+      <>
+        <div class="page-head">
+          <h1>Security</h1>
+        </div>
+        <AccountTabs current="security" />
+        {refused ? <ProblemMessage problem={refused.problem} /> : null}
+        {!refused && notice ? <NoticeMessage notice={{ code: done, text: notice }} /> : null}
+        <DeletionBanner user={user} />
+        <Profile user={user} />
+        <LinkedAccounts accounts={user.linked_accounts} configured={providers} />
+        <AuthSessions sessions={sessions.body.sessions} />
+        <DeleteAccount user={user} />
+      </>
+    ),
+  }
+}

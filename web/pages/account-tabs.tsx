@@ -1,0 +1,22 @@
+/** The head of the account's pages, and the links between them. */
+
+const tabs = [
+  ['plan', '/account', 'Plan'],
+  ['security', '/account/security', 'Security'],
+  ['activity', '/account/activity', 'Activity'],
+  ['notifications', '/account/notifications', 'Notifications'],
+] as const
+
+interface AccountTabsProps {
+  readonly current: (typeof tabs)[number][0]
+}
+
+export const AccountTabs = ({ current }: AccountTabsProps) => (
+  <nav class="tabs" aria-label="Account">
+    {tabs.map(([name, path, label]) => (
+      <a key={name} href={path} aria-current={name === current ? 'page' : undefined}>
+        {label}
+      </a>
+    ))}
+  </nav>
+)
