@@ -14,6 +14,7 @@ import * as approval from './pages/approval.tsx'
 import * as confirmEmail from './pages/confirm-email.tsx'
 import * as emailVerification from './pages/email-verification.tsx'
 import * as forgotPassword from './pages/forgot-password.tsx'
+import * as help from './pages/help.tsx'
 import * as history from './pages/history.tsx'
 import * as home from './pages/home.tsx'
 import * as login from './pages/login.tsx'
@@ -25,10 +26,13 @@ import * as resetPassword from './pages/reset-password.tsx'
 import * as sandbox from './pages/sandbox.tsx'
 import * as signOut from './pages/sign-out.ts'
 import * as signUp from './pages/sign-up.tsx'
+import * as status from './pages/status.tsx'
 import * as usage from './pages/usage.tsx'
 
 export const pages: readonly PageRoute[] = [
   home.show,
+  help.show,
+  status.show,
   login.show,
   login.submit,
   approval.approve,
