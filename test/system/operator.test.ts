@@ -61,14 +61,26 @@ test.each([true, false])('an act asks for its reason and is audited, with script
   )
 })
 
-test('the overview refreshes itself, and not while the operator types', async () => {
+test('the overview refreshes itself without closing what is open', async () => {
   const { page } = await newOperator('/operator')
   await page.evaluate('window.isSameDocument = true')
+  await page.evaluate("document.querySelector('main details').open = true")
   const tile = page.locator('[data-tile="orphans"]')
   expect(await tile.getAttribute('data-health')).toBe('good')
   await api.sql`insert into instances (instance_id, region, unowned_since) values ('i-lost', 'local', now())`
   await expect.poll(() => tile.getAttribute('data-health'), { timeout: 30_000 }).toBe('warn')
   expect(await page.evaluate('window.isSameDocument')).toBe(true)
+  expect(await page.evaluate("document.querySelector('main details').open")).toBe(true)
+})
+
+test('a part of a page is not replaced while a reason is typed', async () => {
+  const { page } = await newOperator('/operator/regions')
+  await page.locator('[data-act] summary').first().click()
+  const reason = page.locator('input[name="reason"]').first()
+  await reason.fill('half a rea')
+  await page.waitForResponse((response) => response.request().headers()['x-unattended'] === 'true', { timeout: 30_000 })
+  await reason.press('End')
+  expect(await reason.inputValue()).toBe('half a rea')
 })
 
 test('a page that is left open leads to the sign-in once the session has ended', async () => {

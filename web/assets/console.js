@@ -21,12 +21,22 @@ async function refresh() {
 }
 
 /**
+ * Keeps what the operator has opened and scrolled.
  * @param {string} name
  * @param {Document} fresh
  */
 function replace(name, fresh) {
   const [before, after] = [document, fresh].map((one) => one.querySelector(`[data-refreshes="${CSS.escape(name)}"]`))
-  if (!before || !after || before.innerHTML === after.innerHTML) return
-  if (before.contains(document.activeElement) || before.querySelector('details[open]')) return
+  if (!before || !after) return
+  if (before.contains(document.activeElement) || before.querySelector('.act[open]')) return
+  const pairs = (selector) => {
+    const replaced = [...after.querySelectorAll(selector)]
+    return [...before.querySelectorAll(selector)].map((one, index) => [one, replaced[index]])
+  }
+  const [details, tables] = [pairs('details'), pairs('.table-scroll').map(([from, to]) => [from.scrollLeft, to])]
+  for (const [from, to] of details) if (to) to.open = from.open
   before.replaceWith(after)
+  for (const [scrollLeft, to] of tables) if (to) to.scrollLeft = scrollLeft
+  // `site.js` shows the times of the new part in the local time zone.
+  document.dispatchEvent(new Event('parts-replaced'))
 }

@@ -59,7 +59,7 @@ const Html = ({ assets, brandName, name, title, section, scripts = [], styles = 
       </a>
       <header class="console-top">
         <a class="console-brand" href="/operator">
-          Operator console
+          {`${brandName} operator console`}
         </a>
         {section === 'sign-in' ? null : <SignOut />}
       </header>

@@ -28,7 +28,8 @@ const Tile = ({ name, label, value, note, health = 'good', href }: TileProps) =>
   <li class="tile" data-tile={name} data-health={health}>
     <span class="row apart">
       <span class="tile-label">{href ? <a href={href}>{label}</a> : label}</span>
-      <span class={`badge ${health}`}>{words[health]}</span>
+      {/* Only what needs attention stands out. */}
+      <span class={health === 'good' ? 'unseen' : `badge ${health}`}>{words[health]}</span>
     </span>
     <span class="tile-value">{value}</span>
     <span class="tile-note">{note}</span>
@@ -61,7 +62,7 @@ const RelayTiles = ({ overview: { sessions, provisioning } }: { readonly overvie
       note={
         provisioning.p50_seconds === null
           ? 'No start in the last hour'
-          : `p50 ${formatSeconds(provisioning.p50_seconds)}, ${provisioning.sessions} starts in the last hour`
+          : `p50 ${formatSeconds(provisioning.p50_seconds)}; in the last hour: ${provisioning.sessions}`
       }
     />
   </>
