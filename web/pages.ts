@@ -1,9 +1,17 @@
 /** All pages of the site. */
 import * as operatorAudit from './operator/audit.tsx'
+import * as operatorBilledAccounts from './operator/billed-accounts.tsx'
+import * as operatorBillingEvent from './operator/billing-event.tsx'
+import * as operatorBillingEvents from './operator/billing-events.tsx'
+import * as operatorInstances from './operator/instances.tsx'
 import * as operatorJobs from './operator/jobs.tsx'
 import * as operatorOverview from './operator/overview.tsx'
 import * as operatorRegions from './operator/regions.tsx'
+import * as operatorSession from './operator/session.tsx'
+import * as operatorSessions from './operator/sessions.tsx'
 import * as operatorSignIn from './operator/sign-in.tsx'
+import * as operatorUser from './operator/user.tsx'
+import * as operatorUsers from './operator/users.tsx'
 import type { PageRoute } from './page.ts'
 import * as account from './pages/account.tsx'
 import * as accountActivity from './pages/account-activity.tsx'
@@ -90,6 +98,23 @@ export const pages: readonly PageRoute[] = [
   operatorSignIn.submit,
   operatorSignIn.signOut,
   operatorOverview.show,
+  operatorUsers.find,
+  operatorUser.show,
+  operatorUser.grant,
+  operatorUser.withdraw,
+  operatorUser.relayAccess,
+  operatorUser.disable,
+  operatorUser.enable,
+  operatorSessions.list,
+  operatorSession.show,
+  operatorSession.disconnect,
+  operatorSession.transition,
+  operatorBillingEvents.list,
+  operatorBilledAccounts.list,
+  operatorBillingEvent.show,
+  operatorBillingEvent.replay,
+  operatorBillingEvent.dismiss,
+  operatorInstances.list,
   operatorRegions.show,
   operatorRegions.drain,
   operatorRegions.resume,

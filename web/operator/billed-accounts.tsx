@@ -1,0 +1,76 @@
+/** Accounts that pay for what they cannot use: add-ons without a plan, or more than one plan. */
+import type { PageRoute } from '../page.ts'
+import { type Problem, ProblemMessage } from '../pages/messages.tsx'
+import { BillingTabs } from './billing-tabs.tsx'
+import { type Filter, Pager, pathWith, readFilter } from './filter-form.tsx'
+import { UserLink } from './identifier.tsx'
+import type { BilledAccountPage } from './operator-replies.ts'
+import { listProblem } from './refused-page.tsx'
+import { ScrollingTable } from './scrolling-table.tsx'
+
+const path = '/operator/billing/accounts'
+
+export const list: PageRoute = {
+  method: 'GET',
+  path,
+  caller: 'operator',
+  handle: async ({ query, callOperatorApi }) => {
+    const billed = query.get('billed') === 'twice' ? 'twice' : 'without_plan'
+    const filter = { ...readFilter(query, []), billed }
+    const apiPath = pathWith('/api/v1/admin/billing/accounts', filter)
+    const found = await callOperatorApi<Partial<BilledAccountPage>>('GET', apiPath)
+    return {
+      name: 'operator-billed-accounts',
+      title: titles[billed],
+      console: 'billing',
+      status: found.status,
+      page: <AccountsPage billed={billed} filter={filter} found={found.body} problem={listProblem(found)} />,
+    }
+  },
+}
+
+type Billed = 'without_plan' | 'twice'
+
+const titles: Readonly<Record<Billed, string>> = {
+  without_plan: 'Accounts billed for unused add-ons',
+  twice: 'Accounts billed for more than one plan',
+}
+
+const leads: Readonly<Record<Billed, string>> = {
+  without_plan: 'Their add-ons are active at the provider, but they have no plan to use them with.',
+  twice: 'A second plan adds no relays. Their owners see a warning on the account page.',
+}
+
+interface AccountsPageProps {
+  readonly billed: Billed
+  readonly filter: Filter
+  readonly found: Partial<BilledAccountPage>
+  readonly problem: Problem | undefined
+}
+
+const AccountsPage = ({ billed, filter, found, problem }: AccountsPageProps) => (
+  <>
+    <div class="page-head">
+      <h1>{titles[billed]}</h1>
+      <p class="lead">{leads[billed]}</p>
+    </div>
+    <BillingTabs current={billed} />
+    <ProblemMessage problem={problem} />
+    {problem ? null : (
+      <ScrollingTable label={titles[billed]} headings={headings} empty="None.">
+        {(found.accounts ?? []).map((account) => (
+          <tr key={account.user_id} data-account={account.user_id}>
+            <th scope="row">
+              <UserLink id={account.user_id} />
+            </th>
+            <td class="number">{account.addons_without_plan}</td>
+            <td class="number">{account.billed_plans}</td>
+          </tr>
+        ))}
+      </ScrollingTable>
+    )}
+    <Pager path={path} filter={filter} nextCursor={found.next_cursor} />
+  </>
+)
+
+const headings = ['Account', 'Add-ons without a plan', 'Plans billed']

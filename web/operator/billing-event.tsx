@@ -1,0 +1,167 @@
+/** One billing event with its normalised form, and the acts of operators on it. */
+import type { ComponentChildren } from 'preact'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
+import { NoticeMessage, type Problem, ProblemMessage } from '../pages/messages.tsx'
+import { ActForm } from './act-form.tsx'
+import { Identifier, UserLink } from './identifier.tsx'
+import type { BillingEventDetail } from './operator-replies.ts'
+import { refusedPage, withCode } from './refused-page.tsx'
+import { EventStatus } from './state-badges.tsx'
+import { submitAct } from './submit-act.ts'
+import { TimeFacts } from './time-facts.tsx'
+
+const path = '/operator/billing/events/:id'
+
+const notices: Readonly<Record<string, string>> = {
+  replay: 'The event was parsed again. Its account’s workflow applies the result within seconds.',
+  dismiss: 'The event is dismissed. It needs no attention any more.',
+}
+
+export const show: PageRoute = {
+  method: 'GET',
+  path,
+  caller: 'operator',
+  handle: (visit) => eventPage(visit, { done: visit.query.get('done') ?? '' }),
+}
+
+const actOf = (name: 'replay' | 'dismiss'): PageRoute => ({
+  method: 'POST',
+  path: `${path}/${name}`,
+  caller: 'operator',
+  returnTo: '/operator/billing',
+  handle: (visit) => {
+    const { id } = visit.params
+    return submitAct(visit, {
+      path: `/api/v1/admin/billing/events/${id}/${name}`,
+      redirectTo: `/operator/billing/events/${id}?done=${name}`,
+      showProblem: (problem, status) => eventPage(visit, { problem: withCode(problem), status }),
+    })
+  },
+})
+
+export const replay = actOf('replay')
+export const dismiss = actOf('dismiss')
+
+interface Outcome {
+  readonly done?: string
+  readonly problem?: Problem
+  readonly status?: number
+}
+
+async function eventPage(visit: Visit, { done = '', problem, status = 200 }: Outcome): Promise<PageResult> {
+  const apiPath = `/api/v1/admin/billing/events/${visit.params.id}`
+  const response = await visit.callOperatorApi<{ event: BillingEventDetail }>('GET', apiPath)
+  if (response.status !== 200) return refusedPage('billing', 'Billing event', response)
+  const text = Object.hasOwn(notices, done) ? notices[done] : undefined
+  return {
+    name: 'operator-billing-event',
+    title: 'Billing event',
+    console: 'billing',
+    status,
+    page: (
+      <EventPage event={response.body.event}>
+        <NoticeMessage notice={text === undefined ? undefined : { code: done, text }} />
+        <ProblemMessage problem={problem} />
+      </EventPage>
+    ),
+  }
+}
+
+interface EventPageProps {
+  readonly event: BillingEventDetail
+  readonly children: ComponentChildren
+}
+
+const EventPage = ({ event, children }: EventPageProps) => (
+  <>
+    <div class="page-head">
+      <h1>{event.type}</h1>
+      <p class="row">
+        <EventStatus status={event.status} />
+      </p>
+    </div>
+    {children}
+    {event.error === null ? null : (
+      <p class="warning" data-event-error>
+        {event.error}
+      </p>
+    )}
+    <div class="grid-2" data-event={event.id} data-status={event.status}>
+      <section class="card" aria-labelledby="event">
+        <h2 id="event">Event</h2>
+        <EventFacts event={event} />
+      </section>
+      <section class="card" aria-labelledby="normalised">
+        <h2 id="normalised">Normalised form</h2>
+        {event.normalised === null ? (
+          <p class="muted">None: the event could not be read, or it does not concern this service.</p>
+        ) : (
+          <pre class="json" data-normalised>
+            {JSON.stringify(event.normalised, undefined, 2)}
+          </pre>
+        )}
+      </section>
+    </div>
+    <EventActs event={event} />
+  </>
+)
+
+const EventFacts = ({ event }: { readonly event: BillingEventDetail }) => (
+  <dl class="facts">
+    <dt>Id</dt>
+    <dd>
+      <Identifier value={event.id} />
+    </dd>
+    <dt>Provider</dt>
+    <dd>{event.provider}</dd>
+    <dt>Key</dt>
+    <dd>
+      <Identifier value={event.event_key} />
+    </dd>
+    <dt>Action</dt>
+    <dd>{event.action ?? <span class="muted">none</span>}</dd>
+    <dt>Account</dt>
+    <dd>
+      <UserLink id={event.user_id} />
+    </dd>
+    <dt>Account named in it</dt>
+    <dd>{event.user_ref === null ? <span class="muted">none</span> : <Identifier value={event.user_ref} />}</dd>
+    <dt>Subscription</dt>
+    <dd>
+      {event.subscription_id === null ? <span class="muted">none</span> : <Identifier value={event.subscription_id} />}
+    </dd>
+    <dt>Attempts</dt>
+    <dd>{event.attempts}</dd>
+    <TimeFacts
+      times={{
+        Occurred: event.occurred_at,
+        Received: event.received_at,
+        Applied: event.applied_at,
+        'Next attempt': event.next_attempt_at,
+      }}
+    />
+  </dl>
+)
+
+const EventActs = ({ event: { id, status } }: { readonly event: BillingEventDetail }) => (
+  <section class="card" aria-labelledby="acts">
+    <h2 id="acts">Act on this event</h2>
+    <div class="acts">
+      <ActForm
+        id="replay"
+        action={`/operator/billing/events/${id}/replay`}
+        label="Replay"
+        explanation="Parses the stored bytes again and applies the result. An event that was applied has no second effect."
+      />
+      {status === 'parked' || status === 'dead' ? (
+        <ActForm
+          id="dismiss"
+          action={`/operator/billing/events/${id}/dismiss`}
+          label="Dismiss"
+          explanation="The event has no effect and needs no attention any more. It can still be replayed."
+          isDangerous
+        />
+      ) : null}
+    </div>
+  </section>
+)

@@ -1,0 +1,150 @@
+/** Instances at the providers, among them orphans: those without an owner. */
+import type { PageRoute } from '../page.ts'
+import { type Problem, ProblemMessage } from '../pages/messages.tsx'
+import { formatAge, formatDuration, TimeAgo } from '../time-text.tsx'
+import { Choice, type Filter, FilterForm, Pager, pathWith, readFilter, TextFilter } from './filter-form.tsx'
+import { Identifier, SessionLink } from './identifier.tsx'
+import type { Instance, InstancePage, Region } from './operator-replies.ts'
+import { listProblem } from './refused-page.tsx'
+import { ScrollingTable } from './scrolling-table.tsx'
+import { regionOptions } from './sessions.tsx'
+import { InstanceUse, instanceUse } from './state-badges.tsx'
+
+const path = '/operator/instances'
+
+/** Which instances are shown, by the parameters of the API. */
+const shown: Readonly<Record<string, Filter>> = {
+  existing: { gone: 'false' },
+  orphans: { orphans: 'true' },
+  gone: { gone: 'true' },
+  all: {},
+}
+
+export const list: PageRoute = {
+  method: 'GET',
+  path,
+  caller: 'operator',
+  handle: async ({ query, callOperatorApi }) => {
+    const { show = '', ...filter } = readFilter(query, ['show', 'region', 'instance_id'])
+    // The overview links to `orphans=true`.
+    const asked = query.get('orphans') === 'true' ? 'orphans' : show
+    const chosen = Object.hasOwn(shown, asked) ? asked : 'existing'
+    const [found, regions] = await Promise.all([
+      callOperatorApi<Partial<InstancePage>>(
+        'GET',
+        pathWith('/api/v1/admin/instances', { ...filter, ...shown[chosen] }),
+      ),
+      callOperatorApi<{ regions?: Region[] }>('GET', '/api/v1/admin/regions'),
+    ])
+    const props = { filter: { ...filter, show: chosen }, found: found.body, regions: regions.body.regions ?? [] }
+    return {
+      name: 'operator-instances',
+      title: 'Instances',
+      console: 'instances',
+      status: found.status,
+      page: <InstancesPage {...props} problem={listProblem(found)} />,
+    }
+  },
+}
+
+interface InstancesPageProps {
+  readonly filter: Filter
+  readonly found: Partial<InstancePage>
+  readonly regions: readonly Region[]
+  readonly problem: Problem | undefined
+}
+
+const shownTexts = { existing: 'existing', orphans: 'orphans: without an owner', gone: 'gone', all: 'all' }
+
+const InstancesPage = ({ filter, found, regions, problem }: InstancesPageProps) => (
+  <>
+    <div class="page-head">
+      <h1>Instances</h1>
+      <p class="lead">Machines that run relays. The newest first.</p>
+    </div>
+    <ul class="tiles">
+      {regions.map((region) => (
+        <RegionTile key={region.region} region={region} />
+      ))}
+    </ul>
+    <ProblemMessage problem={problem} />
+    <FilterForm action={path}>
+      <Choice name="show" label="Show" value={filter.show ?? ''} options={shownTexts} />
+      <Choice
+        name="region"
+        label="Region"
+        value={filter.region ?? ''}
+        options={regionOptions(regions, filter.region)}
+      />
+      <TextFilter name="instance_id" label="Instance id" value={filter.instance_id ?? ''} />
+    </FilterForm>
+    <div class="stack" data-refreshes="instances">
+      {problem ? null : (
+        <ScrollingTable label="Instances" headings={headings} empty="No instance matches this filter.">
+          {(found.instances ?? []).map((instance) => (
+            <InstanceRow key={instance.instance_id} instance={instance} />
+          ))}
+        </ScrollingTable>
+      )}
+      <Pager path={path} filter={filter} nextCursor={found.next_cursor} />
+    </div>
+  </>
+)
+
+const headings = [
+  'Instance',
+  'Use',
+  'Region',
+  'Provider',
+  'Zone',
+  'Session',
+  'Age',
+  'Unowned for',
+  'Last report',
+  'Image',
+]
+
+const RegionTile = ({ region }: { readonly region: Region }) => (
+  <li class="tile" data-region={region.region}>
+    <span class="tile-label">{region.display_name}</span>
+    <span class="tile-value">{`${region.sessions} / ${region.capacity}`}</span>
+    <span class="tile-note">
+      {`${region.instances.bound} of relays, ${region.instances.warm_ready} warm, ${region.instances.leftover} to be destroyed`}
+      {region.drained_at === null ? '' : ', drained'}
+    </span>
+  </li>
+)
+
+const InstanceRow = ({ instance }: { readonly instance: Instance }) => (
+  <tr data-instance={instance.instance_id} data-use={instanceUse(instance)}>
+    <th scope="row">
+      <Identifier value={instance.instance_id} />
+      {instance.provider_id === null || instance.provider_id === instance.instance_id ? null : (
+        <Identifier value={instance.provider_id} />
+      )}
+    </th>
+    <td>
+      <InstanceUse instance={instance} />
+    </td>
+    <td>{instance.region}</td>
+    <td>{instance.provider ?? '–'}</td>
+    <td>{instance.zone}</td>
+    <td>
+      <SessionLink id={instance.session_id} />
+    </td>
+    <td>{ageText(instance)}</td>
+    <td>
+      {instance.unowned_since === null || instance.gone_at !== null ? '–' : durationSince(instance.unowned_since)}
+    </td>
+    <td>{instance.last_report_at === null ? '–' : <TimeAgo at={instance.last_report_at} />}</td>
+    <td>{instance.image ?? '–'}</td>
+  </tr>
+)
+
+const durationSince = (at: string): string => formatDuration((Date.now() - Date.parse(at)) / 1000)
+
+/** How long it has existed, or did exist. */
+function ageText({ created_at: created, gone_at: gone }: Instance): string {
+  if (gone === null) return durationSince(created)
+  return `${formatDuration((Date.parse(gone) - Date.parse(created)) / 1000)}, gone ${formatAge(new Date(gone), new Date())}`
+}

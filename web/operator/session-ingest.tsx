@@ -1,0 +1,59 @@
+/** What the relay of a session received. */
+import { BitrateChart } from '../pages/bitrate-chart.tsx'
+import { averageKbps, formatBitrate, formatBytes } from '../stream-text.ts'
+import { formatDuration, TimeAgo } from '../time-text.tsx'
+import type { OperatorSessionDetail } from './operator-replies.ts'
+
+type Ingest = NonNullable<OperatorSessionDetail['session']['ingest_summary']>
+
+interface SessionIngestProps {
+  readonly session: OperatorSessionDetail['session']
+  readonly bitrates: OperatorSessionDetail['recent_bitrate']
+}
+
+export const SessionIngest = ({ session, bitrates }: SessionIngestProps) => {
+  const ingest = session.ingest_summary
+  return (
+    <section class="card" aria-labelledby="ingest" data-ingest={ingest === null ? 'none' : String(ingest.publishing)}>
+      <h2 id="ingest">Video</h2>
+      {ingest === null ? (
+        <p class="muted">The relay has not reported yet.</p>
+      ) : (
+        <>
+          {bitrates.length > 1 ? <BitrateChart points={bitrates} /> : null}
+          <IngestFacts ingest={ingest} />
+        </>
+      )}
+    </section>
+  )
+}
+
+const IngestFacts = ({ ingest }: { readonly ingest: Ingest }) => {
+  const average = averageKbps(ingest.bytes_received, ingest.seconds_publishing)
+  return (
+    <dl class="facts">
+      <dt>Last report</dt>
+      <dd>
+        {ingest.publishing ? 'publishing' : 'not publishing'}, <TimeAgo at={ingest.reported_at} />
+      </dd>
+      <dt>Bitrate</dt>
+      <dd>
+        {[
+          `${formatBitrate(ingest.bitrate_kbps)} over ${ingest.links} ${ingest.links === 1 ? 'link' : 'links'}`,
+          ...(average === undefined ? [] : [`${formatBitrate(average)} on average`]),
+          `${formatBitrate(ingest.peak_bitrate_kbps)} at most`,
+        ].join(', ')}
+      </dd>
+      <dt>Round trip, loss</dt>
+      <dd>
+        {`${ingest.rtt_ms === null ? 'unknown' : `${ingest.rtt_ms} ms`}, ${ingest.loss_pct === null ? 'unknown' : `${ingest.loss_pct} %`}`}
+      </dd>
+      <dt>Received</dt>
+      <dd>{`${formatBytes(ingest.bytes_received)} in ${formatDuration(ingest.seconds_publishing)}`}</dd>
+      <dt>Players</dt>
+      <dd>{ingest.players}</dd>
+      <dt>Engine</dt>
+      <dd>{ingest.engine ?? 'unknown'}</dd>
+    </dl>
+  )
+}

@@ -1,0 +1,98 @@
+/** The subscriptions of an account at billing providers, and its subscription workflow. */
+import { DateTime, Day } from '../time-text.tsx'
+import { Comparison } from './comparison.tsx'
+import { Identifier } from './identifier.tsx'
+import type { ProviderSubscription, SubscriptionDetail } from './operator-replies.ts'
+import { ScrollingTable } from './scrolling-table.tsx'
+
+interface SubscriptionsProps {
+  readonly subscriptions: readonly ProviderSubscription[]
+  readonly detail: SubscriptionDetail
+}
+
+export const Subscriptions = ({ subscriptions, detail }: SubscriptionsProps) => (
+  <>
+    <h2>Subscriptions</h2>
+    <ScrollingTable label="Subscriptions" headings={headings} empty="No subscription at a provider.">
+      {subscriptions.map((one) => (
+        <SubscriptionRow key={`${one.provider} ${one.subscription_id}`} subscription={one} />
+      ))}
+    </ScrollingTable>
+    <SubscriptionWorkflow detail={detail} />
+  </>
+)
+
+const headings = ['Subscription', 'Provider', 'Kind', 'Status', 'Period ends', 'Customer', 'Changed']
+
+const SubscriptionRow = ({ subscription: one }: { readonly subscription: ProviderSubscription }) => (
+  <tr data-subscription={one.subscription_id} data-status={one.status}>
+    <th scope="row">
+      <Identifier value={one.subscription_id} />
+    </th>
+    <td>{one.provider}</td>
+    <td>{one.kind === 'addon' ? `add-on × ${one.quantity}` : 'plan'}</td>
+    <td>
+      <span class={`badge ${statusLooks[one.status]}`}>{one.status}</span>
+    </td>
+    <td>{one.period_end === null ? '–' : <Day at={one.period_end} />}</td>
+    <td>{one.customer_id === null ? '–' : <Identifier value={one.customer_id} />}</td>
+    <td>
+      <DateTime at={one.updated_at} />
+    </td>
+  </tr>
+)
+
+const statusLooks: Readonly<Record<ProviderSubscription['status'], string>> = {
+  ...{ active: 'good', past_due: 'bad', cancelled: 'warn', ended: '' },
+}
+
+const SubscriptionWorkflow = ({ detail }: { readonly detail: SubscriptionDetail }) => {
+  const { entitlement, live } = detail
+  return (
+    <section class="card" aria-labelledby="subscription-workflow" data-workflow={live ? 'running' : 'none'}>
+      <div class="row apart">
+        <h2 id="subscription-workflow">Subscription workflow</h2>
+        <a class="link" href={detail.temporal_ui_url} rel="noreferrer">
+          Open in Temporal
+        </a>
+      </div>
+      <p>
+        <Identifier value={detail.workflow_id} />
+      </p>
+      {live === null ? (
+        <p class="muted">
+          The workflow doesn’t run, or didn’t answer in two seconds. It runs only while there is something to wait for.
+        </p>
+      ) : (
+        <>
+          <Comparison
+            label="Stored plan and workflow"
+            values={[
+              { label: 'Plan', stored: entitlement.plan_tier, live: live.plan_tier },
+              { label: 'Status', stored: entitlement.plan_status, live: live.plan_status },
+              {
+                label: 'Relays',
+                stored: String(entitlement.max_concurrent_conns),
+                live: live.plan_tier === 'paid' ? String(1 + live.addons) : '0',
+              },
+              {
+                label: 'Payment grace ends',
+                stored: entitlement.grace_ends_at,
+                live: live.grace_ends_at,
+                render: time,
+              },
+            ]}
+          />
+          <dl class="facts">
+            <dt>Plan ends</dt>
+            <dd>{live.ends_at === null ? 'no end is known' : <DateTime at={live.ends_at} />}</dd>
+            <dt>Wakes by itself</dt>
+            <dd>{live.wakes_at === null ? 'no' : <DateTime at={live.wakes_at} />}</dd>
+          </dl>
+        </>
+      )}
+    </section>
+  )
+}
+
+const time = (at: string) => <DateTime at={at} />
