@@ -48,22 +48,21 @@ const EmailState = ({ user: { email, email_verified: isVerified } }: { readonly 
     </>
   )
 
-const Deletion = ({ user }: { readonly user: User }) => {
-  const due = 'deletion_due_at' in user && typeof user.deletion_due_at === 'string' ? user.deletion_due_at : null
-  return due === null ? null : (
+const Deletion = ({ user: { deletion_due_at: due } }: { readonly user: User }) =>
+  due ? (
     <>
       <dt>Deletion due</dt>
       <dd data-deletion-due={due}>
         <Day at={due} /> <span class="badge warn">scheduled by its owner</span>
       </dd>
     </>
-  )
-}
+  ) : null
 
 /** The codes of `GET /relay/entitlement` in words. */
 const reasonTexts: Readonly<Record<AccountDetail['entitlement']['reason_code'], string>> = {
   ok: 'It can start relays.',
   plan_required: 'It has no plan.',
+  deletion_scheduled: 'Its owner has scheduled the deletion of the account.',
   operator_disabled: 'An operator disabled its relays or the account.',
   usage_exhausted: 'The relay time of this cycle is used up.',
 }
