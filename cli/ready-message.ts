@@ -66,7 +66,7 @@ export function formatReadyMessage(stack: ReadyStack): string {
     ['Metrics', `${stack.api}/metrics`],
     ['Postgres', stack.postgres],
     ['Demo account', stack.demo && `${stack.demo.email}   ${stack.demo.password}`],
-    ['Operator', `user "operator", password ${stack.operatorPassword}`],
+    ['Operator', `${stack.site}/operator   user "operator", password ${stack.operatorPassword}`],
     ['Logs', stack.logs],
   ]
   const lines = rows.flatMap(([name, value]) => (value ? [`  ${name.padEnd(14)}${value}`] : []))
