@@ -9,7 +9,7 @@ import { createTokenSet, TokenSet } from '../identity/token-sets.ts'
 export const signup = route({
   method: 'POST',
   path: '/auth/signup',
-  summary: 'Create an account with an email address and a password',
+  summary: 'Create an account',
   caller: 'none',
   limit: 'signup',
   secret: true,
@@ -25,7 +25,7 @@ export const signup = route({
 export const login = route({
   method: 'POST',
   path: '/auth/login',
-  summary: 'Sign in with an email address and a password',
+  summary: 'Sign in with a password',
   caller: 'none',
   limit: 'login',
   secret: true,

@@ -45,7 +45,7 @@ const pageMax = 50
 export const listBillingEvents = route({
   method: 'GET',
   path: '/admin/billing/events',
-  summary: 'Billing events of providers and operators, newest first',
+  summary: 'List billing events',
   caller: 'operator',
   query: z.object({
     status: Status.optional(),
@@ -70,7 +70,7 @@ export const listBillingEvents = route({
 export const dismissBillingEvent = route({
   method: 'POST',
   path: '/admin/billing/events/{id}/dismiss',
-  summary: 'Dismiss a parked or dead event, so that it needs no attention. Safe to repeat',
+  summary: 'Dismiss a billing event',
   caller: 'operator',
   params: z.object({ id }),
   body: ReasonOnly,
@@ -102,7 +102,7 @@ export const dismissBillingEvent = route({
 export const replayBillingEvent = route({
   method: 'POST',
   path: '/admin/billing/events/{id}/replay',
-  summary: 'Parse the stored bytes of an event again and apply the result. Safe to repeat',
+  summary: 'Replay a billing event',
   caller: 'operator',
   params: z.object({ id }),
   body: ReasonOnly,

@@ -47,7 +47,7 @@ const pageSize = 100
 export const listInstances = route({
   method: 'GET',
   path: '/admin/instances',
-  summary: 'Instances at the providers, newest first',
+  summary: 'List instances',
   caller: 'operator',
   query: z.object({
     instance_id: storableText(200).optional(),

@@ -36,7 +36,7 @@ const pageSize = 100
 export const listJobs = route({
   method: 'GET',
   path: '/admin/jobs',
-  summary: 'List background jobs by name, with their last result and their lease',
+  summary: 'List background jobs',
   caller: 'operator',
   query: z.object({ cursor: storableText(100).optional() }),
   answers: { 200: z.object({ jobs: z.array(JobView), next_cursor: z.string().nullable() }) },

@@ -47,7 +47,7 @@ const presentRegion = (config: RegionConfig, row: RegionRow): z.infer<typeof Reg
 export const listRegions = route({
   method: 'GET',
   path: '/admin/regions',
-  summary: 'The regions with their sessions and instances, in the configured order',
+  summary: 'List regions with their instances',
   caller: 'operator',
   answers: { 200: z.object({ regions: z.array(RegionView) }) },
   refuses: [],
@@ -77,7 +77,7 @@ const changeParts = {
 export const drain = route({
   ...changeParts,
   path: '/admin/regions/{region}/drain',
-  summary: 'Stop new sessions in a region; its live sessions run on. Safe to repeat',
+  summary: 'Drain a region',
   handle: async ({ params, body, ip }, services) =>
     ok({ region: await changeRegion(params.region, services, 'drain', { ip, ...body }) }),
 })
@@ -85,7 +85,7 @@ export const drain = route({
 export const resume = route({
   ...changeParts,
   path: '/admin/regions/{region}/resume',
-  summary: 'Allow new sessions in a drained region again. Safe to repeat',
+  summary: 'Resume a region',
   handle: async ({ params, body, ip }, services) =>
     ok({ region: await changeRegion(params.region, services, 'resume', { ip, ...body }) }),
 })

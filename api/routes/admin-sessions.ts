@@ -46,7 +46,7 @@ export const presentForOperator = (row: ShownSessionRow, limits: SessionLimits):
 export const listSessions = route({
   method: 'GET',
   path: '/admin/sessions',
-  summary: 'Relay sessions, newest first',
+  summary: 'List relay sessions of all accounts',
   caller: 'operator',
   query: z.object({
     state: State.optional(),
@@ -70,7 +70,7 @@ export const listSessions = route({
 export const showSession = route({
   method: 'GET',
   path: '/admin/sessions/{id}',
-  summary: "One session: its row, its workflow's snapshot and its transitions",
+  summary: 'Inspect a relay session',
   caller: 'operator',
   params: ById,
   answers: {
@@ -142,7 +142,7 @@ const presentSnapshot = (snapshot: RelaySessionSnapshot) => ({
 export const disconnect = route({
   method: 'POST',
   path: '/admin/sessions/{id}/disconnect',
-  summary: 'End a session at once. A stopped session is returned as it is',
+  summary: 'Disconnect a relay session',
   caller: 'operator',
   params: ById,
   body: z.object({ reason: storableText(500) }),
@@ -169,7 +169,7 @@ export const disconnect = route({
 export const transition = route({
   method: 'POST',
   path: '/admin/sessions/{id}/transition',
-  summary: 'Make one of the five transitions by hand. After a 503 the transition has not happened and will not',
+  summary: 'Make a transition by hand',
   caller: 'operator',
   params: ById,
   body: z.object({ to: State, reason: Reason }),

@@ -11,7 +11,7 @@ import { createSecretToken, hashSecretToken } from '../identity/secret-tokens.ts
 export const signIn = route({
   method: 'POST',
   path: '/admin/sign-in',
-  summary: 'Exchange the operator password for the token of an operator session',
+  summary: 'Open an operator session',
   caller: 'operator',
   body: EmptyObject,
   answers: {
@@ -43,7 +43,7 @@ export const signIn = route({
 export const signOut = route({
   method: 'POST',
   path: '/admin/sign-out',
-  summary: 'End the operator session of the token',
+  summary: 'Close the operator session',
   caller: 'operator',
   body: EmptyObject,
   answers: { 204: null },

@@ -44,7 +44,7 @@ const present = (one: AccountSubscription): z.infer<typeof OperatorSubscription>
 export const listOfAccount = route({
   method: 'GET',
   path: '/admin/users/{id}/subscriptions',
-  summary: "An account's subscriptions at billing providers, ended ones last, 100 at most",
+  summary: 'List the subscriptions of an account',
   caller: 'operator',
   params: z.object({ id }),
   answers: { 200: z.object({ subscriptions: z.array(OperatorSubscription), next_cursor: z.null() }) },
@@ -62,7 +62,7 @@ const snapshotMillisMax = 2000
 export const showSubscription = route({
   method: 'GET',
   path: '/admin/users/{id}/subscription',
-  summary: "An account's entitlement, and the snapshot of its subscription workflow",
+  summary: 'Inspect the plan of an account',
   caller: 'operator',
   params: z.object({ id }),
   answers: {
@@ -124,7 +124,7 @@ const pageMax = 50
 export const listUnusedBilledAccounts = route({
   method: 'GET',
   path: '/admin/billing/accounts',
-  summary: 'Accounts that are billed for add-ons without a plan, or for more than one plan',
+  summary: 'List accounts that pay for nothing',
   caller: 'operator',
   query: z.object({ billed: z.enum(['without_plan', 'twice']), cursor: id.optional() }),
   answers: {

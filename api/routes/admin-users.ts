@@ -37,7 +37,7 @@ const presentAccount = (profile: ProfileRow, entitlement: Entitlement): z.infer<
 export const findUser = route({
   method: 'GET',
   path: '/admin/users',
-  summary: 'Find the account with an email address',
+  summary: 'Find an account by its email address',
   caller: 'operator',
   query: z.object({ email: storableText(254) }),
   answers: { 200: z.object({ users: z.array(OperatorUser), next_cursor: z.null() }) },
@@ -53,7 +53,7 @@ export const findUser = route({
 export const showUser = route({
   method: 'GET',
   path: '/admin/users/{id}',
-  summary: 'Show an account with its entitlement and live sessions',
+  summary: 'Show an account',
   caller: 'operator',
   params: ById,
   answers: { 200: UserDetail },
@@ -73,7 +73,7 @@ const changeParts = { method: 'POST', caller: 'operator', params: ById, refuses:
 export const grant = route({
   ...changeParts,
   path: '/admin/users/{id}/grant',
-  summary: 'Grant a complimentary plan to an account, or withdraw it',
+  summary: 'Grant or withdraw a complimentary plan',
   body: z.object({
     plan_tier: z.enum(['free', 'paid']),
     addons: z.int().min(0).max(addonsMax).default(0),
@@ -119,7 +119,7 @@ async function waitUntilApplied(
 export const relayAccess = route({
   ...changeParts,
   path: '/admin/users/{id}/relay-access',
-  summary: 'Enable or disable relays for an account, whatever its plan. Disabling ends its live relays',
+  summary: 'Enable or disable relays for an account',
   body: z.object({ enabled: z.boolean(), reason: Reason }),
   answers: { 200: z.object({ entitlement: EntitlementView }) },
   handle: async (request, services) => {
@@ -137,7 +137,7 @@ export const relayAccess = route({
 export const disable = route({
   ...changeParts,
   path: '/admin/users/{id}/disable',
-  summary: 'Disable an account and end its auth sessions and relays, or enable it again. Safe to repeat',
+  summary: 'Disable or enable an account',
   body: z.object({ disabled: z.boolean().default(true), reason: Reason }),
   answers: { 200: z.object({ user: OperatorUser }) },
   handle: async (request, services) => {

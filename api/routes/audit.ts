@@ -61,7 +61,7 @@ const presentPage = <Entry>(rows: readonly AuditRow[], presentEntry: (row: Audit
 export const own = route({
   method: 'GET',
   path: '/auth/audit',
-  summary: 'List the audit entries of the account, newest first',
+  summary: 'List the activity of the account',
   caller: 'user',
   query: z.object({ group: z.enum(activityGroups).optional(), cursor: EntryId.optional() }),
   answers: { 200: z.object({ entries: z.array(EntryView), next_cursor: EntryId.nullable() }) },
@@ -76,7 +76,7 @@ export const own = route({
 export const list = route({
   method: 'GET',
   path: '/admin/audit',
-  summary: 'List the audit entries of all accounts, newest first, or those of one account, action or initiator',
+  summary: 'List audit entries',
   caller: 'operator',
   query: z.object({
     user_id: id.optional(),

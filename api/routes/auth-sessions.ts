@@ -12,7 +12,7 @@ import { createTokenSet, TokenSet } from '../identity/token-sets.ts'
 export const refresh = route({
   method: 'POST',
   path: '/auth/refresh',
-  summary: 'Exchange a refresh token for a new token set',
+  summary: 'Refresh the tokens',
   caller: 'none',
   secret: true,
   body: z.object({ refresh_token: z.string() }),
@@ -28,7 +28,7 @@ export const refresh = route({
 export const logout = route({
   method: 'POST',
   path: '/auth/logout',
-  summary: 'Revoke this auth session and its tokens at once',
+  summary: 'Sign out',
   caller: 'user',
   answers: { 204: null },
   refuses: [],
@@ -41,7 +41,7 @@ export const logout = route({
 export const list = route({
   method: 'GET',
   path: '/auth/sessions',
-  summary: 'List the auth sessions of the account, most recently used first, at most 100',
+  summary: 'List the sign-ins of the account',
   caller: 'user',
   answers: {
     200: z.object({
@@ -81,7 +81,7 @@ const present = (session: AuthSession, caller: User) => ({
 export const revoke = route({
   method: 'DELETE',
   path: '/auth/sessions/{id}',
-  summary: 'Revoke an auth session of the account. Safe to repeat',
+  summary: 'Revoke a sign-in of the account',
   caller: 'user',
   params: z.object({ id }),
   answers: { 204: null },

@@ -11,7 +11,7 @@ import type { Services } from '../services.ts'
 export const open = route({
   method: 'POST',
   path: '/billing/portal',
-  summary: 'The URL of a page where the caller manages payments. It is personal and expires within minutes',
+  summary: 'Open the page for payments',
   caller: 'user',
   limit: 'billing_manage',
   secret: true,

@@ -55,8 +55,7 @@ const isCancellable = ({ status }: AccountSubscription): boolean => status === '
 export const cancel = route({
   method: 'POST',
   path: '/billing/subscriptions/{subscription_id}/cancel',
-  summary:
-    'Cancel a subscription at the billing provider. It ends with its paid period, or at once if a payment is outstanding. Safe to repeat',
+  summary: 'Cancel a subscription',
   caller: 'user',
   limit: 'billing_manage',
   params: z.object({ subscription_id: storableText(200) }),

@@ -12,7 +12,7 @@ import type { Services } from '../services.ts'
 export const webhook = route({
   method: 'POST',
   path: '/billing/webhook',
-  summary: "The billing provider's events, with its signature over the raw body. Safe to repeat",
+  summary: 'Receive an event of the billing provider',
   caller: 'none',
   bytesMax: 256 * 1024,
   answers: { 200: z.object({ received: z.literal(true) }) },

@@ -20,7 +20,7 @@ const CheckoutBody = z
 export const checkout = route({
   method: 'POST',
   path: '/billing/checkout',
-  summary: 'The URL of a payment page for the plan, or for add-ons up to the requested total',
+  summary: 'Create a payment page',
   caller: 'user',
   limit: 'checkout',
   body: CheckoutBody,
@@ -81,7 +81,7 @@ const isEnding = ({ planStatus, endsAt }: PlanRow): boolean =>
 export const subscription = route({
   method: 'GET',
   path: '/billing/subscription',
-  summary: 'The plan with its add-ons, and when it renews or ends',
+  summary: 'Show the plan',
   caller: 'user',
   answers: {
     200: z.object({

@@ -26,7 +26,7 @@ export const preview = route({
 export const verify = route({
   method: 'POST',
   path: '/auth/email/verify',
-  summary: 'Verify the email address of an account with the token of a mailed link',
+  summary: 'Verify an email address with a mailed link',
   caller: 'none',
   body: z.object({ token: z.string() }),
   answers: { 204: null },
@@ -40,7 +40,7 @@ export const verify = route({
 export const resend = route({
   method: 'POST',
   path: '/auth/email/resend',
-  summary: 'Mail the verification link again. Does nothing if the address is verified',
+  summary: 'Mail the verification link again',
   caller: 'user',
   limit: 'forgot',
   answers: { 202: EmptyObject },

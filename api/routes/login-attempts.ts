@@ -29,7 +29,7 @@ const ClientName = z
 export const start = route({
   method: 'POST',
   path: '/auth/plugin/login/start',
-  summary: 'Start a login that a user approves in the browser',
+  summary: 'Start a plugin login',
   caller: 'none',
   limit: 'plugin_start',
   secret: true,
@@ -61,7 +61,7 @@ export const start = route({
 export const poll = route({
   method: 'POST',
   path: '/auth/plugin/login/poll',
-  summary: 'Poll a login. Returns the token set exactly once, after the approval',
+  summary: 'Poll a plugin login',
   caller: 'none',
   limit: 'plugin_poll',
   secret: true,
@@ -85,7 +85,7 @@ export const poll = route({
 export const read = route({
   method: 'GET',
   path: '/auth/plugin/login/attempts/{id}',
-  summary: 'Show a login to the user who is asked to approve it',
+  summary: 'Show a plugin login',
   caller: 'user',
   params: z.object({ id }),
   answers: {
@@ -126,7 +126,7 @@ const decisionParts = {
 export const approve = route({
   ...decisionParts,
   path: '/auth/plugin/login/attempts/{id}/approve',
-  summary: 'Let the plugin sign in to this account. Safe to repeat',
+  summary: 'Approve a plugin login',
   refuses: ['not_found', 'attempt_denied', 'attempt_expired'],
   handle: async ({ caller, params, ip }, services) => {
     await approvePluginLogin(services, params.id, caller, ip)
@@ -137,7 +137,7 @@ export const approve = route({
 export const deny = route({
   ...decisionParts,
   path: '/auth/plugin/login/attempts/{id}/deny',
-  summary: 'Deny the plugin, also after an approval whose tokens it has not collected. Safe to repeat',
+  summary: 'Deny a plugin login',
   refuses: ['not_found', 'attempt_consumed', 'attempt_expired'],
   handle: async ({ caller, params, ip }, services) => {
     await denyPluginLogin(services, params.id, caller, ip)

@@ -14,7 +14,7 @@ const mailsMax = 100
 export const list = route({
   method: 'GET',
   path: '/mailbox',
-  summary: 'List the latest 100 emails. Available with SVC_MAILBOX only, which is for development',
+  summary: 'List the latest mails',
   caller: 'none',
   answers: {
     200: z.object({

@@ -8,7 +8,7 @@ import { createTokenSet, TokenSet } from '../identity/token-sets.ts'
 export const confirm = route({
   method: 'POST',
   path: '/auth/merge/{merge_request_id}/confirm',
-  summary: 'Link a provider account to the account that has its email address, after its owner has proved to be it',
+  summary: 'Confirm a merge',
   caller: 'none',
   limit: 'login',
   isCountedByHandler: true,

@@ -14,7 +14,7 @@ const ByProvider = z.object({ provider: z.enum(oauthProviderNames) })
 export const providers = route({
   method: 'GET',
   path: '/auth/oauth/providers',
-  summary: 'List the OAuth providers and whether each is configured',
+  summary: 'List the sign-in providers',
   caller: 'none',
   answers: {
     200: z.object({
@@ -31,7 +31,7 @@ export const providers = route({
 export const start = route({
   method: 'POST',
   path: '/auth/oauth/{provider}/start',
-  summary: 'Start an OAuth round trip. Linking requires the access token of the account',
+  summary: 'Start an OAuth round trip',
   caller: 'maybe_user',
   limit: 'oauth_start',
   secret: true,
@@ -68,7 +68,7 @@ const MergeRequired = z.object({
 export const callback = route({
   method: 'POST',
   path: '/auth/oauth/{provider}/callback',
-  summary: 'Complete an OAuth round trip: sign in, link an identity, or prove the ownership of an account',
+  summary: 'Complete an OAuth round trip',
   // Not rate limited: each call needs an authorization request, which was counted and is consumed once.
   caller: 'none',
   secret: true,
@@ -125,7 +125,7 @@ const presentMerge = (merge: PendingMerge | RequestedMerge): z.infer<typeof Merg
 export const unlink = route({
   method: 'DELETE',
   path: '/auth/oauth/{provider}',
-  summary: 'Unlink a provider from the account, unless it is the last sign-in method. Safe to repeat',
+  summary: 'Unlink a provider',
   caller: 'user',
   params: ByProvider,
   answers: { 204: null },

@@ -9,7 +9,7 @@ import { NewPassword } from '../identity/passwords.ts'
 export const forgot = route({
   method: 'POST',
   path: '/auth/password/forgot',
-  summary: 'Request a password reset link. The response does not reveal whether the address has an account',
+  summary: 'Request a link to reset the password',
   caller: 'none',
   limit: 'forgot',
   body: z.object({ email: EmailAddress }),
@@ -24,7 +24,7 @@ export const forgot = route({
 export const preview = route({
   method: 'POST',
   path: '/auth/password/reset/preview',
-  summary: 'Show what a password reset changes besides the password. The link stays valid',
+  summary: 'Show what a password reset changes',
   caller: 'none',
   secret: true,
   body: z.object({ token: z.string() }),
@@ -52,7 +52,7 @@ export const preview = route({
 export const reset = route({
   method: 'POST',
   path: '/auth/password/reset',
-  summary: 'Set a new password with the token of a mailed link. Revokes every auth session of the account',
+  summary: 'Set a new password with a mailed link',
   caller: 'none',
   body: z.object({ token: z.string(), password: NewPassword }),
   answers: { 204: null },

@@ -11,7 +11,7 @@ export const Image = z.object({ image_id: z.string(), version: z.string(), relea
 export const manifest = route({
   method: 'GET',
   path: '/relay/manifest',
-  summary: 'List the regions with their availability and relay image',
+  summary: 'List the regions',
   caller: 'user',
   limit: 'manifest',
   answers: {
@@ -53,7 +53,7 @@ export const manifest = route({
 export const capacity = route({
   method: 'GET',
   path: '/capacity/status',
-  summary: 'Show whether relays can be started at present, overall and by region. Computed once a second at most',
+  summary: 'Show whether relays can be started',
   caller: 'none',
   limit: 'capacity',
   answers: {

@@ -76,8 +76,7 @@ const HealthReply = z.object({
 export const report = route({
   method: 'POST',
   path: '/relay/health',
-  summary:
-    'Report the health of a relay. The reply says whether it should keep running, and assigns a session to a relay without one',
+  summary: 'Report the health of a relay',
   caller: 'relay',
   body: Body,
   answers: { 200: HealthReply },

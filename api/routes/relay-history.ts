@@ -65,7 +65,7 @@ function presentRecord(row: SessionRecordRow): z.infer<typeof SessionRecord> {
 export const list = route({
   method: 'GET',
   path: '/relay/sessions',
-  summary: 'List ended sessions; the one that ended last comes first',
+  summary: 'List ended relay sessions',
   caller: 'user',
   limit: 'relay_history',
   query: z.object({
@@ -89,7 +89,7 @@ export const list = route({
 export const show = route({
   method: 'GET',
   path: '/relay/sessions/{id}',
-  summary: 'Show one session in any state, with its transitions',
+  summary: 'Show a relay session',
   caller: 'user',
   limit: 'relay_history',
   params: z.object({ id }),

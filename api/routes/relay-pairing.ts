@@ -9,7 +9,7 @@ import { connectionKit } from '../relay-session-view.ts'
 export const pair = route({
   method: 'GET',
   path: '/relay/pair',
-  summary: 'The addresses to publish to, for the holder of a pair token. 503 until the relay has an address',
+  summary: 'Get the addresses to publish to',
   caller: 'none',
   // Counted before the look-up, so that guesses of tokens count too.
   limit: 'pair',

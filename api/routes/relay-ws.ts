@@ -4,8 +4,7 @@ import { route } from '../http/route.ts'
 export const watch = route({
   method: 'GET',
   path: '/relay/ws',
-  summary:
-    'A WebSocket with the state of relay sessions. Each message is `{"type":"session","session":…}` with the dock view: one when the client connects, one at each change. The holder of a `relay_ws_token` watches its session, and a user with an access token all sessions of the account',
+  summary: 'Watch relay sessions over a WebSocket',
   caller: 'relay_watcher',
   limit: 'relay_ws',
   requestHeaders: {

@@ -31,7 +31,7 @@ const OneSession = z.object({ session: SessionView })
 export const start = route({
   method: 'POST',
   path: '/relay/start',
-  summary: "Start a relay for a connection, or return the connection's live session",
+  summary: 'Start a relay',
   caller: 'user',
   limit: 'relay_start',
   // The transaction counts the request, because a replay of the same key does not count.
@@ -183,7 +183,7 @@ function capacityMessage(outcome: 'region_full' | 'region_drained', region: Requ
 export const active = route({
   method: 'GET',
   path: '/relay/active',
-  summary: 'The live session of a connection, or the oldest one, and all live sessions',
+  summary: 'List live relays',
   caller: 'user',
   limit: 'relay_active',
   query: View.extend({ connection_id: ConnectionId.optional() }),
@@ -207,7 +207,7 @@ export const active = route({
 export const stop = route({
   method: 'POST',
   path: '/relay/stop',
-  summary: 'Stop a relay. A stopped one is returned as it is',
+  summary: 'Stop a relay',
   caller: 'user',
   limit: 'relay_stop',
   query: View,

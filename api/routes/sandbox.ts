@@ -45,7 +45,7 @@ const present = (one: SandboxSubscription): z.infer<typeof SubscriptionView> => 
 export const list = route({
   method: 'GET',
   path: '/billing/sandbox/subscriptions',
-  summary: "The caller's subscriptions at the sandbox, oldest first",
+  summary: 'List the subscriptions at the sandbox',
   caller: 'user',
   answers: { 200: z.object({ subscriptions: z.array(SubscriptionView) }) },
   refuses: ['not_found'],
@@ -59,7 +59,7 @@ export const list = route({
 export const act = route({
   method: 'POST',
   path: '/billing/sandbox/subscriptions/{subscription_id}/{outcome}',
-  summary: 'Play an outcome of a subscription at the sandbox. Replies once its webhook is accepted',
+  summary: 'Play an outcome at the sandbox',
   caller: 'user',
   params: z.object({ subscription_id: z.string().regex(/^sub_[\w-]{1,60}$/), outcome: z.enum(sandboxOutcomes) }),
   /** With the `version` from an earlier reply, a repeated request acts once. */

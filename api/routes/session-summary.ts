@@ -67,7 +67,7 @@ export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<
 export const summary = route({
   method: 'GET',
   path: '/auth/session',
-  summary: 'Show the signed-in user with entitlement, usage and active relay',
+  summary: 'Show the account',
   caller: 'user',
   query: View,
   answers: {

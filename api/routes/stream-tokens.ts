@@ -5,7 +5,7 @@ import { route } from '../http/route.ts'
 export const regenerate = route({
   method: 'POST',
   path: '/user/regenerate-tokens',
-  summary: 'Replace the stream token: not available yet',
+  summary: 'Replace the stream token',
   caller: 'user',
   answers: {},
   refuses: ['not_available'],

@@ -43,7 +43,7 @@ export function presentUsage(
 export const current = route({
   method: 'GET',
   path: '/usage/current',
-  summary: 'Show the relay time of the current cycle',
+  summary: 'Show the relay time of the cycle',
   caller: 'user',
   limit: 'usage',
   answers: { 200: UsageView },
@@ -69,7 +69,7 @@ const presentConnections = (connections: readonly ConnectionSeconds[]): z.infer<
 export const days = route({
   method: 'GET',
   path: '/usage/days',
-  summary: 'Show the relay time of the current cycle by day and by connection, with a forecast',
+  summary: 'Show the relay time of the cycle by day',
   caller: 'user',
   limit: 'usage',
   answers: {
