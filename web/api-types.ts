@@ -12,63 +12,96 @@ type OneOf<T extends any[]> = T extends [infer Only] ? Only : T extends [infer A
 export interface paths {
   "/api/v1/auth/signup": {
     /**
-     * Create an account with an email address and a password
-     * @description **Limit:** 5 requests a minute for each network of the client (`signup`), unless the service is configured otherwise.
+     * Create an account
+     * @description Creates the account and signs in. If the service requires verified addresses, the reply is always 202 without a token set, so that it does not reveal whether the address has an account; the mailed link then leads on.
+     *
+     * A password has at least 10 characters and at most 72 bytes of UTF-8, and is not a common one. Repeating the request is refused with `email_taken`.
+     *
+     * **Limit:** 5 requests a minute for each network of the client (`signup`), unless the service is configured otherwise.
      */
-    post: operations["postAuthSignup"];
+    post: operations["signUp"];
   };
   "/api/v1/auth/login": {
     /**
-     * Sign in with an email address and a password
-     * @description **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
+     * Sign in with a password
+     * @description Opens an auth session. Unknown addresses and wrong passwords get the same reply in the same time. Besides the limit below, wrong passwords are limited for each account.
+     *
+     * **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
      */
-    post: operations["postAuthLogin"];
+    post: operations["signIn"];
   };
   "/api/v1/auth/password/forgot": {
     /**
-     * Request a password reset link. The response does not reveal whether the address has an account
-     * @description **Limit:** 5 requests a minute for each network of the client (`forgot`), unless the service is configured otherwise.
+     * Request a link to reset the password
+     * @description Mails a link that is valid for 30 minutes, if the address has an account. The reply is always 202 and does not reveal whether it has one. Safe to repeat; each request replaces the previous link.
+     *
+     * **Limit:** 5 requests a minute for each network of the client (`forgot`), unless the service is configured otherwise.
      */
-    post: operations["postAuthPasswordForgot"];
+    post: operations["requestPasswordReset"];
   };
   "/api/v1/auth/password/reset/preview": {
-    /** Show what a password reset changes besides the password. The link stays valid */
-    post: operations["postAuthPasswordResetPreview"];
+    /**
+     * Show what a password reset changes
+     * @description Shows what the reset changes besides the password, so that a page can say so before it asks for one. The link stays valid. Refused with `token_invalid` for a used, expired or unknown token.
+     */
+    post: operations["previewPasswordReset"];
   };
   "/api/v1/auth/password/reset": {
-    /** Set a new password with the token of a mailed link. Revokes every auth session of the account */
-    post: operations["postAuthPasswordReset"];
+    /**
+     * Set a new password with a mailed link
+     * @description Sets the password with the token of a mailed link, and ends every auth session of the account. The token works once, within 30 minutes.
+     */
+    post: operations["resetPassword"];
   };
   "/api/v1/auth/email/verify/preview": {
     /** Show whether the address of a mailed link is verified already. The link stays as it is */
     post: operations["postAuthEmailVerifyPreview"];
   };
   "/api/v1/auth/email/verify": {
-    /** Verify the email address of an account with the token of a mailed link */
-    post: operations["postAuthEmailVerify"];
+    /**
+     * Verify an email address with a mailed link
+     * @description Proves that the user receives mail at the address. The token works once, within 24 hours.
+     */
+    post: operations["verifyEmail"];
   };
   "/api/v1/auth/email/resend": {
     /**
-     * Mail the verification link again. Does nothing if the address is verified
-     * @description **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
+     * Mail the verification link again
+     * @description Mails another verification link. Does nothing if the address is verified. Safe to repeat.
+     *
+     * **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
      */
-    post: operations["postAuthEmailResend"];
+    post: operations["resendVerification"];
   };
   "/api/v1/auth/refresh": {
-    /** Exchange a refresh token for a new token set */
-    post: operations["postAuthRefresh"];
+    /**
+     * Refresh the tokens
+     * @description Replaces the refresh token, which lasts 30 days, and returns a new access token.
+     *
+     * A lost reply can be repeated: for 15 seconds the replaced token still works while its successor is unused. Any other use of a replaced token ends the auth session, because the token may have been stolen.
+     */
+    post: operations["refreshTokens"];
   };
   "/api/v1/auth/logout": {
-    /** Revoke this auth session and its tokens at once */
-    post: operations["postAuthLogout"];
+    /**
+     * Sign out
+     * @description Ends the auth session of the access token. Both of its tokens stop working at once.
+     */
+    post: operations["signOut"];
   };
   "/api/v1/auth/sessions": {
-    /** List the auth sessions of the account, most recently used first, at most 100 */
-    get: operations["getAuthSessions"];
+    /**
+     * List the sign-ins of the account
+     * @description Where the account is signed in: at most 100 auth sessions, the most recently used first. `current` marks the one of the access token.
+     */
+    get: operations["listAuthSessions"];
   };
   "/api/v1/auth/sessions/{id}": {
-    /** Revoke an auth session of the account. Safe to repeat */
-    delete: operations["deleteAuthSessionsById"];
+    /**
+     * Revoke a sign-in of the account
+     * @description Ends a sign-in of the account, whose tokens stop working at once. Safe to repeat.
+     */
+    delete: operations["revokeAuthSession"];
   };
   "/api/v1/auth/sessions/revoke-others": {
     /** Revoke every auth session of the account but this one. Safe to repeat */
@@ -108,8 +141,11 @@ export interface paths {
     post: operations["postAuthAccountRestore"];
   };
   "/api/v1/auth/audit": {
-    /** List the audit entries of the account, newest first */
-    get: operations["getAuthAudit"];
+    /**
+     * List the activity of the account
+     * @description What happened to the account and who did it, newest first, 50 entries a page. The addresses and notes of operators are left out.
+     */
+    get: operations["listActivity"];
   };
   "/api/v1/auth/activity": {
     /** List the audit entries of the account with the starts and ends of its relays, newest first */
@@ -117,81 +153,126 @@ export interface paths {
   };
   "/api/v1/auth/plugin/login/start": {
     /**
-     * Start a login that a user approves in the browser
-     * @description **Limit:** 10 requests a minute for each network of the client (`plugin_start`), unless the service is configured otherwise.
+     * Start a plugin login
+     * @description Starts a login attempt of 5 minutes. Open `authorize_url` in the browser of the user, show `user_code`, and poll with `poll_token`. The page in the browser shows the same code, so that the user recognises the attempt. Only the approval in the browser signs the plugin in.
+     *
+     * **Limit:** 10 requests a minute for each network of the client (`plugin_start`), unless the service is configured otherwise.
      */
-    post: operations["postAuthPluginLoginStart"];
+    post: operations["startPluginLogin"];
   };
   "/api/v1/auth/plugin/login/poll": {
     /**
-     * Poll a login. Returns the token set exactly once, after the approval
-     * @description **Limit:** 300 requests a minute for each network of the client (`plugin_poll`), unless the service is configured otherwise.
+     * Poll a plugin login
+     * @description Returns `pending` until the user has decided, then the token set exactly once. Poll every `interval` seconds: faster than once a second is refused with 429, and the attempt goes on.
+     *
+     * The attempt ends after 300 seconds (410 `attempt_expired`), also if it was approved. A denied attempt is 403 `attempt_denied`; a wrong token is 404 `not_found`, like an unknown attempt.
+     *
+     * **Limit:** 300 requests a minute for each network of the client (`plugin_poll`), unless the service is configured otherwise.
      */
-    post: operations["postAuthPluginLoginPoll"];
+    post: operations["pollPluginLogin"];
   };
   "/api/v1/auth/plugin/login/attempts/{id}": {
-    /** Show a login to the user who is asked to approve it */
-    get: operations["getAuthPluginLoginAttemptsById"];
+    /**
+     * Show a plugin login
+     * @description Shows which plugin asks for access, from where and since when. Any signed-in user may read an undecided attempt.
+     */
+    get: operations["getLoginAttempt"];
   };
   "/api/v1/auth/plugin/login/attempts/{id}/approve": {
-    /** Let the plugin sign in to this account. Safe to repeat */
-    post: operations["postAuthPluginLoginAttemptsByIdApprove"];
+    /**
+     * Approve a plugin login
+     * @description Lets the plugin sign in to the account of the caller. Compare the code with the one that the plugin shows first. Safe to repeat.
+     */
+    post: operations["approveLoginAttempt"];
   };
   "/api/v1/auth/plugin/login/attempts/{id}/deny": {
-    /** Deny the plugin, also after an approval whose tokens it has not collected. Safe to repeat */
-    post: operations["postAuthPluginLoginAttemptsByIdDeny"];
+    /**
+     * Deny a plugin login
+     * @description Denies the plugin, also after an approval whose tokens it has not collected yet. Safe to repeat.
+     */
+    post: operations["denyLoginAttempt"];
   };
   "/api/v1/auth/oauth/providers": {
-    /** List the OAuth providers and whether each is configured */
-    get: operations["getAuthOauthProviders"];
+    /**
+     * List the sign-in providers
+     * @description All providers that the service supports, and whether sign-in through each one is configured.
+     */
+    get: operations["listOauthProviders"];
   };
   "/api/v1/auth/oauth/{provider}/start": {
     /**
-     * Start an OAuth round trip. Linking requires the access token of the account
-     * @description **Limit:** 20 requests a minute for each network of the client (`oauth_start`), unless the service is configured otherwise.
+     * Start an OAuth round trip
+     * @description Starts an OAuth round trip. Send the browser to `authorization_url`, and keep `binding` in that browser: the callback must present it. The round trip lasts 10 minutes and can be completed once.
+     *
+     * The intent `link` requires the access token of the account; `merge` requires the id of a merge request.
+     *
+     * **Limit:** 20 requests a minute for each network of the client (`oauth_start`), unless the service is configured otherwise.
      */
-    post: operations["postAuthOauthByProviderStart"];
+    post: operations["startOauth"];
   };
   "/api/v1/auth/oauth/{provider}/callback": {
-    /** Complete an OAuth round trip: sign in, link an identity, or prove the ownership of an account */
-    post: operations["postAuthOauthByProviderCallback"];
+    /**
+     * Complete an OAuth round trip
+     * @description Exchanges the provider's code. Depending on the intent the reply is a token set, `linked`, or `merge_required`: an account with the same verified address exists, and its owner must confirm before the provider account is linked to it.
+     *
+     * A `state` that is wrong, used, expired or of another browser is refused with `token_invalid`.
+     */
+    post: operations["completeOauth"];
   };
   "/api/v1/auth/oauth/{provider}": {
-    /** Unlink a provider from the account, unless it is the last sign-in method. Safe to repeat */
-    delete: operations["deleteAuthOauthByProvider"];
+    /**
+     * Unlink a provider
+     * @description Removes the provider from the account. Refused with `last_sign_in_method` if the account could no longer be signed in to. Safe to repeat.
+     */
+    delete: operations["unlinkProvider"];
   };
   "/api/v1/auth/merge/{merge_request_id}/confirm": {
     /**
-     * Link a provider account to the account that has its email address, after its owner has proved to be it
-     * @description **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
+     * Confirm a merge
+     * @description Links the provider account to the existing account, after its owner has proved to be it: by the password, or by an OAuth round trip with intent `merge` through a provider that is already linked. The request lasts 10 minutes.
+     *
+     * **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
      */
-    post: operations["postAuthMergeByMergeRequestIdConfirm"];
+    post: operations["confirmMerge"];
   };
   "/api/v1/mailbox": {
-    /** List the latest 100 emails. Available with SVC_MAILBOX only, which is for development */
-    get: operations["getMailbox"];
+    /**
+     * List the latest mails
+     * @description The latest 100 mails, for development: they are kept readable instead of being sent. 404 unless `SVC_MAILBOX` is set.
+     */
+    get: operations["listMails"];
   };
   "/api/v1/auth/session": {
-    /** Show the signed-in user with entitlement, usage and active relay */
-    get: operations["getAuthSession"];
+    /**
+     * Show the account
+     * @description Everything that a client shows after a sign-in, in one request: the user, what the account may use, the relay time of the cycle, and the oldest live relay. With `view=dock` the reply contains no secret.
+     */
+    get: operations["getAccountSummary"];
   };
   "/api/v1/usage/current": {
     /**
-     * Show the relay time of the current cycle
-     * @description **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
+     * Show the relay time of the cycle
+     * @description The relay time of the current cycle: the billing period of the plan, or the calendar month in UTC. `enforcement` says whether starts are refused once it is used up; running relays continue in any case.
+     *
+     * **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
      */
-    get: operations["getUsageCurrent"];
+    get: operations["getUsage"];
   };
   "/api/v1/usage/days": {
     /**
-     * Show the relay time of the current cycle by day and by connection, with a forecast
-     * @description **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
+     * Show the relay time of the cycle by day
+     * @description The relay time of the current cycle for each day in UTC and each connection, with a forecast to the end of the cycle at the average pace so far.
+     *
+     * **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
      */
-    get: operations["getUsageDays"];
+    get: operations["getUsageByDay"];
   };
   "/api/v1/user/regenerate-tokens": {
-    /** Replace the stream token: not available yet */
-    post: operations["postUserRegenerateTokens"];
+    /**
+     * Replace the stream token
+     * @description Reserved. Always 501 `not_available`.
+     */
+    post: operations["regenerateStreamToken"];
   };
   "/api/v1/notifications": {
     /** Show what the account is notified of, on which channels, and its endpoint without secrets */
@@ -250,214 +331,338 @@ export interface paths {
   };
   "/api/v1/relay/start": {
     /**
-     * Start a relay for a connection, or return the connection's live session
-     * @description **Limit:** 6 requests a minute for each account (`relay_start`), unless the service is configured otherwise.
+     * Start a relay
+     * @description Starts a relay for a connection, or returns its live session: one that was stopped a moment ago continues.
+     *
+     * Send a new `Idempotency-Key` for each start, and the same one to repeat a start whose reply was lost: within an hour it returns the session as it is now and starts nothing. A refused start does not use the key up.
+     *
+     * Refused when the plan does not include relays (`relay_access_denied`), the included time is used up (`usage_exhausted`), all relays of the plan are in use (`relay_limit_reached`), or the region is full (`capacity_exhausted`).
+     *
+     * **Limit:** 6 requests a minute for each account (`relay_start`), unless the service is configured otherwise.
      */
-    post: operations["postRelayStart"];
+    post: operations["startRelay"];
   };
   "/api/v1/relay/active": {
     /**
-     * The live session of a connection, or the oldest one, and all live sessions
-     * @description **Limit:** 60 requests a minute for each account (`relay_active`), unless the service is configured otherwise.
+     * List live relays
+     * @description All live sessions, oldest first, and the one of the connection that is asked for, or else the oldest. `session` is null when there is none. Clients that want each change at once use the WebSocket.
+     *
+     * **Limit:** 60 requests a minute for each account (`relay_active`), unless the service is configured otherwise.
      */
-    get: operations["getRelayActive"];
+    get: operations["listLiveRelays"];
   };
   "/api/v1/relay/stop": {
     /**
-     * Stop a relay. A stopped one is returned as it is
-     * @description **Limit:** 20 requests a minute for each account (`relay_stop`), unless the service is configured otherwise.
+     * Stop a relay
+     * @description Stops the relay of a session or of a connection. It ends after a short grace, in which a start continues it, or at once with `immediate`. Safe to repeat: a stopped session is returned as it is.
+     *
+     * **Limit:** 20 requests a minute for each account (`relay_stop`), unless the service is configured otherwise.
      */
-    post: operations["postRelayStop"];
+    post: operations["stopRelay"];
   };
   "/api/v1/relay/sessions": {
     /**
-     * List ended sessions; the one that ended last comes first
-     * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+     * List ended relay sessions
+     * @description Ended sessions, 50 a page; the one that ended last comes first. `cause` says why a session left its normal run. They contain no secrets.
+     *
+     * **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
      */
-    get: operations["getRelaySessions"];
+    get: operations["listRelaySessions"];
   };
   "/api/v1/relay/sessions/{id}": {
     /**
-     * Show one session in any state, with its transitions
-     * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+     * Show a relay session
+     * @description One session in any state, with its transitions and, while it is live, the bitrate of the last ten minutes.
+     *
+     * **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
      */
-    get: operations["getRelaySessionsById"];
+    get: operations["getRelaySession"];
   };
   "/api/v1/relay/bitrates": {
     /**
      * Show the bitrate of the last ten minutes of each live session
-     * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+     * @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first, for each live session.
+     *
+     * **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
      */
-    get: operations["getRelayBitrates"];
+    get: operations["listRecentBitrates"];
   };
   "/api/v1/relay/pair": {
     /**
-     * The addresses to publish to, for the holder of a pair token. 503 until the relay has an address
-     * @description **Limit:** 30 requests a minute for each network of the client (`pair`), unless the service is configured otherwise.
+     * Get the addresses to publish to
+     * @description Gives an encoder, such as a phone, the addresses to publish to without the account. 503 until the relay has an address: repeat after `Retry-After`. 404 for a wrong token and for an ended session alike.
+     *
+     * **Limit:** 30 requests a minute for each network of the client (`pair`), unless the service is configured otherwise.
      */
-    get: operations["getRelayPair"];
+    get: operations["getPairedAddresses"];
   };
   "/api/v1/relay/ws": {
     /**
-     * A WebSocket with the state of relay sessions. Each message is `{"type":"session","session":…}` with the dock view: one when the client connects, one at each change. The holder of a `relay_ws_token` watches its session, and a user with an access token all sessions of the account
-     * @description **Limit:** 60 requests a minute for each account (`relay_ws`), unless the service is configured otherwise.
+     * Watch relay sessions over a WebSocket
+     * @description A WebSocket with the subprotocol `svc.relay.v1`. Each message is `{"type":"session","session":…}` with the dock view of a session: one when the client connects, one at each change.
+     *
+     * The holder of a `relay_ws_token` offers it as a second subprotocol and watches that session, until the socket closes with 1000 after its end. With an access token the client watches all sessions of the account. Closing codes: 1001 connect again, 1008 clients must not send, 4401 signed out.
+     *
+     * **Limit:** 60 requests a minute for each account (`relay_ws`), unless the service is configured otherwise.
      */
-    get: operations["getRelayWs"];
+    get: operations["watchRelays"];
   };
   "/api/v1/relay/health": {
-    /** Report the health of a relay. The reply says whether it should keep running, and assigns a session to a relay without one */
-    post: operations["postRelayHealth"];
+    /**
+     * Report the health of a relay
+     * @description A relay reports every `report_in_seconds`. Statistics that are not valid are ignored: the report still proves that the relay runs. When `desired` is `stop`, the relay ends.
+     *
+     * A relay without a session sends `session_id: null`; its report waits up to `wait_seconds` for an assignment. 409 `instance_mismatch` and `invalid_transition` mean that the session belongs to another instance or has ended. Safe to repeat.
+     */
+    post: operations["reportHealth"];
   };
   "/api/v1/relay/manifest": {
     /**
-     * List the regions with their availability and relay image
-     * @description **Limit:** 60 requests a minute for each account (`manifest`), unless the service is configured otherwise.
+     * List the regions
+     * @description The regions to choose from, whether each takes a relay now, and the image that relays run there.
+     *
+     * **Limit:** 60 requests a minute for each account (`manifest`), unless the service is configured otherwise.
      */
-    get: operations["getRelayManifest"];
+    get: operations["listRegions"];
   };
   "/api/v1/capacity/status": {
     /**
-     * Show whether relays can be started at present, overall and by region. Computed once a second at most
-     * @description **Limit:** 60 requests a minute for each network of the client (`capacity`), unless the service is configured otherwise.
+     * Show whether relays can be started
+     * @description Public. Whether relays can be started, overall and by region. It is computed once a second at most.
+     *
+     * **Limit:** 60 requests a minute for each network of the client (`capacity`), unless the service is configured otherwise.
      */
-    get: operations["getCapacityStatus"];
+    get: operations["getCapacity"];
   };
   "/api/v1/billing/checkout": {
     /**
-     * The URL of a payment page for the plan, or for add-ons up to the requested total
-     * @description **Limit:** 10 requests a minute for each account (`checkout`), unless the service is configured otherwise.
+     * Create a payment page
+     * @description Creates a payment page at the billing provider and returns its address for the browser. Nothing changes until the provider's webhook arrives. `addons` is the total that the account should have; the page sells the missing ones. Refused with `already_subscribed` if nothing is missing.
+     *
+     * **Limit:** 10 requests a minute for each account (`checkout`), unless the service is configured otherwise.
      */
-    post: operations["postBillingCheckout"];
+    post: operations["createCheckout"];
   };
   "/api/v1/billing/webhook": {
-    /** The billing provider's events, with its signature over the raw body. Safe to repeat */
-    post: operations["postBillingWebhook"];
+    /**
+     * Receive an event of the billing provider
+     * @description For the configured billing provider. The signature covers the bytes of the body as they are sent, so any content type is accepted. 200 means that the event is stored, also if it is repeated, unknown or of an unknown account; the account's plan follows after the reply. Safe to repeat.
+     *
+     * | provider | signature |
+     * |---|---|
+     * | sandbox | `webhook-id`, `webhook-timestamp` and `webhook-signature`, as in Standard Webhooks 1.0 |
+     * | Stripe | `Stripe-Signature` |
+     * | Lemon Squeezy | `X-Signature` |
+     */
+    post: operations["receiveBillingEvent"];
   };
   "/api/v1/billing/subscription": {
-    /** The plan with its add-ons, and when it renews or ends */
-    get: operations["getBillingSubscription"];
+    /**
+     * Show the plan
+     * @description The plan with its add-ons, when it renews or ends, and the subscriptions at billing providers that have not ended.
+     */
+    get: operations["getPlan"];
   };
   "/api/v1/billing/subscriptions/{subscription_id}/cancel": {
     /**
-     * Cancel a subscription at the billing provider. It ends with its paid period, or at once if a payment is outstanding. Safe to repeat
-     * @description **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
+     * Cancel a subscription
+     * @description Cancels at the billing provider. The subscription ends with its paid period, or at once if a payment is outstanding. Safe to repeat.
+     *
+     * **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
      */
-    post: operations["postBillingSubscriptionsBySubscriptionIdCancel"];
+    post: operations["cancelSubscription"];
   };
   "/api/v1/billing/portal": {
     /**
-     * The URL of a page where the caller manages payments. It is personal and expires within minutes
-     * @description **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
+     * Open the page for payments
+     * @description Returns the address of a page where the caller manages payments. It is personal and expires within minutes: request it when the user opens it. 404 without subscriptions.
+     *
+     * **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
      */
-    post: operations["postBillingPortal"];
+    post: operations["createPortalLink"];
   };
   "/api/v1/billing/sandbox/subscriptions": {
-    /** The caller's subscriptions at the sandbox, oldest first */
-    get: operations["getBillingSandboxSubscriptions"];
+    /**
+     * List the subscriptions at the sandbox
+     * @description The caller's subscriptions at the sandbox, oldest first, with the outcomes that are possible now. 404 with another billing provider.
+     */
+    get: operations["listSandboxSubscriptions"];
   };
   "/api/v1/billing/sandbox/subscriptions/{subscription_id}/{outcome}": {
-    /** Play an outcome of a subscription at the sandbox. Replies once its webhook is accepted */
-    post: operations["postBillingSandboxSubscriptionsBySubscriptionIdByOutcome"];
+    /**
+     * Play an outcome at the sandbox
+     * @description Plays something that would happen at a real provider, such as a failed payment. The reply comes once the webhook is accepted. With the `version` of an earlier reply a repeated request acts once.
+     */
+    post: operations["playSandboxOutcome"];
   };
   "/api/v1/admin/sign-in": {
-    /** Exchange the operator password for the token of an operator session */
-    post: operations["postAdminSignIn"];
+    /**
+     * Open an operator session
+     * @description Exchanges the operator password (HTTP Basic) for the token of a session that ends soon, and after 15 minutes without use. Refused with the token of a session: it cannot prolong itself. Wrong passwords are limited and audited.
+     */
+    post: operations["openOperatorSession"];
   };
   "/api/v1/admin/sign-out": {
-    /** End the operator session of the token */
-    post: operations["postAdminSignOut"];
+    /**
+     * Close the operator session
+     * @description Ends the session of the token. Does nothing with the password. Safe to repeat.
+     */
+    post: operations["closeOperatorSession"];
   };
   "/api/v1/admin/users": {
-    /** Find the account with an email address */
-    get: operations["getAdminUsers"];
+    /**
+     * Find an account by its email address
+     * @description The account with exactly this address, without regard to case, or an empty list.
+     */
+    get: operations["findUser"];
   };
   "/api/v1/admin/users/{id}": {
-    /** Show an account with its entitlement and live sessions */
-    get: operations["getAdminUsersById"];
+    /**
+     * Show an account
+     * @description An account with its entitlement and its live sessions, without secrets.
+     */
+    get: operations["getUser"];
   };
   "/api/v1/admin/users/{id}/grant": {
-    /** Grant a complimentary plan to an account, or withdraw it */
-    post: operations["postAdminUsersByIdGrant"];
+    /**
+     * Grant or withdraw a complimentary plan
+     * @description Grants a complimentary plan, until a date or without an end; `free` withdraws it. A plan that the account pays for is not changed. The grant is stored in any case; the reply shows its effect if it was applied within five seconds.
+     */
+    post: operations["grantPlan"];
   };
   "/api/v1/admin/users/{id}/relay-access": {
-    /** Enable or disable relays for an account, whatever its plan. Disabling ends its live relays */
-    post: operations["postAdminUsersByIdRelayAccess"];
+    /**
+     * Enable or disable relays for an account
+     * @description Enables or disables relays for an account, whatever its plan. Disabling ends its live relays. Safe to repeat.
+     */
+    post: operations["setRelayAccess"];
   };
   "/api/v1/admin/users/{id}/disable": {
-    /** Disable an account and end its auth sessions and relays, or enable it again. Safe to repeat */
-    post: operations["postAdminUsersByIdDisable"];
+    /**
+     * Disable or enable an account
+     * @description Disables an account and ends its auth sessions and relays, or enables it again with `disabled: false`. Safe to repeat.
+     */
+    post: operations["disableUser"];
   };
   "/api/v1/admin/audit": {
-    /** List the audit entries of all accounts, newest first, or those of one account, action or initiator */
-    get: operations["getAdminAudit"];
+    /**
+     * List audit entries
+     * @description The audit trail of one account or of all, newest first, 50 entries a page.
+     */
+    get: operations["listAuditEntries"];
   };
   "/api/v1/admin/sessions": {
-    /** Relay sessions, newest first */
-    get: operations["getAdminSessions"];
+    /**
+     * List relay sessions of all accounts
+     * @description Relay sessions of all accounts, newest first, 100 a page, without secrets.
+     */
+    get: operations["listAllRelaySessions"];
   };
   "/api/v1/admin/sessions/{id}": {
-    /** One session: its row, its workflow's snapshot and its transitions */
-    get: operations["getAdminSessionsById"];
+    /**
+     * Inspect a relay session
+     * @description The row of a session, the snapshot of its workflow (null if it does not answer in time), its transitions, and the address of the workflow in the Temporal UI.
+     */
+    get: operations["inspectRelaySession"];
   };
   "/api/v1/admin/sessions/{id}/disconnect": {
-    /** End a session at once. A stopped session is returned as it is */
-    post: operations["postAdminSessionsByIdDisconnect"];
+    /**
+     * Disconnect a relay session
+     * @description Ends a session at once, and for good. A stopped session is returned as it is. Safe to repeat.
+     */
+    post: operations["disconnectRelaySession"];
   };
   "/api/v1/admin/sessions/{id}/transition": {
-    /** Make one of the five transitions by hand. After a 503 the transition has not happened and will not */
-    post: operations["postAdminSessionsByIdTransition"];
+    /**
+     * Make a transition by hand
+     * @description Makes one of the possible transitions by hand. Its workflow decides whether it is possible from the current state. After a 503 the transition has not happened and will not happen.
+     */
+    post: operations["transitionRelaySession"];
   };
   "/api/v1/admin/billing/events": {
-    /** Billing events of providers and operators, newest first */
-    get: operations["getAdminBillingEvents"];
+    /**
+     * List billing events
+     * @description Events of billing providers and operators, newest first, 50 a page.
+     */
+    get: operations["listBillingEvents"];
   };
   "/api/v1/admin/billing/events/{id}": {
     /** One billing event with its normalised form */
     get: operations["getAdminBillingEventsById"];
   };
   "/api/v1/admin/billing/events/{id}/dismiss": {
-    /** Dismiss a parked or dead event, so that it needs no attention. Safe to repeat */
-    post: operations["postAdminBillingEventsByIdDismiss"];
+    /**
+     * Dismiss a billing event
+     * @description Marks a parked or dead event as one that needs no attention. Any other event is refused with `invalid_transition`. Safe to repeat.
+     */
+    post: operations["dismissBillingEvent"];
   };
   "/api/v1/admin/billing/events/{id}/replay": {
-    /** Parse the stored bytes of an event again and apply the result. Safe to repeat */
-    post: operations["postAdminBillingEventsByIdReplay"];
+    /**
+     * Replay a billing event
+     * @description Parses the stored bytes of an event again and applies the result, for example after a change of the configuration. Safe to repeat.
+     */
+    post: operations["replayBillingEvent"];
   };
   "/api/v1/admin/billing/accounts": {
-    /** Accounts that are billed for add-ons without a plan, or for more than one plan */
-    get: operations["getAdminBillingAccounts"];
+    /**
+     * List accounts that pay for nothing
+     * @description Accounts that pay for nothing: for add-ons without a plan, or for more than one plan.
+     */
+    get: operations["listUnusedBilling"];
   };
   "/api/v1/admin/users/{id}/subscriptions": {
-    /** An account's subscriptions at billing providers, ended ones last, 100 at most */
-    get: operations["getAdminUsersByIdSubscriptions"];
+    /**
+     * List the subscriptions of an account
+     * @description An account's subscriptions at billing providers, ended ones last, at most 100.
+     */
+    get: operations["listUserSubscriptions"];
   };
   "/api/v1/admin/users/{id}/subscription": {
-    /** An account's entitlement, and the snapshot of its subscription workflow */
-    get: operations["getAdminUsersByIdSubscription"];
+    /**
+     * Inspect the plan of an account
+     * @description The entitlement of an account, the snapshot of its subscription workflow (null if it does not run or does not answer in time), and the address of the workflow in the Temporal UI.
+     */
+    get: operations["inspectPlan"];
   };
   "/api/v1/admin/overview": {
     /** Show the health of the service and the figures of the last hour. Computed once a second at most */
     get: operations["getAdminOverview"];
   };
   "/api/v1/admin/jobs": {
-    /** List background jobs by name, with their last result and their lease */
-    get: operations["getAdminJobs"];
+    /**
+     * List background jobs
+     * @description Background jobs by name, with their last result and the worker that holds the lease.
+     */
+    get: operations["listJobs"];
   };
   "/api/v1/admin/instances": {
-    /** Instances at the providers, newest first */
-    get: operations["getAdminInstances"];
+    /**
+     * List instances
+     * @description Instances at the providers, newest first, 100 a page, including those that no live session owns.
+     */
+    get: operations["listInstances"];
   };
   "/api/v1/admin/regions": {
-    /** The regions with their sessions and instances, in the configured order */
-    get: operations["getAdminRegions"];
+    /**
+     * List regions with their instances
+     * @description The regions in the configured order, with their sessions and instances.
+     */
+    get: operations["listRegionDetails"];
   };
   "/api/v1/admin/regions/{region}/drain": {
-    /** Stop new sessions in a region; its live sessions run on. Safe to repeat */
-    post: operations["postAdminRegionsByRegionDrain"];
+    /**
+     * Drain a region
+     * @description Stops new sessions in a region, while its live sessions run on. Safe to repeat.
+     */
+    post: operations["drainRegion"];
   };
   "/api/v1/admin/regions/{region}/resume": {
-    /** Allow new sessions in a drained region again. Safe to repeat */
-    post: operations["postAdminRegionsByRegionResume"];
+    /**
+     * Resume a region
+     * @description Allows new sessions in a drained region again. Safe to repeat.
+     */
+    post: operations["resumeRegion"];
   };
   "/health": {
     /**
@@ -1256,10 +1461,14 @@ export type external = Record<string, never>;
 export interface operations {
 
   /**
-   * Create an account with an email address and a password
-   * @description **Limit:** 5 requests a minute for each network of the client (`signup`), unless the service is configured otherwise.
+   * Create an account
+   * @description Creates the account and signs in. If the service requires verified addresses, the reply is always 202 without a token set, so that it does not reveal whether the address has an account; the mailed link then leads on.
+   *
+   * A password has at least 10 characters and at most 72 bytes of UTF-8, and is not a common one. Repeating the request is refused with `email_taken`.
+   *
+   * **Limit:** 5 requests a minute for each network of the client (`signup`), unless the service is configured otherwise.
    */
-  postAuthSignup: {
+  signUp: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1303,10 +1512,12 @@ export interface operations {
     };
   };
   /**
-   * Sign in with an email address and a password
-   * @description **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
+   * Sign in with a password
+   * @description Opens an auth session. Unknown addresses and wrong passwords get the same reply in the same time. Besides the limit below, wrong passwords are limited for each account.
+   *
+   * **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
    */
-  postAuthLogin: {
+  signIn: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1339,10 +1550,12 @@ export interface operations {
     };
   };
   /**
-   * Request a password reset link. The response does not reveal whether the address has an account
-   * @description **Limit:** 5 requests a minute for each network of the client (`forgot`), unless the service is configured otherwise.
+   * Request a link to reset the password
+   * @description Mails a link that is valid for 30 minutes, if the address has an account. The reply is always 202 and does not reveal whether it has one. Safe to repeat; each request replaces the previous link.
+   *
+   * **Limit:** 5 requests a minute for each network of the client (`forgot`), unless the service is configured otherwise.
    */
-  postAuthPasswordForgot: {
+  requestPasswordReset: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1371,8 +1584,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Show what a password reset changes besides the password. The link stays valid */
-  postAuthPasswordResetPreview: {
+  /**
+   * Show what a password reset changes
+   * @description Shows what the reset changes besides the password, so that a page can say so before it asks for one. The link stays valid. Refused with `token_invalid` for a used, expired or unknown token.
+   */
+  previewPasswordReset: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1406,8 +1622,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Set a new password with the token of a mailed link. Revokes every auth session of the account */
-  postAuthPasswordReset: {
+  /**
+   * Set a new password with a mailed link
+   * @description Sets the password with the token of a mailed link, and ends every auth session of the account. The token works once, within 30 minutes.
+   */
+  resetPassword: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1461,8 +1680,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Verify the email address of an account with the token of a mailed link */
-  postAuthEmailVerify: {
+  /**
+   * Verify an email address with a mailed link
+   * @description Proves that the user receives mail at the address. The token works once, within 24 hours.
+   */
+  verifyEmail: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1486,10 +1708,12 @@ export interface operations {
     };
   };
   /**
-   * Mail the verification link again. Does nothing if the address is verified
-   * @description **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
+   * Mail the verification link again
+   * @description Mails another verification link. Does nothing if the address is verified. Safe to repeat.
+   *
+   * **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
    */
-  postAuthEmailResend: {
+  resendVerification: {
     responses: {
       /** @description Accepted */
       202: {
@@ -1508,8 +1732,13 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Exchange a refresh token for a new token set */
-  postAuthRefresh: {
+  /**
+   * Refresh the tokens
+   * @description Replaces the refresh token, which lasts 30 days, and returns a new access token.
+   *
+   * A lost reply can be repeated: for 15 seconds the replaced token still works while its successor is unused. Any other use of a replaced token ends the auth session, because the token may have been stolen.
+   */
+  refreshTokens: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1535,8 +1764,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Revoke this auth session and its tokens at once */
-  postAuthLogout: {
+  /**
+   * Sign out
+   * @description Ends the auth session of the access token. Both of its tokens stop working at once.
+   */
+  signOut: {
     responses: {
       /** @description Success, without a body */
       204: {
@@ -1550,8 +1782,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** List the auth sessions of the account, most recently used first, at most 100 */
-  getAuthSessions: {
+  /**
+   * List the sign-ins of the account
+   * @description Where the account is signed in: at most 100 auth sessions, the most recently used first. `current` marks the one of the access token.
+   */
+  listAuthSessions: {
     responses: {
       /** @description Success */
       200: {
@@ -1589,8 +1824,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Revoke an auth session of the account. Safe to repeat */
-  deleteAuthSessionsById: {
+  /**
+   * Revoke a sign-in of the account
+   * @description Ends a sign-in of the account, whose tokens stop working at once. Safe to repeat.
+   */
+  revokeAuthSession: {
     parameters: {
       path: {
         /**
@@ -1804,8 +2042,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** List the audit entries of the account, newest first */
-  getAuthAudit: {
+  /**
+   * List the activity of the account
+   * @description What happened to the account and who did it, newest first, 50 entries a page. The addresses and notes of operators are left out.
+   */
+  listActivity: {
     parameters: {
       query?: {
         /** @description The group. */
@@ -1879,10 +2120,12 @@ export interface operations {
     };
   };
   /**
-   * Start a login that a user approves in the browser
-   * @description **Limit:** 10 requests a minute for each network of the client (`plugin_start`), unless the service is configured otherwise.
+   * Start a plugin login
+   * @description Starts a login attempt of 5 minutes. Open `authorize_url` in the browser of the user, show `user_code`, and poll with `poll_token`. The page in the browser shows the same code, so that the user recognises the attempt. Only the approval in the browser signs the plugin in.
+   *
+   * **Limit:** 10 requests a minute for each network of the client (`plugin_start`), unless the service is configured otherwise.
    */
-  postAuthPluginLoginStart: {
+  startPluginLogin: {
     readonly requestBody?: {
       readonly content: {
         readonly "application/json": {
@@ -1921,10 +2164,14 @@ export interface operations {
     };
   };
   /**
-   * Poll a login. Returns the token set exactly once, after the approval
-   * @description **Limit:** 300 requests a minute for each network of the client (`plugin_poll`), unless the service is configured otherwise.
+   * Poll a plugin login
+   * @description Returns `pending` until the user has decided, then the token set exactly once. Poll every `interval` seconds: faster than once a second is refused with 429, and the attempt goes on.
+   *
+   * The attempt ends after 300 seconds (410 `attempt_expired`), also if it was approved. A denied attempt is 403 `attempt_denied`; a wrong token is 404 `not_found`, like an unknown attempt.
+   *
+   * **Limit:** 300 requests a minute for each network of the client (`plugin_poll`), unless the service is configured otherwise.
    */
-  postAuthPluginLoginPoll: {
+  pollPluginLogin: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1968,8 +2215,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Show a login to the user who is asked to approve it */
-  getAuthPluginLoginAttemptsById: {
+  /**
+   * Show a plugin login
+   * @description Shows which plugin asks for access, from where and since when. Any signed-in user may read an undecided attempt.
+   */
+  getLoginAttempt: {
     parameters: {
       path: {
         /**
@@ -2008,8 +2258,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Let the plugin sign in to this account. Safe to repeat */
-  postAuthPluginLoginAttemptsByIdApprove: {
+  /**
+   * Approve a plugin login
+   * @description Lets the plugin sign in to the account of the caller. Compare the code with the one that the plugin shows first. Safe to repeat.
+   */
+  approveLoginAttempt: {
     parameters: {
       path: {
         /**
@@ -2035,8 +2288,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Deny the plugin, also after an approval whose tokens it has not collected. Safe to repeat */
-  postAuthPluginLoginAttemptsByIdDeny: {
+  /**
+   * Deny a plugin login
+   * @description Denies the plugin, also after an approval whose tokens it has not collected yet. Safe to repeat.
+   */
+  denyLoginAttempt: {
     parameters: {
       path: {
         /**
@@ -2061,8 +2317,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** List the OAuth providers and whether each is configured */
-  getAuthOauthProviders: {
+  /**
+   * List the sign-in providers
+   * @description All providers that the service supports, and whether sign-in through each one is configured.
+   */
+  listOauthProviders: {
     responses: {
       /** @description Success */
       200: {
@@ -2084,10 +2343,14 @@ export interface operations {
     };
   };
   /**
-   * Start an OAuth round trip. Linking requires the access token of the account
-   * @description **Limit:** 20 requests a minute for each network of the client (`oauth_start`), unless the service is configured otherwise.
+   * Start an OAuth round trip
+   * @description Starts an OAuth round trip. Send the browser to `authorization_url`, and keep `binding` in that browser: the callback must present it. The round trip lasts 10 minutes and can be completed once.
+   *
+   * The intent `link` requires the access token of the account; `merge` requires the id of a merge request.
+   *
+   * **Limit:** 20 requests a minute for each network of the client (`oauth_start`), unless the service is configured otherwise.
    */
-  postAuthOauthByProviderStart: {
+  startOauth: {
     parameters: {
       path: {
         /**
@@ -2145,8 +2408,13 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Complete an OAuth round trip: sign in, link an identity, or prove the ownership of an account */
-  postAuthOauthByProviderCallback: {
+  /**
+   * Complete an OAuth round trip
+   * @description Exchanges the provider's code. Depending on the intent the reply is a token set, `linked`, or `merge_required`: an account with the same verified address exists, and its owner must confirm before the provider account is linked to it.
+   *
+   * A `state` that is wrong, used, expired or of another browser is refused with `token_invalid`.
+   */
+  completeOauth: {
     parameters: {
       path: {
         /**
@@ -2211,8 +2479,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Unlink a provider from the account, unless it is the last sign-in method. Safe to repeat */
-  deleteAuthOauthByProvider: {
+  /**
+   * Unlink a provider
+   * @description Removes the provider from the account. Refused with `last_sign_in_method` if the account could no longer be signed in to. Safe to repeat.
+   */
+  unlinkProvider: {
     parameters: {
       path: {
         /**
@@ -2238,10 +2509,12 @@ export interface operations {
     };
   };
   /**
-   * Link a provider account to the account that has its email address, after its owner has proved to be it
-   * @description **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
+   * Confirm a merge
+   * @description Links the provider account to the existing account, after its owner has proved to be it: by the password, or by an OAuth round trip with intent `merge` through a provider that is already linked. The request lasts 10 minutes.
+   *
+   * **Limit:** 5 requests a minute for each network of the client (`login`), unless the service is configured otherwise.
    */
-  postAuthMergeByMergeRequestIdConfirm: {
+  confirmMerge: {
     parameters: {
       path: {
         /**
@@ -2293,8 +2566,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** List the latest 100 emails. Available with SVC_MAILBOX only, which is for development */
-  getMailbox: {
+  /**
+   * List the latest mails
+   * @description The latest 100 mails, for development: they are kept readable instead of being sent. 404 unless `SVC_MAILBOX` is set.
+   */
+  listMails: {
     responses: {
       /** @description Success */
       200: {
@@ -2322,8 +2598,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Show the signed-in user with entitlement, usage and active relay */
-  getAuthSession: {
+  /**
+   * Show the account
+   * @description Everything that a client shows after a sign-in, in one request: the user, what the account may use, the relay time of the cycle, and the oldest live relay. With `view=dock` the reply contains no secret.
+   */
+  getAccountSummary: {
     parameters: {
       query?: {
         /** @description `dock` leaves out everything secret, for a view that may be visible on stream. */
@@ -2352,10 +2631,12 @@ export interface operations {
     };
   };
   /**
-   * Show the relay time of the current cycle
-   * @description **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
+   * Show the relay time of the cycle
+   * @description The relay time of the current cycle: the billing period of the plan, or the calendar month in UTC. `enforcement` says whether starts are refused once it is used up; running relays continue in any case.
+   *
+   * **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
    */
-  getUsageCurrent: {
+  getUsage: {
     responses: {
       /** @description Success */
       200: {
@@ -2375,10 +2656,12 @@ export interface operations {
     };
   };
   /**
-   * Show the relay time of the current cycle by day and by connection, with a forecast
-   * @description **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
+   * Show the relay time of the cycle by day
+   * @description The relay time of the current cycle for each day in UTC and each connection, with a forecast to the end of the cycle at the average pace so far.
+   *
+   * **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
    */
-  getUsageDays: {
+  getUsageByDay: {
     responses: {
       /** @description Success */
       200: {
@@ -2432,8 +2715,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Replace the stream token: not available yet */
-  postUserRegenerateTokens: {
+  /**
+   * Replace the stream token
+   * @description Reserved. Always 501 `not_available`.
+   */
+  regenerateStreamToken: {
     responses: {
       401: components["responses"]["unauthorized"];
       500: components["responses"]["internal_error"];
@@ -2770,10 +3056,16 @@ export interface operations {
     };
   };
   /**
-   * Start a relay for a connection, or return the connection's live session
-   * @description **Limit:** 6 requests a minute for each account (`relay_start`), unless the service is configured otherwise.
+   * Start a relay
+   * @description Starts a relay for a connection, or returns its live session: one that was stopped a moment ago continues.
+   *
+   * Send a new `Idempotency-Key` for each start, and the same one to repeat a start whose reply was lost: within an hour it returns the session as it is now and starts nothing. A refused start does not use the key up.
+   *
+   * Refused when the plan does not include relays (`relay_access_denied`), the included time is used up (`usage_exhausted`), all relays of the plan are in use (`relay_limit_reached`), or the region is full (`capacity_exhausted`).
+   *
+   * **Limit:** 6 requests a minute for each account (`relay_start`), unless the service is configured otherwise.
    */
-  postRelayStart: {
+  startRelay: {
     parameters: {
       query?: {
         /** @description `dock` leaves out everything secret, for a view that may be visible on stream. */
@@ -2836,10 +3128,12 @@ export interface operations {
     };
   };
   /**
-   * The live session of a connection, or the oldest one, and all live sessions
-   * @description **Limit:** 60 requests a minute for each account (`relay_active`), unless the service is configured otherwise.
+   * List live relays
+   * @description All live sessions, oldest first, and the one of the connection that is asked for, or else the oldest. `session` is null when there is none. Clients that want each change at once use the WebSocket.
+   *
+   * **Limit:** 60 requests a minute for each account (`relay_active`), unless the service is configured otherwise.
    */
-  getRelayActive: {
+  listLiveRelays: {
     parameters: {
       query?: {
         /** @description `dock` leaves out everything secret, for a view that may be visible on stream. */
@@ -2871,10 +3165,12 @@ export interface operations {
     };
   };
   /**
-   * Stop a relay. A stopped one is returned as it is
-   * @description **Limit:** 20 requests a minute for each account (`relay_stop`), unless the service is configured otherwise.
+   * Stop a relay
+   * @description Stops the relay of a session or of a connection. It ends after a short grace, in which a start continues it, or at once with `immediate`. Safe to repeat: a stopped session is returned as it is.
+   *
+   * **Limit:** 20 requests a minute for each account (`relay_stop`), unless the service is configured otherwise.
    */
-  postRelayStop: {
+  stopRelay: {
     parameters: {
       query?: {
         /** @description `dock` leaves out everything secret, for a view that may be visible on stream. */
@@ -2917,10 +3213,12 @@ export interface operations {
     };
   };
   /**
-   * List ended sessions; the one that ended last comes first
-   * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+   * List ended relay sessions
+   * @description Ended sessions, 50 a page; the one that ended last comes first. `cause` says why a session left its normal run. They contain no secrets.
+   *
+   * **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
    */
-  getRelaySessions: {
+  listRelaySessions: {
     parameters: {
       query?: {
         /** @description The name that the client has chosen for a connection. */
@@ -2954,10 +3252,12 @@ export interface operations {
     };
   };
   /**
-   * Show one session in any state, with its transitions
-   * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+   * Show a relay session
+   * @description One session in any state, with its transitions and, while it is live, the bitrate of the last ten minutes.
+   *
+   * **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
    */
-  getRelaySessionsById: {
+  getRelaySession: {
     parameters: {
       path: {
         /**
@@ -3047,9 +3347,11 @@ export interface operations {
   };
   /**
    * Show the bitrate of the last ten minutes of each live session
-   * @description **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+   * @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first, for each live session.
+   *
+   * **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
    */
-  getRelayBitrates: {
+  listRecentBitrates: {
     responses: {
       /** @description Success */
       200: {
@@ -3080,10 +3382,12 @@ export interface operations {
     };
   };
   /**
-   * The addresses to publish to, for the holder of a pair token. 503 until the relay has an address
-   * @description **Limit:** 30 requests a minute for each network of the client (`pair`), unless the service is configured otherwise.
+   * Get the addresses to publish to
+   * @description Gives an encoder, such as a phone, the addresses to publish to without the account. 503 until the relay has an address: repeat after `Retry-After`. 404 for a wrong token and for an ended session alike.
+   *
+   * **Limit:** 30 requests a minute for each network of the client (`pair`), unless the service is configured otherwise.
    */
-  getRelayPair: {
+  getPairedAddresses: {
     parameters: {
       header: {
         /**
@@ -3115,10 +3419,14 @@ export interface operations {
     };
   };
   /**
-   * A WebSocket with the state of relay sessions. Each message is `{"type":"session","session":…}` with the dock view: one when the client connects, one at each change. The holder of a `relay_ws_token` watches its session, and a user with an access token all sessions of the account
-   * @description **Limit:** 60 requests a minute for each account (`relay_ws`), unless the service is configured otherwise.
+   * Watch relay sessions over a WebSocket
+   * @description A WebSocket with the subprotocol `svc.relay.v1`. Each message is `{"type":"session","session":…}` with the dock view of a session: one when the client connects, one at each change.
+   *
+   * The holder of a `relay_ws_token` offers it as a second subprotocol and watches that session, until the socket closes with 1000 after its end. With an access token the client watches all sessions of the account. Closing codes: 1001 connect again, 1008 clients must not send, 4401 signed out.
+   *
+   * **Limit:** 60 requests a minute for each account (`relay_ws`), unless the service is configured otherwise.
    */
-  getRelayWs: {
+  watchRelays: {
     parameters: {
       header: {
         /**
@@ -3146,8 +3454,13 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Report the health of a relay. The reply says whether it should keep running, and assigns a session to a relay without one */
-  postRelayHealth: {
+  /**
+   * Report the health of a relay
+   * @description A relay reports every `report_in_seconds`. Statistics that are not valid are ignored: the report still proves that the relay runs. When `desired` is `stop`, the relay ends.
+   *
+   * A relay without a session sends `session_id: null`; its report waits up to `wait_seconds` for an assignment. 409 `instance_mismatch` and `invalid_transition` mean that the session belongs to another instance or has ended. Safe to repeat.
+   */
+  reportHealth: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -3211,10 +3524,12 @@ export interface operations {
     };
   };
   /**
-   * List the regions with their availability and relay image
-   * @description **Limit:** 60 requests a minute for each account (`manifest`), unless the service is configured otherwise.
+   * List the regions
+   * @description The regions to choose from, whether each takes a relay now, and the image that relays run there.
+   *
+   * **Limit:** 60 requests a minute for each account (`manifest`), unless the service is configured otherwise.
    */
-  getRelayManifest: {
+  listRegions: {
     responses: {
       /** @description Success */
       200: {
@@ -3246,10 +3561,12 @@ export interface operations {
     };
   };
   /**
-   * Show whether relays can be started at present, overall and by region. Computed once a second at most
-   * @description **Limit:** 60 requests a minute for each network of the client (`capacity`), unless the service is configured otherwise.
+   * Show whether relays can be started
+   * @description Public. Whether relays can be started, overall and by region. It is computed once a second at most.
+   *
+   * **Limit:** 60 requests a minute for each network of the client (`capacity`), unless the service is configured otherwise.
    */
-  getCapacityStatus: {
+  getCapacity: {
     responses: {
       /** @description Success */
       200: {
@@ -3279,10 +3596,12 @@ export interface operations {
     };
   };
   /**
-   * The URL of a payment page for the plan, or for add-ons up to the requested total
-   * @description **Limit:** 10 requests a minute for each account (`checkout`), unless the service is configured otherwise.
+   * Create a payment page
+   * @description Creates a payment page at the billing provider and returns its address for the browser. Nothing changes until the provider's webhook arrives. `addons` is the total that the account should have; the page sells the missing ones. Refused with `already_subscribed` if nothing is missing.
+   *
+   * **Limit:** 10 requests a minute for each account (`checkout`), unless the service is configured otherwise.
    */
-  postBillingCheckout: {
+  createCheckout: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -3318,8 +3637,31 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** The billing provider's events, with its signature over the raw body. Safe to repeat */
-  postBillingWebhook: {
+  /**
+   * Receive an event of the billing provider
+   * @description For the configured billing provider. The signature covers the bytes of the body as they are sent, so any content type is accepted. 200 means that the event is stored, also if it is repeated, unknown or of an unknown account; the account's plan follows after the reply. Safe to repeat.
+   *
+   * | provider | signature |
+   * |---|---|
+   * | sandbox | `webhook-id`, `webhook-timestamp` and `webhook-signature`, as in Standard Webhooks 1.0 |
+   * | Stripe | `Stripe-Signature` |
+   * | Lemon Squeezy | `X-Signature` |
+   */
+  receiveBillingEvent: {
+    parameters: {
+      header?: {
+        /** @description Sandbox: the unique id of the event. */
+        "webhook-id"?: string;
+        /** @description Sandbox: seconds since 1970, at most 300 seconds from the present. */
+        "webhook-timestamp"?: string;
+        /** @description Sandbox: `v1,` and the HMAC-SHA256 of `<id>.<timestamp>.<body>` in base64. Several signatures are separated by spaces. */
+        "webhook-signature"?: string;
+        /** @description Stripe: `t=<seconds since 1970>,v1=<HMAC-SHA256 of "<t>.<body>" in hexadecimal>`, at most 300 seconds old. */
+        "Stripe-Signature"?: string;
+        /** @description Lemon Squeezy: the HMAC-SHA256 of the body in hexadecimal. */
+        "X-Signature"?: string;
+      };
+    };
     readonly requestBody: {
       readonly content: {
         readonly "application/json": Record<string, never>;
@@ -3345,8 +3687,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** The plan with its add-ons, and when it renews or ends */
-  getBillingSubscription: {
+  /**
+   * Show the plan
+   * @description The plan with its add-ons, when it renews or ends, and the subscriptions at billing providers that have not ended.
+   */
+  getPlan: {
     responses: {
       /** @description Success */
       200: {
@@ -3374,10 +3719,12 @@ export interface operations {
     };
   };
   /**
-   * Cancel a subscription at the billing provider. It ends with its paid period, or at once if a payment is outstanding. Safe to repeat
-   * @description **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
+   * Cancel a subscription
+   * @description Cancels at the billing provider. The subscription ends with its paid period, or at once if a payment is outstanding. Safe to repeat.
+   *
+   * **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
    */
-  postBillingSubscriptionsBySubscriptionIdCancel: {
+  cancelSubscription: {
     parameters: {
       path: {
         /**
@@ -3410,10 +3757,12 @@ export interface operations {
     };
   };
   /**
-   * The URL of a page where the caller manages payments. It is personal and expires within minutes
-   * @description **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
+   * Open the page for payments
+   * @description Returns the address of a page where the caller manages payments. It is personal and expires within minutes: request it when the user opens it. 404 without subscriptions.
+   *
+   * **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
    */
-  postBillingPortal: {
+  createPortalLink: {
     responses: {
       /** @description Success */
       200: {
@@ -3437,8 +3786,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** The caller's subscriptions at the sandbox, oldest first */
-  getBillingSandboxSubscriptions: {
+  /**
+   * List the subscriptions at the sandbox
+   * @description The caller's subscriptions at the sandbox, oldest first, with the outcomes that are possible now. 404 with another billing provider.
+   */
+  listSandboxSubscriptions: {
     responses: {
       /** @description Success */
       200: {
@@ -3457,8 +3809,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Play an outcome of a subscription at the sandbox. Replies once its webhook is accepted */
-  postBillingSandboxSubscriptionsBySubscriptionIdByOutcome: {
+  /**
+   * Play an outcome at the sandbox
+   * @description Plays something that would happen at a real provider, such as a failed payment. The reply comes once the webhook is accepted. With the `version` of an earlier reply a repeated request acts once.
+   */
+  playSandboxOutcome: {
     parameters: {
       path: {
         /**
@@ -3504,8 +3859,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Exchange the operator password for the token of an operator session */
-  postAdminSignIn: {
+  /**
+   * Open an operator session
+   * @description Exchanges the operator password (HTTP Basic) for the token of a session that ends soon, and after 15 minutes without use. Refused with the token of a session: it cannot prolong itself. Wrong passwords are limited and audited.
+   */
+  openOperatorSession: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": Record<string, never>;
@@ -3540,8 +3898,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** End the operator session of the token */
-  postAdminSignOut: {
+  /**
+   * Close the operator session
+   * @description Ends the session of the token. Does nothing with the password. Safe to repeat.
+   */
+  closeOperatorSession: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": Record<string, never>;
@@ -3566,8 +3927,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Find the account with an email address */
-  getAdminUsers: {
+  /**
+   * Find an account by its email address
+   * @description The account with exactly this address, without regard to case, or an empty list.
+   */
+  findUser: {
     parameters: {
       query: {
         /**
@@ -3622,8 +3986,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Show an account with its entitlement and live sessions */
-  getAdminUsersById: {
+  /**
+   * Show an account
+   * @description An account with its entitlement and its live sessions, without secrets.
+   */
+  getUser: {
     parameters: {
       path: {
         /**
@@ -3679,8 +4046,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Grant a complimentary plan to an account, or withdraw it */
-  postAdminUsersByIdGrant: {
+  /**
+   * Grant or withdraw a complimentary plan
+   * @description Grants a complimentary plan, until a date or without an end; `free` withdraws it. A plan that the account pays for is not changed. The grant is stored in any case; the reply shows its effect if it was applied within five seconds.
+   */
+  grantPlan: {
     parameters: {
       path: {
         /**
@@ -3726,8 +4096,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Enable or disable relays for an account, whatever its plan. Disabling ends its live relays */
-  postAdminUsersByIdRelayAccess: {
+  /**
+   * Enable or disable relays for an account
+   * @description Enables or disables relays for an account, whatever its plan. Disabling ends its live relays. Safe to repeat.
+   */
+  setRelayAccess: {
     parameters: {
       path: {
         /**
@@ -3768,8 +4141,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Disable an account and end its auth sessions and relays, or enable it again. Safe to repeat */
-  postAdminUsersByIdDisable: {
+  /**
+   * Disable or enable an account
+   * @description Disables an account and ends its auth sessions and relays, or enables it again with `disabled: false`. Safe to repeat.
+   */
+  disableUser: {
     parameters: {
       path: {
         /**
@@ -3835,8 +4211,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** List the audit entries of all accounts, newest first, or those of one account, action or initiator */
-  getAdminAudit: {
+  /**
+   * List audit entries
+   * @description The audit trail of one account or of all, newest first, 50 entries a page.
+   */
+  listAuditEntries: {
     parameters: {
       query?: {
         /** @description Only entries of this account. */
@@ -3870,8 +4249,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Relay sessions, newest first */
-  getAdminSessions: {
+  /**
+   * List relay sessions of all accounts
+   * @description Relay sessions of all accounts, newest first, 100 a page, without secrets.
+   */
+  listAllRelaySessions: {
     parameters: {
       query?: {
         /** @description Only sessions in this state. */
@@ -3905,8 +4287,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** One session: its row, its workflow's snapshot and its transitions */
-  getAdminSessionsById: {
+  /**
+   * Inspect a relay session
+   * @description The row of a session, the snapshot of its workflow (null if it does not answer in time), its transitions, and the address of the workflow in the Temporal UI.
+   */
+  inspectRelaySession: {
     parameters: {
       path: {
         /**
@@ -4004,8 +4389,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** End a session at once. A stopped session is returned as it is */
-  postAdminSessionsByIdDisconnect: {
+  /**
+   * Disconnect a relay session
+   * @description Ends a session at once, and for good. A stopped session is returned as it is. Safe to repeat.
+   */
+  disconnectRelaySession: {
     parameters: {
       path: {
         /**
@@ -4045,8 +4433,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Make one of the five transitions by hand. After a 503 the transition has not happened and will not */
-  postAdminSessionsByIdTransition: {
+  /**
+   * Make a transition by hand
+   * @description Makes one of the possible transitions by hand. Its workflow decides whether it is possible from the current state. After a 503 the transition has not happened and will not happen.
+   */
+  transitionRelaySession: {
     parameters: {
       path: {
         /**
@@ -4089,8 +4480,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Billing events of providers and operators, newest first */
-  getAdminBillingEvents: {
+  /**
+   * List billing events
+   * @description Events of billing providers and operators, newest first, 50 a page.
+   */
+  listBillingEvents: {
     parameters: {
       query?: {
         /** @description Only entries with this status. */
@@ -4180,8 +4574,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Dismiss a parked or dead event, so that it needs no attention. Safe to repeat */
-  postAdminBillingEventsByIdDismiss: {
+  /**
+   * Dismiss a billing event
+   * @description Marks a parked or dead event as one that needs no attention. Any other event is refused with `invalid_transition`. Safe to repeat.
+   */
+  dismissBillingEvent: {
     parameters: {
       path: {
         /**
@@ -4222,8 +4619,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Parse the stored bytes of an event again and apply the result. Safe to repeat */
-  postAdminBillingEventsByIdReplay: {
+  /**
+   * Replay a billing event
+   * @description Parses the stored bytes of an event again and applies the result, for example after a change of the configuration. Safe to repeat.
+   */
+  replayBillingEvent: {
     parameters: {
       path: {
         /**
@@ -4263,8 +4663,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Accounts that are billed for add-ons without a plan, or for more than one plan */
-  getAdminBillingAccounts: {
+  /**
+   * List accounts that pay for nothing
+   * @description Accounts that pay for nothing: for add-ons without a plan, or for more than one plan.
+   */
+  listUnusedBilling: {
     parameters: {
       query: {
         /**
@@ -4302,8 +4705,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** An account's subscriptions at billing providers, ended ones last, 100 at most */
-  getAdminUsersByIdSubscriptions: {
+  /**
+   * List the subscriptions of an account
+   * @description An account's subscriptions at billing providers, ended ones last, at most 100.
+   */
+  listUserSubscriptions: {
     parameters: {
       path: {
         /**
@@ -4333,8 +4739,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** An account's entitlement, and the snapshot of its subscription workflow */
-  getAdminUsersByIdSubscription: {
+  /**
+   * Inspect the plan of an account
+   * @description The entitlement of an account, the snapshot of its subscription workflow (null if it does not run or does not answer in time), and the address of the workflow in the Temporal UI.
+   */
+  inspectPlan: {
     parameters: {
       path: {
         /**
@@ -4458,8 +4867,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** List background jobs by name, with their last result and their lease */
-  getAdminJobs: {
+  /**
+   * List background jobs
+   * @description Background jobs by name, with their last result and the worker that holds the lease.
+   */
+  listJobs: {
     parameters: {
       query?: {
         /** @description The `next_cursor` of the previous page. */
@@ -4487,8 +4899,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Instances at the providers, newest first */
-  getAdminInstances: {
+  /**
+   * List instances
+   * @description Instances at the providers, newest first, 100 a page, including those that no live session owns.
+   */
+  listInstances: {
     parameters: {
       query?: {
         /** @description The instance id. */
@@ -4524,8 +4939,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** The regions with their sessions and instances, in the configured order */
-  getAdminRegions: {
+  /**
+   * List regions with their instances
+   * @description The regions in the configured order, with their sessions and instances.
+   */
+  listRegionDetails: {
     responses: {
       /** @description Success */
       200: {
@@ -4545,8 +4963,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Stop new sessions in a region; its live sessions run on. Safe to repeat */
-  postAdminRegionsByRegionDrain: {
+  /**
+   * Drain a region
+   * @description Stops new sessions in a region, while its live sessions run on. Safe to repeat.
+   */
+  drainRegion: {
     parameters: {
       path: {
         /**
@@ -4586,8 +5007,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Allow new sessions in a drained region again. Safe to repeat */
-  postAdminRegionsByRegionResume: {
+  /**
+   * Resume a region
+   * @description Allows new sessions in a drained region again. Safe to repeat.
+   */
+  resumeRegion: {
     parameters: {
       path: {
         /**

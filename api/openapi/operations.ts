@@ -1,9 +1,9 @@
 /** One operation of the OpenAPI document, from the declaration of its route and the text of the reference. */
 import { type RateLimitName, rateLimitDefaults } from '../../platform/config/values.ts'
 import type { Route } from '../http/route.ts'
-import type { OperationText } from './operation-text.ts'
-import { describeErrors, describeSuccesses, listErrorCodes, sampleExamples } from './replies.ts'
-import { sampleOf } from './samples.ts'
+import type { Examples, OperationText } from './operation-text.ts'
+import { describeErrors, describeSuccesses, listErrorCodes } from './replies.ts'
+import { sampleOfRequest } from './samples.ts'
 import type { JsonSchema, SchemaConverter } from './schemas.ts'
 import { securityByCaller } from './security.ts'
 import { tagOf } from './tags.ts'
@@ -69,9 +69,13 @@ function describeBody(route: Route, text: OperationText | undefined, converter: 
   return {
     // Operator routes require a JSON content type, so clients always send a body.
     required: route.caller === 'operator' || !route.body.safeParse({}).success,
-    content: { 'application/json': { schema, examples: text?.requests ?? sampleExamples(schema, converter) } },
+    content: { 'application/json': { schema, examples: text?.requests ?? sampleRequests(schema, converter) } },
   }
 }
+
+const sampleRequests = (schema: JsonSchema, { components }: SchemaConverter): Examples => ({
+  example: { summary: 'Example', value: sampleOfRequest(schema, components) },
+})
 
 /** Descriptions of parameters whose schemas have none. */
 const parameterTexts: Readonly<Record<string, string>> = {
@@ -105,7 +109,7 @@ function describeParameters(location: 'path' | 'query', schema: Route['params'],
     description: property.description ?? parameterTexts[name] ?? `The ${name.replaceAll('_', ' ')}.`,
     schema: property,
     // Optional parameters have no example: clients of the reference would send it.
-    ...(required.includes(name) ? { example: sampleOf(property, converter.components, name) } : {}),
+    ...(required.includes(name) ? { example: sampleOfRequest(property, converter.components, name) } : {}),
   }))
 }
 

@@ -2,8 +2,8 @@
 import { type RefusalCode, refusals } from '../http/refusals.ts'
 import type { Route } from '../http/route.ts'
 import type { Example, Examples, OperationText } from './operation-text.ts'
-import { sampleOf } from './samples.ts'
-import type { SchemaConverter } from './schemas.ts'
+import { completeReply, sampleOfReply } from './samples.ts'
+import type { JsonSchema, SchemaConverter } from './schemas.ts'
 
 const referToHeaders = (...names: (keyof typeof headers)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
@@ -48,7 +48,8 @@ export function describeSuccesses(route: Route, text: OperationText | undefined,
   return Object.fromEntries(
     Object.entries(route.answers).map(([status, answer]) => {
       const schema = answer && converter.convert(answer)
-      const examples = schema && (text?.replies?.[Number(status)] ?? sampleExamples(schema, converter))
+      const given = text?.replies?.[Number(status)]
+      const examples = schema && (given ? completeReplies(given, schema, converter) : sampleReplies(schema, converter))
       return [
         status,
         {
@@ -61,9 +62,17 @@ export function describeSuccesses(route: Route, text: OperationText | undefined,
   )
 }
 
+const completeReplies = (examples: Examples, schema: JsonSchema, { components }: SchemaConverter): Examples =>
+  Object.fromEntries(
+    Object.entries(examples).map(([name, { summary, value }]) => [
+      name,
+      { summary, value: completeReply(value, schema, components) },
+    ]),
+  )
+
 /** The one example of a schema for which none is given. */
-export const sampleExamples = (schema: object, { components }: SchemaConverter): Examples => ({
-  example: { summary: 'Example', value: sampleOf(schema as Record<string, unknown>, components) },
+export const sampleReplies = (schema: JsonSchema, { components }: SchemaConverter): Examples => ({
+  example: { summary: 'Example', value: sampleOfReply(schema, components) },
 })
 
 /** The error codes that a route replies with: its own, and those of every route of its kind. */

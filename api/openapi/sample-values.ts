@@ -1,4 +1,4 @@
-/** Realistic values for the examples of the reference, by the names of properties and of components. */
+/** Realistic values for the examples of the reference, by the names of properties. */
 
 const streamToken = 'q7Yx2mKd9RfT4wZb'
 const publish = `streamid=publish/live/${streamToken}`
@@ -51,10 +51,10 @@ export const sampleValues: Readonly<Record<string, unknown>> = {
   linked: true,
   configured: true,
   current: true,
-  provider: 'twitch',
+  provider: 'aws',
   actor: 'user',
   action: 'signed_in',
-  // Secrets: shortened, so that nobody takes them for real ones
+  // Secrets, recognisable as invented ones
   cp_access_jwt: 'eyJhbGciOiJIUzI1NiIsInR5cCI6ImF0K2p3dCJ9.eyJ1aWQiOiIwYjlhNmYzZSJ9.signature',
   refresh_token: 'rt_example_5hJk8sQw',
   poll_token: 'poll_example_9fTz3bNc',
@@ -117,7 +117,7 @@ export const sampleValues: Readonly<Record<string, unknown>> = {
   remaining_seconds: 275_400,
   overage_seconds: 0,
   active_sessions: 1,
-  enforcement: 'warn',
+  enforcement: 'report',
   billed_without_plan: false,
   billed_twice: false,
   can_cancel: true,
@@ -148,6 +148,3 @@ export const sampleValues: Readonly<Record<string, unknown>> = {
   disabled: true,
   command_seq: 1,
 }
-
-/** Components whose properties depend on each other. */
-export const valuesOfComponents: Readonly<Record<string, unknown>> = {}

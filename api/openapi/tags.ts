@@ -80,8 +80,9 @@ const allTags: readonly Tag[] = [
   },
   {
     name: 'Service',
-    description: 'Health, metrics and this document. They are served by the API itself, not by the site.',
-    prefixes: ['/health', '/livez', '/readyz', '/metrics', '/openapi.json', '/docs'],
+    description:
+      'Health, metrics and this document, which the API serves itself; the site serves only the document. Also the mailbox for development.',
+    prefixes: ['/health', '/livez', '/readyz', '/metrics', '/openapi.json', '/mailbox'],
   },
 ]
 

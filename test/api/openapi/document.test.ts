@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import { basePath } from '../../../api/http/app.ts'
 import { refusals } from '../../../api/http/refusals.ts'
@@ -36,6 +37,49 @@ describe('docs/openapi.json', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/)
     expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) })
     expect(document.servers.map((server) => URL.canParse(server.url))).not.toContain(false)
+  })
+
+  test('is valid by the schema of OpenAPI', async () => {
+    expect(await new Validator().validate(JSON.parse(committed))).toEqual({ valid: true })
+  })
+
+  test('documents the limit of each limited operation, and the headers of refusals for now', () => {
+    for (const route of routes.filter(({ limit }) => limit !== undefined)) {
+      const operation = document.paths[basePath + route.path]?.[route.method.toLowerCase()]
+      expect(operation?.description, route.path).toContain(`\`${route.limit}\``)
+      expect(operation?.responses, route.path).toHaveProperty('429')
+    }
+    const { responses } = document.components as unknown as { responses: Record<string, { headers: object }> }
+    expect(Object.keys(responses.rate_limited?.headers ?? {})).toEqual(
+      expect.arrayContaining(['Retry-After', 'RateLimit', 'RateLimit-Policy']),
+    )
+    expect(Object.keys(responses.temporarily_unavailable?.headers ?? {})).toContain('Retry-After')
+  })
+
+  test('names the signature headers of each billing provider', () => {
+    const webhook = document.paths[`${basePath}/billing/webhook`]?.post
+    const names = ((webhook?.parameters ?? []) as { name: string; in: string }[]).map(({ name }) => name.toLowerCase())
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'webhook-id',
+        'webhook-timestamp',
+        'webhook-signature',
+        'stripe-signature',
+        'x-signature',
+      ]),
+    )
+  })
+
+  test('puts each operation into a described group', () => {
+    const tags = new Set(document.tags.map(({ name }) => name))
+    expect(document.tags.filter(({ description }) => description === '')).toEqual([])
+    const used = operations.flatMap(({ operation }) => operation.tags)
+    expect([...new Set(used)].toSorted()).toEqual([...tags].toSorted())
+  })
+
+  test('shares the schemas of objects that several operations return', () => {
+    for (const name of ['Error', 'User', 'Entitlement', 'Usage', 'RelaySession', 'TokenSet', 'Subscription'])
+      expect(document.components.schemas, name).toHaveProperty(name)
   })
 
   test('has every route and nothing else', () => {

@@ -1,0 +1,153 @@
+/** Objects of the examples whose properties depend on each other. */
+
+const streamToken = 'q7Yx2mKd9RfT4wZb'
+const publish = `streamid=publish/live/${streamToken}`
+
+const newSession = {
+  session_id: '8f14e45f-ceea-4f67-9d3b-2a6c1e7b5d04',
+  connection_id: 'default',
+  state: 'provisioning',
+  reason: 'start_requested',
+  detail: null,
+  region: 'eu-central',
+  relay_host_masked: null as string | null,
+  created_at: '2026-08-01T18:00:00.000Z',
+  active_at: null as string | null,
+  grace_ends_at: null as string | null,
+  stopped_at: null as string | null,
+}
+
+const live = { ends_at: '2026-08-02T18:00:00.000Z', ending_soon: false, ingest: null }
+const tokens = { pair_token: 'pair_example_3sKd7fGh', relay_ws_token: 'ws_example_8jLm2nBv' }
+
+export const provisioningSession = {
+  ...newSession,
+  ...live,
+  instance_id: null,
+  relay_host: null,
+  ...tokens,
+  connect: null,
+}
+
+const activeDockSession = {
+  ...newSession,
+  ...live,
+  state: 'active',
+  reason: 'relay_ready',
+  relay_host_masked: '198.51.x.x',
+  active_at: '2026-08-01T18:00:21.000Z',
+  ingest: { publishing: true, bitrate_kbps: 5200, links: 3, since: '2026-08-01T18:01:10.000Z' },
+}
+
+const instance = {
+  instance_id: 'i-0f2d8c4b6a1e3957d',
+  relay_host: '198.51.100.17',
+  ...tokens,
+  connect: {
+    srtla_url: `srtla://198.51.100.17:5000?${publish}`,
+    srt_url: `srt://198.51.100.17:5001?${publish}`,
+    player_url: `srt://198.51.100.17:5002?streamid=play/live/${streamToken}`,
+    stats_url: 'http://198.51.100.17:5003/stats',
+  },
+}
+
+export const activeSession = { ...activeDockSession, ...instance }
+
+export const stoppingSession = {
+  ...activeSession,
+  state: 'grace',
+  reason: 'stop_requested',
+  grace_ends_at: '2026-08-01T20:00:30.000Z',
+}
+
+export const stoppedSession = {
+  ...newSession,
+  state: 'stopped',
+  reason: 'stop_requested',
+  relay_host_masked: '198.51.x.x',
+  active_at: '2026-08-01T18:00:21.000Z',
+  stopped_at: '2026-08-01T20:00:30.000Z',
+  instance_id: instance.instance_id,
+}
+
+export const user = {
+  id: '0b9a6f3e-41c7-4d58-8e2b-7c1d5f90a364',
+  email: 'streamer@example.com',
+  email_verified: true,
+  plan_tier: 'paid',
+  relay_access_status: 'enabled',
+  linked_accounts: [
+    { provider: 'twitch', linked: true },
+    { provider: 'google', linked: false },
+    { provider: 'discord', linked: false },
+  ],
+  created_at: '2026-05-12T16:20:00.000Z',
+}
+
+export const entitlement = {
+  relay_access_status: 'enabled',
+  reason_code: 'ok',
+  plan_tier: 'paid',
+  plan_status: 'active',
+  active_managed_conns: 1,
+  max_concurrent_conns: 2,
+  grace_ends_at: null,
+}
+
+export const usage = {
+  cycle_start: '2026-07-15T00:00:00.000Z',
+  cycle_end: '2026-08-15T00:00:00.000Z',
+  included_seconds: 720_000,
+  consumed_seconds: 84_600,
+  remaining_seconds: 635_400,
+  overage_seconds: 0,
+  active_sessions: 1,
+  enforcement: 'report',
+  as_of: '2026-08-01T18:30:00.000Z',
+}
+
+const auditEntry = {
+  id: '1042',
+  at: '2026-08-01T18:12:00.000Z',
+  actor: 'user',
+  action: 'signed_in',
+  ip: '203.0.113.24',
+  client: 'web',
+  client_kind: 'web',
+  detail: {},
+}
+
+/** Examples of schemas by their names in the document. Required properties that are missing here are made from the schema. */
+export const componentExamples: Readonly<Record<string, object>> = {
+  RelaySession: activeSession,
+  OperatorRelaySession: { ...activeDockSession, user_id: user.id, instance_id: instance.instance_id },
+  RelaySessionRecord: {
+    session_id: newSession.session_id,
+    connection_id: 'default',
+    region: 'eu-central',
+    state: 'stopped',
+    reason: 'stop_requested',
+    detail: null,
+    initiator: 'user',
+    cause: { reason: 'stop_requested', initiator: 'user' },
+    created_at: '2026-08-01T18:00:00.000Z',
+    active_at: '2026-08-01T18:00:21.000Z',
+    stopped_at: '2026-08-01T20:00:30.000Z',
+    seconds_used: 7209,
+    seconds_publishing: 7150,
+    bytes_received: 4_640_000_000,
+    peak_bitrate_kbps: 6400,
+  },
+  RelayTransition: {
+    from: 'provisioning',
+    to: 'active',
+    reason: 'relay_ready',
+    initiator: 'relay',
+    at: '2026-08-01T18:00:21.000Z',
+  },
+  User: user,
+  Entitlement: entitlement,
+  Usage: usage,
+  AuditEntry: auditEntry,
+  OperatorAuditEntry: { ...auditEntry, user_id: user.id },
+}
