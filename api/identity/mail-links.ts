@@ -6,6 +6,7 @@ import {
   insertEmailChangeToken,
   insertMailToken,
   type MailPurpose,
+  mailTokenSeconds,
 } from '../../db/mail-tokens.ts'
 import { lockUser } from '../../db/users.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -37,6 +38,7 @@ export async function sendMailLink(
     to,
     subject: purpose,
     link: `${config.siteUrl}/${pages[purpose]}?token=${token}`,
+    expiresAt: expiryOf(purpose),
   })
 }
 
@@ -53,9 +55,12 @@ export async function sendEmailChangeLink(
   const token = createSecretToken()
   if (!(await insertEmailChangeToken(sql, { tokenHash: hashSecretToken(token), userId, newEmail }))) return false
   const link = `${config.siteUrl}/${pages.change_email}?token=${token}`
-  await mailer.send(sql, userId, { to: newEmail, subject: 'change_email', link })
+  await mailer.send(sql, userId, { to: newEmail, subject: 'change_email', link, expiresAt: expiryOf('change_email') })
   return true
 }
+
+/** When a link that is created now stops working, for the text of its mail. The database decides. */
+const expiryOf = (purpose: MailPurpose): string => new Date(Date.now() + mailTokenSeconds[purpose] * 1000).toISOString()
 
 /** @returns the user's id. The link stays valid. Refuses with `token_invalid`. */
 export async function findMailLinkOwner(sql: Sql, purpose: MailPurpose, token: string): Promise<string> {

@@ -9,6 +9,8 @@ interface CommonParts {
 /** Proves that the user reads the mail of an address: the link contains a single-use secret. */
 export interface ProofMail extends CommonParts {
   readonly subject: 'verify_email' | 'reset_password' | 'change_email'
+  /** When the link stops working: a mail that could not be delivered by then is given up. RFC 3339. */
+  readonly expiresAt: string
 }
 
 /** To the owner of an account, after a change that somebody else may have made. */

@@ -47,6 +47,8 @@ export function createSmtpDelivery({ smtp, from, brandName, ca }: SmtpOptions): 
   return async ({ id, content }, signal) => {
     const mail = content as Mail
     if (!isSafeAddress(mail.to)) throw new UndeliverableError('the address of the recipient is not valid for SMTP')
+    if ('expiresAt' in mail && Date.parse(mail.expiresAt) < Date.now())
+      throw new UndeliverableError('the link of the mail has expired')
     const text = composeMail(mail, brandName)
     try {
       await transport.sendMail({ ...createMessage(id, mail.to, from, text, brandName), signal })

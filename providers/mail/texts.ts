@@ -29,29 +29,29 @@ export function composeMail(mail: Mail, brandName: string): MailText {
 }
 
 const proofTexts: Readonly<Record<ProofMail['subject'], (mail: ProofMail, brandName: string) => MailText>> = {
-  verify_email: ({ to, link }, brandName) => ({
+  verify_email: ({ to, link, expiresAt }, brandName) => ({
     title: 'Confirm your email address',
     paragraphs: [
       `Someone, probably you, created a ${brandName} account with the address ${to}.`,
       'Confirm that the address is yours to complete the account.',
     ],
     link: { text: 'Confirm this address', url: link },
-    notes: ['The link works once, for 24 hours.', 'If you did not create an account, ignore this email.'],
+    notes: [describeValidity(expiresAt), 'If you did not create an account, ignore this email.'],
   }),
-  change_email: ({ to, link }, brandName) => ({
+  change_email: ({ to, link, expiresAt }, brandName) => ({
     title: 'Confirm your new email address',
     paragraphs: [
       `You asked to use ${to} for your ${brandName} account. Until you confirm it, the account keeps its present address.`,
     ],
     link: { text: 'Use this address', url: link },
-    notes: ['The link works once.', 'If you did not ask for this, ignore this email: nothing changes.'],
+    notes: [describeValidity(expiresAt), 'If you did not ask for this, ignore this email: nothing changes.'],
   }),
-  reset_password: ({ to, link }, brandName) => ({
+  reset_password: ({ to, link, expiresAt }, brandName) => ({
     title: 'Reset your password',
     paragraphs: [`Someone, probably you, asked to reset the password of the ${brandName} account of ${to}.`],
     link: { text: 'Choose a new password', url: link },
     notes: [
-      'The link works once, for 30 minutes.',
+      describeValidity(expiresAt),
       'If you did not ask for this, ignore this email: your password stays as it is.',
     ],
   }),
@@ -91,6 +91,8 @@ const notificationText = (mail: NotificationMail, brandName: string): MailText =
   notes: [`You get this email because you turned these notifications on in your ${brandName} account.`],
   unsubscribeLink: mail.unsubscribeLink,
 })
+
+const describeValidity = (expiresAt: string): string => `The link works once, until ${formatTime(expiresAt)}.`
 
 /** `3 December 2026, 14:05 UTC`. */
 const formatTime = (text: string): string => {

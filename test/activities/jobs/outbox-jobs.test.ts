@@ -30,7 +30,7 @@ async function round(overrides: Partial<OutboxJobDeps> = {}, signal?: AbortSigna
 }
 
 const link = 'https://backhaul.example/verify-email?token=c2VjcmV0LW9mLXRoZS1saW5r'
-const mailTo = (to: string): Mail => ({ to, subject: 'verify_email', link })
+const mailTo = (to: string): Mail => ({ to, subject: 'verify_email', link, expiresAt: '2126-01-01T00:00:00Z' })
 const enqueue = (to = 'jane@example.com', by: Sealing = sealing) =>
   enqueueMessage(api.sql, by, { userId: null, channel: 'email', kind: 'verify_email', content: mailTo(to) })
 const rowOf = async (id: string) =>

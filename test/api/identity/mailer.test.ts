@@ -29,9 +29,9 @@ test('with an SMTP server a reset link is sent and works, and is in no log', asy
 test('a link whose transaction fails is not mailed', async () => {
   const { userId, email } = await api.given.user()
   const { mailer, sql } = api.services
-  const link = 'https://brandy.example/verify-email?token=x'
+  const link = 'https://brandy.example/forgot-password'
   const failed = sql.begin(async (tx) => {
-    await mailer.send(tx, userId, { to: email, subject: 'verify_email', link })
+    await mailer.send(tx, userId, { to: email, subject: 'password_changed', link })
     throw new Error('failed')
   })
   await expect(failed).rejects.toThrow('failed')

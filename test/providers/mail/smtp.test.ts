@@ -12,7 +12,8 @@ import { startSmtpServer } from '../../support/smtp-server.ts'
 
 const from = { name: 'Backhaul', address: 'no-reply@backhaul.example' }
 const link = 'https://backhaul.example/reset-password?token=VGhlLXNlY3JldC1vZi10aGUtbGluaw'
-const reset: Mail = { to: 'jane@example.com', subject: 'reset_password', link }
+const expiresAt = new Date(Date.now() + 60_000).toISOString()
+const reset: Mail = { to: 'jane@example.com', subject: 'reset_password', link, expiresAt }
 
 const server = await startSmtpServer()
 const configOf = (url: string): SmtpConfig => {
@@ -52,6 +53,13 @@ test('all attempts of a message have the same Message-ID', async () => {
   await send(reset, {}, id)
   const ids = server.received.slice(-2).map(({ headers }) => headers.find((line) => line.startsWith('Message-ID')))
   expect(ids).toEqual([`Message-ID: <${id}@backhaul.example>`, `Message-ID: <${id}@backhaul.example>`])
+})
+
+test('a mail whose link has expired is given up', async () => {
+  const count = server.received.length
+  const expired = { ...reset, expiresAt: new Date(Date.now() - 1000).toISOString() }
+  expect(await failureOf(send(expired))).toBeInstanceOf(UndeliverableError)
+  expect(server.received).toHaveLength(count)
 })
 
 const notification: NotificationMail = {

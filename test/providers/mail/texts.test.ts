@@ -4,6 +4,7 @@ import { renderHtml, renderText } from '../../../providers/mail/render.ts'
 import { composeMail } from '../../../providers/mail/texts.ts'
 
 const common = { to: 'jane@example.com', link: 'https://backhaul.example/page?token=secret&a=b' }
+const expiresAt = '2026-12-04T15:06:00Z'
 const notification: NotificationMail = {
   ...common,
   subject: 'notification',
@@ -13,9 +14,9 @@ const notification: NotificationMail = {
   unsubscribeLink: 'https://backhaul.example/unsubscribe?token=other',
 }
 const mails: readonly Mail[] = [
-  { ...common, subject: 'verify_email' },
-  { ...common, subject: 'reset_password' },
-  { ...common, subject: 'change_email' },
+  { ...common, subject: 'verify_email', expiresAt },
+  { ...common, subject: 'reset_password', expiresAt },
+  { ...common, subject: 'change_email', expiresAt },
   { ...common, subject: 'email_changed' },
   { ...common, subject: 'password_changed' },
   { ...common, subject: 'account_deletion_scheduled', deletedAt: '2026-12-03T14:05:00Z' },
@@ -49,6 +50,11 @@ test('markup in any text appears as text', () => {
   const html = renderHtml(composeMail(mail, evil), evil)
   expect(html).not.toMatch(/<img|<b>|"><b/)
   expect(html.split('&lt;img src=x onerror=alert(1)&gt;&amp;&quot;&#39;').length).toBeGreaterThan(4)
+})
+
+test('the text of a mail with a proof has the time at which its link expires', () => {
+  for (const mail of mails.slice(0, 3))
+    expect(renderText(composeMail(mail, 'Backhaul'), 'Backhaul')).toContain('4 December 2026, 15:06 UTC')
 })
 
 test('a mail of a deletion names its day, and a notification how to turn it off', () => {

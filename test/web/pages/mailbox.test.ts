@@ -24,7 +24,7 @@ test('a visitor who is not signed in reads a mail and follows its link', async (
 test('the list shows the newest mail first, and every page leads to it', async () => {
   const { mailer, sql } = api.services
   for (const to of ['first@example.com', 'second@example.com'])
-    await mailer.send(sql, null, { to, subject: 'verify_email', link: `${site.url}/verify-email?token=x` })
+    await mailer.send(sql, null, { to, subject: 'password_changed', link: `${site.url}/forgot-password` })
   const { text } = await site.browser().open('/mailbox')
   expect(text.indexOf('second@example.com')).toBeLessThan(text.indexOf('first@example.com'))
   expect((await site.browser().open('/login')).links).toContain('/mailbox')
