@@ -17,6 +17,7 @@ import * as account from './pages/account.tsx'
 import * as accountActivity from './pages/account-activity.tsx'
 import * as accountChanges from './pages/account-changes.tsx'
 import * as accountDeletion from './pages/account-deletion.tsx'
+import * as accountNotifications from './pages/account-notifications.tsx'
 import * as accountSecurity from './pages/account-security.tsx'
 import * as approval from './pages/approval.tsx'
 import * as confirmEmail from './pages/confirm-email.tsx'
@@ -28,6 +29,7 @@ import * as home from './pages/home.tsx'
 import * as login from './pages/login.tsx'
 import * as mailbox from './pages/mailbox.tsx'
 import * as merge from './pages/merge.tsx'
+import * as notificationsOff from './pages/notifications-off.tsx'
 import * as oauth from './pages/oauth.tsx'
 import * as relays from './pages/relays.tsx'
 import * as resetPassword from './pages/reset-password.tsx'
@@ -86,6 +88,15 @@ export const pages: readonly PageRoute[] = [
   account.checkout,
   account.payments,
   account.cancelSubscription,
+
+  accountNotifications.show,
+  accountNotifications.save,
+  accountNotifications.saveEndpoint,
+  accountNotifications.rotateSecret,
+  accountNotifications.testEndpoint,
+  accountNotifications.removeEndpoint,
+  notificationsOff.show,
+  notificationsOff.submit,
 
   sandbox.checkout,
   sandbox.list,

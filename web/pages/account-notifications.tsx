@@ -1,0 +1,222 @@
+/** What an account is notified of, by email and at its webhook or Discord channel. */
+import { type ApiResponse, ApiUnavailableError, readApiError } from '../api.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
+import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
+import { Deliveries } from './notification-deliveries.tsx'
+import { Endpoint } from './notification-endpoint.tsx'
+import {
+  endpointTypeTexts,
+  kindTexts,
+  type NotificationDelivery,
+  type NotificationOverview,
+} from './notification-texts.ts'
+import { problemOf } from './refusal-text.ts'
+
+const path = '/account/notifications'
+
+export const show: PageRoute = {
+  method: 'GET',
+  path,
+  caller: 'user',
+  handle: (visit) => notificationsPage(visit),
+}
+
+const channels = ['email', 'endpoint'] as const
+
+/** The form names its channels, since boxes that are not ticked, and those of a channel that is not set up, are not sent. */
+export const save: PageRoute = {
+  method: 'POST',
+  path,
+  caller: 'user',
+  returnTo: path,
+  handle: async (visit) => {
+    const { form } = visit
+    const shown = channels.filter((channel) => form.getAll('channel').includes(channel))
+    const settings = Object.keys(kindTexts).flatMap((kind) =>
+      shown.map((channel) => ({ kind, channel, enabled: form.has(`${kind}.${channel}`) })),
+    )
+    if (settings.length === 0) return { redirectTo: path }
+    return finish(visit, await visit.callApi('POST', '/api/v1/notifications/settings', { settings }), 'saved')
+  },
+}
+
+export const saveEndpoint: PageRoute = {
+  method: 'POST',
+  path: `${path}/endpoint`,
+  caller: 'user',
+  returnTo: path,
+  handle: async (visit) => {
+    const [type, url] = [visit.form.get('type') ?? '', (visit.form.get('url') ?? '').trim()]
+    const body = { type, url }
+    const response = await visit.callApi<SecretReply>('POST', '/api/v1/notifications/endpoint', body)
+    const { signing_secret: secret } = response.body
+    if (response.status !== 201)
+      return notificationsPage(visit, {
+        refused: { ...body, problem: urlProblemOf(response) },
+        status: response.status,
+      })
+    return secret ? notificationsPage(visit, { signingSecret: secret }) : { redirectTo: `${path}?done=endpoint_saved` }
+  },
+}
+
+interface SecretReply {
+  readonly signing_secret?: string | null
+}
+
+/** The API explains what is wrong with a URL in a sentence for the user. */
+function urlProblemOf(response: ApiResponse): Problem {
+  const { code, message } = readApiError(response)
+  const [, text] = /^body field url: (.+)$/s.exec(message) ?? []
+  return code === 'invalid_request' && text ? { code, field: 'url', text } : problemOf(response)
+}
+
+export const rotateSecret: PageRoute = {
+  method: 'POST',
+  path: `${path}/endpoint/rotate`,
+  caller: 'user',
+  returnTo: path,
+  handle: async (visit) => {
+    const response = await visit.callApi<SecretReply>('POST', '/api/v1/notifications/endpoint/rotate')
+    const { signing_secret: secret } = response.body
+    return response.status === 200 && secret
+      ? notificationsPage(visit, { signingSecret: secret })
+      : finish(visit, response, 'saved')
+  },
+}
+
+export const testEndpoint: PageRoute = {
+  method: 'POST',
+  path: `${path}/endpoint/test`,
+  caller: 'user',
+  returnTo: path,
+  handle: async (visit) =>
+    finish(visit, await visit.callApi('POST', '/api/v1/notifications/endpoint/test'), 'test_requested'),
+}
+
+export const removeEndpoint: PageRoute = {
+  method: 'POST',
+  path: `${path}/endpoint/remove`,
+  caller: 'user',
+  returnTo: path,
+  handle: async (visit) =>
+    finish(visit, await visit.callApi('DELETE', '/api/v1/notifications/endpoint'), 'endpoint_removed'),
+}
+
+/** By the `done` parameter. It may be forged, so other values show nothing. */
+const notices: ReadonlyMap<string, string> = new Map([
+  ['saved', 'Notifications saved.'],
+  ['endpoint_saved', 'Address saved. Send a test to see whether it works.'],
+  ['endpoint_removed', 'Address removed.'],
+  ['test_requested', 'A test is on its way. Its result appears under “Last notifications” within a few seconds.'],
+])
+
+const problems: Readonly<Record<string, string>> = {
+  email_not_verified: 'Verify your email address first. You find the button on the account page.',
+  not_found: 'There is no address to send to. Save one first.',
+}
+
+/** Redirects to the page with a notice, or renders it with the refusal. */
+const finish = (visit: Visit, response: ApiResponse, notice: string): Promise<PageResult> | PageResult =>
+  response.status < 300
+    ? { redirectTo: `${path}?done=${notice}` }
+    : notificationsPage(visit, { problem: problemOf(response, problems), status: response.status })
+
+interface Outcome {
+  readonly problem?: Problem
+  readonly refused?: { readonly type: string; readonly url: string; readonly problem: Problem }
+  readonly signingSecret?: string
+  readonly status?: number
+}
+
+async function notificationsPage(visit: Visit, outcome: Outcome = {}): Promise<PageResult> {
+  const [overview, deliveries] = await Promise.all([
+    visit.callApi<NotificationOverview>('GET', '/api/v1/notifications'),
+    visit.callApi<{ deliveries: readonly NotificationDelivery[] }>('GET', '/api/v1/notifications/deliveries'),
+  ])
+  for (const { status } of [overview, deliveries])
+    if (status !== 200)
+      throw new ApiUnavailableError(`the API replied ${status} to a request of the notifications page`)
+  const done = visit.query.get('done') ?? ''
+  const notice = notices.get(done)
+  const problem = outcome.problem ?? outcome.refused?.problem
+  return {
+    name: 'account-notifications',
+    title: 'Notifications',
+    status: outcome.status ?? 200,
+    section: 'account',
+    styles: ['notifications.css'],
+    scripts: ['connection-kit.js'],
+    page: (
+      <>
+        <div class="page-head">
+          <h1>Notifications</h1>
+          <p class="lead">Choose what we tell you about, and where. Everything is off until you turn it on.</p>
+        </div>
+        <ProblemMessage problem={problem} />
+        {notice && !problem ? <NoticeMessage notice={{ code: done, text: notice }} /> : null}
+        <Kinds overview={overview.body} />
+        <div class="grid-2">
+          <Endpoint endpoint={overview.body.endpoint} signingSecret={outcome.signingSecret} refused={outcome.refused} />
+          <Deliveries deliveries={deliveries.body.deliveries} />
+        </div>
+      </>
+    ),
+  }
+}
+
+/** One form with one button, which works without a script. */
+function Kinds({ overview: { kinds, email, endpoint } }: { readonly overview: NotificationOverview }) {
+  const endpointName = endpoint ? endpointTypeTexts[endpoint.type] : 'Webhook or Discord'
+  return (
+    <section class="card" aria-labelledby="kinds">
+      <h2 id="kinds">What to tell you</h2>
+      {email.verified ? null : (
+        <p class="warning" data-email="unverified">
+          {email.address === null
+            ? 'Your account has no email address, so notifications cannot be emailed.'
+            : 'Emails are sent to a verified address only. '}
+          {email.address === null ? null : <a href="/account">Verify your email address</a>}
+        </p>
+      )}
+      <form class="fields" method="post" action={path}>
+        {email.verified ? <input type="hidden" name="channel" value="email" /> : null}
+        {endpoint ? <input type="hidden" name="channel" value="endpoint" /> : null}
+        <ul class="entries">
+          {kinds.map((setting) => (
+            <li class="kind" key={setting.kind} data-kind={setting.kind}>
+              <div>
+                <p>
+                  <strong>{kindTexts[setting.kind].name}</strong>
+                </p>
+                <p class="muted">{kindTexts[setting.kind].description}</p>
+              </div>
+              <div class="channels">
+                <Switch {...setting} channel="email" text="Email" isAvailable={email.verified} />
+                <Switch {...setting} channel="endpoint" text={endpointName} isAvailable={endpoint !== null} />
+              </div>
+            </li>
+          ))}
+        </ul>
+        <div>
+          <button type="submit">Save</button>
+        </div>
+      </form>
+    </section>
+  )
+}
+
+type Setting = NotificationOverview['kinds'][number]
+
+interface SwitchProps extends Setting {
+  readonly channel: 'email' | 'endpoint'
+  readonly text: string
+  readonly isAvailable: boolean
+}
+
+const Switch = ({ kind, channel, text, isAvailable, ...enabled }: SwitchProps) => (
+  <label class="check">
+    <input type="checkbox" name={`${kind}.${channel}`} checked={enabled[channel]} disabled={!isAvailable} />
+    {text}
+    <span class="unseen">: {kindTexts[kind].name}</span>
+  </label>
+)

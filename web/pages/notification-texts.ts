@@ -1,0 +1,33 @@
+/** The kinds of notifications and where they go, in words. */
+import type { Reply } from '../api-replies.ts'
+
+export type NotificationOverview = Reply<'get', '/notifications'>
+export type NotificationEndpoint = NonNullable<NotificationOverview['endpoint']>
+export type NotificationDelivery = Reply<'get', '/notifications/deliveries'>['deliveries'][number]
+export type NotificationKind = NotificationOverview['kinds'][number]['kind']
+
+export const kindTexts: Readonly<Record<NotificationKind, { readonly name: string; readonly description: string }>> = {
+  relay_contact_lost: {
+    name: 'Contact with a relay lost',
+    description: 'A running relay stops reporting. Says when it ends unless contact is restored.',
+  },
+  relay_ended: { name: 'Relay ended', description: 'A relay ends without you stopping it. Says why.' },
+  payment_failed: { name: 'Payment failed', description: 'A payment fails. Says until when you can settle it.' },
+  relays_surplus: {
+    name: 'Relays about to end',
+    description: 'More relays are running than your plan includes. Says which end, and when.',
+  },
+  usage_80: { name: '80% of relay time used', description: 'Once in each billing cycle.' },
+  usage_95: { name: '95% of relay time used', description: 'Once in each billing cycle.' },
+  usage_100: { name: 'All relay time used', description: 'Once in each billing cycle.' },
+}
+
+export const endpointTypeTexts: Readonly<Record<NotificationEndpoint['type'], string>> = {
+  webhook: 'Webhook',
+  discord: 'Discord',
+}
+
+export const channelTexts: Readonly<Record<NotificationDelivery['channel'], string>> = {
+  email: 'Email',
+  ...endpointTypeTexts,
+}
