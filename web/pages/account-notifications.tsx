@@ -215,7 +215,7 @@ interface SwitchProps extends Setting {
 
 const Switch = ({ kind, channel, text, isAvailable, ...enabled }: SwitchProps) => (
   <label class="check">
-    <input type="checkbox" name={`${kind}.${channel}`} checked={enabled[channel]} disabled={!isAvailable} />
+    <input type="checkbox" value="on" name={`${kind}.${channel}`} checked={enabled[channel]} disabled={!isAvailable} />
     {text}
     <span class="unseen">: {kindTexts[kind].name}</span>
   </label>
