@@ -24,6 +24,7 @@ import * as confirmEmail from './pages/confirm-email.tsx'
 import * as emailVerification from './pages/email-verification.tsx'
 import * as forgotPassword from './pages/forgot-password.tsx'
 import * as help from './pages/help.tsx'
+import * as helpWebhooks from './pages/help-webhooks.tsx'
 import * as history from './pages/history.tsx'
 import * as home from './pages/home.tsx'
 import * as login from './pages/login.tsx'
@@ -42,6 +43,7 @@ import * as usage from './pages/usage.tsx'
 export const pages: readonly PageRoute[] = [
   home.show,
   help.show,
+  helpWebhooks.show,
   status.show,
   login.show,
   login.submit,

@@ -1,9 +1,10 @@
 /** What an account is notified of, by email and at its webhook or Discord channel. */
 import { type ApiResponse, ApiUnavailableError, readApiError } from '../api.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
+import { AccountTabs } from './account-tabs.tsx'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { Deliveries } from './notification-deliveries.tsx'
-import { Endpoint } from './notification-endpoint.tsx'
+import { Endpoint, SigningSecret } from './notification-endpoint.tsx'
 import {
   endpointTypeTexts,
   kindTexts,
@@ -111,7 +112,7 @@ const notices: ReadonlyMap<string, string> = new Map([
 ])
 
 const problems: Readonly<Record<string, string>> = {
-  email_not_verified: 'Verify your email address first. You find the button on the account page.',
+  email_not_verified: 'Verify your email address first, on the page Security.',
   not_found: 'There is no address to send to. Save one first.',
 }
 
@@ -152,11 +153,13 @@ async function notificationsPage(visit: Visit, outcome: Outcome = {}): Promise<P
           <h1>Notifications</h1>
           <p class="lead">Choose what we tell you about, and where. Everything is off until you turn it on.</p>
         </div>
+        <AccountTabs current="notifications" />
         <ProblemMessage problem={problem} />
         {notice && !problem ? <NoticeMessage notice={{ code: done, text: notice }} /> : null}
+        {outcome.signingSecret === undefined ? null : <SigningSecret secret={outcome.signingSecret} />}
         <Kinds overview={overview.body} />
         <div class="grid-2">
-          <Endpoint endpoint={overview.body.endpoint} signingSecret={outcome.signingSecret} refused={outcome.refused} />
+          <Endpoint endpoint={overview.body.endpoint} refused={outcome.refused} />
           <Deliveries deliveries={deliveries.body.deliveries} />
         </div>
       </>
@@ -175,7 +178,7 @@ function Kinds({ overview: { kinds, email, endpoint } }: { readonly overview: No
           {email.address === null
             ? 'Your account has no email address, so notifications cannot be emailed.'
             : 'Emails are sent to a verified address only. '}
-          {email.address === null ? null : <a href="/account">Verify your email address</a>}
+          {email.address === null ? null : <a href="/account/security">Verify your email address</a>}
         </p>
       )}
       <form class="fields" method="post" action={path}>
@@ -197,9 +200,13 @@ function Kinds({ overview: { kinds, email, endpoint } }: { readonly overview: No
             </li>
           ))}
         </ul>
-        <div>
-          <button type="submit">Save</button>
-        </div>
+        {email.verified || endpoint ? (
+          <div>
+            <button type="submit">Save</button>
+          </div>
+        ) : (
+          <p>Verify your email address or save an address below first. Then choose here.</p>
+        )}
       </form>
     </section>
   )

@@ -2,6 +2,7 @@
 import type { ActivityEntry } from '../api-replies.ts'
 import { formatAddons } from './account-billing.tsx'
 import { describeEnd } from './history-texts.ts'
+import { kindTexts, type NotificationKind } from './notification-texts.ts'
 import { displayNames, formatProviderNames, parseProvider } from './providers.tsx'
 
 const actionTexts: Readonly<Record<string, string>> = {
@@ -39,6 +40,10 @@ const actionTexts: Readonly<Record<string, string>> = {
   relay_access_enabled: 'Relays enabled',
   account_disabled: 'Account disabled',
   account_enabled: 'Account enabled',
+  notification_endpoint_saved: 'Webhook or Discord channel for notifications saved',
+  notification_endpoint_removed: 'Webhook or Discord channel for notifications removed',
+  notification_endpoint_disabled: 'Webhook or Discord channel for notifications turned off, because it failed',
+  notification_secret_replaced: 'Signing secret of the webhook replaced',
   relay_started: 'Relay started',
   relay_stopped: 'Relay ended',
   session_disconnected: 'Relay disconnected',
@@ -57,6 +62,8 @@ export function describeAction({ action, detail }: ActivityEntry): string {
   if (action === 'usage_notice') return `${detail.percent}% of the relay time of the cycle used`
   if (action === 'password_reset' && detail.unlinked)
     return `Password changed, unlinked: ${formatProviderNames(String(detail.unlinked))}`
+  if (action === 'notification_enabled') return `Notification turned on: ${describeNotification(detail)}`
+  if (action === 'notification_disabled') return `Notification turned off: ${describeNotification(detail)}`
   const text = actionTexts[action] ?? action.replaceAll('_', ' ')
   const provider = parseProvider(String(detail.provider ?? detail.method))
   return provider ? `${text}: ${displayNames[provider]}` : text
@@ -67,6 +74,12 @@ const planStatusTexts: Readonly<Record<string, string>> = { past_due: ', payment
 function describePlan({ plan_tier: tier, plan_status: status, addons }: ActivityEntry['detail']): string {
   const addonsText = Number(addons) > 0 ? `, ${formatAddons(Number(addons))}` : ''
   return `${tier === 'paid' ? 'paid plan' : 'free plan'}${planStatusTexts[String(status)] ?? ''}${addonsText}`
+}
+
+/** `“Relay ended” by email`. */
+function describeNotification({ kind, channel }: ActivityEntry['detail']): string {
+  const name = kindTexts[kind as NotificationKind]?.name ?? String(kind).replaceAll('_', ' ')
+  return `“${name}” ${channel === 'email' ? 'by email' : 'at your webhook or Discord channel'}`
 }
 
 /** Why it happened, in a sentence; undefined where the action says all. */

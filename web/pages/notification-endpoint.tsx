@@ -6,19 +6,17 @@ import { endpointTypeTexts, type NotificationEndpoint } from './notification-tex
 
 interface EndpointProps {
   readonly endpoint: NotificationEndpoint | null
-  /** Just created. */
-  readonly signingSecret: string | undefined
   /** The address that was refused, and why. */
   readonly refused: { readonly type: string; readonly url: string; readonly problem: Problem } | undefined
 }
 
-export const Endpoint = ({ endpoint, signingSecret, refused }: EndpointProps) => (
+export const Endpoint = ({ endpoint, refused }: EndpointProps) => (
   <section class="card" aria-labelledby="endpoint" data-endpoint={endpoint?.type ?? 'none'}>
     <h2 id="endpoint">Webhook or Discord</h2>
     <p class="muted">
-      Besides email, notifications can go to one address: a Discord channel, or a webhook of your own.
+      Besides email, notifications can go to one address: a Discord channel, or a webhook of your own.{' '}
+      <a href="/help/webhooks">How to receive webhooks</a>
     </p>
-    {signingSecret === undefined ? null : <SigningSecret secret={signingSecret} />}
     {endpoint === null ? null : <EndpointState endpoint={endpoint} />}
     {endpoint === null || refused ? (
       <EndpointForm refused={refused} />
@@ -31,8 +29,8 @@ export const Endpoint = ({ endpoint, signingSecret, refused }: EndpointProps) =>
   </section>
 )
 
-/** The details are closed at first: the visitor may be sharing the screen. */
-const SigningSecret = ({ secret }: { readonly secret: string }) => (
+/** A secret that was just created. It is hidden at first: the visitor may be sharing the screen. */
+export const SigningSecret = ({ secret }: { readonly secret: string }) => (
   <div class="notice stack" role="status" data-notice="signing_secret">
     <p>Save the signing secret now. It is not shown again. Your server verifies each notification with it.</p>
     <details data-secret>
