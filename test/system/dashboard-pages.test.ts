@@ -85,7 +85,7 @@ const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
     const { userId } = visitor.user
     await api.given.signIn(visitor.user, 'OBS at home, on the big machine under the desk')
     await api.sql`insert into user_oauth_accounts (user_id, provider, provider_user_id) values (${userId}, 'twitch', ${userId})`
-    await visitor.page.goto(`${url}/account?done=linked`)
+    await visitor.page.goto(`${url}/account/security?done=linked`)
     return visitor
   },
 }

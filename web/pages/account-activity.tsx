@@ -78,27 +78,27 @@ const Groups = ({ current }: { readonly current: string }) => (
   </nav>
 )
 
-const Entries = ({ entries }: { readonly entries: readonly ActivityEntry[] }) =>
-  entries.length === 0 ? (
-    <p class="card" data-empty="yes">
-      Nothing here yet.
-    </p>
-  ) : (
-    <>
-      {groupByDay(entries).map(([day, ofDay]) => (
-        <section class="card" key={day} aria-labelledby={`day-${day}`}>
-          <h2 id={`day-${day}`}>
-            <Day at={ofDay[0]?.at ?? day} />
-          </h2>
-          <ol class="entries">
-            {ofDay.map((entry) => (
-              <Entry key={entry.id} entry={entry} />
-            ))}
-          </ol>
-        </section>
-      ))}
-    </>
-  )
+const Entries = ({ entries }: { readonly entries: readonly ActivityEntry[] }) => {
+  if (entries.length === 0)
+    return (
+      <p class="card" data-empty="yes">
+        Nothing here yet.
+      </p>
+    )
+  const days = groupByDay(entries).map(([day, ofDay]) => (
+    <section class="card" key={day} aria-labelledby={`day-${day}`}>
+      <h2 id={`day-${day}`}>
+        <Day at={ofDay[0]?.at ?? day} />
+      </h2>
+      <ol class="entries">
+        {ofDay.map((entry) => (
+          <Entry key={entry.id} entry={entry} />
+        ))}
+      </ol>
+    </section>
+  ))
+  return <div class="stack">{days}</div>
+}
 
 /** Days in UTC, newest first. */
 function groupByDay(entries: readonly ActivityEntry[]): (readonly [string, readonly ActivityEntry[]])[] {

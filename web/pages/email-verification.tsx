@@ -1,6 +1,7 @@
 /** Verifying an email address. Mail programs open links by themselves, so only the form's button verifies. */
-import { readApiError } from '../api.ts'
-import type { PageResult, PageRoute } from '../page.ts'
+import { ApiUnavailableError, readApiError } from '../api.ts'
+import type { Reply } from '../api-replies.ts'
+import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
 
@@ -10,10 +11,10 @@ export const show: PageRoute = {
   caller: 'anyone',
   // Opened from an email. It needs no sign-in and does not use up the token.
   allowsCrossSiteEntry: true,
-  handle: ({ query }) => {
+  handle: async ({ query, callApiAnonymously }) => {
     if (query.get('done') === 'verified') return verifiedPage
     const token = query.get('token') ?? ''
-    return token === '' ? invalidLinkPage : verifyPage({ token })
+    return (await pageOfUnusableLink(callApiAnonymously, token)) ?? verifyPage({ token })
   },
 }
 
@@ -26,9 +27,24 @@ export const submit: PageRoute = {
     const token = form.get('token') ?? ''
     const response = await callApiAnonymously('POST', '/api/v1/auth/email/verify', { token })
     if (response.status === 204) return { redirectTo: '/verify-email?done=verified' }
-    if (token === '' || readApiError(response).code === 'token_invalid') return invalidLinkPage
+    if (readApiError(response).code === 'token_invalid')
+      return (await pageOfUnusableLink(callApiAnonymously, token)) ?? invalidLinkPage
     return verifyPage({ token, problem: problemOf(response), status: response.status })
   },
+}
+
+/** Undefined if the link can verify its address. */
+async function pageOfUnusableLink(
+  callApi: Visit['callApiAnonymously'],
+  token: string,
+): Promise<PageResult | undefined> {
+  type Body = Reply<'post', '/auth/email/verify/preview'>
+  if (token === '') return invalidLinkPage
+  const response = await callApi<Body>('POST', '/api/v1/auth/email/verify/preview', { token })
+  if (readApiError(response).code === 'token_invalid') return invalidLinkPage
+  if (response.status !== 200)
+    throw new ApiUnavailableError(`the API replied ${response.status} to the preview of a verification`)
+  return response.body.already_verified ? alreadyVerifiedPage : undefined
 }
 
 interface VerifyForm {
@@ -75,6 +91,22 @@ const verifiedPage: PageResult = {
   ),
 }
 
+const alreadyVerifiedPage: PageResult = {
+  name: 'email-already-verified',
+  title: 'Already verified',
+  page: (
+    <section class="card narrow">
+      <h1>Already verified</h1>
+      <p role="status" data-notice="already_verified">
+        This email address is already verified. There is nothing left to do.
+      </p>
+      <a class="button wide" href="/">
+        Continue
+      </a>
+    </section>
+  ),
+}
+
 const invalidLinkPage: PageResult = {
   name: 'verify-email-link-invalid',
   title: 'This link is invalid or has expired',
@@ -83,10 +115,10 @@ const invalidLinkPage: PageResult = {
     <section class="card narrow">
       <h1>This link is invalid or has expired</h1>
       <p role="alert" data-problem="token_invalid">
-        Verification links expire after 24 hours and can be used once. Your email may already be verified.
+        Verification links expire after 24 hours and can be used once.
       </p>
-      <p>Sign in to check. If it isn’t verified, you can send a new link from your account page.</p>
-      <a class="button second wide" href="/account">
+      <p>Sign in to check. If it isn’t verified, you can send a new link from the security page of your account.</p>
+      <a class="button second wide" href="/account/security">
         Go to your account
       </a>
     </section>

@@ -151,7 +151,7 @@ describe('the account page', () => {
       userId,
       detail: { event_id: 'e' },
     })
-    const page = await browser.open('/account')
+    const page = await browser.open('/account/activity?group=plan')
     expect(page.data('action').slice(0, 5)).toEqual([
       'billing_event_replayed',
       'usage_notice',

@@ -168,7 +168,7 @@ test('linking a provider keeps the sign-in', async () => {
   const forwarding = await browser.post('/oauth/discord/start', { intent: 'link', scopes: 'identity' })
   const callback = await oauth.callbackPath('discord', newProviderAccount(), forwarding)
   const page = await browser.open(callback, { from: 'cross-site' })
-  expect(page).toMatchObject({ path: '/account?done=linked', notice: 'linked' })
+  expect(page).toMatchObject({ path: '/account/security?done=linked', notice: 'linked' })
   expect(browser.cookies.get('svc_session')).toBe(before)
   expect(linkedProviders(await fetchUser(api, before))).toContain('discord')
 })
@@ -190,7 +190,7 @@ test('a provider account that is linked to another account cannot be linked', as
   const forwarding = await browser.post('/oauth/twitch/start', { intent: 'link' })
   const page = await browser.open(await oauth.callbackPath('twitch', account, forwarding), { from: 'cross-site' })
   expect(page).toMatchObject({ status: 409, name: 'oauth-failed', problem: 'provider_already_linked' })
-  expect(page.links).toContain('/account')
+  expect(page.links).toContain('/account/security')
 })
 
 test('linking requires a sign-in, a known provider and a form of this site', async () => {

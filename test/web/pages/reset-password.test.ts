@@ -75,7 +75,7 @@ test('the form shows which linked accounts stay, and the login page names those 
   expect(page.notice).toBe('password_reset')
   expect(page.text).toContain('Twitch, Discord')
   expect((await browser.post('/login', { email: user.email, password: newPassword })).path).toBe('/relays')
-  const account = await browser.open('/account')
+  const account = await browser.open('/account/activity')
   expect(account.data('action')).toContain('password_reset')
   expect(account.text).toContain('Twitch, Discord')
 })

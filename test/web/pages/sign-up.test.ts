@@ -65,7 +65,23 @@ test('the emailed link verifies the address when its form is submitted, once', a
   expect([done.name, done.notice]).toEqual(['email-verified', 'email_verified'])
   expect((await accountOf(browser)).email_verified).toBe(true)
   const again = await otherBrowser.submit(page, '/verify-email')
-  expect(again).toMatchObject({ status: 400, problem: 'token_invalid' })
+  expect(again).toMatchObject({ status: 200, name: 'email-already-verified', notice: 'already_verified' })
+})
+
+test('a used verification link says that the address is verified, and an expired one that it is invalid', async () => {
+  const [browser, email] = [site.browser(), newEmail()]
+  await browser.post('/sign-up', { email, password })
+  const token = mailsTo(api, email)[0]?.token ?? ''
+  const used = await browser.submit(await browser.open(`/verify-email?token=${token}`), '/verify-email')
+  expect(used.name).toBe('email-verified')
+  const again = await browser.open(`/verify-email?token=${token}`)
+  expect([again.status, again.name, again.hasForm('/verify-email')]).toEqual([200, 'email-already-verified', false])
+
+  const [other, otherEmail] = [site.browser(), newEmail()]
+  await other.post('/sign-up', { email: otherEmail, password })
+  await api.sql`update mail_tokens set expires_at = now() where email = ${otherEmail}`
+  const expired = await other.open(`/verify-email?token=${mailsTo(api, otherEmail)[0]?.token}`)
+  expect(expired).toMatchObject({ status: 400, problem: 'token_invalid' })
 })
 
 test('a verification link without a token has no form', async () => {
