@@ -16,6 +16,7 @@ import {
   type SubscriptionRef,
 } from './billing-owners.ts'
 import { type Database, first, type Sql } from './connection.ts'
+import { ignoreEventsOfErasedAccounts } from './erased-accounts.ts'
 
 export type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
 
@@ -151,10 +152,11 @@ export function decideStatus(
 const assignedMax = 500
 
 /**
- * Moves parked events to the inbox of their account if it exists, and dead-letters those that were parked for too long. Returns
+ * Moves parked events to the inbox of their account if it exists, ignores those of erased accounts, and dead-letters those that were parked for too long. Returns
  * the number of assigned subscriptions and of dead-lettered events.
  */
 export async function assignParkedEvents(sql: Database): Promise<{ assigned: number; deadLettered: number }> {
+  await ignoreEventsOfErasedAccounts(sql)
   let assigned = 0
   for (const subscription of await findClaimedSubscriptions(sql, assignedMax)) {
     const changed = await sql.begin(async (tx) => {

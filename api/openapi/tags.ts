@@ -29,7 +29,15 @@ const allTags: readonly Tag[] = [
   {
     name: 'Account',
     description: 'The account of the signed-in user: summary, auth sessions and activity.',
-    prefixes: ['/auth/session', '/auth/sessions', '/auth/audit', '/user', '/account'],
+    prefixes: [
+      '/auth/session',
+      '/auth/sessions',
+      '/auth/audit',
+      '/auth/activity',
+      '/auth/account',
+      '/user',
+      '/account',
+    ],
   },
   {
     name: 'Relays',

@@ -25,7 +25,7 @@ export const checkout = route({
   limit: 'checkout',
   body: CheckoutBody,
   answers: { 200: z.object({ checkout_url: z.url() }) },
-  refuses: ['already_subscribed', 'billing_provider_error'],
+  refuses: ['already_subscribed', 'billing_provider_error', 'forbidden'],
   handle: async ({ caller, body }, services) => {
     const { sql, config, billing, log } = services
     const [plan, profile, customerId] = await Promise.all([
@@ -34,6 +34,8 @@ export const checkout = route({
       findCustomerId(sql, billing.provider.name, caller.userId),
     ])
     if (!plan || !profile) throw new Refusal('unauthorized')
+    if (profile.deletionDueAt)
+      throw new Refusal('forbidden', { message: 'This account is going to be deleted. Restore it first.' })
     const request = {
       userId: caller.userId,
       email: profile.email,

@@ -2,7 +2,8 @@ import { describe, expect, test, vi } from 'vitest'
 import { accountDeletionJobs } from '../../../activities/jobs/account-deletion-jobs.ts'
 import { createLog } from '../../../platform/log.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
-import type { GivenUser } from '../../support/api.ts'
+import { type GivenUser, statusAndCode } from '../../support/api.ts'
+import { billingEvent, sandboxSender } from '../../support/billing.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { waitForBlockedQuery } from '../../support/locks.ts'
 import { writeStopped } from '../../support/relay-rows.ts'
@@ -144,7 +145,7 @@ describe('with subscriptions', async () => {
 
   test('they are cancelled at once, and the account is erased when it is due', async () => {
     const customer = await newCustomer(api)
-    await customer.buy({ plan: 'paid' })
+    const plan = await customer.buy({ plan: 'paid' })
     await customer.buy({ addons: 2 })
     await remove(customer)
     await eventually(
@@ -161,6 +162,24 @@ describe('with subscriptions', async () => {
       select user_id, body, event is not null as is_normalised from billing_events where user_ref = ${customer.userId}`
     expect(events.length).toBeGreaterThan(3)
     for (const event of events) expect(event).toEqual({ userId: null, body: null, isNormalised: true })
+    // Such as the end of the paid period.
+    const late = billingEvent('subscription.downgraded', { user_id: customer.userId, subscription_id: plan })
+    expect((await sandboxSender(api).send(late, { id: 'late' })).status).toBe(200)
+    await eventually(
+      () =>
+        sql<
+          { status: string; body: Buffer | null }[]
+        >`select status, body from billing_events where event_key = 'late'`,
+      ([event]) => event?.status === 'ignored' && event.body === null,
+    )
+  })
+
+  test('nothing can be bought while the deletion is scheduled', async () => {
+    const customer = await newCustomer(api)
+    await remove(customer)
+    expect(statusAndCode(await customer.checkout({ plan: 'paid' }))).toEqual([403, 'forbidden'])
+    await api.post('/auth/account/restore', undefined, { bearer: customer.bearer })
+    expect((await customer.checkout({ plan: 'paid' })).status).toBe(200)
   })
 
   test('stay cancelled when the deletion is withdrawn', async () => {

@@ -83,7 +83,7 @@ describe('the email form', () => {
   test('keeps the entered address when it is refused, as text', async () => {
     const user = await api.given.user()
     const browser = browserOf(user)
-    const email = '"><script>alert(1)</script>@example.com'
+    const email = '"><script>alert(1)</script>'
     const page = await browser.submit(await browser.open(path), path, { email, password: user.password })
     expect([page.status, page.problem]).toEqual([400, 'invalid_request'])
     expect(page.form(path).fields.email).toBe(email)
