@@ -3628,6 +3628,7 @@ export interface operations {
       };
       400: components["responses"]["invalid_request"];
       401: components["responses"]["unauthorized"];
+      403: components["responses"]["forbidden"];
       409: components["responses"]["already_subscribed"];
       413: components["responses"]["payload_too_large"];
       415: components["responses"]["unsupported_media_type"];
