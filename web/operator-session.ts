@@ -1,6 +1,6 @@
 /** The cookie with the token of an operator session, and requests to the API with it. */
 import type { Context } from 'koa'
-import { type Api, type ApiResponse, readApiError, type Visitor } from './api.ts'
+import { type Api, type ApiResponse, ApiUnavailableError, type Visitor } from './api.ts'
 import { type Cookie, readCookie } from './cookies.ts'
 
 const operatorCookieName = 'svc_operator'
@@ -46,8 +46,10 @@ export const createOperatorCalls =
       headers: isUnattended ? { [unattendedHeader]: 'true' } : {},
       body,
     })
-    const isRefused = response.status === 401 && readApiError(response).code === 'invalid_operator'
+    // Only wrong tokens are limited.
+    const isRefused = response.status === 401 || response.status === 429
     if (isRefused) throw new OperatorSessionEndedError('the API rejected the operator token')
+    if (response.status === 503 && method === 'GET') throw new ApiUnavailableError('the API is not available')
     if (response.status === 404) throw new NotFoundForOperatorError('the API has no such resource')
     return response
   }

@@ -112,7 +112,7 @@ const EntryRow = ({ entry }: { readonly entry: Entry }) => (
       {entry.user_id === null ? '–' : <a href={`/operator/users/${entry.user_id}`}>{entry.user_id.slice(0, 8)}</a>}
     </td>
     <td>{entry.ip ?? '–'}</td>
-    <td>
+    <td class="details">
       <Details detail={entry.detail} />
     </td>
   </tr>
