@@ -23,7 +23,7 @@ import { pages } from './pages.ts'
 import { isRecentlyRenewed, redirectToRenewal, renewalPath, renewSignIn } from './renewal.ts'
 import { InvalidFormEncodingError } from './request-body.ts'
 import { isCrossOriginWrite, isCrossSiteNavigation, isFromPageOf } from './same-origin.ts'
-import { securityHeaders } from './security-headers.ts'
+import { allowConnectionsTo, securityHeaders } from './security-headers.ts'
 import { type SocketForwarder, socketPath } from './socket-forwarding.ts'
 import type { TokenRefresher } from './token-refresh.ts'
 import { createVisit, hasExpiredAccessToken, isSignedIn, SignInExpiredError, visitorOf } from './visit.ts'
@@ -178,6 +178,9 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
     ctx.status = 303
     ctx.set('Location', result.redirectTo)
     ctx.body = ''
+  } else if ('content' in result) {
+    ctx.type = result.contentType
+    ctx.body = result.content
   } else if ('continueTo' in result) {
     const { continueTo, message } = result
     ctx.type = 'html'
@@ -189,7 +192,8 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
     ctx.type = contentType
     ctx.body = content
   } else {
-    const { status = 200, page, retryAfterSeconds, console: section, ...frame } = result
+    const { status = 200, page, retryAfterSeconds, connectTo = [], console: section, ...frame } = result
+    allowConnectionsTo(ctx, connectTo)
     ctx.status = status
     ctx.type = 'html'
     if (retryAfterSeconds !== undefined && ctx.method === 'GET') ctx.set('Refresh', String(retryAfterSeconds))

@@ -21,6 +21,9 @@ export interface ConnectionKit {
 /** Leaves mobile networks time to retransmit lost packets. */
 export const latencyMillis = 2000
 
+/** The name of a relay's connection in the apps. */
+export const connectionNameOf = (connectionId: string): string => `Relay ${connectionId}`
+
 /** @param name the name of the connection in the apps. */
 export function connectionKit(name: string, addresses: Addresses): ConnectionKit {
   const srtla = parseAddress(addresses.srtla_url)

@@ -74,6 +74,8 @@ export interface Document {
   /** `wide` unless given. */
   readonly layout?: Layout
   readonly section?: Section
+  /** Origins of other hosts that the page's scripts may send requests to, in addition to this site. */
+  readonly connectTo?: readonly string[]
   /** After how many seconds the browser requests the page again by itself. Only for the reply to a GET. */
   readonly retryAfterSeconds?: number
 }
@@ -89,6 +91,8 @@ export interface Download {
 export type PageResult = Cookies &
   (
     | Document
+    /** Sends a file instead of a document. */
+    | { readonly content: string; readonly contentType: string }
     /** Redirects to another page of this site with 303. */
     | { readonly redirectTo: string }
     /**

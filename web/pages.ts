@@ -21,11 +21,13 @@ import * as accountNotifications from './pages/account-notifications.tsx'
 import * as accountSecurity from './pages/account-security.tsx'
 import * as approval from './pages/approval.tsx'
 import * as confirmEmail from './pages/confirm-email.tsx'
+import * as connectionKitQr from './pages/connection-kit-qr.tsx'
 import * as emailVerification from './pages/email-verification.tsx'
 import * as forgotPassword from './pages/forgot-password.tsx'
 import * as help from './pages/help.tsx'
 import * as helpWebhooks from './pages/help-webhooks.tsx'
 import * as history from './pages/history.tsx'
+import * as historySession from './pages/history-session.tsx'
 import * as home from './pages/home.tsx'
 import * as login from './pages/login.tsx'
 import * as mailbox from './pages/mailbox.tsx'
@@ -33,6 +35,7 @@ import * as merge from './pages/merge.tsx'
 import * as notificationsOff from './pages/notifications-off.tsx'
 import * as oauth from './pages/oauth.tsx'
 import * as relays from './pages/relays.tsx'
+import * as relaysEnded from './pages/relays-ended.tsx'
 import * as resetPassword from './pages/reset-password.tsx'
 import * as sandbox from './pages/sandbox.tsx'
 import * as signOut from './pages/sign-out.ts'
@@ -69,10 +72,12 @@ export const pages: readonly PageRoute[] = [
   relays.show,
   relays.start,
   relays.stop,
+  relaysEnded.hide,
+  connectionKitQr.show,
   history.list,
-  history.show,
   usage.show,
   usage.csv,
+  historySession.show,
   account.show,
   accountSecurity.show,
   accountSecurity.sendVerification,

@@ -1,5 +1,5 @@
 /** The security headers of the site. */
-import type { Middleware } from 'koa'
+import type { Context, Middleware } from 'koa'
 import type { SiteConfig } from '../platform/config/site.ts'
 import { createSecurityHeaders } from '../platform/koa/security-headers.ts'
 
@@ -26,4 +26,16 @@ export function securityHeaders({ siteUrl }: SiteConfig): Middleware {
     ctx.set('Cache-Control', 'no-store')
     return setHeaders(ctx, next)
   }
+}
+
+const policyName = 'Content-Security-Policy'
+
+/** Lets the scripts of this response send requests to these origins too. */
+export function allowConnectionsTo(ctx: Context, origins: readonly string[]): void {
+  if (origins.length === 0) return
+  const policy = ctx.response.get(policyName)
+  ctx.set(
+    policyName,
+    policy.replace(/\bconnect-src [^;]*/, (sources) => [sources, ...origins].join(' ')),
+  )
 }

@@ -25,6 +25,10 @@ export const formatDay = (at: Date): string =>
 /** `3 December 2026, 14:05 UTC`. */
 export const formatDateTime = (at: Date): string => `${formatDay(at)}, ${at.toISOString().slice(11, 16)} UTC`
 
+/** `14:05 UTC`, and of another day than today as {@link formatDateTime}. */
+export const formatClock = (at: Date, now: Date): string =>
+  formatDay(at) === formatDay(now) ? `${at.toISOString().slice(11, 16)} UTC` : formatDateTime(at)
+
 /** `45 min`, `9 h 30 min`, and from ten hours on without minutes: `12 h`. */
 export function formatHours(seconds: number): string {
   const minutes = Math.floor(seconds / 60)
@@ -89,5 +93,12 @@ export const Day = ({ at }: { readonly at: string }) => (
 export const DateTime = ({ at }: { readonly at: string }) => (
   <time datetime={at} data-local="minute">
     {formatDateTime(new Date(at))}
+  </time>
+)
+
+/** `14:05`, and of another day than today with the date. @param at RFC 3339. */
+export const Clock = ({ at }: { readonly at: string }) => (
+  <time datetime={at} data-local="clock">
+    {formatClock(new Date(at), new Date())}
   </time>
 )

@@ -1,7 +1,7 @@
 /**
  * Keeps the relays page up to date. Polls the API for the state of the relays, and on a change fetches the page and replaces
  * the parts that differ, so that only the server renders relays. Changes that arrive over a WebSocket cause a poll at once; while
- * it is open the page polls rarely.
+ * it is open the page polls rarely. Figures of a stream are written into the page without fetching it.
  */
 
 const fastPollMillis = 3000
@@ -10,8 +10,15 @@ const pollMillisWithSocket = 30_000
 const retryMillisMax = 60_000
 /** The plan's alerts can change while no relay does, so the page is fetched at least this often. */
 const pageAgeMillisMax = 300_000
+/** While video comes in the page is fetched this often for its charts, which have a point per 10 seconds. */
+const chartAgeMillisMax = 10_000
+/** Changes within this time share one fetch of the page. */
+const pageAgeMillisMin = 2000
 /** More than the site's own timeout, so that it only ends requests whose reply was lost. */
 const pollTimeoutMillis = 45_000
+
+/** The relays whose connection kit the visitor has opened or closed. */
+const usedKits = new Set()
 
 const list = document.querySelector('[data-relays]')
 const announcements = document.querySelector('[data-announcements]')
@@ -47,7 +54,8 @@ async function pollOnce(signal) {
   if (response.status === 401) return renewOnce(signal)
   if (!response.ok) return recordFailure(Number(response.headers.get('retry-after')) * 1000)
   const { sessions } = await response.json()
-  if (hasChanged(sessions) || performance.now() - pageFetchedAt > pageAgeMillisMax) await updatePage(signal)
+  sessions.forEach(showFigures)
+  if (hasChanged(sessions) || isPageOld(sessions)) await updatePage(signal)
   hasRenewed = false
   failures = 0
   updatedAt = new Date()
@@ -57,19 +65,34 @@ async function pollOnce(signal) {
   return sessions.some(({ state }) => state === 'provisioning' || state === 'grace') ? fastPollMillis : slowPollMillis
 }
 
+const pageAge = () => performance.now() - pageFetchedAt
+
+const isPageOld = (sessions) =>
+  pageAge() > (sessions.some(({ ingest }) => ingest?.publishing) ? chartAgeMillisMax : pageAgeMillisMax)
+
 /** Called after a successful poll, since the handshake needs a valid access token. */
 function connectSocket() {
   if (socket) return
   socket = new WebSocket(`${location.origin.replace(/^http/, 'ws')}/api/v1/relay/ws`, 'svc.relay.v1')
   socket.addEventListener('message', ({ data }) => {
     const { type, session } = JSON.parse(data)
-    if (type === 'session' && failures === 0 && isOutdated(session)) poll()
+    if (type !== 'session' || failures > 0) return
+    showFigures(session)
+    if (isOutdated(session) || isPageOld([session])) pollSoon()
   })
   socket.addEventListener('close', () => {
     socket = undefined
   })
   // The next poll may be far away. With jitter, because a process that stops closes the sockets of many pages.
   socket.addEventListener('open', ({ target }) => target.addEventListener('close', () => pollWithin(fastPollMillis)))
+}
+
+/** Polls now, or when the last fetch of the page is long enough ago. */
+function pollSoon() {
+  const waitMillis = pageAgeMillisMin - pageAge()
+  if (waitMillis <= 0 || isPolling) return poll()
+  clearTimeout(timer)
+  timer = setTimeout(poll, waitMillis)
 }
 
 function pollWithin(millisMax) {
@@ -102,15 +125,26 @@ function hasChanged(sessions) {
   return shown.length !== sessions.length || sessions.some(isOutdated)
 }
 
-/** Whether the page shows another state or stream of the relay; see the versions in `relays-session.tsx` and `relays-ingest.tsx`. */
-function isOutdated({ session_id, state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest }) {
+/** Whether the page shows another state of the relay; see the version in `relays-session.tsx`. */
+function isOutdated(session) {
+  const { session_id, state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest } = session
   if (state === 'stopped') return findPart(document, `status-${session_id}`) !== null
-  const bitrate = ingest && Math.round(ingest.bitrate_kbps / 100)
-  return (
-    !hasVersion(`status-${session_id}`, [state, reason, grace_ends_at, relay_host_masked, ending_soon]) ||
-    !hasVersion(`ingest-${session_id}`, [state, engine, ingest?.publishing, bitrate, ingest?.links, ingest?.since])
-  )
+  const { publishing, since } = ingest ?? {}
+  const version = [state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, publishing, since]
+  return !hasVersion(`status-${session_id}`, version)
 }
+
+/** The present figures of a stream, formatted as in `relays-ingest.tsx`. */
+function showFigures({ session_id, ingest }) {
+  const part = findPart(document, `status-${session_id}`)
+  const bitrate = part?.querySelector('[data-bitrate]')
+  if (!ingest?.publishing || !bitrate) return
+  setText(bitrate, formatBitrate(ingest.bitrate_kbps))
+  const links = ingest.links === 1 ? '1 link' : `${ingest.links} links`
+  setText(part.querySelector('[data-links]'), ingest.links === 0 ? '' : `over ${links}`)
+}
+
+const formatBitrate = (kbps) => (kbps < 1000 ? `${kbps} kbps` : `${(kbps / 1000).toFixed(1)} Mbps`)
 
 const hasVersion = (part, fields) =>
   findPart(document, part)?.dataset.version === fields.map((field) => field ?? '').join(' ')
@@ -123,7 +157,8 @@ async function updatePage(signal) {
   for (const relay of children(list)) if (!findSame(fetchedList, relay)) removeRelay(relay)
   for (const relay of children(fetchedList)) if (!findSame(list, relay)) addRelay(relay)
   for (const part of fetched.querySelectorAll('[data-part]')) replacePart(part)
-  showLocalTimes()
+  openKits()
+  document.dispatchEvent(new Event('parts-replaced'))
   pageFetchedAt = performance.now()
 }
 
@@ -148,14 +183,32 @@ function replacePart(fetched) {
   const old = findPart(document, fetched.dataset.part)
   if (!old || old.dataset.version === fetched.dataset.version) return
   const focused = old.contains(document.activeElement) ? document.activeElement : undefined
-  if (focused?.matches('input, select')) return
+  if (focused?.matches('input, select') || isFilledIn(old, fetched)) return
   const replacement = document.importNode(fetched, true)
+  const [oldKit, newKit] = [old, replacement].map((part) => part.querySelector('.kit'))
+  if (oldKit && newKit) newKit.open = oldKit.open
   old.replaceWith(replacement)
   if (focused) findFocusTarget(focused, replacement).focus()
   const [oldText, newText] = [old, replacement].map((part) => part.querySelector('[data-announce]')?.textContent)
   if (newText && newText !== oldText) announce(newText)
   const [oldState, newState] = [old, replacement].map((part) => part.querySelector('[data-relay-state]')?.textContent)
   if (oldState !== newState) announceState(replacement.closest('article'))
+}
+
+/** Whether the visitor has changed a form that the new part also has. */
+const isFilledIn = (old, fetched) =>
+  fetched.querySelector('form.fields') !== null &&
+  [...old.querySelectorAll('form.fields input')].some(
+    (input) => input.value !== input.defaultValue || input.checked !== input.defaultChecked,
+  )
+
+/** Opens the connection kit of a relay that waits for its first video, unless the visitor has opened or closed it. */
+function openKits() {
+  for (const steps of list.querySelectorAll('[data-first-video]')) {
+    const relay = steps.closest('article')
+    const kit = relay.querySelector('.kit')
+    if (kit && !usedKits.has(relay.dataset.session)) kit.open = true
+  }
 }
 
 const findFocusTarget = (focused, replacement) =>
@@ -171,27 +224,10 @@ function setText(element, text) {
   if (element.textContent !== text) element.textContent = text
 }
 
-/** Replaces the server's relative times, which become outdated, by times in the visitor's time zone. */
-function showLocalTimes() {
-  const today = new Date().toDateString()
-  for (const time of list.querySelectorAll('time[datetime]')) {
-    const at = new Date(time.dateTime)
-    const day = at.toDateString() === today ? {} : { dateStyle: 'medium' }
-    setText(time, at.toLocaleString(undefined, { ...day, timeStyle: 'short' }))
-  }
-}
-
-const endTimes = new WeakMap()
-
-/** Counts from the seconds left when the page was rendered, since clocks differ. */
-function updateCountdowns() {
-  for (const element of list.querySelectorAll('[data-seconds-left]')) {
-    if (!endTimes.has(element)) endTimes.set(element, performance.now() + Number(element.dataset.secondsLeft) * 1000)
-    const seconds = Math.max(0, Math.ceil((endTimes.get(element) - performance.now()) / 1000))
-    setText(element, `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`)
-  }
-}
-
+document.addEventListener('click', ({ target }) => {
+  const kit = target instanceof Element && target.closest('.kit > summary')
+  if (kit) usedKits.add(kit.closest('article').dataset.session)
+})
 /** Ignores a second click on the button of a form that is being sent. */
 document.addEventListener('submit', (event) => {
   if (event.target.ariaBusy === 'true') event.preventDefault()
@@ -206,7 +242,4 @@ addEventListener('pagehide', () => socket?.close())
 document.addEventListener('visibilitychange', poll)
 addEventListener('online', poll)
 
-showLocalTimes()
-updateCountdowns()
-setInterval(updateCountdowns, 1000)
 timer = setTimeout(poll, fastPollMillis)

@@ -56,15 +56,17 @@ function updateCountdowns() {
 /** Rewrites the server's UTC times in the visitor's time zone, in the same format. */
 function showLocalTimes() {
   for (const time of document.querySelectorAll('time[data-local]')) {
-    const text = formatLocalTime(new Date(time.dateTime), time.dataset.local !== 'day')
+    const text = formatLocalTime(new Date(time.dateTime), time.dataset.local)
     if (time.dataset.local === 'title') time.title = text
     else if (time.textContent !== text) time.textContent = text
   }
 }
 
-function formatLocalTime(at, withClock) {
+function formatLocalTime(at, format) {
   const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })
-  return withClock ? `${day}, ${at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })}` : day
+  if (format === 'day') return day
+  const clock = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  return format === 'clock' && at.toDateString() === new Date().toDateString() ? clock : `${day}, ${clock}`
 }
 
 /** As `formatTimeLeft` of `time-text.tsx`. */

@@ -1,21 +1,42 @@
-/** QR codes as inline SVG, so that no third party sees their contents. */
+/** QR codes as images of this site, so that no third party sees their contents. They are large, so pages load visible ones only. */
+import { renderToString } from 'preact-render-to-string'
 import { encode } from 'uqr'
+import type { Reply } from '../api-replies.ts'
+import { type ConnectionKit, connectionKit, connectionNameOf } from '../connection-kit.ts'
+import type { PageRoute } from '../page.ts'
+import { problemPage } from './problem.tsx'
+
+/** The link in the code of each app that scans one. */
+const links: Readonly<Record<string, (kit: ConnectionKit) => string>> = {
+  'moblin.svg': (kit) => kit.moblinLink,
+  'irl-pro.svg': (kit) => kit.irlProLink,
+  'larix.svg': (kit) => kit.larixLink,
+}
+
+export const show: PageRoute = {
+  method: 'GET',
+  path: '/relays/:session_id/qr/:file',
+  caller: 'user',
+  handle: async (visit) => {
+    const { session_id: id, file = '' } = visit.params
+    const linkOf = Object.hasOwn(links, file) ? links[file] : undefined
+    const { body } = await visit.callApi<Partial<Reply<'get', '/relay/active'>>>('GET', '/api/v1/relay/active')
+    const session = body.sessions?.find((one) => one.session_id === id)
+    if (!linkOf || !session?.connect) return problemPage('not_found')
+    const kit = connectionKit(connectionNameOf(session.connection_id), session.connect)
+    return { content: renderToString(<QrCode content={linkOf(kit)} />), contentType: 'image/svg+xml' }
+  },
+}
 
 /** The quiet zone that ISO/IEC 18004 requires. */
 const borderModules = 4
 
-interface QrCodeProps {
-  readonly content: string
-  /** The accessible name, which browsers also show as a tooltip. It must not contain the content. */
-  readonly title: string
-}
-
 /** Black on white in dark mode too, since many scanners cannot read inverted codes. */
-export function QrCode({ content, title }: QrCodeProps) {
+export function QrCode({ content }: { readonly content: string }) {
   const { size, data } = encode(content, { ecc: 'M', border: borderModules })
   return (
-    <svg class="qr" role="img" viewBox={`0 0 ${size} ${size}`} shape-rendering="crispEdges">
-      <title>{title}</title>
+    <svg xmlns="http://www.w3.org/2000/svg" viewBox={`0 0 ${size} ${size}`} shape-rendering="crispEdges">
+      <title>QR code</title>
       <rect width={size} height={size} fill="#fff" />
       <path d={data.map(pathOfRow).join('')} fill="#000" />
     </svg>

@@ -3,8 +3,14 @@
  * elements, and no text, title or accessible name outside contains any part of one.
  */
 import type { ComponentChildren } from 'preact'
-import { type Addresses, connectionKit, latencyMillis } from '../connection-kit.ts'
-import { QrCode } from './connection-kit-qr.tsx'
+import {
+  type Addresses,
+  connectionKit,
+  connectionNameOf,
+  type ConnectionKit as Kit,
+  latencyMillis,
+} from '../connection-kit.ts'
+import { Icon } from '../icons.tsx'
 
 interface ConnectionKitProps {
   readonly sessionId: string
@@ -12,112 +18,152 @@ interface ConnectionKitProps {
   readonly connect: Addresses
 }
 
+/** The apps, in the order of their tabs. `relays.css` has a rule for each name. */
+const apps = [
+  { name: 'moblin', label: 'Moblin', platform: 'iPhone' },
+  { name: 'irl-pro', label: 'IRL Pro', platform: 'Android' },
+  { name: 'larix', label: 'Larix', platform: 'iPhone, Android' },
+  { name: 'belabox', label: 'BELABOX', platform: 'encoder' },
+  { name: 'obs', label: 'OBS', platform: 'computer' },
+  { name: 'other', label: 'Other', platform: 'plain addresses' },
+] as const
+
+type AppName = (typeof apps)[number]['name']
+
+/** The tabs are radio buttons, which work without scripts. */
 export function ConnectionKit({ sessionId, connectionId, connect }: ConnectionKitProps) {
-  const kit = connectionKit(`Relay ${connectionId}`, connect)
-  const { belabox, passphrase } = kit
-  const id = (name: string) => `${name}-${sessionId}`
+  const kit = connectionKit(connectionNameOf(connectionId), connect)
   return (
-    <>
+    <div class="apps">
       <p class="muted">
         Addresses are hidden in case you’re sharing your screen.
         <span class="scripted"> You can copy them without showing them.</span>
       </p>
-      <Software name="Moblin" platform="iPhone">
-        <DeepLink id={id('moblin')} app="Moblin" link={kit.moblinLink}>
-          Scan the code with your phone’s camera. Moblin asks you before it adds the stream.
-        </DeepLink>
-      </Software>
-      <Software name="IRL Pro" platform="Android">
-        <DeepLink id={id('irl-pro')} app="IRL Pro" link={kit.irlProLink}>
-          Scan the code with your phone’s camera and open it with IRL Pro, or copy the link and paste it in IRL Pro
-          under Import Settings. If your version doesn’t support this, enter the three values under BELABOX.
-        </DeepLink>
-      </Software>
-      <Software name="Larix" platform="iPhone, Android">
-        <DeepLink id={id('larix')} app="Larix" link={kit.larixLink}>
-          Scan the code with your phone’s camera. Larix uses one network at a time, since it supports SRT but not SRTLA.
-        </DeepLink>
-      </Software>
-      <Software name="BELABOX" platform="encoder">
-        <p>Choose a manual relay server, enter these three values, and set the SRT latency to {latencyMillis} ms.</p>
-        <Value id={id('belabox-address')} label="Relay address" value={belabox.address} />
-        <Value id={id('belabox-port')} label="Relay port" value={belabox.port} />
-        <Value id={id('belabox-stream')} label="Stream ID" value={belabox.streamId} />
-        {passphrase !== undefined && (
-          <>
-            <p>
-              This relay accepts encrypted streams only. Enter the passphrase too. An encoder that has no field for it
-              can’t stream to this relay.
-            </p>
-            <Value id={id('belabox-passphrase')} label="Passphrase" value={passphrase} />
-          </>
-        )}
-      </Software>
-      <Software name="OBS" platform="computer">
+      <fieldset class="app-tabs">
+        <legend class="unseen">Your software</legend>
+        {apps.map(({ name, label, platform }, index) => (
+          <label key={name}>
+            <input class="unseen" type="radio" name={`app-${sessionId}`} value={name} checked={index === 0} />
+            {label} <span class="muted">{platform}</span>
+          </label>
+        ))}
+      </fieldset>
+      <PhoneApps sessionId={sessionId} kit={kit} />
+      <Belabox sessionId={sessionId} kit={kit} />
+      <App name="obs">
         <ol>
           <li>Add a media source and clear “Local File”.</li>
           <li>Paste this value into “Input”. It sets a latency of {latencyMillis / 1000} seconds.</li>
           <li>Enter “mpegts” as “Input Format”.</li>
         </ol>
-        <Value id={id('obs')} label="Input" value={kit.obsInput} />
-      </Software>
-      <Software name="Other software" platform="plain addresses">
-        <Value id={id('srtla')} label="Stream with SRTLA" value={connect.srtla_url} />
-        <Value id={id('srt')} label="Stream with SRT" value={connect.srt_url} />
-        <Value id={id('player')} label="Playback" value={connect.player_url} />
-        <Value id={id('stats')} label="Statistics" value={connect.stats_url} />
-      </Software>
-    </>
+        <Value id={`obs-${sessionId}`} label="Input" value={kit.obsInput} />
+      </App>
+      <App name="other">
+        <Value id={`srtla-${sessionId}`} label="Stream with SRTLA" value={connect.srtla_url} />
+        <Value id={`srt-${sessionId}`} label="Stream with SRT" value={connect.srt_url} />
+        <Value id={`player-${sessionId}`} label="Playback" value={connect.player_url} />
+        <Value id={`stats-${sessionId}`} label="Statistics" value={connect.stats_url} />
+      </App>
+    </div>
   )
 }
 
-interface SoftwareProps {
-  readonly name: string
-  readonly platform: string
+interface KitProps {
+  readonly sessionId: string
+  readonly kit: Kit
+}
+
+const PhoneApps = ({ sessionId, kit }: KitProps) => (
+  <>
+    <App name="moblin">
+      <DeepLink sessionId={sessionId} app="moblin" label="Moblin" link={kit.moblinLink}>
+        Scan the code with your phone’s camera. Moblin asks you before it adds the stream.
+      </DeepLink>
+    </App>
+    <App name="irl-pro">
+      <DeepLink sessionId={sessionId} app="irl-pro" label="IRL Pro" link={kit.irlProLink}>
+        Scan the code with your phone’s camera and open it with IRL Pro, or copy the link and paste it in IRL Pro under
+        Import Settings. If your version doesn’t support this, enter the three values under BELABOX.
+      </DeepLink>
+    </App>
+    <App name="larix">
+      <DeepLink sessionId={sessionId} app="larix" label="Larix" link={kit.larixLink}>
+        Scan the code with your phone’s camera. Larix uses one network at a time, since it supports SRT but not SRTLA.
+      </DeepLink>
+    </App>
+  </>
+)
+
+const Belabox = ({ sessionId, kit: { belabox, passphrase } }: KitProps) => (
+  <App name="belabox">
+    <p>Choose a manual relay server, enter these three values, and set the SRT latency to {latencyMillis} ms.</p>
+    <Value id={`belabox-address-${sessionId}`} label="Relay address" value={belabox.address} />
+    <Value id={`belabox-port-${sessionId}`} label="Relay port" value={belabox.port} />
+    <Value id={`belabox-stream-${sessionId}`} label="Stream ID" value={belabox.streamId} />
+    {passphrase !== undefined && (
+      <>
+        <p>
+          This relay accepts encrypted streams only. Enter the passphrase too. An encoder that has no field for it can’t
+          stream to this relay.
+        </p>
+        <Value id={`belabox-passphrase-${sessionId}`} label="Passphrase" value={passphrase} />
+      </>
+    )}
+  </App>
+)
+
+interface AppProps {
+  readonly name: AppName
   readonly children: ComponentChildren
 }
 
-const Software = ({ name, platform, children }: SoftwareProps) => (
-  <details class="software">
-    <summary>
-      <h4>
-        {name} <span class="muted">{platform}</span>
-      </h4>
-    </summary>
-    <div class="software-steps">{children}</div>
-  </details>
+const App = ({ name, children }: AppProps) => (
+  <section class="app" data-app={name} aria-label={apps.find((one) => one.name === name)?.label}>
+    {children}
+  </section>
 )
 
 interface DeepLinkProps {
-  readonly id: string
-  readonly app: string
+  readonly sessionId: string
+  readonly app: AppName
+  readonly label: string
   readonly link: string
   readonly children: ComponentChildren
 }
 
-const DeepLink = ({ id, app, link, children }: DeepLinkProps) => (
-  <>
-    <div class="row scripted">
-      {/* A button instead of a link, since browsers show the address of a link. */}
-      <button class="touch" type="button" data-follow={id}>
-        Open in {app}
-      </button>
-      <CopyButton id={id} label="Copy link" subject={`for ${app}`} />
-    </div>
-    <details data-secret>
-      <summary>
-        Show QR code<span class="unseen"> for {app}</span>
-      </summary>
-      <p>{children}</p>
-      <QrCode content={link} title={`QR code for ${app}`} />
-      <p>
-        <a class="button second" id={id} href={link}>
-          Open in {app}
-        </a>
-      </p>
-    </details>
-  </>
-)
+const DeepLink = ({ sessionId, app, label, link, children }: DeepLinkProps) => {
+  const id = `${app}-${sessionId}`
+  return (
+    <>
+      <div class="row scripted">
+        {/* A button instead of a link, since browsers show the address of a link. */}
+        <button class="touch" type="button" data-follow={id}>
+          Open in {label}
+        </button>
+        <CopyButton id={id} label="Copy link" subject={`for ${label}`} />
+      </div>
+      <details data-secret>
+        <summary>
+          Show QR code<span class="unseen"> for {label}</span>
+        </summary>
+        <p>{children}</p>
+        <img
+          class="qr"
+          src={`/relays/${sessionId}/qr/${app}.svg`}
+          loading="lazy"
+          width="320"
+          height="320"
+          alt={`QR code for ${label}`}
+        />
+        <p>
+          <a class="button second" id={id} href={link}>
+            Open in {label}
+          </a>
+        </p>
+      </details>
+    </>
+  )
+}
 
 interface ValueProps {
   readonly id: string
@@ -152,6 +198,7 @@ interface CopyButtonProps {
 
 const CopyButton = ({ id, label, subject }: CopyButtonProps) => (
   <button class="second scripted" type="button" data-copy={id}>
+    <Icon name="copy" />
     <span data-label>{label}</span>
     <span class="unseen"> {subject}</span>
   </button>

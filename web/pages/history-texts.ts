@@ -75,3 +75,10 @@ export function describeTransition({ to, reason, initiator }: SessionTransition)
   // What the relay reports happens by itself.
   return initiator === 'relay' ? text : `${text} ${initiatorTexts[initiator] ?? `by ${initiator}`}`
 }
+
+/** The colour of a transition on a time line. */
+export function toneOfTransition({ to, reason }: SessionTransition): 'good' | 'warn' | 'bad' | undefined {
+  if (to === 'active') return 'good'
+  if (reason === 'stop_requested' && to === 'grace') return 'warn'
+  return reason === 'stop_requested' || reason === 'grace_elapsed' ? undefined : 'bad'
+}

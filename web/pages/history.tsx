@@ -1,170 +1,177 @@
-/** The history of an account's relays: a list of the ended ones, and one relay with its transitions. */
-import type { EndedSession, Reply, SessionDetail } from '../api-replies.ts'
-import type { PageRoute } from '../page.ts'
-import { averageKbps, formatBitrate, formatBytes } from '../stream-text.ts'
+/** The history of an account's relays: the ended ones as a table, which is a list of cards on phones. */
+import type { EndedSession, Region, Reply } from '../api-replies.ts'
+import { Icon } from '../icons.tsx'
+import type { PageRoute, Visit } from '../page.ts'
+import { averageKbps, formatBitrate } from '../stream-text.ts'
 import { DateTime, formatDuration } from '../time-text.tsx'
-import { BitrateChart } from './bitrate-chart.tsx'
-import { describeEnd, describeTransition } from './history-texts.ts'
-import { ProblemMessage } from './messages.tsx'
+import { describeEnd } from './history-texts.ts'
+import { type Problem, ProblemMessage } from './messages.tsx'
 import { problemPage } from './problem.tsx'
 import { problemOf } from './refusal-text.ts'
 
 type Page = Partial<Reply<'get', '/relay/sessions'>>
+
+/** What names of relays can look like. */
+const relayName = /^[\w.-]{1,64}$/
 
 export const list: PageRoute = {
   method: 'GET',
   path: '/history',
   caller: 'user',
   handle: async (visit) => {
+    const relay = visit.query.get('relay')?.trim() ?? ''
     const cursor = visit.query.get('cursor')
-    const query = cursor ? `?cursor=${encodeURIComponent(cursor)}` : ''
-    const response = await visit.callApi<Page>('GET', `/api/v1/relay/sessions${query}`)
-    const { sessions, next_cursor } = response.body
+    const [response, regions] = await Promise.all([fetchEnded(visit, relay, cursor), fetchRegions(visit)])
     // Only a cursor that no page contained is invalid.
     if (response.status === 400) return problemPage('not_found')
+    const { sessions, next_cursor: next = null } = response.body
     return {
       name: 'history',
-      title: 'Ended relays',
+      title: 'History',
       section: 'history',
+      styles: ['history.css'],
       status: sessions ? 200 : response.status,
       page: (
-        <>
-          <h1>Ended relays</h1>
-          <ProblemMessage problem={sessions ? undefined : problemOf(response)} />
-          {sessions ? <Sessions sessions={sessions} /> : null}
-          <p class="row">
-            {next_cursor ? (
-              <a class="link" href={`/history?cursor=${encodeURIComponent(next_cursor)}`} rel="next">
-                Older relays
-              </a>
-            ) : null}
-            <a class="link" href="/relays">
-              Running relays
-            </a>
-          </p>
-        </>
+        <History
+          problem={sessions ? undefined : problemOf(response)}
+          sessions={sessions}
+          regions={regions}
+          relay={relay}
+          next={next}
+        />
       ),
     }
   },
 }
 
-const Sessions = ({ sessions }: { readonly sessions: readonly EndedSession[] }) => (
-  <section class="card" aria-label="Ended relays">
-    {sessions.length === 0 ? <p>None of your relays has ended yet.</p> : null}
-    {sessions.length === 0 ? null : (
-      <ol class="entries">
-        {sessions.map((session) => (
-          <li key={session.session_id} data-ended={session.session_id} data-reason={session.reason}>
-            <p>
-              <a class="link" href={`/history/${session.session_id}`}>
-                {session.connection_id}
-                <span class="unseen"> started </span> <DateTime at={session.created_at} />
-              </a>
-            </p>
-            <p>{describeEnd(session)}</p>
-            <p class="muted">
-              {session.region} · {formatDuration(session.seconds_used)} · {describeReceived(session)}
-            </p>
-          </li>
-        ))}
-      </ol>
-    )}
+/** No relay has a name that the API refuses. */
+const fetchEnded = async (visit: Visit, relay: string, cursor: string | null) => {
+  const query = new URLSearchParams({ ...(relay ? { connection_id: relay } : {}), ...(cursor ? { cursor } : {}) })
+  const none = { sessions: [], next_cursor: null }
+  const isName = relay === '' || relayName.test(relay)
+  const response = await visit.callApi<Page>('GET', `/api/v1/relay/sessions?${isName ? query : 'limit=1'}`)
+  return isName || response.status >= 300 ? response : { ...response, body: none }
+}
+
+/** Without names of the regions when the API does not reply with them. */
+export const fetchRegions = async (visit: Visit): Promise<readonly Region[]> =>
+  (await visit.callApi<Partial<Reply<'get', '/relay/manifest'>>>('GET', '/api/v1/relay/manifest')).body.regions ?? []
+
+export const nameOfRegion = (regions: readonly Region[], region: string): string =>
+  regions.find((one) => one.region === region)?.display_name ?? region
+
+interface HistoryProps {
+  readonly problem: Problem | undefined
+  /** Undefined when the API did not reply with them. */
+  readonly sessions: readonly EndedSession[] | undefined
+  readonly regions: readonly Region[]
+  /** The name of the relay that is shown, or an empty string for all. */
+  readonly relay: string
+  readonly next: string | null
+}
+
+const History = ({ problem, sessions, regions, relay, next }: HistoryProps) => (
+  <>
+    <div class="page-head">
+      <h1>History</h1>
+      <p class="lead">Your relays that have ended, and why.</p>
+    </div>
+    <ProblemMessage problem={problem} />
+    <form class="row history-filter" method="get" action="/history">
+      <label for="relay">Relay</label>
+      <input id="relay" name="relay" value={relay} maxLength={64} autocomplete="off" autocapitalize="none" />
+      <button class="second" type="submit">
+        Show
+      </button>
+      {relay ? (
+        <a class="link" href="/history">
+          Show all
+        </a>
+      ) : null}
+    </form>
+    {sessions?.length === 0 ? <NoSessions relay={relay} /> : null}
+    {sessions && sessions.length > 0 ? <Sessions sessions={sessions} regions={regions} /> : null}
+    {next ? (
+      <p>
+        <a
+          class="link"
+          href={`/history?${new URLSearchParams({ ...(relay ? { relay } : {}), cursor: next })}`}
+          rel="next"
+        >
+          Older relays
+        </a>
+      </p>
+    ) : null}
+  </>
+)
+
+const NoSessions = ({ relay }: { readonly relay: string }) => (
+  <section class="card empty" aria-labelledby="no-sessions">
+    <Icon name="clock" />
+    <h2 id="no-sessions">{relay ? `No relay named “${relay}” has ended` : 'No relay has ended yet'}</h2>
+    <p>Each relay is listed here once it has ended, with its times, its bitrate, and why it ended.</p>
+    <p>
+      <a class="link" href="/relays">
+        Running relays
+      </a>
+    </p>
   </section>
 )
 
-/** `3.4 GB received, 5.1 Mbps on average, 6.0 Mbps at most`. */
-function describeReceived(session: EndedSession): string {
-  const { bytes_received: bytes, seconds_publishing: seconds, peak_bitrate_kbps: peak } = session
-  if (bytes === 0 && seconds === 0 && peak === 0) return 'no video received'
-  const average = averageKbps(bytes, seconds)
-  return [
-    `${formatBytes(bytes)} received`,
-    ...(average === undefined ? [] : [`${formatBitrate(average)} on average`]),
-    `${formatBitrate(peak)} at most`,
-  ].join(', ')
+interface SessionsProps {
+  readonly sessions: readonly EndedSession[]
+  readonly regions: readonly Region[]
 }
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/history/:session_id',
-  caller: 'user',
-  handle: async (visit) => {
-    const path = `/api/v1/relay/sessions/${encodeURIComponent(visit.params.session_id ?? '')}`
-    const response = await visit.callApi<Partial<SessionDetail>>('GET', path)
-    if (response.status === 404) return problemPage('not_found')
-    const { session, transitions, recent_bitrate } = response.body
-    const isKnown = session && transitions && recent_bitrate
-    return {
-      name: 'history-session',
-      title: session ? `Relay ${session.connection_id}` : 'Relay',
-      section: 'history',
-      styles: ['charts.css'],
-      status: isKnown ? 200 : response.status,
-      page: (
-        <>
-          <h1>{session ? `Relay ${session.connection_id}` : 'Relay'}</h1>
-          <ProblemMessage problem={isKnown ? undefined : problemOf(response)} />
-          {isKnown ? <Detail session={session} transitions={transitions} recent_bitrate={recent_bitrate} /> : null}
-          <p class="row">
-            <a class="link" href="/history">
-              Ended relays
-            </a>
-            <a class="link" href="/relays">
-              Running relays
-            </a>
-          </p>
-        </>
-      ),
-    }
-  },
-}
-
-const Detail = ({ session, transitions, recent_bitrate: recent }: SessionDetail) => (
-  <>
-    <section class="card" aria-label="Summary">
-      <p>
-        <strong data-reason={session.reason}>{describeEnd(session)}</strong>
-      </p>
-      <dl class="facts">
-        <dt>Region</dt>
-        <dd>{session.region}</dd>
-        <dt>Started</dt>
-        <dd>
-          <DateTime at={session.created_at} />
-        </dd>
-        {session.stopped_at ? <dt>Ended</dt> : null}
-        {session.stopped_at ? (
-          <dd>
-            <DateTime at={session.stopped_at} />
-          </dd>
-        ) : null}
-        <dt>Relay time</dt>
-        <dd>{formatDuration(session.seconds_used)}</dd>
-        <dt>Time with video</dt>
-        <dd>{formatDuration(session.seconds_publishing)}</dd>
-        <dt>Video</dt>
-        <dd>{describeReceived(session)}</dd>
-      </dl>
-      {recent.length > 1 ? <BitrateChart points={recent} /> : null}
-    </section>
-    <section class="card" aria-labelledby="transitions">
-      <h2 id="transitions">What happened</h2>
-      <ol class="entries">
-        <li>
-          <p>Started by you</p>
-          <p class="muted">
-            <DateTime at={session.created_at} />
-          </p>
-        </li>
-        {transitions.map((transition) => (
-          <li key={`${transition.at} ${transition.to}`} data-transition={`${transition.from} ${transition.to}`}>
-            <p>{describeTransition(transition)}</p>
-            <p class="muted">
-              <DateTime at={transition.at} />
-            </p>
-          </li>
+/** A screen reader reads the columns' names on phones too, where `data-label` shows them. */
+const Sessions = ({ sessions, regions }: SessionsProps) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard can then scroll it
+  <section class="card flush table-scroll" aria-label="Ended relays" tabIndex={0}>
+    <table class="table history">
+      <thead>
+        <tr>
+          <th scope="col">Relay</th>
+          <th scope="col">Region</th>
+          <th scope="col">Started</th>
+          <th scope="col">Ended</th>
+          <th scope="col">Duration</th>
+          <th scope="col">Average</th>
+          <th scope="col">Peak</th>
+          <th scope="col">Why it ended</th>
+        </tr>
+      </thead>
+      <tbody>
+        {sessions.map((session) => (
+          <SessionRow key={session.session_id} session={session} region={nameOfRegion(regions, session.region)} />
         ))}
-      </ol>
-    </section>
-  </>
+      </tbody>
+    </table>
+  </section>
 )
+
+const SessionRow = ({ session, region }: { readonly session: EndedSession; readonly region: string }) => {
+  const { session_id: id, connection_id: name, created_at: startedAt, stopped_at: endedAt } = session
+  const average = averageKbps(session.bytes_received, session.seconds_publishing)
+  return (
+    <tr data-ended={id} data-reason={session.reason}>
+      <th scope="row">
+        <a class="link" href={`/history/${id}`}>
+          {name}
+        </a>
+      </th>
+      <td data-label="Region">{region}</td>
+      <td data-label="Started">
+        <DateTime at={startedAt} />
+      </td>
+      <td data-label="Ended">{endedAt ? <DateTime at={endedAt} /> : '–'}</td>
+      <td data-label="Duration">{formatDuration(durationSecondsOf(session))}</td>
+      <td data-label="Average">{average === undefined ? 'no video' : formatBitrate(average)}</td>
+      <td data-label="Peak">{session.peak_bitrate_kbps === 0 ? '–' : formatBitrate(session.peak_bitrate_kbps)}</td>
+      <td class="why">{describeEnd(session)}</td>
+    </tr>
+  )
+}
+
+/** From the start to the end, or until now. */
+export const durationSecondsOf = ({ created_at: startedAt, stopped_at: endedAt }: EndedSession): number =>
+  ((endedAt === null ? Date.now() : Date.parse(endedAt)) - Date.parse(startedAt)) / 1000

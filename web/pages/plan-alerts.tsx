@@ -1,7 +1,7 @@
 /** Alerts about the plan on every page: a failed payment, more relays than the plan includes, and scarce relay time. */
 import type { ComponentChildren } from 'preact'
 import type { Entitlement, Usage } from '../api-replies.ts'
-import { DateTime, Day, formatHours, TimeLeft } from '../time-text.tsx'
+import { Clock, DateTime, Day, formatHours, TimeLeft } from '../time-text.tsx'
 
 interface PlanAlertsProps {
   readonly entitlement: Entitlement
@@ -20,7 +20,10 @@ export const PlanAlerts = (props: PlanAlertsProps) => (
 )
 
 const versionOf = ({ entitlement, usage }: PlanAlertsProps): string =>
-  [entitlement.plan_status, entitlement.grace_ends_at, surplusOf(entitlement), usedPercentOf(usage)].join(' ')
+  [
+    ...[entitlement.plan_status, entitlement.grace_ends_at, surplusOf(entitlement), entitlement.surplus_ends_at],
+    usedPercentOf(usage),
+  ].join(' ')
 
 const PaymentFailed = ({ entitlement: { plan_status: status, grace_ends_at: ends }, payUrl }: PlanAlertsProps) =>
   status === 'past_due' && ends !== null ? (
@@ -51,11 +54,18 @@ const surplusOf = ({ active_managed_conns: used, max_concurrent_conns: limit }: 
 const SurplusRelays = ({ entitlement }: PlanAlertsProps) => {
   const surplus = surplusOf(entitlement)
   if (surplus === 0) return null
-  const { active_managed_conns: used, max_concurrent_conns: limit } = entitlement
+  const { active_managed_conns: used, max_concurrent_conns: limit, surplus_ends_at: endsAt } = entitlement
   return (
     <p class="warning" data-alert="surplus_relays" data-surplus={surplus}>
-      {used} relays are running, but your plan includes {limit}. The newest {surplus === 1 ? 'one' : surplus} will stop
-      soon. To choose which relays keep running, stop {surplus === 1 ? 'one' : 'some'} yourself.
+      {used} relays are running, but your plan includes {limit}. The newest {surplus === 1 ? 'one' : surplus} will stop{' '}
+      {endsAt ? (
+        <>
+          in <TimeLeft until={endsAt} expiredText="a moment" />, at <Clock at={endsAt} />
+        </>
+      ) : (
+        'soon'
+      )}
+      . To choose which relays keep running, stop {surplus === 1 ? 'one' : 'some'} yourself.
     </p>
   )
 }

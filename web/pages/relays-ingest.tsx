@@ -1,27 +1,32 @@
-/** Whether the stream arrives at a live relay. `relays.js` replaces it when its version changes, apart from the relay's state. */
+/** Whether the stream arrives at a live relay. `relays.js` writes new figures of a stream into `data-bitrate` and `data-links`. */
 import type { Session } from '../api-replies.ts'
+import type { Bitrates } from '../charts/bitrate-lines.ts'
+import { hasLine, Sparkline } from '../charts/sparkline.tsx'
 import { formatBitrate } from '../stream-text.ts'
 import { TimeAgo } from '../time-text.tsx'
 
-interface SessionProps {
+interface IngestProps {
   readonly session: Session
+  readonly bitrates: Bitrates
 }
 
-export const Ingest = ({ session }: SessionProps) => (
-  <div class="ingest" data-part={`ingest-${session.session_id}`} data-version={versionOf(session)}>
-    <IngestText session={session} />
-  </div>
-)
+export const Ingest = ({ session, bitrates }: IngestProps) =>
+  session.state === 'active' ? (
+    <div class="ingest">
+      <IngestText session={session} />
+      <div data-part={`bitrates-${session.session_id}`} data-version={versionOf(bitrates)}>
+        <Sparkline bitrates={bitrates} />
+      </div>
+    </div>
+  ) : null
 
-/** `relays.js` builds the same string from `GET /relay/active`, with the fields in this order. */
-const versionOf = ({ state, engine, ingest }: Session): string =>
-  [state, engine, ingest?.publishing, ingest && Math.round(ingest.bitrate_kbps / 100), ingest?.links, ingest?.since]
-    .map((part) => part ?? '')
-    .join(' ')
+const versionOf = (bitrates: Bitrates): string => {
+  const last = bitrates.at(-1)
+  return last && hasLine(bitrates) ? `${last.at} ${last.kbps}` : ''
+}
 
-function IngestText({ session }: SessionProps) {
-  const { state, engine, ingest } = session
-  if (state !== 'active') return null
+function IngestText({ session }: { readonly session: Session }) {
+  const { engine, ingest } = session
   if (engine === 'none')
     return (
       <p data-ingest="no-engine">
@@ -31,31 +36,42 @@ function IngestText({ session }: SessionProps) {
     )
   if (ingest?.publishing)
     return (
-      <p data-ingest="publishing">
-        <strong>
-          Receiving {formatBitrate(ingest.bitrate_kbps)}
-          {describeLinks(ingest.links)}
-        </strong>
+      <p class="receiving" data-ingest="publishing">
+        Receiving <strong data-bitrate>{formatBitrate(ingest.bitrate_kbps)}</strong>{' '}
+        <span data-links>{describeLinks(ingest.links)}</span>
       </p>
     )
+  if (isAwaitingFirstVideo(session)) return <FirstVideoSteps />
+  // A relay that has not stated yet whether a stream comes in.
+  if (!ingest) return null
   return (
     <p data-ingest="none">
-      <NoVideo session={session} /> You can start streaming.
+      <strong>
+        The video stopped <TimeAgo at={ingest.since} />.
+      </strong>{' '}
+      It continues here as soon as your app streams again.
     </p>
   )
 }
 
-/** A relay that has not stated yet whether a stream comes in has no text here. */
-function NoVideo({ session: { active_at, ingest } }: SessionProps) {
-  if (!ingest) return null
-  const hasNeverPublished = active_at === null || Date.parse(ingest.since) <= Date.parse(active_at)
-  if (hasNeverPublished) return <>No video yet.</>
-  return (
-    <>
-      The video stopped <TimeAgo at={ingest.since} />.
-    </>
-  )
-}
+/** Whether a relay is ready and no video has come in since. */
+export const isAwaitingFirstVideo = ({ state, engine, ingest, active_at: activeAt }: Session): boolean =>
+  state === 'active' &&
+  engine !== 'none' &&
+  (!ingest || (!ingest.publishing && (activeAt === null || Date.parse(ingest.since) <= Date.parse(activeAt))))
 
-/** SRT without SRTLA has no links. */
-const describeLinks = (links: number): string => (links === 0 ? '' : ` over ${links} ${links === 1 ? 'link' : 'links'}`)
+const FirstVideoSteps = () => (
+  <div class="first-video" data-ingest="none" data-first-video>
+    <p>
+      <strong>No video yet: connect your phone</strong>
+    </p>
+    <ol>
+      <li>Choose your app below, and scan its code or copy its values.</li>
+      <li>Start the stream in the app.</li>
+      <li>The video shows up here within seconds.</li>
+    </ol>
+  </div>
+)
+
+/** SRT without SRTLA has no links. `relays.js` formats it in the same way. */
+const describeLinks = (links: number): string => (links === 0 ? '' : `over ${links} ${links === 1 ? 'link' : 'links'}`)

@@ -4,34 +4,39 @@
  */
 import { createHash } from 'node:crypto'
 import type { Session } from '../api-replies.ts'
-import { DateTime, formatCountdown, TimeAgo } from '../time-text.tsx'
+import type { Bitrates } from '../charts/bitrate-lines.ts'
+import { Icon } from '../icons.tsx'
+import { Clock, TimeLeft } from '../time-text.tsx'
 import { ConnectionKit } from './connection-kit.tsx'
-import { Ingest } from './relays-ingest.tsx'
+import { Ingest, isAwaitingFirstVideo } from './relays-ingest.tsx'
 import { newIdempotencyKey } from './relays-start.tsx'
 
 interface SessionProps {
   readonly session: Session
 }
 
-interface RegionProps {
+interface RelaySessionProps extends SessionProps {
   /** The display name of the session's region. */
   readonly region: string
+  /** Of the last ten minutes. */
+  readonly bitrates: Bitrates
 }
 
-export function RelaySession({ session, region }: SessionProps & RegionProps) {
-  const { session_id: id, connection_id: name } = session
+export function RelaySession(props: RelaySessionProps) {
+  const { session } = props
+  const { session_id: id, connection_id: name, connect } = session
   return (
     <article class="card relay" data-session={id} data-name={name} aria-labelledby={`name-${id}`}>
       <div class="relay-status" data-part={`status-${id}`} data-version={statusVersionOf(session)}>
-        <Status session={session} region={region} />
+        <Status {...props} />
       </div>
       <div data-part={`kit-${id}`} data-version={kitVersionOf(session)}>
-        {session.connect ? (
-          <details class="kit">
+        {connect ? (
+          <details class="kit" open={isAwaitingFirstVideo(session)}>
             <summary>
               <h3>Connect your software</h3>
             </summary>
-            <ConnectionKit sessionId={id} connectionId={name} connect={session.connect} />
+            <ConnectionKit sessionId={id} connectionId={name} connect={connect} />
           </details>
         ) : (
           <p class="kit-pending muted">Addresses will appear here.</p>
@@ -41,14 +46,18 @@ export function RelaySession({ session, region }: SessionProps & RegionProps) {
   )
 }
 
-/** `relays.js` builds the same string from `GET /relay/active`, with the fields in this order. */
-const statusVersionOf = ({ state, reason, grace_ends_at, relay_host_masked, ending_soon }: Session): string =>
-  [state, reason, grace_ends_at, relay_host_masked, ending_soon].map((part) => part ?? '').join(' ')
+/** `relays.js` builds the same string from `GET /relay/active` and the WebSocket, with the fields in this order. */
+const statusVersionOf = (session: Session): string => {
+  const { state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest } = session
+  return [state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest?.publishing, ingest?.since]
+    .map((part) => part ?? '')
+    .join(' ')
+}
 
 const kitVersionOf = ({ connect }: Session): string =>
   connect ? createHash('sha256').update(JSON.stringify(connect)).digest('hex').slice(0, 12) : ''
 
-function Status({ session, region }: SessionProps & RegionProps) {
+function Status({ session, region, bitrates }: RelaySessionProps) {
   const { session_id: id, connection_id: name, state, reason } = session
   const { badge, label } = badgeOf(session)
   return (
@@ -61,22 +70,27 @@ function Status({ session, region }: SessionProps & RegionProps) {
           {label}
         </span>
       </div>
+      <p class="muted relay-place">
+        <span>
+          <Icon name="map-pin" /> {region}
+        </span>
+        <span>
+          <Icon name="clock" /> Started <Clock at={session.created_at} />
+        </span>
+      </p>
       {state === 'active' ? null : (
         <p>
           <StatusText session={session} />
         </p>
       )}
-      <Ingest session={session} />
+      <Ingest session={session} bitrates={bitrates} />
       <EndingSoon session={session} />
-      <p class="muted">
-        {region} · started <TimeAgo at={session.created_at} /> ·{' '}
-        <a class="link" href={`/history/${id}`} id={`details-${id}`}>
-          Details<span class="unseen"> of {name}</span>
-        </a>
-      </p>
       <div class="row">
         {isStopping(session) ? <KeepRunningForm session={session} /> : null}
         <StopForm session={session} />
+        <a class="link" href={`/history/${id}`} id={`details-${id}`}>
+          Details<span class="unseen"> of {name}</span>
+        </a>
       </div>
     </>
   )
@@ -84,8 +98,9 @@ function Status({ session, region }: SessionProps & RegionProps) {
 
 const isStopping = ({ state, reason }: Session): boolean => state === 'grace' && reason === 'stop_requested'
 
-function badgeOf(session: Session): { badge: 'good' | 'warn' | 'bad'; label: string } {
-  if (session.state === 'active') return { badge: 'good', label: 'Ready' }
+function badgeOf(session: Session): { badge: 'live' | 'good' | 'warn' | 'bad'; label: string } {
+  if (session.state === 'active')
+    return session.ingest?.publishing ? { badge: 'live', label: 'Live' } : { badge: 'good', label: 'Ready' }
   if (session.state === 'provisioning') return { badge: 'warn', label: 'Starting' }
   if (session.state === 'stopped') return { badge: 'bad', label: 'Stopped' }
   if (isStopping(session)) return { badge: 'warn', label: 'Stopping' }
@@ -97,15 +112,15 @@ function badgeOf(session: Session): { badge: 'good' | 'warn' | 'bad'; label: str
 /** The text of an active relay is its ingest's. */
 function StatusText({ session }: SessionProps) {
   const { state, reason } = session
-  const timeLeft = <Countdown until={session.grace_ends_at} />
+  const end = <Deadline at={session.grace_ends_at} />
   if (state === 'provisioning') return <>Your relay is starting…</>
   if (state === 'stopped') return <>This relay has stopped. Start a new one below.</>
-  if (isStopping(session)) return <>This relay stops in {timeLeft}.</>
-  if (reason === 'health_lost') return <>We lost contact with this relay. It ends in {timeLeft} unless it reconnects.</>
-  return <>We’re shutting down this relay. It ends in {timeLeft}.</>
+  if (isStopping(session)) return <>This relay stops in {end}.</>
+  if (reason === 'health_lost') return <>We lost contact with this relay. Unless it reconnects, it ends in {end}.</>
+  return <>We’re shutting down this relay. It ends in {end}.</>
 }
 
-/** A relay that is stopping anyway has no warning. `relays.js` shows the time in the visitor's time zone. */
+/** A relay that is stopping anyway has no warning. */
 function EndingSoon({ session: { state, connection_id: name, ending_soon, ends_at } }: SessionProps) {
   if (state !== 'active' || !ending_soon || !ends_at) return null
   return (
@@ -113,29 +128,30 @@ function EndingSoon({ session: { state, connection_id: name, ending_soon, ends_a
       <strong data-announce>
         <span class="unseen">{name}: </span>This relay ends soon.
       </strong>{' '}
-      It has run for almost the longest duration of a relay, so it ends at <DateTime at={ends_at} />, and before that as
+      It has run for almost the longest duration of a relay. It ends in <Deadline at={ends_at} />, and before that as
       soon as no video comes in. At a good moment, stop it and start it again. Your stream token stays the same, but the
       addresses may change.
     </p>
   )
 }
 
-/** `relays.js` updates it every second. `role="timer"` is not announced by screen readers. */
-function Countdown({ until }: { readonly until: string | null }) {
-  const seconds = until === null ? 0 : (Date.parse(until) - Date.now()) / 1000
-  return (
-    <span class="countdown" role="timer" data-seconds-left={Math.max(0, Math.round(seconds))}>
-      {formatCountdown(seconds)}
-    </span>
+/** `1:45 minutes, at 14:05`. */
+const Deadline = ({ at }: { readonly at: string | null }) =>
+  at === null ? (
+    <>a moment</>
+  ) : (
+    <>
+      <TimeLeft until={at} expiredText="a moment" />, at <Clock at={at} />
+    </>
   )
-}
 
 /** A start of the same connection within the grace period takes the stop back. */
 const KeepRunningForm = ({ session: { connection_id: name, session_id: id } }: SessionProps) => (
   <form method="post" action="/relays/start">
     <input type="hidden" name="connection_id" value={name} />
+    <input type="hidden" name="keep_running" value="yes" />
     <input type="hidden" name="idempotency_key" value={newIdempotencyKey()} />
-    <button type="submit" id={`keep-running-${id}`}>
+    <button class="small" type="submit" id={`keep-running-${id}`}>
       Keep running<span class="unseen"> {name}</span>
     </button>
   </form>
@@ -145,7 +161,8 @@ const KeepRunningForm = ({ session: { connection_id: name, session_id: id } }: S
 const StopForm = ({ session }: SessionProps) => (
   <form method="post" action={`/relays/${session.session_id}/stop`}>
     {isStopping(session) ? <input type="hidden" name="at_once" value="yes" /> : null}
-    <button class="danger" type="submit" id={`stop-${session.session_id}`}>
+    <button class="second small" type="submit" id={`stop-${session.session_id}`}>
+      <Icon name="square" />
       {isStopping(session) ? 'Stop now' : 'Stop'}
       <span class="unseen"> {session.connection_id}</span>
     </button>

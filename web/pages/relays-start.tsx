@@ -1,11 +1,12 @@
 /** The form that starts a relay, and the messages when a start or stop is refused. */
 import { randomUUID } from 'node:crypto'
 import { addonsMax, relayLimit } from '../../domain/plans.ts'
-import { autoRegion } from '../../platform/config/regions.ts'
 import type { ApiResponse } from '../api.ts'
 import type { Entitlement, Region } from '../api-replies.ts'
+import { Icon } from '../icons.tsx'
 import type { Problem } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
+import { type RegionCapacity, RegionChoice } from './relays-regions.tsx'
 
 /** The values of a submitted start form. */
 export interface StartFormValues {
@@ -29,24 +30,19 @@ const limitReachedText = 'All relays of your plan are in use. Stop one to start 
 interface StartRelayProps {
   readonly entitlement: Entitlement
   readonly regions: readonly Region[]
+  readonly capacities: readonly RegionCapacity[]
   /** Connections that have a live relay. */
   readonly connectionIds: readonly string[]
-  readonly capacityText?: string | undefined
   /** Values to show again after a refusal. */
   readonly values?: StartFormValues | undefined
 }
 
-export function StartRelay({ entitlement, regions, connectionIds, capacityText, values }: StartRelayProps) {
+export function StartRelay({ entitlement, regions, capacities, connectionIds, values }: StartRelayProps) {
   const name = values?.connectionId ?? unusedName(connectionIds)
   const blocked = blockedBy(entitlement)
+  const version = blocked?.code ?? [name, ...capacities.map(({ status }) => status)].join(' ')
   return (
-    <section
-      class="card"
-      aria-labelledby="start"
-      data-part="start"
-      data-version={blocked?.code ?? name}
-      data-blocked={blocked?.code}
-    >
+    <section class="card" aria-labelledby="start" data-part="start" data-version={version} data-blocked={blocked?.code}>
       <h2 id="start" tabIndex={-1}>
         Start a relay
       </h2>
@@ -56,20 +52,23 @@ export function StartRelay({ entitlement, regions, connectionIds, capacityText, 
           <PurchaseLinks entitlement={entitlement} />
         </>
       ) : (
-        <>
-          <StartForm name={name} regions={regions} region={values?.region ?? ''} isFirst={connectionIds.length === 0} />
-          {capacityText ? (
-            <p class="muted" data-part="capacity" data-version={capacityText}>
-              {capacityText}
-            </p>
+        <form class="fields" method="post" action="/relays/start">
+          <NameField name={name} isFirst={connectionIds.length === 0} />
+          {regions.length > 0 ? (
+            <RegionChoice regions={regions} capacities={capacities} selected={values?.region ?? ''} />
           ) : null}
-        </>
+          <button type="submit">
+            <Icon name="play" />
+            Start relay
+          </button>
+        </form>
       )}
     </section>
   )
 }
 
-function blockedBy({ reason_code: code, active_managed_conns, max_concurrent_conns }: Entitlement) {
+/** Why the account cannot start a relay; undefined when it can. */
+export function blockedBy({ reason_code: code, active_managed_conns, max_concurrent_conns }: Entitlement) {
   if (code !== 'ok') return { code, text: blockedTexts[code] }
   if (active_managed_conns < max_concurrent_conns) return undefined
   return { code: 'relay_limit_reached', text: limitReachedText }
@@ -105,64 +104,28 @@ const unusedName = (connectionIds: readonly string[]): string =>
   ['default', 'second', 'third', 'fourth'].find((name) => !connectionIds.includes(name)) ??
   `relay-${connectionIds.length + 1}`
 
-interface StartFormProps {
-  readonly name: string
-  readonly regions: readonly Region[]
-  /** The selected region, or an empty string for the default one. */
-  readonly region: string
-  readonly isFirst: boolean
-}
-
-const StartForm = ({ name, regions, region, isFirst }: StartFormProps) => (
-  <form class="fields" method="post" action="/relays/start">
+const NameField = ({ name, isFirst }: { readonly name: string; readonly isFirst: boolean }) => (
+  <div class="field">
     <input type="hidden" name="idempotency_key" value={newIdempotencyKey()} />
-    <div class="field">
-      <label for="connection_id">Name</label>
-      <input
-        id="connection_id"
-        name="connection_id"
-        value={name}
-        required
-        maxLength={64}
-        pattern="[A-Za-z0-9._\-]+"
-        title="Letters, digits, dots, dashes and underscores"
-        aria-describedby="connection_id_hint"
-        autocomplete="off"
-        autocapitalize="none"
-        spellcheck={false}
-      />
-      <p class="muted" id="connection_id_hint">
-        {isFirst ? 'The plugin names its first connection “default”.' : 'Each relay needs its own name.'}
-      </p>
-    </div>
-    {regions.length > 0 ? (
-      <div class="field">
-        <label for="region">Region</label>
-        <select id="region" name="region">
-          {regions.map((one) => (
-            <option
-              key={one.region}
-              value={one.region}
-              selected={region ? one.region === region : one.default}
-              disabled={!one.available}
-            >
-              {one.available ? one.display_name : `${one.display_name} (full)`}
-            </option>
-          ))}
-          {regions.length > 1 ? (
-            <option value={autoRegion} selected={region ? region === autoRegion : !isDefaultAvailable(regions)}>
-              Any region with free places
-            </option>
-          ) : null}
-        </select>
-      </div>
-    ) : null}
-    <button type="submit">Start relay</button>
-  </form>
+    <label for="connection_id">Name</label>
+    <input
+      id="connection_id"
+      name="connection_id"
+      value={name}
+      required
+      maxLength={64}
+      pattern="[A-Za-z0-9._\-]+"
+      title="Letters, digits, dots, dashes and underscores"
+      aria-describedby="connection_id_hint"
+      autocomplete="off"
+      autocapitalize="none"
+      spellcheck={false}
+    />
+    <p class="muted" id="connection_id_hint">
+      {isFirst ? 'The plugin names its first connection “default”.' : 'Each relay needs its own name.'}
+    </p>
+  </div>
 )
-
-/** A disabled option would be sent as no region, which may be refused. */
-const isDefaultAvailable = (regions: readonly Region[]): boolean => regions.some((one) => one.default && one.available)
 
 /** The message for a refused start or stop. */
 export const relayProblemOf = (response: ApiResponse): Problem => problemOf(response, problemTexts)

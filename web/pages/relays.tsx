@@ -1,11 +1,12 @@
 /** The relays page: lists live relays, and starts and stops them. */
 import type { ApiResponse } from '../api.ts'
-import type { AccountSummary, Entitlement, Region, Reply, Session, Usage } from '../api-replies.ts'
+import type { Reply } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
-import { type Problem, ProblemMessage } from './messages.tsx'
-import { PlanAlerts } from './plan-alerts.tsx'
-import { RelaySession } from './relays-session.tsx'
-import { formAlreadyUsed, relayProblemOf, type StartFormValues, StartRelay } from './relays-start.tsx'
+import type { Problem } from './messages.tsx'
+import { findRecentlyEnded } from './relays-ended.tsx'
+import { pingOriginsOf } from './relays-regions.tsx'
+import { formAlreadyUsed, relayProblemOf, type StartFormValues } from './relays-start.tsx'
+import { Relays } from './relays-view.tsx'
 
 export const show: PageRoute = {
   method: 'GET',
@@ -34,9 +35,17 @@ export const start: PageRoute = {
     // The key belongs to an earlier submission whose relay has stopped: the API returns that relay and starts none.
     if (response.body.session?.state === 'stopped')
       return relaysPage(visit, { problem: formAlreadyUsed, status: 409, values })
-    return { redirectTo: '/relays' }
+    return {
+      redirectTo: isAlreadyRunning(visit, response)
+        ? `/relays?running=${encodeURIComponent(values.connectionId)}`
+        : '/relays',
+    }
   },
 }
+
+/** Whether the API returned a relay that an earlier form, or the plugin, has started. */
+const isAlreadyRunning = (visit: Visit, { status, headers }: ApiResponse): boolean =>
+  status === 200 && !headers.has('idempotent-replayed') && visit.form.get('keep_running') !== 'yes'
 
 export const stop: PageRoute = {
   method: 'POST',
@@ -71,119 +80,48 @@ interface Refusal {
 }
 
 async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
-  const [live, summary, manifest, capacity] = await Promise.all([
-    visit.callApi<Partial<Reply<'get', '/relay/active'>>>('GET', '/api/v1/relay/active'),
-    visit.callApi<Partial<AccountSummary>>('GET', '/api/v1/auth/session?view=dock'),
-    visit.callApi<Partial<Reply<'get', '/relay/manifest'>>>('GET', '/api/v1/relay/manifest'),
-    visit.callApi<Partial<Reply<'get', '/capacity/status'>>>('GET', '/api/v1/capacity/status'),
-  ])
+  const { live, summary, manifest, capacity, ended, bitrates } = await fetchRelays(visit)
   const { sessions } = live.body
+  const liveNames = sessions?.map((one) => one.connection_id) ?? []
+  const regions = manifest.body.regions ?? []
+  // Only the name of a live relay is shown, since a link can contain any.
+  const running = liveNames.find((name) => name === visit.query.get('running'))
   return {
     name: 'relays',
     title: 'Relays',
     status: refused?.status ?? (sessions ? 200 : live.status),
     section: 'relays',
-    styles: ['relays.css'],
-    scripts: ['relays.js', 'connection-kit.js'],
+    styles: ['relays.css', 'charts.css'],
+    scripts: ['relays.js', 'connection-kit.js', 'region-latency.js'],
+    connectTo: pingOriginsOf(regions, visit.origin),
     page: (
       <Relays
         problem={refused?.problem ?? (sessions ? undefined : relayProblemOf(live))}
+        alreadyRunning={running}
         sessions={sessions}
+        bitrates={bitrates.body.sessions ?? []}
+        ended={findRecentlyEnded(visit, ended.body.sessions ?? [], liveNames)}
         entitlement={summary.body.entitlement}
         usage={summary.body.usage}
-        regions={manifest.body.regions ?? []}
-        capacityText={describeCapacity(capacity)}
+        regions={regions}
+        capacities={capacity.body.regions ?? []}
         values={refused?.values}
       />
     ),
   }
 }
 
-const capacityTexts: Readonly<Record<string, string>> = {
-  available: 'Relays are available.',
-  limited: 'Few relays are available.',
-  full: 'No relays are available right now.',
+/** More than are shown, since the visitor may have hidden the last ones. */
+const endedMax = 10
+
+async function fetchRelays(visit: Visit) {
+  const [live, summary, manifest, capacity, ended, bitrates] = await Promise.all([
+    visit.callApi<Partial<Reply<'get', '/relay/active'>>>('GET', '/api/v1/relay/active'),
+    visit.callApi<Partial<Reply<'get', '/auth/session'>>>('GET', '/api/v1/auth/session?view=dock'),
+    visit.callApi<Partial<Reply<'get', '/relay/manifest'>>>('GET', '/api/v1/relay/manifest'),
+    visit.callApi<Partial<Reply<'get', '/capacity/status'>>>('GET', '/api/v1/capacity/status'),
+    visit.callApi<Partial<Reply<'get', '/relay/sessions'>>>('GET', `/api/v1/relay/sessions?limit=${endedMax}`),
+    visit.callApi<Partial<Reply<'get', '/relay/bitrates'>>>('GET', '/api/v1/relay/bitrates'),
+  ])
+  return { live, summary, manifest, capacity, ended, bitrates }
 }
-
-/** Undefined when the API did not reply with a status. */
-const describeCapacity = ({ body }: ApiResponse<{ status?: string }>): string | undefined =>
-  capacityTexts[body.status ?? '']
-
-/** The parts that the API did not reply are undefined. */
-interface RelaysProps {
-  readonly problem?: Problem | undefined
-  readonly sessions?: readonly Session[] | undefined
-  readonly entitlement?: Entitlement | undefined
-  readonly usage?: Usage | undefined
-  readonly regions: readonly Region[]
-  readonly capacityText?: string | undefined
-  readonly values?: StartFormValues | undefined
-}
-
-const Relays = ({ problem, sessions, entitlement, usage, regions, capacityText, values }: RelaysProps) => (
-  <>
-    <div class="row apart">
-      <h1 id="relays" tabIndex={-1}>
-        Relays
-      </h1>
-      {entitlement ? <RelaysInUse entitlement={entitlement} /> : null}
-    </div>
-    <ProblemMessage problem={problem} />
-    {entitlement && usage ? <PlanAlerts entitlement={entitlement} usage={usage} payUrl="/account" /> : null}
-    <div class="row apart announcements">
-      {/* `relays.js` announces changes here. The space is reserved, so that nothing moves. */}
-      <p role="status" data-announcements />
-      <p class="muted row">
-        <span role="status" data-freshness />
-        <a class="link" href="/relays">
-          Refresh
-        </a>
-      </p>
-    </div>
-    <div class="relays" data-relays>
-      {sessions?.map((session) => (
-        <RelaySession
-          key={session.session_id}
-          session={session}
-          region={regions.find((one) => one.region === session.region)?.display_name ?? session.region}
-        />
-      ))}
-      {sessions?.length === 0 ? <NoRelays /> : null}
-    </div>
-    <p>
-      <a class="link" href="/history">
-        Ended relays
-      </a>
-    </p>
-    {entitlement && sessions ? (
-      <StartRelay
-        entitlement={entitlement}
-        regions={regions}
-        connectionIds={sessions.map((one) => one.connection_id)}
-        capacityText={capacityText}
-        values={values}
-      />
-    ) : null}
-  </>
-)
-
-const RelaysInUse = ({ entitlement }: { readonly entitlement: Entitlement }) => {
-  const { active_managed_conns: used, max_concurrent_conns: limit } = entitlement
-  return (
-    <span class="muted" data-part="in-use" data-version={`${used}/${limit}`}>
-      {limit > 0 ? `${used} of ${limit} in use` : null}
-    </span>
-  )
-}
-
-const NoRelays = () => (
-  <section class="card" data-session="none" aria-label="No relays">
-    <p>
-      <strong>No relays running</strong>
-    </p>
-    <p>
-      A relay receives the stream from your phone or encoder over several networks at once and forwards it to OBS. Start
-      a relay, then connect your software to it.
-    </p>
-  </section>
-)

@@ -1,0 +1,138 @@
+/** One relay of an account, running or ended: its figures, its bitrate, and what happened. */
+import type { Region, SessionDetail, SessionTransition } from '../api-replies.ts'
+import { BitrateChart } from '../charts/bitrate-chart.tsx'
+import { hasLine } from '../charts/sparkline.tsx'
+import type { PageRoute } from '../page.ts'
+import { averageKbps, formatBitrate, formatBytes } from '../stream-text.ts'
+import { DateTime, formatDuration } from '../time-text.tsx'
+import { durationSecondsOf, fetchRegions, nameOfRegion } from './history.tsx'
+import { describeEnd, describeTransition, toneOfTransition } from './history-texts.ts'
+import { ProblemMessage } from './messages.tsx'
+import { problemPage } from './problem.tsx'
+import { problemOf } from './refusal-text.ts'
+
+export const show: PageRoute = {
+  method: 'GET',
+  path: '/history/:session_id',
+  caller: 'user',
+  handle: async (visit) => {
+    const path = `/api/v1/relay/sessions/${encodeURIComponent(visit.params.session_id ?? '')}`
+    const [response, regions] = await Promise.all([
+      visit.callApi<Partial<SessionDetail>>('GET', path),
+      fetchRegions(visit),
+    ])
+    if (response.status === 404) return problemPage('not_found')
+    const { session, transitions, recent_bitrate } = response.body
+    const isKnown = session && transitions && recent_bitrate
+    const title = session ? `Relay ${session.connection_id}` : 'Relay'
+    return {
+      name: 'history-session',
+      title,
+      section: 'history',
+      styles: ['charts.css', 'history.css'],
+      status: isKnown ? 200 : response.status,
+      page: isKnown ? (
+        <Detail detail={{ session, transitions, recent_bitrate }} regions={regions} />
+      ) : (
+        <>
+          <h1>{title}</h1>
+          <ProblemMessage problem={problemOf(response)} />
+        </>
+      ),
+    }
+  },
+}
+
+interface DetailProps {
+  readonly detail: SessionDetail
+  readonly regions: readonly Region[]
+}
+
+const Detail = ({ detail, regions }: DetailProps) => {
+  const { session, transitions, recent_bitrate: bitrates } = detail
+  const name = session.connection_id
+  return (
+    <>
+      <div class="page-head">
+        <h1>Relay {name}</h1>
+        <a class="link" href={`/history?relay=${encodeURIComponent(name)}`}>
+          All times of {name}
+        </a>
+        <p class="lead">
+          <strong data-reason={session.reason}>{describeEnd(session)}</strong> {nameOfRegion(regions, session.region)},
+          started <DateTime at={session.created_at} />
+          {session.stopped_at ? (
+            <>
+              , ended <DateTime at={session.stopped_at} />
+            </>
+          ) : null}
+          .
+        </p>
+      </div>
+      <Tiles session={session} />
+      <div class="grid-2 history-parts">
+        <section class="card" aria-labelledby="bitrate">
+          <h2 id="bitrate">Bitrate</h2>
+          {hasLine(bitrates) ? (
+            <BitrateChart bitrates={bitrates} isLive={session.state !== 'stopped'} />
+          ) : (
+            <p class="muted">No video came in during the last ten minutes of this relay.</p>
+          )}
+        </section>
+        <section class="card" aria-labelledby="transitions">
+          <h2 id="transitions">What happened</h2>
+          <ol class="timeline">
+            <li>
+              <p>Started by you</p>
+              <p class="muted">
+                <DateTime at={session.created_at} />
+              </p>
+            </li>
+            {transitions.map((transition) => (
+              <Transition key={`${transition.at} ${transition.to}`} transition={transition} />
+            ))}
+          </ol>
+        </section>
+      </div>
+      <p class="row">
+        <a class="link" href="/history">
+          Ended relays
+        </a>
+        <a class="link" href="/relays">
+          Running relays
+        </a>
+      </p>
+    </>
+  )
+}
+
+const Transition = ({ transition }: { readonly transition: SessionTransition }) => (
+  <li class={toneOfTransition(transition)} data-transition={`${transition.from} ${transition.to}`}>
+    <p>{describeTransition(transition)}</p>
+    <p class="muted">
+      <DateTime at={transition.at} />
+    </p>
+  </li>
+)
+
+const Tiles = ({ session }: Pick<SessionDetail, 'session'>) => {
+  const { seconds_used: used, seconds_publishing: withVideo, bytes_received: bytes, peak_bitrate_kbps: peak } = session
+  const average = averageKbps(bytes, withVideo)
+  return (
+    <dl class="tiles">
+      <Tile label="Duration" value={formatDuration(durationSecondsOf(session))} />
+      <Tile label="With video" value={formatDuration(withVideo)} />
+      <Tile label="Average bitrate" value={average === undefined ? 'no video' : formatBitrate(average)} />
+      <Tile label="Peak bitrate" value={peak === 0 ? 'no video' : formatBitrate(peak)} />
+      <Tile label="Received" value={formatBytes(bytes)} />
+      <Tile label="Relay time charged" value={formatDuration(used)} />
+    </dl>
+  )
+}
+
+const Tile = ({ label, value }: { readonly label: string; readonly value: string }) => (
+  <div class="tile">
+    <dt class="tile-label">{label}</dt>
+    <dd class="tile-value">{value}</dd>
+  </div>
+)

@@ -1,0 +1,105 @@
+/** What the relays page shows. */
+import type { EndedSession, Entitlement, Region, Reply, Session, Usage } from '../api-replies.ts'
+import { Icon } from '../icons.tsx'
+import { type Problem, ProblemMessage } from './messages.tsx'
+import { PlanAlerts } from './plan-alerts.tsx'
+import { RecentlyEnded } from './relays-ended.tsx'
+import type { RegionCapacity } from './relays-regions.tsx'
+import { RelaySession } from './relays-session.tsx'
+import { blockedBy, type StartFormValues, StartRelay } from './relays-start.tsx'
+
+/** The parts that the API did not reply are undefined or empty. */
+interface RelaysProps {
+  readonly problem?: Problem | undefined
+  /** The name of a relay that was to be started although it is live. */
+  readonly alreadyRunning?: string | undefined
+  readonly sessions?: readonly Session[] | undefined
+  readonly bitrates: Reply<'get', '/relay/bitrates'>['sessions']
+  /** Relays that ended a short time ago. */
+  readonly ended: readonly EndedSession[]
+  readonly entitlement?: Entitlement | undefined
+  readonly usage?: Usage | undefined
+  readonly regions: readonly Region[]
+  readonly capacities: readonly RegionCapacity[]
+  readonly values?: StartFormValues | undefined
+}
+
+export const Relays = (props: RelaysProps) => {
+  const { problem, alreadyRunning, sessions, ended, entitlement, usage, regions, capacities, values } = props
+  const canStart = entitlement !== undefined && blockedBy(entitlement) === undefined
+  return (
+    <>
+      <Head entitlement={entitlement} />
+      <ProblemMessage problem={problem} />
+      {alreadyRunning === undefined ? null : <AlreadyRunning name={alreadyRunning} />}
+      {entitlement && usage ? <PlanAlerts entitlement={entitlement} usage={usage} payUrl="/account" /> : null}
+      {sessions ? <RecentlyEnded sessions={ended} canStart={canStart} /> : null}
+      <div class="grid-2 relays">
+        <div class="live-relays" data-relays>
+          {sessions?.map((session) => (
+            <RelaySession
+              key={session.session_id}
+              session={session}
+              region={regions.find((one) => one.region === session.region)?.display_name ?? session.region}
+              bitrates={props.bitrates.find((one) => one.session_id === session.session_id)?.recent_bitrate ?? []}
+            />
+          ))}
+          {sessions?.length === 0 ? <NoRelays /> : null}
+        </div>
+        {entitlement && sessions ? (
+          <StartRelay
+            entitlement={entitlement}
+            regions={regions}
+            capacities={capacities}
+            connectionIds={sessions.map((one) => one.connection_id)}
+            values={values}
+          />
+        ) : null}
+      </div>
+    </>
+  )
+}
+
+const Head = ({ entitlement }: { readonly entitlement: Entitlement | undefined }) => (
+  <div class="page-head">
+    <h1 id="relays" tabIndex={-1}>
+      Relays
+    </h1>
+    <div class="row">
+      {/* `relays.js` announces changes to screen readers. */}
+      <p class="unseen" role="status" data-announcements />
+      <span class="muted" role="status" data-freshness />
+      {entitlement ? <RelaysInUse entitlement={entitlement} /> : null}
+      <a class="link" href="/relays">
+        <Icon name="refresh-cw" />
+        Refresh
+      </a>
+    </div>
+  </div>
+)
+
+const RelaysInUse = ({ entitlement }: { readonly entitlement: Entitlement }) => {
+  const { active_managed_conns: used, max_concurrent_conns: limit } = entitlement
+  return (
+    <span class="muted" data-part="in-use" data-version={`${used}/${limit}`}>
+      {limit > 0 ? `${used} of ${limit} in use` : null}
+    </span>
+  )
+}
+
+const AlreadyRunning = ({ name }: { readonly name: string }) => (
+  <p class="warning" role="status" data-notice="relay_already_running">
+    A relay named “{name}” is already running, so no other one was started. Choose another name for a further relay.
+  </p>
+)
+
+const NoRelays = () => (
+  <section class="card empty" data-session="none" aria-labelledby="no-relays">
+    <Icon name="radio" />
+    <h2 id="no-relays">No relays running</h2>
+    <p>
+      A relay receives the stream from your phone or encoder over several networks at once and forwards it to OBS. Start
+      a relay, then connect your software to it.
+    </p>
+  </section>
+)
