@@ -178,9 +178,6 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
     ctx.status = 303
     ctx.set('Location', result.redirectTo)
     ctx.body = ''
-  } else if ('content' in result) {
-    ctx.type = result.contentType
-    ctx.body = result.content
   } else if ('continueTo' in result) {
     const { continueTo, message } = result
     ctx.type = 'html'

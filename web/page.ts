@@ -91,8 +91,6 @@ export interface Download {
 export type PageResult = Cookies &
   (
     | Document
-    /** Sends a file instead of a document. */
-    | { readonly content: string; readonly contentType: string }
     /** Redirects to another page of this site with 303. */
     | { readonly redirectTo: string }
     /**

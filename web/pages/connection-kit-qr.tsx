@@ -24,7 +24,8 @@ export const show: PageRoute = {
     const session = body.sessions?.find((one) => one.session_id === id)
     if (!linkOf || !session?.connect) return problemPage('not_found')
     const kit = connectionKit(connectionNameOf(session.connection_id), session.connect)
-    return { content: renderToString(<QrCode content={linkOf(kit)} />), contentType: 'image/svg+xml' }
+    const content = renderToString(<QrCode content={linkOf(kit)} />)
+    return { download: { fileName: `qr-code-${file}`, contentType: 'image/svg+xml', content } }
   },
 }
 
