@@ -33,6 +33,8 @@ test('a change is shown at once, without waiting for the next poll', async () =>
   // The clock of the page stands still from here on, so there is no further poll.
   await user.start()
   await page.getByRole('article', { name: 'default' }).waitFor()
+  // Changes within two seconds share one fetch of the page.
+  await page.clock.runFor(2000)
   await user.stop({ connection_id: 'default', immediate: true })
   await page.getByRole('article', { name: 'default' }).waitFor({ state: 'detached' })
   expect(faults).toEqual([])
@@ -124,7 +126,7 @@ test('the bitrate of a stream appears and changes without a reload, and a page w
   page.on('request', (request) => {
     if (request.resourceType() === 'fetch') fetched.push(new URL(request.url()).pathname)
   })
-  const text = () => page.locator('.ingest').textContent()
+  const text = () => page.locator('.receiving').textContent()
   for (const [bitrate_kbps, shown] of [
     [5200, 'Receiving 5.2 Mbps over 3 links'],
     [640, 'Receiving 640 kbps over 3 links'],
@@ -133,10 +135,36 @@ test('the bitrate of a stream appears and changes without a reload, and a page w
     await page.clock.runFor(pollMillisWithSocket)
     await expect.poll(text).toBe(shown)
   }
+  await report(user, { publishing: false })
+  await page.clock.runFor(pollMillisWithSocket)
+  await page.locator('[data-ingest="none"]').waitFor()
   fetched.length = 0
   await page.clock.runFor(pollMillisWithSocket)
   await expect.poll(() => fetched).toEqual(['/api/v1/relay/active'])
   expect(await isSameDocument(page)).toBe(true)
+})
+
+test('figures that arrive over the socket are shown without fetching the page', async () => {
+  const { page, user, faults } = await readyRelay()
+  await report(user, { publishing: true, bitrate_kbps: 5200, links: 3 })
+  const { session } = await user.active()
+  let send = (_: string) => {}
+  await page.routeWebSocket('**/api/v1/relay/ws', (route) => {
+    route.connectToServer()
+    send = (message) => route.send(message)
+  })
+  await page.clock.install()
+  const opened = page.waitForEvent('websocket')
+  await page.reload()
+  await page.clock.runFor(3500)
+  await opened
+  const fetched: string[] = []
+  page.on('request', (request) => fetched.push(new URL(request.url()).pathname))
+  const ingest = { ...session?.ingest, bitrate_kbps: 7340, links: 1 }
+  send(JSON.stringify({ type: 'session', session: { ...session, ingest } }))
+  await expect.poll(() => page.locator('.receiving').textContent()).toBe('Receiving 7.3 Mbps over 1 link')
+  expect(fetched).toEqual([])
+  expect(faults).toEqual([])
 })
 
 test('an expired access token is renewed without a reload, and a revoked sign-in leads to the login page', async () => {

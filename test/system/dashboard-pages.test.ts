@@ -1,9 +1,18 @@
 /** Accessibility and layout of the dashboard's pages in each of their states. */
 import { expect, test } from 'vitest'
 import { expectUsable, type Visitor } from './browser.ts'
-import { announcement, start, startButton, startDashboard, state, stopButton, stopNowButton } from './streamers.ts'
+import {
+  announcement,
+  openKit,
+  start,
+  startButton,
+  startDashboard,
+  state,
+  stopButton,
+  stopNowButton,
+} from './streamers.ts'
 
-const { api, url, streamer, report, readyRelay } = await startDashboard()
+const { api, url, streamer, report, reportOf, readyRelay } = await startDashboard()
 
 const stream = { publishing: true, bitrate_kbps: 5200, links: 3, bytes_total: 3_400_000_000 }
 
@@ -33,8 +42,36 @@ const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
   'relays-kit': async () => {
     const visitor = await readyRelay({ device: 'phone' })
     const { page } = visitor
-    for (const selector of ['.kit > summary', '.software > summary', '[data-secret] > summary'])
-      for (const summary of await page.locator(selector).all()) await summary.click()
+    await openKit(page, 'BELABOX')
+    for (const summary of await page.locator('[data-secret] > summary:visible').all()) await summary.click()
+    return visitor
+  },
+  'relays-qr': async () => {
+    const visitor = await readyRelay({ device: 'phone' })
+    const { page } = visitor
+    await openKit(page, 'Moblin')
+    await page.locator('[data-app="moblin"] [data-secret] > summary').click()
+    await expect
+      .poll(() => page.evaluate(`document.querySelector('[data-app="moblin"] .qr').naturalWidth`))
+      .toBeGreaterThan(0)
+    return visitor
+  },
+  'relays-live': async () => {
+    const visitor = await streamer({ device: 'phone' })
+    const { page, user } = visitor
+    for (const connection_id of ['phone', 'backpack', 'studio']) {
+      const { session_id } = (await user.start({ connection_id })).body.session
+      await reportOf(session_id, connection_id === 'studio' ? undefined : stream)
+    }
+    await api.sql`update relay_health set recent_slot = recent_slot - 1, recent_bitrate_kbps =
+      array[0, 3100, 4200, 5100, 5300, 5000, 5200, 2400, 900, 4100, 5250, 5300, 5280, 5200, 5100, 4900, 5200, 5230, 5200]
+      where is_publishing`
+    await reportOf((await user.active('phone')).session?.session_id ?? '', stream)
+    await user.start({ connection_id: 'old' })
+    await user.stop({ connection_id: 'old', immediate: true })
+    await page.reload()
+    await page.locator('[data-sparkline]').first().waitFor()
+    await page.locator('[data-ended]').waitFor()
     return visitor
   },
   'relays-stopping': async () => {

@@ -18,11 +18,13 @@ export interface Dashboard {
   streamer(look?: Look, plan?: { addons: number }): Promise<Streamer>
   /** Sends a health report of the user's relay. The first one makes it active. */
   report(user: RelayUser, stats?: object): Promise<void>
+  /** Sends a health report of this relay. */
+  reportOf(sessionId: string, stats?: object): Promise<void>
   /** A new account on the relays page with an active relay, and the relay's stream token. */
   readyRelay(look?: Look): Promise<Streamer & { readonly token: string }>
 }
 
-export async function startDashboard(): Promise<Dashboard> {
+export async function startDashboard(variables: Readonly<Record<string, string>> = {}): Promise<Dashboard> {
   const siteUrl = await freeSiteUrl()
   const {
     api,
@@ -35,6 +37,7 @@ export async function startDashboard(): Promise<Dashboard> {
       SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '600',
       SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300',
       SVC_RELAY_STOP_GRACE_SECONDS: '30',
+      ...variables,
     },
   })
   const { url } = await startSite(api, { SVC_SITE_URL: siteUrl })
@@ -48,13 +51,15 @@ export async function startDashboard(): Promise<Dashboard> {
     return { ...person, user }
   }
 
-  const report: Dashboard['report'] = async (user, stats) => {
-    const { session } = await user.active()
-    const sessionId = session?.session_id ?? ''
+  const reportOf: Dashboard['reportOf'] = async (sessionId, stats) => {
     await eventually(
       () => sendReport(sessionId, { stats }),
       ({ status }) => status === 200,
     )
+  }
+  const report: Dashboard['report'] = async (user, stats) => {
+    const { session } = await user.active()
+    await reportOf(session?.session_id ?? '', stats)
   }
 
   const readyRelay: Dashboard['readyRelay'] = async (look) => {
@@ -68,7 +73,7 @@ export async function startDashboard(): Promise<Dashboard> {
     return { ...person, token: connect?.srt_url.split('/').at(-1) ?? '' }
   }
 
-  return { api, url, streamer, report, readyRelay }
+  return { api, url, streamer, report, reportOf, readyRelay }
 }
 
 export const state = (page: Page) => page.locator('[data-relay-state]').getAttribute('data-relay-state')
@@ -86,9 +91,10 @@ export async function start(page: Page, name = 'default'): Promise<void> {
   await page.getByRole('article', { name }).waitFor()
 }
 
+/** Shows how to connect this software, in the connection kit, which is open until the first video came in. */
 export async function openKit(page: Page, software: string): Promise<void> {
-  await page.locator('.kit > summary').click()
-  await page.locator('.software > summary', { hasText: software }).click()
+  if (!(await page.locator('.kit[open]').count())) await page.locator('.kit > summary').click()
+  await page.locator('.app-tabs label', { hasText: software }).click()
 }
 
 /** Simulates a switch to another tab. */

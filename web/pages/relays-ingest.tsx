@@ -12,12 +12,12 @@ interface IngestProps {
 
 export const Ingest = ({ session, bitrates }: IngestProps) =>
   session.state === 'active' ? (
-    <div class="ingest">
+    <>
       <IngestText session={session} />
       <div data-part={`bitrates-${session.session_id}`} data-version={versionOf(bitrates)}>
         <Sparkline bitrates={bitrates} />
       </div>
-    </div>
+    </>
   ) : null
 
 const versionOf = (bitrates: Bitrates): string => {
@@ -41,7 +41,12 @@ function IngestText({ session }: { readonly session: Session }) {
         <span data-links>{describeLinks(ingest.links)}</span>
       </p>
     )
-  if (isAwaitingFirstVideo(session)) return <FirstVideoSteps />
+  if (isAwaitingFirstVideo(session))
+    return (
+      <div data-ingest="none" data-first-video>
+        <FirstVideoSteps heading="No video yet: connect your phone" />
+      </div>
+    )
   // A relay that has not stated yet whether a stream comes in.
   if (!ingest) return null
   return (
@@ -60,10 +65,10 @@ export const isAwaitingFirstVideo = ({ state, engine, ingest, active_at: activeA
   engine !== 'none' &&
   (!ingest || (!ingest.publishing && (activeAt === null || Date.parse(ingest.since) <= Date.parse(activeAt))))
 
-const FirstVideoSteps = () => (
-  <div class="first-video" data-ingest="none" data-first-video>
+export const FirstVideoSteps = ({ heading }: { readonly heading: string }) => (
+  <div class="first-video">
     <p>
-      <strong>No video yet: connect your phone</strong>
+      <strong>{heading}</strong>
     </p>
     <ol>
       <li>Choose your app below, and scan its code or copy its values.</li>

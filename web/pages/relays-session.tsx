@@ -8,7 +8,7 @@ import type { Bitrates } from '../charts/bitrate-lines.ts'
 import { Icon } from '../icons.tsx'
 import { Clock, TimeLeft } from '../time-text.tsx'
 import { ConnectionKit } from './connection-kit.tsx'
-import { Ingest, isAwaitingFirstVideo } from './relays-ingest.tsx'
+import { FirstVideoSteps, Ingest, isAwaitingFirstVideo } from './relays-ingest.tsx'
 import { newIdempotencyKey } from './relays-start.tsx'
 
 interface SessionProps {
@@ -78,12 +78,11 @@ function Status({ session, region, bitrates }: RelaySessionProps) {
           <Icon name="clock" /> Started <Clock at={session.created_at} />
         </span>
       </p>
-      {state === 'active' ? null : (
-        <p>
-          <StatusText session={session} />
-        </p>
-      )}
-      <Ingest session={session} bitrates={bitrates} />
+      {/* Of about the same height in each state, so that the buttons do not move under a finger. */}
+      <div class="relay-news">
+        <StatusText session={session} />
+        <Ingest session={session} bitrates={bitrates} />
+      </div>
       <EndingSoon session={session} />
       <div class="row">
         {isStopping(session) ? <KeepRunningForm session={session} /> : null}
@@ -113,11 +112,12 @@ function badgeOf(session: Session): { badge: 'live' | 'good' | 'warn' | 'bad'; l
 function StatusText({ session }: SessionProps) {
   const { state, reason } = session
   const end = <Deadline at={session.grace_ends_at} />
-  if (state === 'provisioning') return <>Your relay is starting…</>
-  if (state === 'stopped') return <>This relay has stopped. Start a new one below.</>
-  if (isStopping(session)) return <>This relay stops in {end}.</>
-  if (reason === 'health_lost') return <>We lost contact with this relay. Unless it reconnects, it ends in {end}.</>
-  return <>We’re shutting down this relay. It ends in {end}.</>
+  if (state === 'active') return null
+  if (state === 'provisioning') return <FirstVideoSteps heading="Your relay is starting…" />
+  if (state === 'stopped') return <p>This relay has stopped. Start a new one.</p>
+  if (isStopping(session)) return <p>This relay stops in {end}.</p>
+  if (reason === 'health_lost') return <p>We lost contact with this relay. Unless it reconnects, it ends in {end}.</p>
+  return <p>We’re shutting down this relay. It ends in {end}.</p>
 }
 
 /** A relay that is stopping anyway has no warning. */

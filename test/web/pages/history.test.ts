@@ -46,7 +46,7 @@ test('the relays page shows whether the stream arrives', async () => {
   const { browser, report, session_id } = await newRelay(noVideo)
   const waiting = await browser.open('/relays')
   expect(waiting.data('ingest')).toEqual(['none'])
-  expect(waiting.text).toContain('No video yet.')
+  expect(waiting.text).toContain('No video yet: connect your phone')
   await report(video)
   const receiving = await browser.open('/relays')
   expect(receiving.data('ingest')).toEqual(['publishing'])
@@ -89,14 +89,14 @@ test('an ended relay is listed with why it ended and what it received', async ()
   const list = await browser.open('/history')
   expect([list.data('ended'), list.data('reason')]).toEqual([[session_id], ['stop_requested']])
   expect(list.text).toContain('You stopped it.')
-  expect(list.text).toContain('3.4 GB received, 1376.0 Mbps on average, 5.2 Mbps at most')
+  expect(list.text).toMatch(/ 1376.0 Mbps 5.2 Mbps You stopped it./)
   const detail = await browser.open(`/history/${session_id}`)
   expect([detail.name, detail.data('transition')]).toEqual([
     'history-session',
     ['provisioning active', 'active grace', 'grace stopped'],
   ])
   expect(detail.text).toContain('Stop requested by you')
-  expect((await browser.open('/relays')).links).toContain('/history')
+  for (const figure of ['20 s', '1376.0 Mbps', '5.2 Mbps', '3.4 GB']) expect(detail.text).toContain(figure)
 })
 
 test('a running relay has a chart of its bitrate', async () => {
@@ -107,9 +107,26 @@ test('a running relay has a chart of its bitrate', async () => {
     await report({ ...video, bitrate_kbps: 1000 })
   }
   const { html } = await browser.open(`/history/${session_id}`)
-  expect(html).toContain('aria-label="Bitrate of the last ten minutes: now 1.0 Mbps, at most 5.2 Mbps"')
+  expect(html).toContain('aria-label="Bitrate of the last ten minutes: 1.0 Mbps to 5.2 Mbps, 2.4 Mbps on average"')
   // The gap of five slots without a report interrupts the line.
   expect(html.match(/<polyline/g)).toHaveLength(2)
+  const relays = await browser.open('/relays')
+  expect(relays.data('sparkline')).toEqual(['3'])
+  expect(relays.text).toContain('Last 10 minutes: 1.0 Mbps to 5.2 Mbps, 2.4 Mbps on average')
+})
+
+test('the history can be limited to one relay', async () => {
+  const { user, browser, session_id } = await newRelay(video)
+  await user.stop({ session_id, immediate: true })
+  const relayOnPage = async (relay: string) =>
+    (await browser.open(`/history?relay=${encodeURIComponent(relay)}`)).data('ended')
+  expect(await relayOnPage('default')).toEqual([session_id])
+  expect(await relayOnPage('')).toEqual([session_id])
+  expect(await relayOnPage('other')).toEqual([])
+  const none = await browser.open(`/history?relay=${encodeURIComponent('<b>no name</b>')}`)
+  expect([none.status, none.data('ended')]).toEqual([200, []])
+  expect(none.html).not.toContain('<b>no name')
+  expect((await browser.open(`/history/${session_id}`)).links).toContain('/history?relay=default')
 })
 
 test('the relay of another account, and an unknown one, is a missing page', async () => {

@@ -1,8 +1,11 @@
 /** Regions, the longest duration and failed starts on the pages of the site, in a browser without scripts. */
 import { beforeEach, expect, test } from 'vitest'
+import type { Region } from '../../../web/api-replies.ts'
+import { pingOriginsOf } from '../../../web/pages/relays-regions.tsx'
 import { writeActive, writeAge, writeProvisionFailed } from '../../support/relay-rows.ts'
 import { eventually, startService } from '../../support/relays.ts'
 import { freeSiteUrl, startSite } from '../../support/site.ts'
+import type { Browser } from '../../support/site-browser.ts'
 
 const regions = JSON.stringify([
   { region: 'fra', display_name: 'Frankfurt', provider: 'local', default: true },
@@ -22,20 +25,49 @@ async function newStreamer() {
   return { user, browser }
 }
 
-test('the form offers any region with free places, and selects that while the default region is drained', async () => {
+const choices = (html: string) =>
+  [...html.matchAll(/<input type="radio" name="region" value="([\w-]+)"( checked)?( disabled)?/g)].map(([, ...found]) =>
+    found.filter(Boolean).join(''),
+  )
+
+test('the form offers any region with free places at first, and shows which regions are full', async () => {
   const { user, browser } = await newStreamer()
   const page = await browser.open('/relays')
-  expect(page.html).toMatch(/<option value="fra" selected>Frankfurt/)
-  expect(page.html).toMatch(/<option value="auto">Any region with free places/)
+  expect(choices(page.html)).toEqual(['auto checked', 'fra', 'pdx'])
+  expect(page.data('capacity')).toEqual(['available', 'available'])
   await sql`insert into regions (region, drained_at) values ('fra', now())`
   const drained = await eventually(
     () => browser.open('/relays'),
-    ({ html }) => /<option value="fra"[^>]* disabled>Frankfurt \(full\)/.test(html),
+    ({ html }) => choices(html).includes('fra disabled'),
   )
-  expect(drained.html).toMatch(/<option value="auto" selected>/)
-  const started = await browser.submit(drained, '/relays/start', { region: 'auto' })
+  expect(drained.data('capacity')).toEqual(['full', 'available'])
+  const started = await browser.submit(drained, '/relays/start')
   expect(started.problem).toBeUndefined()
   expect((await user.active()).session?.region).toBe('pdx')
+})
+
+test('the page may connect to the ping addresses of its regions, and to no other host', async () => {
+  const connectSources = async (browser: Browser, path: string) =>
+    /connect-src ([^;]*)/.exec((await browser.open(path)).headers.get('content-security-policy') ?? '')?.[1]
+  const { browser } = await newStreamer()
+  expect(await connectSources(browser, '/relays')).toBe("'self'")
+
+  const regionsWithPing = JSON.stringify([
+    { region: 'fra', display_name: 'Frankfurt', provider: 'local', ping_url: 'https://fra.example.net/ping?a=1;b' },
+    { region: 'pdx', display_name: 'Oregon', provider: 'local', ping_url: 'http://127.0.0.1:9/ping' },
+  ])
+  const other = await startService({ worker: false, variables: { SVC_REGIONS: regionsWithPing } })
+  const otherSite = await startSite(other.api, { SVC_SITE_URL: await freeSiteUrl() })
+  const user = await other.user()
+  const otherBrowser = otherSite.browser()
+  await otherBrowser.post('/login', { email: user.email, password: user.password })
+  expect(await connectSources(otherBrowser, '/relays')).toBe("'self' https://fra.example.net http://127.0.0.1:9")
+  expect(await connectSources(otherBrowser, '/history')).toBe("'self'")
+})
+
+test('a site with TLS allows no connections without it', () => {
+  const regions = [{ ping_url: 'https://fra.example.net/ping' }, { ping_url: 'http://10.0.0.1/ping' }] as Region[]
+  expect(pingOriginsOf(regions, 'https://relays.example.com')).toEqual(['https://fra.example.net'])
 })
 
 test('a start in a region that was drained meanwhile is refused with what to do', async () => {

@@ -56,12 +56,12 @@ async function activeRelay() {
 test('a relay is started, stopped, kept running, and stopped at once', async () => {
   const { user, browser, stopPath, page: ready } = await activeRelay()
   expect(ready.text).toContain('Frankfurt')
-  expect(ready.html).toMatch(/<details class="kit">/)
+  expect(ready.html).toMatch(/<details class="kit" open>/)
   expect(ready.text).toContain('1 of 4')
 
   const stopping = await browser.submit(ready, stopPath)
   expect([stopping.path, statesOn(stopping)]).toEqual(['/relays', ['grace stop_requested']])
-  expect(stopping.html).toMatch(/role="timer" data-seconds-left="\d"/)
+  expect(stopping.html).toMatch(/data-seconds-left="\d"/)
 
   const running = await browser.submit(stopping, '/relays/start', {}, { connection_id: 'default' })
   expect(running.data('relay-state')).toEqual(['active'])
@@ -80,7 +80,7 @@ test('a relay that is being provisioned has no addresses yet', async () => {
   await browser.post('/login', { email: user.email, password: user.password })
   const page = await browser.submit(await browser.open('/relays'), '/relays/start')
   expect(page.data('relay-state')).toEqual(['provisioning'])
-  expect(page.html).not.toMatch(/<details class="kit">/)
+  expect(page.html).not.toMatch(/<details class="kit"/)
 })
 
 test('a form that is submitted twice starts one relay', async () => {
@@ -107,7 +107,7 @@ test('a form that is submitted again after its relay stopped starts nothing, and
   expect([other.status, other.problem]).toEqual([422, 'idempotency_key_reused'])
   expect((await user.active()).sessions).toEqual([])
 
-  await browser.submit(other, '/relays/start')
+  await browser.submit(other, '/relays/start', {}, { connection_id: 'other' })
   expect((await user.active()).sessions).toMatchObject([{ connection_id: 'other' }])
 })
 
@@ -167,7 +167,7 @@ test('addresses and secrets of a relay are inside closed details elements only',
     expect(blocks.join('').replaceAll('&amp;', '&')).toContain(secret)
   const outside = blocks.reduce((rest, block) => rest.replace(block, ''), html)
   expect(secrets.filter((secret) => outside.includes(secret))).toEqual([])
-  expect(html).not.toMatch(/<details[^>]*\bopen\b/)
+  expect(html).not.toMatch(/<details data-secret[^>]*\bopen\b/)
   // Accessible names and tooltips of closed elements.
   const names = [...html.matchAll(/(?:<summary>(.*?)<\/summary>|<title>(.*?)<\/title>|(?:title|aria-label)="(.*?)")/gs)]
   expect(secrets.filter((secret) => names.some(([text]) => text.includes(secret)))).toEqual([])
@@ -178,13 +178,13 @@ test('a relay without health reports is shown as lost, with a countdown', async 
   for (const pid of service.relaysOf(session.session_id)) freeze(pid)
   const page = await pageWithState(browser, 'grace')
   expect(statesOn(page)).toEqual(['grace health_lost'])
-  expect(page.html).toMatch(/role="timer" data-seconds-left="\d"/)
+  expect(page.html).toMatch(/data-seconds-left="\d"/)
 })
 
 test('a refused start is reported, and the form keeps its values', async () => {
   const { browser } = await newStreamer()
   const form = await browser.open('/relays')
-  expect(form.html).toMatch(/<option value="pdx" disabled>Oregon/)
+  expect(form.html).toMatch(/<label data-capacity="full"><input [^>]*value="pdx" disabled[^>]*>.*?Oregon/)
   const full = await browser.submit(form, '/relays/start', { connection_id: 'camera', region: 'pdx' })
   expect([full.status, full.problem]).toEqual([503, 'capacity_exhausted'])
   expect(full.form('/relays/start').fields).toMatchObject({ connection_id: 'camera' })
@@ -242,4 +242,66 @@ test('pages report that the database is unavailable, and recover', async () => {
     ({ status }) => status === 200,
   )
   expect(recovered.data('session')).toEqual(['none'])
+})
+
+test('a start with the name of a relay that is running is reported, and starts no other one', async () => {
+  const { user, browser, session } = await activeRelay()
+  const page = await browser.submit(
+    await browser.open('/relays'),
+    '/relays/start',
+    { connection_id: 'default' },
+    { connection_id: 'second' },
+  )
+  expect([page.path, page.notice]).toEqual(['/relays?running=default', 'relay_already_running'])
+  expect(page.text).toContain('“default” is already running')
+  expect((await user.active()).sessions.map((one) => one.session_id)).toEqual([session.session_id])
+  expect((await browser.open('/relays?running=other')).notice).toBeUndefined()
+})
+
+test('a form that is submitted again while its relay runs reports nothing', async () => {
+  const { browser } = await newStreamer()
+  const form = await browser.open('/relays')
+  await browser.submit(form, '/relays/start')
+  const again = await browser.submit(form, '/relays/start')
+  expect([again.path, again.notice, again.problem]).toEqual(['/relays', undefined, undefined])
+})
+
+test('a relay that has ended is shown with its reason, is started again, and can be hidden', async () => {
+  const { user, browser, session } = await activeRelay()
+  await user.stop({ session_id: session.session_id, immediate: true })
+  const ended = await browser.open('/relays')
+  expect([ended.data('ended'), ended.data('reason')]).toEqual([[session.session_id], ['stop_requested']])
+  expect(ended.text).toContain('You stopped it.')
+  expect(ended.links).toContain(`/history/${session.session_id}`)
+
+  const again = await browser.submit(ended, '/relays/start', {}, { again: 'yes' })
+  expect([again.data('ended'), again.data('name')]).toEqual([[], ['default']])
+  const second = (await user.active()).session
+  expect(second).toMatchObject({ connection_id: 'default', region: 'fra' })
+  await user.stop({ connection_id: 'default', immediate: true })
+  const endedAgain = await browser.open('/relays')
+  expect(endedAgain.data('ended')).toEqual([second?.session_id])
+
+  const hidden = await browser.submit(endedAgain, `/relays/${second?.session_id}/hide`)
+  expect([hidden.path, hidden.data('ended')]).toEqual(['/relays', []])
+  expect((await browser.open('/relays')).data('ended')).toEqual([])
+})
+
+test('a relay that ended more than an hour ago is part of the history only', async () => {
+  const { user, browser, session } = await activeRelay()
+  await user.stop({ session_id: session.session_id, immediate: true })
+  await service.api
+    .sql`update relay_sessions set stopped_at = stopped_at - interval '61 minutes' where id = ${session.session_id}`
+  expect((await browser.open('/relays')).data('ended')).toEqual([])
+  expect((await browser.open('/history')).data('ended')).toEqual([session.session_id])
+})
+
+test('the end of surplus relays is announced with its time', async () => {
+  const { user, browser } = await activeRelay()
+  await user.start({ connection_id: 'second' })
+  const endsAt = new Date(Date.now() + 300_000)
+  await service.api.sql`update users set addons = 0, surplus_ends_at = ${endsAt} where id = ${user.userId}`
+  const page = await browser.open('/relays')
+  expect(page.data('surplus')).toEqual(['1'])
+  expect(page.html).toMatch(new RegExp(`datetime="${endsAt.toISOString()}" data-seconds-left="(300|2\\d\\d)"`))
 })
