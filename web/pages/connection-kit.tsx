@@ -10,7 +10,6 @@ import {
   type ConnectionKit as Kit,
   latencyMillis,
 } from '../connection-kit.ts'
-import { Icon } from '../icons.tsx'
 
 interface ConnectionKitProps {
   readonly sessionId: string
@@ -198,7 +197,6 @@ interface CopyButtonProps {
 
 const CopyButton = ({ id, label, subject }: CopyButtonProps) => (
   <button class="second scripted" type="button" data-copy={id}>
-    <Icon name="copy" />
     <span data-label>{label}</span>
     <span class="unseen"> {subject}</span>
   </button>

@@ -1,0 +1,171 @@
+/** What the relays page shows of a stream, its size, and the journey of a streamer with a keyboard only. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { atEnd } from '../support/at-end.ts'
+import { eventually } from '../support/relays.ts'
+import { waitForNotice } from './browser.ts'
+import { start, startButton, startDashboard, stopButton, stopNowButton } from './streamers.ts'
+
+const pingUrl = await startPingServer()
+const regions = JSON.stringify([
+  { region: 'fra', display_name: 'Frankfurt', provider: 'local', default: true, ping_url: pingUrl },
+  { region: 'pdx', display_name: 'Oregon', provider: 'local' },
+])
+const { api, url, streamer, report, reportOf, readyRelay } = await startDashboard({ SVC_REGIONS: regions })
+
+async function startPingServer(): Promise<string> {
+  const server = createServer((_, response) => void response.writeHead(204).end())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  atEnd(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/ping`
+}
+
+const stream = { publishing: true, bitrate_kbps: 5200, links: 3, bytes_total: 1_000_000 }
+const kit = (page: Page) => page.locator('.kit')
+const isKitOpen = (page: Page) => kit(page).evaluate('(kit) => kit.open')
+
+test('the latency of a region with a ping address is measured, and of no other region', async () => {
+  const { page } = await streamer()
+  const latency = page.locator('[data-ping]')
+  await expect.poll(() => latency.textContent()).toMatch(/\b\d+ ms\b/)
+  expect(await latency.count()).toBe(1)
+  expect(await page.locator('label', { has: page.locator('[value="fra"]') }).textContent()).toContain(' ms')
+})
+
+test('the connection kit opens when a relay becomes ready, and stays closed after the visitor has closed it', async () => {
+  const { page, user, faults } = await streamer()
+  await start(page)
+  await eventually(user.active, ({ session }) => session?.instance_id != null)
+  await kit(page).waitFor()
+  expect(await isKitOpen(page)).toBe(false)
+  await report(user)
+  await page.locator('[data-first-video]').waitFor({ timeout: 15_000 })
+  expect(await isKitOpen(page)).toBe(true)
+
+  await page.locator('.kit > summary').click()
+  expect(await isKitOpen(page)).toBe(false)
+  await user.stop({ connection_id: 'default' })
+  await stopNowButton(page).waitFor()
+  await user.start()
+  await page.locator('[data-first-video]').waitFor()
+  expect(await isKitOpen(page)).toBe(false)
+  expect(faults.filter((fault) => !fault.includes(pingUrl))).toEqual([])
+})
+
+test('the connection kit of a relay that has received video is closed', async () => {
+  const { page, user } = await readyRelay()
+  expect(await isKitOpen(page)).toBe(true)
+  await report(user, stream)
+  await page.reload()
+  await page.locator('[data-ingest="publishing"]').waitFor()
+  expect(await isKitOpen(page)).toBe(false)
+  expect(await page.locator('.badge.live').textContent()).toBe('Live')
+})
+
+test('the bitrate of the last ten minutes is drawn, with its figures as text', async () => {
+  const { page, user } = await readyRelay()
+  await report(user, stream)
+  const { session } = await user.active()
+  await api.sql`update relay_health set recent_slot = recent_slot - 1 where session_id = ${session?.session_id ?? ''}`
+  await report(user, { ...stream, bitrate_kbps: 2600 })
+  await page.reload()
+  const chart = page.locator('[data-sparkline]')
+  await chart.waitFor()
+  expect((await chart.locator('polyline').boundingBox())?.width).toBeGreaterThan(1)
+  expect(await chart.locator('figcaption').textContent()).toBe(
+    'Last 10 minutes: 2.6 Mbps to 5.2 Mbps, 3.9 Mbps on average',
+  )
+})
+
+test('after a stop the page says why the relay ended, and starts it again', async () => {
+  const { page, user } = await readyRelay()
+  await user.stop({ connection_id: 'default', immediate: true })
+  const ended = page.locator('[data-ended]')
+  await ended.waitFor()
+  expect(await ended.getAttribute('data-reason')).toBe('stop_requested')
+  expect(await ended.textContent()).toContain('You stopped it.')
+  await ended.getByRole('button', { name: 'Start again default' }).click()
+  await page.getByRole('article', { name: 'default' }).waitFor()
+  expect(await page.locator('[data-ended]').count()).toBe(0)
+})
+
+test('a start with the name of a running relay is reported', async () => {
+  const { page } = await readyRelay()
+  await page.getByLabel('Name').fill('default')
+  await startButton(page).click()
+  await waitForNotice(page, 'relay_already_running')
+  expect(await page.getByRole('article').count()).toBe(1)
+})
+
+test('a name that is being entered survives an update of the page', async () => {
+  const { page, user } = await streamer()
+  await page.getByLabel('Name').fill('backpack')
+  await page.getByRole('heading', { level: 1 }).click()
+  await user.start()
+  await page.getByRole('article', { name: 'default' }).waitFor()
+  expect(await page.getByLabel('Name').inputValue()).toBe('backpack')
+})
+
+test('a relay is started, connected to and stopped with the keyboard alone', async () => {
+  const { page, context, user } = await streamer()
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url })
+  const tabTo = async (selector: string) => {
+    for (let step = 0; step < 60; step += 1) {
+      await page.keyboard.press('Tab')
+      if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
+    }
+    throw new Error(`the focus does not reach ${selector}`)
+  }
+  await tabTo('#connection_id')
+  await page.keyboard.press('Enter')
+  await page.getByRole('article', { name: 'default' }).waitFor()
+  await report(user)
+  await page.locator('.kit[open]').waitFor({ timeout: 15_000 })
+
+  await tabTo('.app-tabs input')
+  for (let step = 0; step < 3; step += 1) await page.keyboard.press('ArrowRight')
+  expect(await page.locator('.app:visible').getAttribute('data-app')).toBe('belabox')
+  await tabTo('[data-copy^="belabox-stream-"]')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toMatch(/^publish\/live\/\w{8}$/)
+
+  await page.reload()
+  await tabTo('[id^="stop-"]')
+  await page.keyboard.press('Enter')
+  await stopNowButton(page).waitFor()
+  await tabTo('[id^="stop-"]')
+  await page.keyboard.press('Enter')
+  await page.locator('[data-session="none"]').waitFor()
+})
+
+const budgetBytes = 100_000
+
+test('the page with four relays transfers less than 100 kB and shows them without a script', async () => {
+  const { page, user, context } = await streamer()
+  for (const connection_id of ['one', 'two', 'three', 'four']) {
+    const { session_id } = (await user.start({ connection_id })).body.session
+    await reportOf(session_id, stream)
+    await api.sql`update relay_health set recent_slot = recent_slot - 59 where session_id = ${session_id}`
+    await api.sql`update relay_health set recent_bitrate_kbps = array_fill(5000, array[60]) where session_id = ${session_id}`
+    await reportOf(session_id, stream)
+  }
+  const browser = await context.newCDPSession(page)
+  await browser.send('Network.enable')
+  await browser.send('Network.setCacheDisabled', { cacheDisabled: true })
+  let bytes = 0
+  browser.on('Network.loadingFinished', ({ encodedDataLength }) => {
+    bytes += encodedDataLength
+  })
+  await page.reload({ waitUntil: 'networkidle' })
+  expect(await page.locator('[data-sparkline]').count()).toBe(4)
+  expect(await page.locator('[data-copy]').count()).toBe(44)
+  expect(bytes).toBeGreaterThan(20_000)
+  expect(bytes).toBeLessThan(budgetBytes)
+
+  await page.route('**/*.js', (route) => route.abort())
+  await page.reload()
+  expect(await page.locator('[data-sparkline]:visible').count()).toBe(4)
+  expect(await stopButton(page).count()).toBe(4)
+})
