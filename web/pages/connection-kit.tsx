@@ -117,9 +117,9 @@ interface AppProps {
 }
 
 const App = ({ name, children }: AppProps) => (
-  <section class="app" data-app={name} aria-label={apps.find((one) => one.name === name)?.label}>
+  <div class="app" data-app={name}>
     {children}
-  </section>
+  </div>
 )
 
 interface DeepLinkProps {

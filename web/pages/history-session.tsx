@@ -56,7 +56,7 @@ const Detail = ({ detail, regions }: DetailProps) => {
       <div class="page-head">
         <h1>Relay {name}</h1>
         <a class="link" href={`/history?relay=${encodeURIComponent(name)}`}>
-          All times of {name}
+          History of {name}
         </a>
         <p class="lead">
           <strong data-reason={session.reason}>{describeEnd(session)}</strong> {nameOfRegion(regions, session.region)},
@@ -122,8 +122,8 @@ const Tiles = ({ session }: Pick<SessionDetail, 'session'>) => {
     <dl class="tiles">
       <Tile label="Duration" value={formatDuration(durationSecondsOf(session))} />
       <Tile label="With video" value={formatDuration(withVideo)} />
-      <Tile label="Average bitrate" value={average === undefined ? 'no video' : formatBitrate(average)} />
-      <Tile label="Peak bitrate" value={peak === 0 ? 'no video' : formatBitrate(peak)} />
+      <Tile label="Average bitrate" value={average === undefined ? '–' : formatBitrate(average)} />
+      <Tile label="Peak bitrate" value={peak === 0 ? '–' : formatBitrate(peak)} />
       <Tile label="Received" value={formatBytes(bytes)} />
       <Tile label="Relay time charged" value={formatDuration(used)} />
     </dl>

@@ -74,21 +74,10 @@ const History = ({ problem, sessions, regions, relay, next }: HistoryProps) => (
   <>
     <div class="page-head">
       <h1>History</h1>
+      <Filter relay={relay} />
       <p class="lead">Your relays that have ended, and why.</p>
     </div>
     <ProblemMessage problem={problem} />
-    <form class="row history-filter" method="get" action="/history">
-      <label for="relay">Relay</label>
-      <input id="relay" name="relay" value={relay} maxLength={64} autocomplete="off" autocapitalize="none" />
-      <button class="second" type="submit">
-        Show
-      </button>
-      {relay ? (
-        <a class="link" href="/history">
-          Show all
-        </a>
-      ) : null}
-    </form>
     {sessions?.length === 0 ? <NoSessions relay={relay} /> : null}
     {sessions && sessions.length > 0 ? <Sessions sessions={sessions} regions={regions} /> : null}
     {next ? (
@@ -103,6 +92,21 @@ const History = ({ problem, sessions, regions, relay, next }: HistoryProps) => (
       </p>
     ) : null}
   </>
+)
+
+const Filter = ({ relay }: { readonly relay: string }) => (
+  <form class="row history-filter" method="get" action="/history">
+    <label for="relay">Relay</label>
+    <input id="relay" name="relay" value={relay} maxLength={64} autocomplete="off" autocapitalize="none" />
+    <button class="second" type="submit">
+      Show
+    </button>
+    {relay ? (
+      <a class="link" href="/history">
+        Show all
+      </a>
+    ) : null}
+  </form>
 )
 
 const NoSessions = ({ relay }: { readonly relay: string }) => (
@@ -165,7 +169,7 @@ const SessionRow = ({ session, region }: { readonly session: EndedSession; reado
       </td>
       <td data-label="Ended">{endedAt ? <DateTime at={endedAt} /> : '–'}</td>
       <td data-label="Duration">{formatDuration(durationSecondsOf(session))}</td>
-      <td data-label="Average">{average === undefined ? 'no video' : formatBitrate(average)}</td>
+      <td data-label="Average">{average === undefined ? '–' : formatBitrate(average)}</td>
       <td data-label="Peak">{session.peak_bitrate_kbps === 0 ? '–' : formatBitrate(session.peak_bitrate_kbps)}</td>
       <td class="why">{describeEnd(session)}</td>
     </tr>

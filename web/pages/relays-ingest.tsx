@@ -13,7 +13,7 @@ interface IngestProps {
 export const Ingest = ({ session, bitrates }: IngestProps) =>
   session.state === 'active' ? (
     <>
-      <IngestText session={session} />
+      <IngestText session={session} bitrates={bitrates} />
       <div data-part={`bitrates-${session.session_id}`} data-version={versionOf(bitrates)}>
         <Sparkline bitrates={bitrates} />
       </div>
@@ -25,7 +25,7 @@ const versionOf = (bitrates: Bitrates): string => {
   return last && hasLine(bitrates) ? `${last.at} ${last.kbps}` : ''
 }
 
-function IngestText({ session }: { readonly session: Session }) {
+function IngestText({ session, bitrates }: IngestProps) {
   const { engine, ingest } = session
   if (engine === 'none')
     return (
@@ -41,7 +41,7 @@ function IngestText({ session }: { readonly session: Session }) {
         <span data-links>{describeLinks(ingest.links)}</span>
       </p>
     )
-  if (isAwaitingFirstVideo(session))
+  if (isAwaitingFirstVideo(session, bitrates))
     return (
       <div data-ingest="none" data-first-video>
         <FirstVideoSteps heading="No video yet: connect your phone" />
@@ -59,10 +59,14 @@ function IngestText({ session }: { readonly session: Session }) {
   )
 }
 
-/** Whether a relay is ready and no video has come in since. */
-export const isAwaitingFirstVideo = ({ state, engine, ingest, active_at: activeAt }: Session): boolean =>
+/** Whether a relay is ready and no video has come in yet. */
+export const isAwaitingFirstVideo = (
+  { state, engine, ingest, active_at: activeAt }: Session,
+  bitrates: Bitrates,
+): boolean =>
   state === 'active' &&
   engine !== 'none' &&
+  bitrates.every(({ kbps }) => kbps === 0) &&
   (!ingest || (!ingest.publishing && (activeAt === null || Date.parse(ingest.since) <= Date.parse(activeAt))))
 
 export const FirstVideoSteps = ({ heading }: { readonly heading: string }) => (
@@ -71,9 +75,9 @@ export const FirstVideoSteps = ({ heading }: { readonly heading: string }) => (
       <strong>{heading}</strong>
     </p>
     <ol>
-      <li>Choose your app below, and scan its code or copy its values.</li>
+      <li>Pick your app below, scan or copy.</li>
       <li>Start the stream in the app.</li>
-      <li>The video shows up here within seconds.</li>
+      <li>The video appears here.</li>
     </ol>
   </div>
 )

@@ -23,7 +23,7 @@ interface RelaySessionProps extends SessionProps {
 }
 
 export function RelaySession(props: RelaySessionProps) {
-  const { session } = props
+  const { session, bitrates } = props
   const { session_id: id, connection_id: name, connect } = session
   return (
     <article class="card relay" data-session={id} data-name={name} aria-labelledby={`name-${id}`}>
@@ -32,7 +32,7 @@ export function RelaySession(props: RelaySessionProps) {
       </div>
       <div data-part={`kit-${id}`} data-version={kitVersionOf(session)}>
         {connect ? (
-          <details class="kit" open={isAwaitingFirstVideo(session)}>
+          <details class="kit" open={isAwaitingFirstVideo(session, bitrates)}>
             <summary>
               <h3>Connect your software</h3>
             </summary>
@@ -114,10 +114,16 @@ function StatusText({ session }: SessionProps) {
   const end = <Deadline at={session.grace_ends_at} />
   if (state === 'active') return null
   if (state === 'provisioning') return <FirstVideoSteps heading="Your relay is starting…" />
-  if (state === 'stopped') return <p>This relay has stopped. Start a new one.</p>
-  if (isStopping(session)) return <p>This relay stops in {end}.</p>
-  if (reason === 'health_lost') return <p>We lost contact with this relay. Unless it reconnects, it ends in {end}.</p>
-  return <p>We’re shutting down this relay. It ends in {end}.</p>
+  if (state === 'stopped') return <p class="deadline">This relay has stopped. Start a new one.</p>
+  if (isStopping(session)) return <p class="deadline warning">This relay stops in {end}.</p>
+  return (
+    <p class="deadline problem">
+      {reason === 'health_lost'
+        ? 'We lost contact with this relay. Unless it reconnects, it ends in '
+        : 'We’re shutting down this relay. It ends in '}
+      {end}.
+    </p>
+  )
 }
 
 /** A relay that is stopping anyway has no warning. */
