@@ -24,7 +24,7 @@ async function startPingServer(): Promise<string> {
 
 const stream = { publishing: true, bitrate_kbps: 5200, links: 3, bytes_total: 1_000_000 }
 const kit = (page: Page) => page.locator('.kit')
-const isKitOpen = (page: Page) => kit(page).evaluate('(kit) => kit.open')
+const isKitOpen = async (page: Page) => (await kit(page).getAttribute('open')) !== null
 
 test('the latency of a region with a ping address is measured, and of no other region', async () => {
   const { page } = await streamer()
@@ -151,6 +151,7 @@ test('the page with four relays transfers less than 100 kB and shows them withou
     await api.sql`update relay_health set recent_bitrate_kbps = array_fill(5000, array[60]) where session_id = ${session_id}`
     await reportOf(session_id, stream)
   }
+  await eventually(user.active, ({ sessions }) => sessions.every(({ state }) => state === 'active'))
   const browser = await context.newCDPSession(page)
   await browser.send('Network.enable')
   await browser.send('Network.setCacheDisabled', { cacheDisabled: true })
