@@ -1,5 +1,5 @@
 /** What the relay of a session received. */
-import { BitrateChart } from '../pages/bitrate-chart.tsx'
+import { BitrateChart } from '../charts/bitrate-chart.tsx'
 import { averageKbps, formatBitrate, formatBytes } from '../stream-text.ts'
 import { formatDuration, TimeAgo } from '../time-text.tsx'
 import type { OperatorSessionDetail } from './operator-replies.ts'
@@ -20,7 +20,7 @@ export const SessionIngest = ({ session, bitrates }: SessionIngestProps) => {
         <p class="muted">The relay has not reported yet.</p>
       ) : (
         <>
-          {bitrates.length > 1 ? <BitrateChart points={bitrates} /> : null}
+          {bitrates.length > 1 ? <BitrateChart bitrates={bitrates} isLive /> : null}
           <IngestFacts ingest={ingest} />
         </>
       )}
