@@ -65,7 +65,7 @@ describe('on an empty folder', () => {
   test('the demo account can sign in at the site, which holds no secret', async () => {
     const { demo } = JSON.parse(await readFile(`${dataDir}/secrets.json`, 'utf8')) as { demo: Record<string, string> }
     const browser = new Browser(stack.site)
-    const login = await browser.open('/')
+    const login = await browser.open('/login')
     expect([login.path, login.status]).toEqual(['/login', 200])
     const page = await browser.submit(login, '/login', { email: demo.email ?? '', password: demo.password ?? '' })
     expect([page.path, page.status]).toEqual(['/relays', 200])
@@ -73,6 +73,14 @@ describe('on an empty folder', () => {
     const environment = await readFile(`/proc/${site?.pid}/environ`, 'utf8')
     expect(environment).toContain('SVC_API_URL=http://127.0.0.1:')
     expect(environment).not.toMatch(/SECRET|KEY|PASSWORD|DATABASE|TEMPORAL/)
+  })
+
+  test('the mailbox that it names shows the mail of the demo account', async () => {
+    const { demo } = JSON.parse(await readFile(`${dataDir}/secrets.json`, 'utf8')) as { demo: Record<string, string> }
+    const mailbox = await new Browser(stack.site).open('/mailbox')
+    expect([mailbox.status, mailbox.name]).toEqual([200, 'mailbox'])
+    expect(mailbox.text).toContain(demo.email)
+    expect(await readFile(join(dataDir, 'logs', 'api.log'), 'utf8')).toContain('"subject":"verify_email"')
   })
 
   test('links for plugins point to the site', async () => {
