@@ -46,7 +46,7 @@ export interface ApiTimeouts {
 
 const defaultTimeouts: ApiTimeouts = { millis: 5000, slowMillis: 20_000 }
 
-const slowPaths = /^\/api\/v1\/(admin|billing|auth\/(oauth|merge|login|signup|password))(\/|$)/
+const slowPaths = /^\/api\/v1\/(admin|billing|auth\/(oauth|merge|login|signup|password|email|account))(\/|$)/
 
 export const createApi = (apiUrl: string, timeouts: ApiTimeouts = defaultTimeouts): Api => ({
   call: async <Body>(method: string, path: string, request: ApiRequest) => {

@@ -115,10 +115,16 @@ async function securityPage(visit: Visit, refused?: Refusal): Promise<PageResult
         {refused ? <ProblemMessage problem={refused.problem} /> : null}
         {!refused && notice ? <NoticeMessage notice={{ code: done, text: notice }} /> : null}
         <DeletionBanner user={user} />
-        <Profile user={user} />
-        <LinkedAccounts accounts={user.linked_accounts} configured={providers} />
-        <AuthSessions sessions={sessions.body.sessions} />
-        <DeleteAccount user={user} />
+        <div class="grid-2">
+          <div class="stack">
+            <Profile user={user} />
+            <LinkedAccounts accounts={user.linked_accounts} configured={providers} />
+          </div>
+          <div class="stack">
+            <AuthSessions sessions={sessions.body.sessions} />
+            <DeleteAccount user={user} />
+          </div>
+        </div>
       </>
     ),
   }
