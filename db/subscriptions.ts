@@ -225,6 +225,16 @@ export const findPlan = async (sql: Sql, userId: string): Promise<PlanRow | unde
       from users where id = ${userId}`,
   )
 
+/** Whether the latest payment for a plan of the account failed, by the provider's times. An activation is a payment too. */
+export const isLastPaymentFailed = async (sql: Sql, userId: string): Promise<boolean> =>
+  first(
+    await sql<{ action: string }[]>`
+      select action from billing_events
+      where user_id = ${userId} and event ->> 'kind' = 'plan'
+        and action in ('activate', 'payment_failed', 'payment_recovery', 'grant')
+      order by occurred_at desc, action = 'payment_failed', seq desc limit 1`,
+  )?.action === 'payment_failed'
+
 /** The dependencies of `createBilling` that read the database. */
 export const createBillingDeps = (sql: Database) => ({
   store: createSandboxStore(sql),

@@ -3710,6 +3710,8 @@ export interface operations {
             readonly ends_at: string | null;
             readonly grace_ends_at: string | null;
             readonly manage_url: string | null;
+            /** @description Whether the latest payment for a plan failed. Stays true after the plan ended because of it. */
+            readonly last_payment_failed: boolean;
             readonly subscriptions: readonly components["schemas"]["Subscription"][];
           };
         };

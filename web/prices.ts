@@ -7,3 +7,7 @@ export const formatPrice = (price: number, currency: string): string =>
     currency,
     ...(Number.isInteger(price) ? { maximumFractionDigits: 0 } : {}),
   }).format(price)
+
+/** The sum without the errors of binary fractions. */
+export const addPrices = (...prices: readonly number[]): number =>
+  Math.round(prices.reduce((sum, price) => sum + price, 0) * 100) / 100

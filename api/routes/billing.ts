@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { listSubscriptions } from '../../db/account-subscriptions.ts'
 import { findCustomerId } from '../../db/billing-customers.ts'
 import { findProfile } from '../../db/profiles.ts'
-import { findPlan, type PlanRow } from '../../db/subscriptions.ts'
+import { findPlan, isLastPaymentFailed, type PlanRow } from '../../db/subscriptions.ts'
 import { addonsMax, planStatuses, planTiers } from '../../domain/plans.ts'
 import type { CheckoutRequest } from '../../providers/billing/provider.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
@@ -94,14 +94,18 @@ export const subscription = route({
       ends_at: timestamp.nullable(),
       grace_ends_at: timestamp.nullable(),
       manage_url: z.url().nullable(),
+      last_payment_failed: z
+        .boolean()
+        .describe('Whether the latest payment for a plan failed. Stays true after the plan ended because of it.'),
       /** Subscriptions at billing providers that have not ended. */
       subscriptions: z.array(SubscriptionView),
     }),
   },
   refuses: [],
   handle: async ({ caller }, services) => {
-    const [plan, subscriptions] = await Promise.all([
+    const [plan, hasFailed, subscriptions] = await Promise.all([
       findPlan(services.sql, caller.userId),
+      isLastPaymentFailed(services.sql, caller.userId),
       listSubscriptions(services.sql, caller.userId, { withoutEnded: true }),
     ])
     if (!plan) throw new Refusal('unauthorized')
@@ -113,6 +117,7 @@ export const subscription = route({
       ends_at: formatDate(plan.endsAt),
       grace_ends_at: formatDate(plan.graceEndsAt),
       manage_url: plan.hasSubscriptions ? await findManageUrl(caller.userId, services) : null,
+      last_payment_failed: hasFailed,
       subscriptions: presentSubscriptions(subscriptions, plan.planTier, services),
     })
   },

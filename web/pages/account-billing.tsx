@@ -1,8 +1,10 @@
 /** Purchases: the plan's renewal, what can be bought, and the links to checkout and the billing portal. */
 import { addonsMax, relayLimit } from '../../domain/plans.ts'
+import type { Prices } from '../../platform/config/site.ts'
 import type { ApiResponse } from '../api.ts'
 import type { Billing, Reply } from '../api-replies.ts'
 import type { PageResult, Visit } from '../page.ts'
+import { addPrices, formatPrice } from '../prices.ts'
 import { DateTime, Day } from '../time-text.tsx'
 
 interface BillingProps {
@@ -42,7 +44,8 @@ export function Renewal({ billing }: BillingProps) {
 }
 
 /** Of an active plan: a purchased one has no end, and a billing provider that manages it. */
-const isComplimentary = ({ ends_at: ends, manage_url: manage }: Billing): boolean => ends !== null || manage === null
+export const isComplimentary = ({ ends_at: ends, manage_url: manage }: Billing): boolean =>
+  ends !== null || manage === null
 
 export const Addons = ({ billing: { plan_tier: tier, addons } }: BillingProps) =>
   addons === 0 ? null : (
@@ -53,9 +56,13 @@ export const Addons = ({ billing: { plan_tier: tier, addons } }: BillingProps) =
     </p>
   )
 
-export const Purchases = ({ billing }: BillingProps) => (
+interface PurchasesProps extends BillingProps {
+  readonly prices: Prices
+}
+
+export const Purchases = ({ billing, prices }: PurchasesProps) => (
   <>
-    <PurchaseForms billing={billing} />
+    <PurchaseForms billing={billing} prices={prices} />
     {billing.manage_url === null ? null : (
       <p class="row">
         <a class="button second" href={billing.manage_url}>
@@ -67,23 +74,15 @@ export const Purchases = ({ billing }: BillingProps) => (
   </>
 )
 
-function manageHint({ plan_tier: tier, plan_status: status }: Billing): string | null {
-  if (tier === 'free') return 'Did your plan end because a payment failed? Pay the open invoice here to restore it.'
+function manageHint({ plan_tier: tier, plan_status: status, last_payment_failed: hasFailed }: Billing): string | null {
+  if (tier === 'free')
+    return hasFailed ? 'Did your plan end because a payment failed? Pay the open invoice here to restore it.' : null
   return status === 'cancelled' ? 'Changed your mind? Resume your plan here.' : null
 }
 
-function PurchaseForms({ billing }: BillingProps) {
-  const { plan_tier: tier, plan_status: status, addons, ends_at: ends } = billing
-  if (tier === 'free')
-    return (
-      <>
-        <p>
-          The paid plan includes 1 managed relay. Each add-on adds another one for 7.99 a month, up to {addonsMax}{' '}
-          add-ons.
-        </p>
-        <PlanForm text="Get the paid plan" className="" />
-      </>
-    )
+/** A free account buys the plan from the comparison of plans. */
+function PurchaseForms({ billing, prices }: PurchasesProps) {
+  const { plan_status: status, addons, ends_at: ends } = billing
   if (status === 'cancelled') return <PlanForm text="Subscribe again" className="second" />
   if (status !== 'active') return null
   return (
@@ -91,15 +90,18 @@ function PurchaseForms({ billing }: BillingProps) {
       {ends === null ? null : (
         <>
           <p>To keep the paid plan after that date, subscribe. The subscription starts, and is billed, right away.</p>
-          <PlanForm text="Get the paid plan" className="second" />
+          <PlanForm text={planFormText(prices)} className="second" />
         </>
       )}
-      {addons < addonsMax ? <AddonsForm addons={addons} /> : null}
+      {addons < addonsMax ? <AddonsForm addons={addons} prices={prices} /> : null}
     </>
   )
 }
 
-const PlanForm = ({ text, className }: { readonly text: string; readonly className: '' | 'second' }) => (
+const planFormText = ({ plan, currency }: Prices): string =>
+  plan === undefined ? 'Get the paid plan' : `Get the paid plan for ${formatPrice(plan, currency)} a month`
+
+export const PlanForm = ({ text, className }: { readonly text: string; readonly className: '' | 'second' }) => (
   <form method="post" action="/account/checkout" data-once>
     <input type="hidden" name="plan" value="paid" />
     <button class={className} type="submit">
@@ -108,20 +110,25 @@ const PlanForm = ({ text, className }: { readonly text: string; readonly classNa
   </form>
 )
 
+interface AddonsFormProps {
+  readonly addons: number
+  readonly prices: Prices
+}
+
 /** Sends the total number of add-ons, so that a form that is submitted twice does not buy twice as many. */
-const AddonsForm = ({ addons }: { readonly addons: number }) => (
+const AddonsForm = ({ addons, prices: { addon, currency } }: AddonsFormProps) => (
   <form class="fields" method="post" action="/account/checkout">
     <div class="field">
       <label for="addons">Total add-ons</label>
       <select id="addons" name="addons" aria-describedby="addons_hint">
         {Array.from({ length: addonsMax - addons }, (_, index) => addons + index + 1).map((count) => (
           <option key={count} value={count}>
-            {`${formatAddons(count)} (${relayLimit({ planTier: 'paid', addons: count })} relays at once)`}
+            {`${formatAddons(count)}: ${relayLimit({ planTier: 'paid', addons: count })} relays at once, ${formatPrice(addPrices(count * addon), currency)} a month`}
           </option>
         ))}
       </select>
       <p class="muted" id="addons_hint">
-        Each add-on adds another relay for 7.99 a month, up to {addonsMax} add-ons.
+        Each add-on adds another relay for {formatPrice(addon, currency)} a month, up to {addonsMax} add-ons.
       </p>
     </div>
     <button class="second" type="submit">

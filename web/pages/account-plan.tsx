@@ -1,15 +1,20 @@
-/** The plan of an account, what it includes, and the relay time used. */
+/** The plan of an account, what it includes and costs, and the relay time used. */
+import type { Prices } from '../../platform/config/site.ts'
 import type { Billing, Entitlement, Usage } from '../api-replies.ts'
+import { UsageMeter } from '../charts/usage-meter.tsx'
+import { Icon } from '../icons.tsx'
 import { Day, formatHours } from '../time-text.tsx'
-import { Addons, Purchases, Renewal } from './account-billing.tsx'
-import { BillingWarnings } from './account-subscriptions.tsx'
+import { Addons, isComplimentary, PlanForm, Purchases, Renewal } from './account-billing.tsx'
+import { PlanPrices } from './account-prices.tsx'
+import { FreePlan, PaidPlan } from './plan-cards.tsx'
 
 interface PlanProps {
   readonly entitlement: Entitlement
   readonly billing: Billing
+  readonly prices: Prices
 }
 
-export const Plan = ({ entitlement, billing }: PlanProps) => (
+export const Plan = ({ entitlement, billing, prices }: PlanProps) => (
   <section
     class="card"
     aria-labelledby="plan"
@@ -17,19 +22,34 @@ export const Plan = ({ entitlement, billing }: PlanProps) => (
     data-plan-status={entitlement.plan_status}
     data-relays-in-use={`${entitlement.active_managed_conns}/${entitlement.max_concurrent_conns}`}
   >
-    <h2 id="plan">Plan</h2>
-    <p class="row">
-      <strong>{entitlement.plan_tier === 'paid' ? 'Paid plan' : 'Free plan'}</strong>
+    <div class="row apart">
+      <h2 id="plan">{entitlement.plan_tier === 'paid' ? 'Paid plan' : 'Free plan'}</h2>
       <StatusBadge entitlement={entitlement} />
-    </p>
+    </div>
     <p>
       <IncludedRelays entitlement={entitlement} />
     </p>
     <Addons billing={billing} />
+    {isCharged(billing) ? <PlanPrices addons={billing.addons} prices={prices} /> : null}
     <Renewal billing={billing} />
-    <BillingWarnings billing={billing} />
-    <Purchases billing={billing} />
+    <Purchases billing={billing} prices={prices} />
   </section>
+)
+
+/** Whether the plan and its add-ons are charged each month. */
+const isCharged = (billing: Billing): boolean =>
+  billing.plan_status === 'past_due' || (billing.plan_status === 'active' && !isComplimentary(billing))
+
+/** The plans side by side, for an account without the paid one. */
+export const PlanComparison = ({ prices }: { readonly prices: Prices }) => (
+  <div class="plans">
+    <FreePlan prices={prices}>
+      <p class="current">Your current plan</p>
+    </FreePlan>
+    <PaidPlan prices={prices}>
+      <PlanForm text="Get the paid plan" className="" />
+    </PaidPlan>
+  </div>
 )
 
 type Badge = readonly [className: string, label: string]
@@ -67,23 +87,33 @@ export const RelayTime = ({ usage }: { readonly usage: Usage }) => (
     data-consumed-seconds={usage.consumed_seconds}
   >
     <h2 id="relay-time">Relay time</h2>
-    {usage.included_seconds > 0 ? <UsageBar usage={usage} /> : <p>{formatHours(usage.consumed_seconds)} used.</p>}
+    {usage.included_seconds > 0 ? <UsedOfIncluded usage={usage} /> : <p>{formatHours(usage.consumed_seconds)} used.</p>}
     <p class="muted">
       Since <Day at={usage.cycle_start} />. Resets on <Day at={usage.cycle_end} />.
+    </p>
+    <p>
+      <a class="link" href="/usage">
+        <Icon name="chart-column" />
+        Usage by day and relay
+      </a>
     </p>
   </section>
 )
 
-const UsageBar = ({ usage }: { readonly usage: Usage }) => (
+const UsedOfIncluded = ({ usage }: { readonly usage: Usage }) => (
   <>
-    <p id="used">
-      {formatHours(usage.consumed_seconds)} of {formatHours(usage.included_seconds)} used,{' '}
+    <p>
+      <strong>{formatHours(usage.consumed_seconds)}</strong> of {formatHours(usage.included_seconds)} used,{' '}
       {usage.overage_seconds > 0
         ? `${formatHours(usage.overage_seconds)} over`
         : `${formatHours(usage.remaining_seconds)} left`}
       .
     </p>
-    <progress max={usage.included_seconds} value={usage.consumed_seconds} aria-labelledby="used" />
+    <UsageMeter
+      includedSeconds={usage.included_seconds}
+      consumedSeconds={usage.consumed_seconds}
+      forecastSeconds={null}
+    />
     {usage.overage_seconds > 0 ? (
       <p>
         {usage.enforcement === 'enforce'

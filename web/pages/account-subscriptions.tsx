@@ -1,6 +1,7 @@
 /** Warnings about subscriptions that are billed without benefit, each with a button that cancels it. */
 import type { ComponentChildren } from 'preact'
 import type { Billing, Subscription } from '../api-replies.ts'
+import { Icon } from '../icons.tsx'
 import { Day } from '../time-text.tsx'
 import { formatAddons } from './account-billing.tsx'
 
@@ -57,7 +58,9 @@ interface WarningProps {
 
 const Warning = ({ name, title, subscriptions, children }: WarningProps) => (
   <section class="warning fields" aria-labelledby={name} data-warning={name}>
-    <h3 id={name}>{title}</h3>
+    <h2 id={name}>
+      <Icon name="triangle-alert" /> {title}
+    </h2>
     <p>{children}</p>
     {subscriptions.map((subscription) => (
       <CancelForm key={subscription.subscription_id} subscription={subscription} />

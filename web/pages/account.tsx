@@ -1,11 +1,11 @@
-/** The account page: plan and relay time. */
+/** The plan page of the account: the plan with its price, and relay time. */
 import { type ApiResponse, ApiUnavailableError } from '../api.ts'
 import type { AccountSummary, Billing } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { checkoutProblems, portalProblems, redirectToBillingPortal, redirectToCheckout } from './account-billing.tsx'
 import { DeletionBanner } from './account-deletion.tsx'
-import { Plan, RelayTime } from './account-plan.tsx'
-import { cancelProblems } from './account-subscriptions.tsx'
+import { Plan, PlanComparison, RelayTime } from './account-plan.tsx'
+import { BillingWarnings, cancelProblems } from './account-subscriptions.tsx'
 import { AccountTabs } from './account-tabs.tsx'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { PlanAlerts } from './plan-alerts.tsx'
@@ -87,9 +87,9 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
   const { user, entitlement, usage } = summary.body
   return {
     name: 'account',
-    title: 'Account',
+    title: 'Plan',
     section: 'account',
-    styles: ['relays.css'],
+    styles: ['plans.css', 'usage.css'],
     status: refused?.status ?? 200,
     page: (
       <>
@@ -100,8 +100,12 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
         <Message problem={refused?.problem} done={visit.query.get('done') ?? ''} />
         <DeletionBanner user={user} />
         <PlanAlerts entitlement={entitlement} usage={usage} payUrl={billing.body.manage_url} />
-        <Plan entitlement={entitlement} billing={billing.body} />
-        <RelayTime usage={usage} />
+        <BillingWarnings billing={billing.body} />
+        <div class="grid-2">
+          <Plan entitlement={entitlement} billing={billing.body} prices={visit.config.prices} />
+          <RelayTime usage={usage} />
+        </div>
+        {entitlement.plan_tier === 'free' ? <PlanComparison prices={visit.config.prices} /> : null}
       </>
     ),
   }

@@ -15,7 +15,7 @@ export const show: PageRoute = {
       name: 'landing',
       title: 'Stay live when a network drops',
       layout: 'full',
-      styles: ['landing.css'],
+      styles: ['landing.css', 'plans.css'],
       page: <Landing brandName={brandName} prices={prices} capacity={await findCapacity(visit)} />,
     }
   },

@@ -9,11 +9,13 @@ export interface Problem {
   readonly field?: string
 }
 
-/** What succeeded. */
+/** What was done. */
 export interface Notice {
   /** Rendered as `data-notice`. */
   readonly code: string
   readonly text: string
+  /** Whether it needs attention, such as a failed payment. */
+  readonly isWarning?: boolean
 }
 
 /** Screen readers announce it when the page opens. Fields with an error refer to it by its id. */
@@ -26,7 +28,7 @@ export const ProblemMessage = ({ problem }: { readonly problem?: Problem | undef
 
 export const NoticeMessage = ({ notice }: { readonly notice?: Notice | undefined }) =>
   notice ? (
-    <p class="notice" role="status" data-notice={notice.code}>
+    <p class={notice.isWarning ? 'warning' : 'notice'} role="status" data-notice={notice.code}>
       {notice.text}
     </p>
   ) : null

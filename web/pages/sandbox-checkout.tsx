@@ -1,4 +1,6 @@
 /** The checkout of the sandbox. */
+import type { Prices } from '../../platform/config/site.ts'
+import { addPrices, formatPrice } from '../prices.ts'
 import { nameOf, outcomePath, type Subscription } from './sandbox-subscriptions.tsx'
 
 export const listPath = '/sandbox/subscriptions'
@@ -7,7 +9,11 @@ interface CheckoutProps {
   readonly subscription: Subscription
 }
 
-export const Checkout = ({ subscription }: CheckoutProps) => (
+interface PricedCheckoutProps extends CheckoutProps {
+  readonly prices: Prices
+}
+
+export const Checkout = ({ subscription, prices }: PricedCheckoutProps) => (
   <section class="card narrow">
     <h1>Checkout</h1>
     <p class="warning">This is a sandbox. You don’t need a card, and no money is moved.</p>
@@ -18,12 +24,7 @@ export const Checkout = ({ subscription }: CheckoutProps) => (
       </dd>
       <dt>Includes</dt>
       <dd>{describeRelays(subscription)}</dd>
-      {subscription.kind === 'addon' ? (
-        <>
-          <dt>Price</dt>
-          <dd>{(subscription.quantity * 7.99).toFixed(2)} a month</dd>
-        </>
-      ) : null}
+      <CheckoutPrice subscription={subscription} prices={prices} />
     </dl>
     <form method="post" action={outcomePath(subscription, 'pay')} data-once>
       <input type="hidden" name="from" value="checkout" />
@@ -37,6 +38,21 @@ export const Checkout = ({ subscription }: CheckoutProps) => (
     </a>
   </section>
 )
+
+const CheckoutPrice = ({
+  subscription: { kind, quantity },
+  prices: { plan, addon, currency },
+}: PricedCheckoutProps) => {
+  const price = kind === 'plan' ? plan : addPrices(quantity * addon)
+  return price === undefined ? null : (
+    <>
+      <dt>Price</dt>
+      <dd data-price={price}>
+        <strong>{formatPrice(price, currency)}</strong> a month
+      </dd>
+    </>
+  )
+}
 
 function describeRelays({ kind, quantity }: Subscription): string {
   if (kind === 'plan') return '1 managed relay'

@@ -16,8 +16,13 @@ export const checkout: PageRoute = {
     if (!subscription) return problemPage('not_found')
     const title = 'Sandbox checkout'
     return subscription.status === 'open'
-      ? { name: 'sandbox-checkout', title, page: <Checkout subscription={subscription} /> }
-      : { name: 'sandbox-checkout-paid', title, page: <PaidCheckout subscription={subscription} /> }
+      ? {
+          name: 'sandbox-checkout',
+          title,
+          layout: 'narrow',
+          page: <Checkout subscription={subscription} prices={visit.config.prices} />,
+        }
+      : { name: 'sandbox-checkout-paid', title, layout: 'narrow', page: <PaidCheckout subscription={subscription} /> }
   },
 }
 
@@ -133,7 +138,9 @@ const Subscriptions = ({ subscriptions, problem, done }: SubscriptionsProps) => 
         receives as a signed webhook, as from a real provider.
       </p>
       {problem ? <ProblemMessage problem={problem} /> : null}
-      {notice && !problem ? <NoticeMessage notice={{ code: notice, text: noticeTexts[notice] }} /> : null}
+      {notice && !problem ? (
+        <NoticeMessage notice={{ code: notice, text: noticeTexts[notice], isWarning: notice === 'fail' }} />
+      ) : null}
       {subscriptions.length === 0 ? <p>No subscriptions yet.</p> : null}
       {subscriptions.toReversed().map((one) => (
         <SandboxSubscription key={one.subscription_id} subscription={one} />
