@@ -29,6 +29,8 @@ const limitReachedText = 'All relays of your plan are in use. Stop one to start 
 
 interface StartRelayProps {
   readonly entitlement: Entitlement
+  /** Whether the latest payment for a plan failed. */
+  readonly hasFailedPayment: boolean
   readonly regions: readonly Region[]
   readonly capacities: readonly RegionCapacity[]
   /** Connections that have a live relay. */
@@ -37,7 +39,8 @@ interface StartRelayProps {
   readonly values?: StartFormValues | undefined
 }
 
-export function StartRelay({ entitlement, regions, capacities, connectionIds, values }: StartRelayProps) {
+export function StartRelay(props: StartRelayProps) {
+  const { entitlement, hasFailedPayment, regions, capacities, connectionIds, values } = props
   const name = values?.connectionId ?? unusedName(connectionIds)
   const blocked = blockedBy(entitlement)
   const version = blocked?.code ?? [name, ...capacities.map(({ status }) => status)].join(' ')
@@ -49,7 +52,7 @@ export function StartRelay({ entitlement, regions, capacities, connectionIds, va
       {blocked ? (
         <>
           <p>{blocked.text}</p>
-          <PurchaseLinks entitlement={entitlement} />
+          <PurchaseLinks entitlement={entitlement} hasFailedPayment={hasFailedPayment} />
         </>
       ) : (
         <form class="fields" method="post" action="/relays/start">
@@ -74,15 +77,20 @@ export function blockedBy({ reason_code: code, active_managed_conns, max_concurr
   return { code: 'relay_limit_reached', text: limitReachedText }
 }
 
-const PurchaseLinks = ({ entitlement }: { readonly entitlement: Entitlement }) => {
+const PurchaseLinks = ({
+  entitlement,
+  hasFailedPayment,
+}: Pick<StartRelayProps, 'entitlement' | 'hasFailedPayment'>) => {
   const { reason_code: reason, plan_status: status, max_concurrent_conns: limit } = entitlement
   if (reason === 'plan_required')
     return (
       <>
-        <p>
-          Did your plan end because a payment failed? Pay the open invoice from <a href="/account#plan">your account</a>{' '}
-          to restore it.
-        </p>
+        {hasFailedPayment ? (
+          <p data-unpaid-plan>
+            Did your plan end because a payment failed? Pay the open invoice from{' '}
+            <a href="/account#plan">your account</a> to restore it.
+          </p>
+        ) : null}
         <p>
           <a class="button" href="/account#plan">
             Get the paid plan

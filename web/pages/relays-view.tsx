@@ -18,6 +18,7 @@ interface RelaysProps {
   /** Relays that ended a short time ago. */
   readonly ended: readonly EndedSession[]
   readonly entitlement?: Entitlement | undefined
+  readonly hasFailedPayment: boolean
   readonly usage?: Usage | undefined
   readonly regions: readonly Region[]
   readonly capacities: readonly RegionCapacity[]
@@ -49,6 +50,7 @@ export const Relays = (props: RelaysProps) => {
         {entitlement && sessions ? (
           <StartRelay
             entitlement={entitlement}
+            hasFailedPayment={props.hasFailedPayment}
             regions={regions}
             capacities={capacities}
             connectionIds={sessions.map((one) => one.connection_id)}

@@ -1,6 +1,6 @@
 /** The relays page: lists live relays, and starts and stops them. */
 import type { ApiResponse } from '../api.ts'
-import type { Reply } from '../api-replies.ts'
+import type { Billing, Reply } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import type { Problem } from './messages.tsx'
 import { findRecentlyEnded } from './relays-ended.tsx'
@@ -82,6 +82,7 @@ interface Refusal {
 async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
   const { live, summary, manifest, capacity, ended, bitrates } = await fetchRelays(visit)
   const { sessions } = live.body
+  const hasFailedPayment = summary.body.entitlement?.reason_code === 'plan_required' && (await isPaymentFailed(visit))
   const liveNames = sessions?.map((one) => one.connection_id) ?? []
   const regions = manifest.body.regions ?? []
   // Only the name of a live relay is shown, since a link can contain any.
@@ -102,6 +103,7 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
         bitrates={bitrates.body.sessions ?? []}
         ended={findRecentlyEnded(visit, ended.body.sessions ?? [], liveNames)}
         entitlement={summary.body.entitlement}
+        hasFailedPayment={hasFailedPayment}
         usage={summary.body.usage}
         regions={regions}
         capacities={capacity.body.regions ?? []}
@@ -110,6 +112,10 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
     ),
   }
 }
+
+/** Only asked for accounts without a plan, whose plan may have ended because of it. */
+const isPaymentFailed = async (visit: Visit): Promise<boolean> =>
+  (await visit.callApi<Partial<Billing>>('GET', '/api/v1/billing/subscription')).body.last_payment_failed === true
 
 /** More than are shown, since the visitor may have hidden the last ones. */
 const endedMax = 10
