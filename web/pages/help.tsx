@@ -8,7 +8,6 @@ export const show: PageRoute = {
   method: 'GET',
   path: '/help',
   caller: 'anyone',
-  allowsCrossSiteEntry: true,
   handle: ({ config, isSignedIn }) => ({
     name: 'help',
     title: 'Help',

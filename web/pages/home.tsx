@@ -7,7 +7,6 @@ export const show: PageRoute = {
   method: 'GET',
   path: '/',
   caller: 'anyone',
-  allowsCrossSiteEntry: true,
   handle: async (visit) => {
     if (visit.isSignedIn) return { redirectTo: '/relays' }
     const { brandName, prices } = visit.config

@@ -11,7 +11,6 @@ export const show: PageRoute = {
   method: 'GET',
   path: '/status',
   caller: 'anyone',
-  allowsCrossSiteEntry: true,
   handle: async (visit) => {
     const capacity = await findCapacity(visit)
     return {
