@@ -1,0 +1,116 @@
+/** The pages of accounts, relays, billing events and instances in the operator console, in Chromium. */
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { billingEvent, sandboxSender } from '../support/billing.ts'
+import { operatorPassword } from '../support/relays.ts'
+import { expectUsable, type Visitor, visitor, waitForNotice, waitForPage } from './browser.ts'
+import { type Look, startDashboard } from './streamers.ts'
+
+const { api, url, readyRelay, report } = await startDashboard()
+
+/** An operator on this page of the console. */
+async function newOperator(path: string, look?: Look): Promise<Visitor> {
+  const one = await visitor(look)
+  await one.page.goto(`${url}${path}`)
+  await one.page.locator('input[name="password"]').fill(operatorPassword)
+  await one.page.locator('form[action="/operator/sign-in"] button[type="submit"]').click()
+  await one.page.waitForURL(`${url}${path}`)
+  return one
+}
+
+async function act({ page }: Visitor, name: string, reason: string): Promise<void> {
+  const form = page.locator(`[data-act$="/${name}"]`)
+  await form.locator('summary').click()
+  await form.locator('input[name="reason"]').fill(reason)
+  await form.getByRole('button').click()
+  await waitForNotice(page, name)
+}
+
+/** An event for an account that does not exist. */
+async function parkedEvent(userId: string): Promise<string> {
+  const key = randomUUID()
+  await sandboxSender(api).send(billingEvent('subscription.activated', { user_id: userId }), { id: key })
+  const [row] = await api.sql<{ id: string }[]>`select id from billing_events where event_key = ${key}`
+  return row?.id ?? ''
+}
+
+/** An account with a streaming relay, a subscription, and an event that failed. */
+async function busyAccount(): Promise<{ userId: string; sessionId: string; eventId: string }> {
+  const { user, context } = await readyRelay()
+  await context.close()
+  await report(user, { publishing: true, bitrate_kbps: 5200, rtt_ms: 41.5, links: 3, bytes_total: 3_400_000_000 })
+  await api.sql`update relay_health set recent_slot = recent_slot - 1`
+  await report(user, { publishing: true, bitrate_kbps: 3000, links: 2, bytes_total: 3_500_000_000 })
+  const { userId } = user
+  const sessionId = (await user.active()).session?.session_id ?? ''
+  await api.sql`
+    insert into subscriptions (user_id, provider, subscription_id, kind, status, quantity)
+    values (${userId}, 'stripe', ${`sub_${randomUUID()}`}, 'plan', 'active', 1)`
+  const eventId = await parkedEvent(randomUUID())
+  await api.sql`update billing_events set user_id = ${userId} where id = ${eventId}`
+  await api.sql`update users set addons_without_plan = 1 where id = ${userId}`
+  return { userId, sessionId, eventId }
+}
+
+const account = await busyAccount()
+
+test.each(['phone', 'desktop'] as const)(
+  'an operator finds an account, grants a plan with a reason and sees it in the audit, on a %s',
+  async (device) => {
+    const { userId, email } = await api.given.user()
+    const one = await newOperator('/operator/users', { device })
+    const { page } = one
+    await page.locator('input[name="email"]').fill(email)
+    await page.keyboard.press('Enter')
+    await page.locator(`[data-user="${userId}"]`).waitFor()
+    await act(one, 'grant', `a partner, on a ${device}`)
+    expect(await page.locator('[data-access]').getAttribute('data-access')).toBe('ok')
+    await page.goto(`${url}/operator/audit?user_id=${userId}`)
+    expect(await page.locator('[data-action="plan_granted"]').innerText()).toContain(`a partner, on a ${device}`)
+    expect(one.faults).toEqual([])
+  },
+)
+
+test('an operator replays a parked billing event', async () => {
+  const userId = randomUUID()
+  const eventId = await parkedEvent(userId)
+  const { userId: oldId } = await api.given.user()
+  await api.sql`update users set id = ${userId} where id = ${oldId}`
+  const one = await newOperator('/operator/billing?status=parked')
+  await one.page.locator(`[data-event="${eventId}"] th a`).click()
+  await waitForPage(one.page, 'operator-billing-event')
+  await act(one, 'replay', 'the account exists now')
+  await expect
+    .poll(async () => {
+      await one.page.reload()
+      return one.page.locator(`[data-event="${eventId}"]`).getAttribute('data-status')
+    })
+    .toBe('applied')
+})
+
+test('an operator disconnects a live relay, without scripts', async () => {
+  const { user, context } = await readyRelay()
+  await context.close()
+  const sessionId = (await user.active()).session?.session_id ?? ''
+  const one = await newOperator(`/operator/sessions?state=active&user_id=${user.userId}`, { script: false })
+  await one.page.locator(`[data-session="${sessionId}"] th a`).click()
+  await act(one, 'disconnect', 'abuse')
+  expect(await one.page.locator('main [data-state]').getAttribute('data-state')).toBe('stopped')
+  expect((await user.active()).session).toBeNull()
+})
+
+test.each([
+  '/operator/users?email=nobody@example.com',
+  `/operator/users/${account.userId}`,
+  '/operator/sessions',
+  `/operator/sessions/${account.sessionId}`,
+  '/operator/billing',
+  `/operator/billing/events/${account.eventId}`,
+  '/operator/billing/accounts?billed=without_plan',
+  '/operator/instances',
+])('%s is accessible on phones and desktops, light and dark', async (path) => {
+  const one = await newOperator(path, { device: 'phone' })
+  for (const summary of await one.page.locator('main summary').all()) await summary.click()
+  const [name = ''] = path.slice(1).split('?')
+  await expectUsable(one, name.replaceAll('/', '-').replace(/-[0-9a-f]{8}-.*/, '-one'))
+})
