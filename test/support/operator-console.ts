@@ -1,4 +1,6 @@
 /** The site with its console, and operators who are signed in to it. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { TestApi } from './api.ts'
 import { type FakeRelayService, startFakeRelayService } from './fake-relays.ts'
 import { operatorPassword } from './relays.ts'
 import { freeSiteUrl, startSite, type TestSite } from './site.ts'
@@ -11,6 +13,13 @@ export async function signedInOperator(site: TestSite): Promise<Browser> {
   const browser = site.browser()
   await browser.post('/operator/sign-in', { password: operatorPassword })
   return browser
+}
+
+/** Creates an account with this id, which a billing event may name already. */
+export async function createAccountWithId(api: TestApi, userId: string): Promise<void> {
+  await api.sql`
+    insert into users (id, email, stream_token_sealed, stream_token_hash)
+    values (${userId}, ${`${userId}@example.com`}, ${randomUUID()}, ${randomBytes(32)})`
 }
 
 export interface OperatorConsole {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { billingEvent, sandboxSender } from '../support/billing.ts'
+import { createAccountWithId } from '../support/operator-console.ts'
 import { operatorPassword } from '../support/relays.ts'
 import { expectUsable, type Visitor, visitor, waitForNotice, waitForPage } from './browser.ts'
 import { type Look, startDashboard } from './streamers.ts'
@@ -74,8 +75,7 @@ test.each(['phone', 'desktop'] as const)(
 test('an operator replays a parked billing event', async () => {
   const userId = randomUUID()
   const eventId = await parkedEvent(userId)
-  const { userId: oldId } = await api.given.user()
-  await api.sql`update users set id = ${userId} where id = ${oldId}`
+  await createAccountWithId(api, userId)
   const one = await newOperator('/operator/billing?status=parked')
   await one.page.locator(`[data-event="${eventId}"] th a`).click()
   await waitForPage(one.page, 'operator-billing-event')

@@ -16,7 +16,7 @@ interface ComparisonProps {
 
 export const Comparison = ({ label, values }: ComparisonProps) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard can then scroll it
-  <section class="table-scroll" tabIndex={0} aria-label={label}>
+  <section class="table-scroll compared" tabIndex={0} aria-label={label}>
     <table class="table">
       <thead>
         <tr>

@@ -32,7 +32,7 @@ export const EventTable = ({ events, label, empty }: EventTableProps) => (
         <td>
           <TimeAgo at={event.received_at} />
         </td>
-        <td>{event.error ?? '–'}</td>
+        <td class="sentence">{event.error ?? '–'}</td>
       </tr>
     ))}
   </ScrollingTable>

@@ -58,7 +58,7 @@ export const RecentAudit = ({ userId, entries }: RecentAuditProps) => (
           <td>{entry.action}</td>
           <td>{entry.client ?? '–'}</td>
           <td>{entry.ip ?? '–'}</td>
-          <td>{typeof entry.detail.reason === 'string' ? entry.detail.reason : '–'}</td>
+          <td class="sentence">{typeof entry.detail.reason === 'string' ? entry.detail.reason : '–'}</td>
         </tr>
       ))}
     </ScrollingTable>

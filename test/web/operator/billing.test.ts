@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { billingEvent, sandboxSender } from '../../support/billing.ts'
-import { markup, signedInOperator } from '../../support/operator-console.ts'
+import { createAccountWithId, markup, signedInOperator } from '../../support/operator-console.ts'
 import { operatorPassword } from '../../support/relays.ts'
 import { startApiAndSite } from '../../support/site.ts'
 
@@ -48,7 +48,6 @@ test('the list has pages', async () => {
 })
 
 test('an event of an account that did not exist is replayed with a reason', async () => {
-  const { userId } = await api.given.user()
   const [missing, key] = [randomUUID(), randomUUID()]
   const event = billingEvent('subscription.activated', { user_id: missing })
   expect((await sandboxSender(api).send(event, { id: key })).status).toBe(200)
@@ -58,7 +57,7 @@ test('an event of an account that did not exist is replayed with a reason', asyn
   expect([page.name, page.data('status')]).toEqual(['operator-billing-event', ['parked']])
   expect(page.text).toContain(missing)
   expect(page.text).toContain('"action": "activate"')
-  await api.sql`update users set id = ${missing} where id = ${userId}`
+  await createAccountWithId(api, missing)
   const refused = await browser.submit(page, `${path}/replay`)
   expect([refused.status, refused.problem, refused.data('status')]).toEqual([400, 'reason_required', ['parked']])
   const replayed = await browser.submit(page, `${path}/replay`, { reason: 'the account exists now' })

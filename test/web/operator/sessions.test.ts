@@ -37,10 +37,14 @@ test('a filter that the API refuses is reported', async () => {
 
 test('the list has pages', async () => {
   const { userId } = await api.given.user()
-  await api.sql`
-    insert into relay_sessions (id, user_id, connection_id, region, state, reason, command, created_at, stopped_at)
-    select gen_random_uuid(), ${userId}, 'n' || n, 'local', 'stopped', 'provision_failed', 'stop',
-      now() - make_interval(secs => n), now() from generate_series(1, 130) n`
+  await api.sql.begin(async (tx) => {
+    // Without the trigger that lets sessions begin in provisioning only.
+    await tx`set local session_replication_role = replica`
+    await tx`
+      insert into relay_sessions (id, user_id, connection_id, region, state, reason, command, created_at, stopped_at)
+      select gen_random_uuid(), ${userId}, 'n' || n, 'local', 'stopped', 'provision_failed', 'stop',
+        now() - make_interval(secs => n), now() from generate_series(1, 130) n`
+  })
   const first = await browser.open(`/operator/sessions?user_id=${userId}`)
   const next = first.links.find((link) => link.includes('cursor=')) ?? ''
   const second = await browser.open(next.replaceAll('&amp;', '&'))
@@ -108,11 +112,11 @@ test('a legal transition by hand is made, and a refused one is reported', async 
   expect(entries.length).toBeGreaterThan(1)
 })
 
-test('texts of users and relays are shown as text, and unknown sessions have no page', async () => {
+test('texts of providers are shown as text, and unknown sessions have no page', async () => {
   const { id, path } = await activeRelay()
   await api.sql.begin(async (tx) => {
     await tx`set local session_replication_role = replica`
-    await tx`update relay_sessions set connection_id = ${markup}, instance_id = ${markup} where id = ${id}`
+    await tx`update relay_sessions set region = ${markup}, instance_id = ${markup} where id = ${id}`
   })
   for (const page of [await browser.open(path), await browser.open('/operator/sessions')]) {
     expect(page.text).toContain(markup)

@@ -29,9 +29,7 @@ test('an account is found by its address in any case and by its id', async () =>
 test('an address without an account finds none, and an unknown id has no page', async () => {
   const search = await browser.open('/operator/users?email=nobody@example.com')
   expect([search.status, search.data('found')]).toEqual([200, ['none']])
-  expect((await browser.open(`/operator/users/${randomUUID()}`)).status).toBe(404)
-  const invalid = await browser.open('/operator/users/not-an-id')
-  expect([invalid.status, invalid.name, invalid.problem]).toEqual([400, 'operator-refused', 'invalid_request'])
+  for (const id of [randomUUID(), 'not-an-id']) expect((await browser.open(`/operator/users/${id}`)).status).toBe(404)
 })
 
 test('an account is shown with its plan, its subscriptions, its relays and its billing events', async () => {
