@@ -4,7 +4,7 @@ import type { BillingEvent, Instance, OperatorSession } from './operator-replies
 type Look = 'good' | 'warn' | 'bad' | 'live' | undefined
 
 const Badge = ({ look, children }: { readonly look: Look; readonly children: string }) => (
-  <span class={look ? `badge ${look}` : 'badge'}>{children}</span>
+  <span class={`badge ${look ?? 'plain'}`}>{children}</span>
 )
 
 const sessionLooks: Readonly<Record<OperatorSession['state'], Look>> = {

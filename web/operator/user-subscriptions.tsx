@@ -43,7 +43,7 @@ const SubscriptionRow = ({ subscription: one }: { readonly subscription: Provide
 )
 
 const statusLooks: Readonly<Record<ProviderSubscription['status'], string>> = {
-  ...{ active: 'good', past_due: 'bad', cancelled: 'warn', ended: '' },
+  ...{ active: 'good', past_due: 'bad', cancelled: 'warn', ended: 'plain' },
 }
 
 const SubscriptionWorkflow = ({ detail }: { readonly detail: SubscriptionDetail }) => {

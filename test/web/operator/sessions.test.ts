@@ -37,19 +37,15 @@ test('a filter that the API refuses is reported', async () => {
 
 test('the list has pages', async () => {
   const { userId } = await api.given.user()
-  await api.sql.begin(async (tx) => {
-    // Without the trigger that lets sessions begin in provisioning only.
-    await tx`set local session_replication_role = replica`
-    await tx`
-      insert into relay_sessions (id, user_id, connection_id, region, state, reason, command, created_at, stopped_at)
-      select gen_random_uuid(), ${userId}, 'n' || n, 'local', 'stopped', 'provision_failed', 'stop',
-        now() - make_interval(secs => n), now() from generate_series(1, 130) n`
-  })
+  await api.sql`
+    insert into relay_sessions (user_id, connection_id, region, command_initiator, command_delivered_seq, created_at)
+    select ${userId}, 'c' || n, 'there', 'user', 1, now() - make_interval(secs => n) from generate_series(1, 130) n`
   const first = await browser.open(`/operator/sessions?user_id=${userId}`)
   const next = first.links.find((link) => link.includes('cursor=')) ?? ''
   const second = await browser.open(next.replaceAll('&amp;', '&'))
   expect([first.data('session').length, second.data('session').length]).toEqual([100, 30])
   expect(new Set([...first.data('session'), ...second.data('session')]).size).toBe(130)
+  await api.sql`delete from users where id = ${userId}`
 })
 
 test('a session is shown with its workflow, its transitions, its video and its links', async () => {
