@@ -2,6 +2,12 @@
 import { expect, test } from 'vitest'
 import { billingEventActions, billingEventStatuses, billingSources } from '../../domain/billing-event.ts'
 import { ingestEngines } from '../../domain/ingest.ts'
+import {
+  endpointDisabledReasons,
+  endpointTypes,
+  notificationChannels,
+  notificationKinds,
+} from '../../domain/notifications.ts'
 import { addonsMax, planStatuses, planTiers, subscriptionKinds, subscriptionStatuses } from '../../domain/plans.ts'
 import { processRoles } from '../../domain/relay-health.ts'
 import { legalTransitions, provisioningDetails, relayCommands, relayStates } from '../../domain/relay-session.ts'
@@ -30,6 +36,10 @@ test.each([
   ['billing_events_action_check', billingEventActions],
   ['billing_events_provider_check', billingSources],
   ['billing_events_status_check', billingEventStatuses],
+  ['notification_settings_kind_check', notificationKinds],
+  ['notification_settings_channel_check', notificationChannels],
+  ['notification_endpoints_type_check', endpointTypes],
+  ['notification_endpoints_disabled_reason_check', endpointDisabledReasons],
   ['sandbox_subscriptions_kind_check', subscriptionKinds],
   ['sandbox_subscriptions_status_check', sandboxStatuses],
 ] as const)('%s allows the values of the domain', async (constraint, values) => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { secretJobs } from '../../../activities/jobs/secret-jobs.ts'
+import { createEndpointStore, replaceEndpoint } from '../../../db/notification-endpoints.ts'
 import { openSessionToken, openStreamToken, sealStreamToken } from '../../../db/sealed-tokens.ts'
 import { createLog } from '../../../platform/log.ts'
 import { createSealing, type Sealing } from '../../../platform/sealing.ts'
@@ -120,6 +121,23 @@ test('after a run the replaced key is not needed any more', async () => {
   // Returns to the previous key.
   await round(createSealing([...config.oauthEncryptionKeys, added]))
   expect(await Promise.all(users.map((user) => secretsOf(user)))).toEqual(before)
+})
+
+test('after a run endpoints and messages to them need no replaced key', async () => {
+  const [user, other] = [await service.user(), await service.user()]
+  const secret = `whsec_${randomBytes(32).toString('base64')}`
+  const webhook = { type: 'webhook', url: 'https://93.184.216.34/hook', secret } as const
+  const discord = { type: 'discord', url: 'https://discord.com/api/webhooks/1/a', secret: null } as const
+  await replaceEndpoint(sql, sealing, user.userId, webhook)
+  await replaceEndpoint(sql, sealing, other.userId, discord)
+  const added = newKey()
+  await round(createSealing([added, ...config.oauthEncryptionKeys]))
+  const onlyNew = createEndpointStore(sql, createSealing([added]))
+  expect(await onlyNew.find(user.userId)).toMatchObject(webhook)
+  expect(await onlyNew.find(other.userId)).toMatchObject(discord)
+  // Returns to the previous key.
+  await round(createSealing([...config.oauthEncryptionKeys, added]))
+  expect(await createEndpointStore(sql, sealing).find(user.userId)).toMatchObject(webhook)
 })
 
 test('many accounts are sealed in one run', async () => {

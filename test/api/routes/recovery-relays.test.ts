@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
 import { revokeAllAccess } from '../../../db/account-proof.ts'
+import { findEndpoint, replaceEndpoint } from '../../../db/notification-endpoints.ts'
 import { lockUser } from '../../../db/users.ts'
 import { givePlan, statusAndCode, type TokenSet } from '../../support/api.ts'
 import { waitForBlockedQuery } from '../../support/locks.ts'
@@ -88,6 +89,19 @@ test('the first reset that proves the address ends live relays and replaces the 
   expect(await streamTokenOf(bearer)).not.toBe(before)
   await expectEnded(session)
   await expectNewRelay(bearer)
+})
+
+test('the first reset that proves the address removes the endpoint for notifications, and a later one keeps it', async () => {
+  const user = await service.user()
+  const { sql, services } = service.api
+  const save = () =>
+    replaceEndpoint(sql, services.sealing, user.userId, { type: 'discord', url: 'https://discord.com/', secret: null })
+  await save()
+  await resetPassword(user.email)
+  expect(await findEndpoint(sql, user.userId)).toBeUndefined()
+  await save()
+  await resetPassword(user.email)
+  expect(await findEndpoint(sql, user.userId)).toMatchObject({ type: 'discord' })
 })
 
 test('reclaiming an account through a provider ends live relays and replaces the stream token', async () => {
