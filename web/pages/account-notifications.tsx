@@ -1,6 +1,8 @@
 /** What an account is notified of, by email and at its webhook or Discord channel. */
 import { type ApiResponse, ApiUnavailableError, readApiError } from '../api.ts'
+import type { AccountSummary } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
+import { DeletionBanner } from './account-deletion.tsx'
 import { AccountTabs } from './account-tabs.tsx'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { Deliveries } from './notification-deliveries.tsx'
@@ -130,11 +132,12 @@ interface Outcome {
 }
 
 async function notificationsPage(visit: Visit, outcome: Outcome = {}): Promise<PageResult> {
-  const [overview, deliveries] = await Promise.all([
+  const [summary, overview, deliveries] = await Promise.all([
+    visit.callApi<AccountSummary>('GET', '/api/v1/auth/session?view=dock'),
     visit.callApi<NotificationOverview>('GET', '/api/v1/notifications'),
     visit.callApi<{ deliveries: readonly NotificationDelivery[] }>('GET', '/api/v1/notifications/deliveries'),
   ])
-  for (const { status } of [overview, deliveries])
+  for (const { status } of [summary, overview, deliveries])
     if (status !== 200)
       throw new ApiUnavailableError(`the API replied ${status} to a request of the notifications page`)
   const done = visit.query.get('done') ?? ''
@@ -154,6 +157,7 @@ async function notificationsPage(visit: Visit, outcome: Outcome = {}): Promise<P
           <p class="lead">Choose what we tell you about, and where. Everything is off until you turn it on.</p>
         </div>
         <AccountTabs current="notifications" />
+        <DeletionBanner user={summary.body.user} />
         <ProblemMessage problem={problem} />
         {notice && !problem ? <NoticeMessage notice={{ code: done, text: notice }} /> : null}
         {outcome.signingSecret === undefined ? null : <SigningSecret secret={outcome.signingSecret} />}

@@ -105,6 +105,7 @@ async function securityPage(visit: Visit, refused?: Refusal): Promise<PageResult
     name: 'account-security',
     title: 'Security',
     section: 'account',
+    styles: ['account.css'],
     status: refused?.status ?? 200,
     page: (
       <>
@@ -115,7 +116,7 @@ async function securityPage(visit: Visit, refused?: Refusal): Promise<PageResult
         {refused ? <ProblemMessage problem={refused.problem} /> : null}
         {!refused && notice ? <NoticeMessage notice={{ code: done, text: notice }} /> : null}
         <DeletionBanner user={user} />
-        <div class="grid-2">
+        <div class="grid-2 columns">
           <div class="stack">
             <Profile user={user} />
             <LinkedAccounts accounts={user.linked_accounts} configured={providers} />

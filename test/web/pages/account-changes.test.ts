@@ -128,7 +128,7 @@ describe('the deletion form', () => {
     const browser = browserOf(user)
     const done = await browser.submit(await browser.open(path), path, { password: user.password })
     expect([done.name, done.notice]).toEqual(['account-security', 'deletion_scheduled'])
-    for (const shown of ['/account', '/account/security', '/account/activity']) {
+    for (const shown of ['/account', '/account/security', '/account/activity', '/account/notifications']) {
       const page = await browser.open(shown)
       expect([shown, page.data('alert').filter((alert) => alert === 'deletion_scheduled')]).toEqual([
         shown,
