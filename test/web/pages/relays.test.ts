@@ -305,3 +305,26 @@ test('the end of surplus relays is announced with its time', async () => {
   expect(page.data('surplus')).toEqual(['1'])
   expect(page.html).toMatch(new RegExp(`datetime="${endsAt.toISOString()}" data-seconds-left="(300|2\\d\\d)"`))
 })
+
+test('a QR code is an image for the owner of its relay only, and its address has no secret', async () => {
+  const { user, browser, session } = await activeRelay()
+  const { html } = await browser.open('/relays')
+  const paths = [...html.matchAll(/<img class="qr" src="([^"]*)"/g)].map(([, path = '']) => path)
+  expect(paths).toEqual(['moblin', 'irl-pro', 'larix'].map((app) => `/relays/${session.session_id}/qr/${app}.svg`))
+  for (const path of paths) {
+    const image = await browser.request('GET', path)
+    expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/svg+xml'])
+    expect(image.headers.get('cache-control')).toBe('no-store')
+    expect(image.text).toMatch(/^<svg [^>]*><title>QR code<\/title>/)
+  }
+  const { browser: other } = await newStreamer()
+  for (const [visitor, path] of [
+    [other, paths[0]],
+    [browser, `/relays/${session.session_id}/qr/other.svg`],
+    [browser, `/relays/${session.session_id}/qr/constructor`],
+  ] as const)
+    expect((await visitor.open(path ?? '')).status).toBe(404)
+  expect((await site.browser().open(paths[0] ?? '')).name).toBe('login')
+  await user.stop({ session_id: session.session_id, immediate: true })
+  expect((await browser.open(paths[0] ?? '')).status).toBe(404)
+})
