@@ -54,8 +54,11 @@ export interface paths {
     post: operations["resetPassword"];
   };
   "/api/v1/auth/email/verify/preview": {
-    /** Show whether the address of a mailed link is verified already. The link stays as it is */
-    post: operations["postAuthEmailVerifyPreview"];
+    /**
+     * Show whether an address is verified already
+     * @description Shows whether the address of a mailed link is verified already, so that a page of an old link can say so. Changes nothing.
+     */
+    post: operations["previewVerification"];
   };
   "/api/v1/auth/email/verify": {
     /**
@@ -104,41 +107,59 @@ export interface paths {
     delete: operations["revokeAuthSession"];
   };
   "/api/v1/auth/sessions/revoke-others": {
-    /** Revoke every auth session of the account but this one. Safe to repeat */
-    post: operations["postAuthSessionsRevokeOthers"];
+    /**
+     * Sign out everywhere else
+     * @description Ends every sign-in of the account but that of the access token. Returns their number. Safe to repeat.
+     */
+    post: operations["revokeOtherAuthSessions"];
   };
   "/api/v1/auth/account": {
-    /** Show what proves the owner of the account, and how long a deletion can be taken back */
-    get: operations["getAuthAccount"];
+    /**
+     * Show the security of the account
+     * @description What proves the owner of the account before a change, and until when a scheduled deletion can be withdrawn.
+     */
+    get: operations["getAccountSecurity"];
   };
   "/api/v1/auth/password/change": {
     /**
-     * Change the password. Revokes every other auth session of the account
-     * @description **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
+     * Change the password
+     * @description Sets a new password and ends every other sign-in of the account. The current password is required; an account without one gets its first password by a reset link.
+     *
+     * **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
      */
-    post: operations["postAuthPasswordChange"];
+    post: operations["changePassword"];
   };
   "/api/v1/auth/email/change": {
     /**
-     * Mail a link to a new address that changes the address of the account. Does not reveal whether it is taken
-     * @description **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
+     * Request a change of the email address
+     * @description Mails a link to the new address, and the address changes when the link is opened. The reply does not reveal whether the address is taken. The password is required, or a recent sign-in for an account without one.
+     *
+     * **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
      */
-    post: operations["postAuthEmailChange"];
+    post: operations["requestEmailChange"];
   };
   "/api/v1/auth/email/change/confirm": {
-    /** Change the address of an account with the token of a link that was mailed to the new address */
-    post: operations["postAuthEmailChangeConfirm"];
+    /**
+     * Confirm a change of the email address
+     * @description Changes the address with the token of the mailed link, which works once. Refused if another account has the address by then.
+     */
+    post: operations["confirmEmailChange"];
   };
   "/api/v1/auth/account/delete": {
     /**
-     * Schedule the deletion of the account. Ends its relays, cancels its subscriptions and revokes its other auth sessions. Safe to repeat
-     * @description **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
+     * Schedule the deletion of the account
+     * @description Ends the relays of the account, cancels its subscriptions and ends its other sign-ins at once. The account itself is deleted at `deletion_due_at`; until then the deletion can be withdrawn. Safe to repeat.
+     *
+     * **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
      */
-    post: operations["postAuthAccountDelete"];
+    post: operations["scheduleDeletion"];
   };
   "/api/v1/auth/account/restore": {
-    /** Withdraw the scheduled deletion of the account. Cancelled subscriptions stay cancelled. Safe to repeat */
-    post: operations["postAuthAccountRestore"];
+    /**
+     * Withdraw the deletion of the account
+     * @description Withdraws the scheduled deletion. Cancelled subscriptions stay cancelled. Safe to repeat.
+     */
+    post: operations["withdrawDeletion"];
   };
   "/api/v1/auth/audit": {
     /**
@@ -148,8 +169,11 @@ export interface paths {
     get: operations["listActivity"];
   };
   "/api/v1/auth/activity": {
-    /** List the audit entries of the account with the starts and ends of its relays, newest first */
-    get: operations["getAuthActivity"];
+    /**
+     * List the activity of the account with its relays
+     * @description The audit entries of the account together with the starts and ends of its relays, newest first, all or of one group.
+     */
+    get: operations["listActivityWithRelays"];
   };
   "/api/v1/auth/plugin/login/start": {
     /**
@@ -275,59 +299,79 @@ export interface paths {
     post: operations["regenerateStreamToken"];
   };
   "/api/v1/notifications": {
-    /** Show what the account is notified of, on which channels, and its endpoint without secrets */
-    get: operations["getNotifications"];
+    /**
+     * Show the notification settings
+     * @description What the account is notified of and on which channels, and its webhook without secrets.
+     */
+    get: operations["getNotificationSettings"];
   };
   "/api/v1/notifications/settings": {
     /**
-     * Enable or disable kinds of notifications on a channel. All of them or none are changed. Safe to repeat
-     * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+     * Change the notification settings
+     * @description Enables or disables kinds of notifications on a channel. All of them or none are changed. Safe to repeat.
+     *
+     * **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
      */
-    post: operations["postNotificationsSettings"];
+    post: operations["changeNotificationSettings"];
   };
   "/api/v1/notifications/deliveries": {
-    /** List the last 20 notifications of the account and how their delivery went, newest first */
-    get: operations["getNotificationsDeliveries"];
+    /**
+     * List the last notifications with their delivery
+     * @description The last notifications of the account and how their delivery went, newest first.
+     */
+    get: operations["listNotificationDeliveries"];
   };
   "/api/v1/notifications/unsubscribe/preview": {
     /**
-     * Show which notification the token of a link turns off. Changes nothing
-     * @description **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
+     * Show what an unsubscribe link turns off
+     * @description Shows which notification the token of a link turns off. Changes nothing.
+     *
+     * **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
      */
-    post: operations["postNotificationsUnsubscribePreview"];
+    post: operations["previewUnsubscribe"];
   };
   "/api/v1/notifications/unsubscribe": {
     /**
-     * Turn one notification off with the token of a link, without a sign-in. Safe to repeat
-     * @description **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
+     * Turn a notification off with a mailed link
+     * @description Turns one notification off with the token of a link, without a sign-in. Safe to repeat.
+     *
+     * **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
      */
-    post: operations["postNotificationsUnsubscribe"];
+    post: operations["unsubscribe"];
   };
   "/api/v1/notifications/endpoint": {
     /**
-     * Set the URL that notifications are sent to. It replaces the one before, and its signing secret
-     * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+     * Set the URL of the webhook
+     * @description Sets the URL that notifications are sent to, in place of the one before. Private addresses are refused. The reply contains the signing secret, which is shown only once: requests to a webhook are signed as Standard Webhooks 1.0 specifies (`webhook-id`, `webhook-timestamp`, `webhook-signature`).
+     *
+     * **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
      */
-    post: operations["postNotificationsEndpoint"];
+    post: operations["setNotificationEndpoint"];
     /**
      * Remove the endpoint. Messages that wait for it are not sent. Safe to repeat
-     * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+     * @description Removes the URL, and with it the notifications on this channel. Safe to repeat.
+     *
+     * **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
      */
-    delete: operations["deleteNotificationsEndpoint"];
+    delete: operations["removeNotificationEndpoint"];
   };
   "/api/v1/notifications/endpoint/rotate": {
     /**
-     * Replace the signing secret of the webhook. The one before signs nothing any more
-     * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+     * Replace the signing secret of the webhook
+     * @description Replaces the signing secret of the webhook at once. The one before signs nothing any more.
+     *
+     * **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
      */
-    post: operations["postNotificationsEndpointRotate"];
+    post: operations["rotateSigningSecret"];
   };
   "/api/v1/notifications/endpoint/test": {
     /**
-     * Send a test notification to the endpoint. Its result is among the deliveries
-     * @description **Limit:** 5 requests a minute for each account (`notification_test`), unless the service is configured otherwise.
+     * Send a test notification
+     * @description Sends a test notification to the URL. Its result is among the deliveries.
+     *
+     * **Limit:** 5 requests a minute for each account (`notification_test`), unless the service is configured otherwise.
      */
-    post: operations["postNotificationsEndpointTest"];
+    post: operations["sendTestNotification"];
   };
   "/api/v1/relay/start": {
     /**
@@ -587,8 +631,11 @@ export interface paths {
     get: operations["listBillingEvents"];
   };
   "/api/v1/admin/billing/events/{id}": {
-    /** One billing event with its normalised form */
-    get: operations["getAdminBillingEventsById"];
+    /**
+     * Inspect a billing event
+     * @description One billing event with its normalised form, as the subscription workflow reads it.
+     */
+    get: operations["inspectBillingEvent"];
   };
   "/api/v1/admin/billing/events/{id}/dismiss": {
     /**
@@ -626,8 +673,11 @@ export interface paths {
     get: operations["inspectPlan"];
   };
   "/api/v1/admin/overview": {
-    /** Show the health of the service and the figures of the last hour. Computed once a second at most */
-    get: operations["getAdminOverview"];
+    /**
+     * Show the health and the last hour
+     * @description The health of the service and the figures of the last hour. It is computed once a second at most.
+     */
+    get: operations["getOverview"];
   };
   "/api/v1/admin/jobs": {
     /**
@@ -1651,8 +1701,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Show whether the address of a mailed link is verified already. The link stays as it is */
-  postAuthEmailVerifyPreview: {
+  /**
+   * Show whether an address is verified already
+   * @description Shows whether the address of a mailed link is verified already, so that a page of an old link can say so. Changes nothing.
+   */
+  previewVerification: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1852,8 +1905,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Revoke every auth session of the account but this one. Safe to repeat */
-  postAuthSessionsRevokeOthers: {
+  /**
+   * Sign out everywhere else
+   * @description Ends every sign-in of the account but that of the access token. Returns their number. Safe to repeat.
+   */
+  revokeOtherAuthSessions: {
     responses: {
       /** @description Success */
       200: {
@@ -1871,8 +1927,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Show what proves the owner of the account, and how long a deletion can be taken back */
-  getAuthAccount: {
+  /**
+   * Show the security of the account
+   * @description What proves the owner of the account before a change, and until when a scheduled deletion can be withdrawn.
+   */
+  getAccountSecurity: {
     responses: {
       /** @description Success */
       200: {
@@ -1894,10 +1953,12 @@ export interface operations {
     };
   };
   /**
-   * Change the password. Revokes every other auth session of the account
-   * @description **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
+   * Change the password
+   * @description Sets a new password and ends every other sign-in of the account. The current password is required; an account without one gets its first password by a reset link.
+   *
+   * **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
    */
-  postAuthPasswordChange: {
+  changePassword: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1928,10 +1989,12 @@ export interface operations {
     };
   };
   /**
-   * Mail a link to a new address that changes the address of the account. Does not reveal whether it is taken
-   * @description **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
+   * Request a change of the email address
+   * @description Mails a link to the new address, and the address changes when the link is opened. The reply does not reveal whether the address is taken. The password is required, or a recent sign-in for an account without one.
+   *
+   * **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
    */
-  postAuthEmailChange: {
+  requestEmailChange: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1964,8 +2027,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Change the address of an account with the token of a link that was mailed to the new address */
-  postAuthEmailChangeConfirm: {
+  /**
+   * Confirm a change of the email address
+   * @description Changes the address with the token of the mailed link, which works once. Refused if another account has the address by then.
+   */
+  confirmEmailChange: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -1990,10 +2056,12 @@ export interface operations {
     };
   };
   /**
-   * Schedule the deletion of the account. Ends its relays, cancels its subscriptions and revokes its other auth sessions. Safe to repeat
-   * @description **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
+   * Schedule the deletion of the account
+   * @description Ends the relays of the account, cancels its subscriptions and ends its other sign-ins at once. The account itself is deleted at `deletion_due_at`; until then the deletion can be withdrawn. Safe to repeat.
+   *
+   * **Limit:** 5 requests a minute for each account (`login`), unless the service is configured otherwise.
    */
-  postAuthAccountDelete: {
+  scheduleDeletion: {
     readonly requestBody?: {
       readonly content: {
         readonly "application/json": {
@@ -2027,8 +2095,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Withdraw the scheduled deletion of the account. Cancelled subscriptions stay cancelled. Safe to repeat */
-  postAuthAccountRestore: {
+  /**
+   * Withdraw the deletion of the account
+   * @description Withdraws the scheduled deletion. Cancelled subscriptions stay cancelled. Safe to repeat.
+   */
+  withdrawDeletion: {
     responses: {
       /** @description Success, without a body */
       204: {
@@ -2074,8 +2145,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** List the audit entries of the account with the starts and ends of its relays, newest first */
-  getAuthActivity: {
+  /**
+   * List the activity of the account with its relays
+   * @description The audit entries of the account together with the starts and ends of its relays, newest first, all or of one group.
+   */
+  listActivityWithRelays: {
     parameters: {
       query?: {
         /** @description The group. */
@@ -2727,8 +2801,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Show what the account is notified of, on which channels, and its endpoint without secrets */
-  getNotifications: {
+  /**
+   * Show the notification settings
+   * @description What the account is notified of and on which channels, and its webhook without secrets.
+   */
+  getNotificationSettings: {
     responses: {
       /** @description Success */
       200: {
@@ -2768,10 +2845,12 @@ export interface operations {
     };
   };
   /**
-   * Enable or disable kinds of notifications on a channel. All of them or none are changed. Safe to repeat
-   * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+   * Change the notification settings
+   * @description Enables or disables kinds of notifications on a channel. All of them or none are changed. Safe to repeat.
+   *
+   * **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
    */
-  postNotificationsSettings: {
+  changeNotificationSettings: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": ({
@@ -2817,8 +2896,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** List the last 20 notifications of the account and how their delivery went, newest first */
-  getNotificationsDeliveries: {
+  /**
+   * List the last notifications with their delivery
+   * @description The last notifications of the account and how their delivery went, newest first.
+   */
+  listNotificationDeliveries: {
     responses: {
       /** @description Success */
       200: {
@@ -2854,10 +2936,12 @@ export interface operations {
     };
   };
   /**
-   * Show which notification the token of a link turns off. Changes nothing
-   * @description **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
+   * Show what an unsubscribe link turns off
+   * @description Shows which notification the token of a link turns off. Changes nothing.
+   *
+   * **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
    */
-  postNotificationsUnsubscribePreview: {
+  previewUnsubscribe: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -2894,10 +2978,12 @@ export interface operations {
     };
   };
   /**
-   * Turn one notification off with the token of a link, without a sign-in. Safe to repeat
-   * @description **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
+   * Turn a notification off with a mailed link
+   * @description Turns one notification off with the token of a link, without a sign-in. Safe to repeat.
+   *
+   * **Limit:** 30 requests a minute for each network of the client (`unsubscribe`), unless the service is configured otherwise.
    */
-  postNotificationsUnsubscribe: {
+  unsubscribe: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -2934,10 +3020,12 @@ export interface operations {
     };
   };
   /**
-   * Set the URL that notifications are sent to. It replaces the one before, and its signing secret
-   * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+   * Set the URL of the webhook
+   * @description Sets the URL that notifications are sent to, in place of the one before. Private addresses are refused. The reply contains the signing secret, which is shown only once: requests to a webhook are signed as Standard Webhooks 1.0 specifies (`webhook-id`, `webhook-timestamp`, `webhook-signature`).
+   *
+   * **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
    */
-  postNotificationsEndpoint: {
+  setNotificationEndpoint: {
     readonly requestBody: {
       readonly content: {
         readonly "application/json": {
@@ -2985,9 +3073,11 @@ export interface operations {
   };
   /**
    * Remove the endpoint. Messages that wait for it are not sent. Safe to repeat
-   * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+   * @description Removes the URL, and with it the notifications on this channel. Safe to repeat.
+   *
+   * **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
    */
-  deleteNotificationsEndpoint: {
+  removeNotificationEndpoint: {
     responses: {
       /** @description Success, without a body */
       204: {
@@ -3005,10 +3095,12 @@ export interface operations {
     };
   };
   /**
-   * Replace the signing secret of the webhook. The one before signs nothing any more
-   * @description **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
+   * Replace the signing secret of the webhook
+   * @description Replaces the signing secret of the webhook at once. The one before signs nothing any more.
+   *
+   * **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
    */
-  postNotificationsEndpointRotate: {
+  rotateSigningSecret: {
     responses: {
       /** @description Success */
       200: {
@@ -3032,10 +3124,12 @@ export interface operations {
     };
   };
   /**
-   * Send a test notification to the endpoint. Its result is among the deliveries
-   * @description **Limit:** 5 requests a minute for each account (`notification_test`), unless the service is configured otherwise.
+   * Send a test notification
+   * @description Sends a test notification to the URL. Its result is among the deliveries.
+   *
+   * **Limit:** 5 requests a minute for each account (`notification_test`), unless the service is configured otherwise.
    */
-  postNotificationsEndpointTest: {
+  sendTestNotification: {
     responses: {
       /** @description Accepted */
       202: {
@@ -4521,8 +4615,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** One billing event with its normalised form */
-  getAdminBillingEventsById: {
+  /**
+   * Inspect a billing event
+   * @description One billing event with its normalised form, as the subscription workflow reads it.
+   */
+  inspectBillingEvent: {
     parameters: {
       path: {
         /**
@@ -4789,8 +4886,11 @@ export interface operations {
       503: components["responses"]["temporarily_unavailable"];
     };
   };
-  /** Show the health of the service and the figures of the last hour. Computed once a second at most */
-  getAdminOverview: {
+  /**
+   * Show the health and the last hour
+   * @description The health of the service and the figures of the last hour. It is computed once a second at most.
+   */
+  getOverview: {
     responses: {
       /** @description Success */
       200: {

@@ -32,9 +32,11 @@ const allTags: readonly Tag[] = [
     prefixes: [
       '/auth/session',
       '/auth/sessions',
-      '/auth/audit',
-      '/auth/activity',
       '/auth/account',
+      '/auth/activity',
+      '/auth/audit',
+      '/auth/password/change',
+      '/auth/email/change',
       '/user',
       '/account',
     ],

@@ -19,7 +19,7 @@ const ActivityView = EntryView.extend({
 export const list = route({
   method: 'GET',
   path: '/auth/activity',
-  summary: 'List the audit entries of the account with the starts and ends of its relays, newest first',
+  summary: 'List the activity of the account with its relays',
   caller: 'user',
   query: z.object({ group: z.enum(activityGroups).optional(), cursor: Cursor.optional() }),
   answers: { 200: z.object({ entries: z.array(ActivityView), next_cursor: Cursor.nullable() }) },

@@ -17,7 +17,7 @@ const OwnPassword = z
 export const show = route({
   method: 'GET',
   path: '/auth/account',
-  summary: 'Show what proves the owner of the account, and how long a deletion can be taken back',
+  summary: 'Show the security of the account',
   caller: 'user',
   answers: {
     200: z.object({
@@ -42,7 +42,7 @@ export const show = route({
 export const changePassword = route({
   method: 'POST',
   path: '/auth/password/change',
-  summary: 'Change the password. Revokes every other auth session of the account',
+  summary: 'Change the password',
   caller: 'user',
   limit: 'login',
   body: z.object({ current_password: z.string(), new_password: NewPassword }),
@@ -58,7 +58,7 @@ export const changePassword = route({
 export const changeEmail = route({
   method: 'POST',
   path: '/auth/email/change',
-  summary: 'Mail a link to a new address that changes the address of the account. Does not reveal whether it is taken',
+  summary: 'Request a change of the email address',
   caller: 'user',
   limit: 'forgot',
   body: z.object({ email: EmailAddress, password: OwnPassword }),
@@ -73,7 +73,7 @@ export const changeEmail = route({
 export const confirmEmail = route({
   method: 'POST',
   path: '/auth/email/change/confirm',
-  summary: 'Change the address of an account with the token of a link that was mailed to the new address',
+  summary: 'Confirm a change of the email address',
   caller: 'none',
   body: z.object({ token: z.string() }),
   answers: { 204: null },
@@ -87,8 +87,7 @@ export const confirmEmail = route({
 export const scheduleDeletion = route({
   method: 'POST',
   path: '/auth/account/delete',
-  summary:
-    'Schedule the deletion of the account. Ends its relays, cancels its subscriptions and revokes its other auth sessions. Safe to repeat',
+  summary: 'Schedule the deletion of the account',
   caller: 'user',
   limit: 'login',
   body: z.object({ password: OwnPassword }),
@@ -103,7 +102,7 @@ export const scheduleDeletion = route({
 export const restore = route({
   method: 'POST',
   path: '/auth/account/restore',
-  summary: 'Withdraw the scheduled deletion of the account. Cancelled subscriptions stay cancelled. Safe to repeat',
+  summary: 'Withdraw the deletion of the account',
   caller: 'user',
   answers: { 204: null },
   refuses: [],

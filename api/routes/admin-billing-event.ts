@@ -31,7 +31,7 @@ const presentDetail = (row: BillingEventDetailRow): z.infer<typeof EventDetail> 
 export const showBillingEvent = route({
   method: 'GET',
   path: '/admin/billing/events/{id}',
-  summary: 'One billing event with its normalised form',
+  summary: 'Inspect a billing event',
   caller: 'operator',
   params: z.object({ id }),
   answers: { 200: z.object({ event: EventDetail }) },

@@ -52,7 +52,7 @@ const Overview = z.object({
 export const overview = route({
   method: 'GET',
   path: '/admin/overview',
-  summary: 'Show the health of the service and the figures of the last hour. Computed once a second at most',
+  summary: 'Show the health and the last hour',
   caller: 'operator',
   answers: { 200: Overview },
   refuses: [],

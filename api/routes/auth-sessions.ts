@@ -97,7 +97,7 @@ export const revoke = route({
 export const revokeOthers = route({
   method: 'POST',
   path: '/auth/sessions/revoke-others',
-  summary: 'Revoke every auth session of the account but this one. Safe to repeat',
+  summary: 'Sign out everywhere else',
   caller: 'user',
   answers: { 200: z.object({ revoked: z.int() }) },
   refuses: [],

@@ -7,7 +7,7 @@ import { previewVerification, resendVerificationLink, verifyEmail } from '../ide
 export const preview = route({
   method: 'POST',
   path: '/auth/email/verify/preview',
-  summary: 'Show whether the address of a mailed link is verified already. The link stays as it is',
+  summary: 'Show whether an address is verified already',
   caller: 'none',
   body: z.object({ token: z.string() }),
   answers: {

@@ -35,7 +35,7 @@ const auditEntry = (action: string, userId: string, ip: string, detail: AuditEnt
 export const save = route({
   method: 'POST',
   path: '/notifications/endpoint',
-  summary: 'Set the URL that notifications are sent to. It replaces the one before, and its signing secret',
+  summary: 'Set the URL of the webhook',
   caller: 'user',
   limit: 'notifications',
   secret: true,
@@ -82,7 +82,7 @@ export const remove = route({
 export const rotate = route({
   method: 'POST',
   path: '/notifications/endpoint/rotate',
-  summary: 'Replace the signing secret of the webhook. The one before signs nothing any more',
+  summary: 'Replace the signing secret of the webhook',
   caller: 'user',
   limit: 'notifications',
   secret: true,
@@ -101,7 +101,7 @@ export const rotate = route({
 export const test = route({
   method: 'POST',
   path: '/notifications/endpoint/test',
-  summary: 'Send a test notification to the endpoint. Its result is among the deliveries',
+  summary: 'Send a test notification',
   caller: 'user',
   limit: 'notification_test',
   answers: { 202: EmptyObject },

@@ -30,7 +30,7 @@ const deliveriesMax = 20
 export const show = route({
   method: 'GET',
   path: '/notifications',
-  summary: 'Show what the account is notified of, on which channels, and its endpoint without secrets',
+  summary: 'Show the notification settings',
   caller: 'user',
   answers: { 200: OverviewView },
   refuses: [],
@@ -54,7 +54,7 @@ const settingsMax = notificationKinds.length * notificationChannels.length
 export const change = route({
   method: 'POST',
   path: '/notifications/settings',
-  summary: 'Enable or disable kinds of notifications on a channel. All of them or none are changed. Safe to repeat',
+  summary: 'Change the notification settings',
   caller: 'user',
   limit: 'notifications',
   body: z.union([Setting, z.object({ settings: z.array(Setting).min(1).max(settingsMax) })]),
@@ -88,7 +88,7 @@ async function changeSetting(sql: Sql, setting: SettingOfUser, isEnabled: boolea
 export const deliveries = route({
   method: 'GET',
   path: '/notifications/deliveries',
-  summary: `List the last ${deliveriesMax} notifications of the account and how their delivery went, newest first`,
+  summary: 'List the last notifications with their delivery',
   caller: 'user',
   answers: { 200: z.object({ deliveries: z.array(DeliveryView) }) },
   refuses: [],
@@ -104,7 +104,7 @@ const NotificationView = z.object({ kind: Kind, channel: Channel })
 export const previewUnsubscribe = route({
   method: 'POST',
   path: '/notifications/unsubscribe/preview',
-  summary: 'Show which notification the token of a link turns off. Changes nothing',
+  summary: 'Show what an unsubscribe link turns off',
   caller: 'none',
   limit: 'unsubscribe',
   body: UnsubscribeToken,
@@ -119,7 +119,7 @@ export const previewUnsubscribe = route({
 export const unsubscribe = route({
   method: 'POST',
   path: '/notifications/unsubscribe',
-  summary: 'Turn one notification off with the token of a link, without a sign-in. Safe to repeat',
+  summary: 'Turn a notification off with a mailed link',
   caller: 'none',
   limit: 'unsubscribe',
   body: UnsubscribeToken,

@@ -30,6 +30,48 @@ export const accountTexts: OperationTexts = {
     id: 'revokeAuthSession',
     description: 'Ends a sign-in of the account, whose tokens stop working at once. Safe to repeat.',
   },
+  'GET /auth/account': {
+    id: 'getAccountSecurity',
+    description:
+      'What proves the owner of the account before a change, and until when a scheduled deletion can be withdrawn.',
+  },
+  'POST /auth/sessions/revoke-others': {
+    id: 'revokeOtherAuthSessions',
+    description:
+      'Ends every sign-in of the account but that of the access token. Returns their number. Safe to repeat.',
+  },
+  'POST /auth/password/change': {
+    id: 'changePassword',
+    description:
+      'Sets a new password and ends every other sign-in of the account. The current password is required; an account without one gets its first password by a reset link.',
+  },
+  'POST /auth/email/change': {
+    id: 'requestEmailChange',
+    description:
+      'Mails a link to the new address, and the address changes when the link is opened. The reply does not reveal whether the address is taken. The password is required, or a recent sign-in for an account without one.',
+  },
+  'POST /auth/email/change/confirm': {
+    id: 'confirmEmailChange',
+    description:
+      'Changes the address with the token of the mailed link, which works once. Refused if another account has the address by then.',
+  },
+  'POST /auth/account/delete': {
+    id: 'scheduleDeletion',
+    description:
+      'Ends the relays of the account, cancels its subscriptions and ends its other sign-ins at once. The account itself is deleted at `deletion_due_at`; until then the deletion can be withdrawn. Safe to repeat.',
+    replies: {
+      200: { scheduled: { summary: 'Scheduled', value: { deletion_due_at: '2026-08-08T18:30:00.000Z' } } },
+    },
+  },
+  'POST /auth/account/restore': {
+    id: 'withdrawDeletion',
+    description: 'Withdraws the scheduled deletion. Cancelled subscriptions stay cancelled. Safe to repeat.',
+  },
+  'GET /auth/activity': {
+    id: 'listActivityWithRelays',
+    description:
+      'The audit entries of the account together with the starts and ends of its relays, newest first, all or of one group.',
+  },
   'GET /auth/audit': {
     id: 'listActivity',
     description:

@@ -68,6 +68,14 @@ export const operatorTexts: OperationTexts = {
     id: 'listBillingEvents',
     description: 'Events of billing providers and operators, newest first, 50 a page.',
   },
+  'GET /admin/billing/events/{id}': {
+    id: 'inspectBillingEvent',
+    description: 'One billing event with its normalised form, as the subscription workflow reads it.',
+  },
+  'GET /admin/overview': {
+    id: 'getOverview',
+    description: 'The health of the service and the figures of the last hour. It is computed once a second at most.',
+  },
   'POST /admin/billing/events/{id}/dismiss': {
     id: 'dismissBillingEvent',
     description:

@@ -43,6 +43,11 @@ export const signInTexts: OperationTexts = {
     id: 'verifyEmail',
     description: 'Proves that the user receives mail at the address. The token works once, within 24 hours.',
   },
+  'POST /auth/email/verify/preview': {
+    id: 'previewVerification',
+    description:
+      'Shows whether the address of a mailed link is verified already, so that a page of an old link can say so. Changes nothing.',
+  },
   'POST /auth/email/resend': {
     id: 'resendVerification',
     description: 'Mails another verification link. Does nothing if the address is verified. Safe to repeat.',
