@@ -134,12 +134,17 @@ export async function expectUsable({ page, faults, context }: Visitor, name: str
   await context.close()
 }
 
-/** Expects no violations of WCAG and best practices that axe detects. */
-async function expectAccessible(page: Page): Promise<void> {
+/** The violations of WCAG and best practices that axe detects. */
+export async function findViolations(page: Page): Promise<readonly Violation[]> {
   await page.evaluate(axe)
   const { violations } = (await page.evaluate(
     `axe.run(document, { runOnly: { type: 'tag', values: ${JSON.stringify(tags)} } })`,
   )) as { violations: Violation[] }
+  return violations
+}
+
+async function expectAccessible(page: Page): Promise<void> {
+  const violations = await findViolations(page)
   expect(violations.map(describeViolation), `${page.url()} is not accessible`).toEqual([])
 }
 
