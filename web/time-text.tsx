@@ -22,8 +22,11 @@ export function formatAge(at: Date, now: Date): string {
 export const formatDay = (at: Date): string =>
   at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
 
-/** `3 December 2026, 14:05 UTC`. */
-export const formatDateTime = (at: Date): string => `${formatDay(at)}, ${at.toISOString().slice(11, 16)} UTC`
+/** `3 Dec 2026, 14:05 UTC`. */
+export const formatDateTime = (at: Date): string => {
+  const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })
+  return `${day}, ${at.toISOString().slice(11, 16)} UTC`
+}
 
 /** `14:05 UTC`, and of another day than today as {@link formatDateTime}. */
 export const formatClock = (at: Date, now: Date): string =>

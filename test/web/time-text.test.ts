@@ -35,11 +35,11 @@ test('a countdown is formatted in whole seconds, and not below zero', () => {
 })
 
 test('a date and time is formatted in UTC', () => {
-  expect(formatDateTime(new Date('2026-12-03T23:05:00Z'))).toBe('3 December 2026, 23:05 UTC')
+  expect(formatDateTime(new Date('2026-12-03T23:05:00Z'))).toBe('3 Dec 2026, 23:05 UTC')
 })
 
 test('a time of today is formatted without its day', () => {
   const now = new Date('2026-12-03T23:30:00Z')
   expect(formatClock(new Date('2026-12-03T23:05:00Z'), now)).toBe('23:05 UTC')
-  expect(formatClock(new Date('2026-12-04T00:05:00Z'), now)).toBe('4 December 2026, 00:05 UTC')
+  expect(formatClock(new Date('2026-12-04T00:05:00Z'), now)).toBe('4 Dec 2026, 00:05 UTC')
 })

@@ -63,7 +63,8 @@ function showLocalTimes() {
 }
 
 function formatLocalTime(at, format) {
-  const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric' })
+  const month = format === 'day' ? 'long' : 'short'
+  const day = at.toLocaleDateString('en-GB', { day: 'numeric', month, year: 'numeric' })
   if (format === 'day') return day
   const clock = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
   return format === 'clock' && at.toDateString() === new Date().toDateString() ? clock : `${day}, ${clock}`
