@@ -20,7 +20,7 @@ export const SessionIngest = ({ session, bitrates }: SessionIngestProps) => {
         <p class="muted">The relay has not reported yet.</p>
       ) : (
         <>
-          {bitrates.length > 1 ? <BitrateChart bitrates={bitrates} isLive /> : null}
+          {bitrates.length > 1 ? <BitrateChart bitrates={bitrates} isLive={session.state !== 'stopped'} /> : null}
           <IngestFacts ingest={ingest} />
         </>
       )}
