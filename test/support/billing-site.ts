@@ -39,7 +39,7 @@ export async function startBillingSite(variables: Readonly<Record<string, string
     },
   })
   const { api } = service
-  const site = await startSite(api)
+  const site = await startSite(api, { SVC_PLAN_PRICE: '12.49' })
   const report = async (sessionId: string) => {
     await eventually(
       () => service.sendReport(sessionId),

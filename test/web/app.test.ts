@@ -31,8 +31,8 @@ describe('a visit', () => {
     const user = await api.given.user()
     const browser = site.browser()
     await browser.post('/login', { email: user.email, password: user.password })
-    const page = await browser.open('/account', { from: 'cross-site' })
-    expect(page.visited).toEqual(['GET /account', 'GET /account'])
+    const page = await browser.open('/account/security', { from: 'cross-site' })
+    expect(page.visited).toEqual(['GET /account/security', 'GET /account/security'])
     expect(page.html).toContain(user.email)
   })
 

@@ -35,6 +35,9 @@ const startRelay = ({ bearer }: Customer, name: string) =>
 const planOn = (page: Page) =>
   ['plan-tier', 'plan-status', 'relays-in-use', 'renewal'].map((name) => page.data(name)[0])
 
+/** What a month of the plan and its add-ons costs. */
+const totalOn = (page: Page) => page.data('total-price')
+
 const hasPlanForm = (page: Page) => page.hasForm('/account/checkout', { plan: 'paid' })
 
 describe('the account page', () => {
@@ -62,11 +65,12 @@ describe('the account page', () => {
     expect(account.data('addons')).toEqual(['1'])
     expect(account.html.match(/<option[^>]*>/g)).toEqual(['<option value="2">', '<option value="3">'])
     const checkout = await browser.submit(account, '/account/checkout', { addons: '3' })
-    expect(checkout.text).toContain('15.98')
+    expect([checkout.data('price'), checkout.text.includes('$15.98')]).toEqual([['15.98'], true])
     const order = (await customer.listSandboxSubscriptions()).at(-1)
     expect(order).toMatchObject({ kind: 'addon', quantity: 2 })
     const paid = await browser.submit(checkout, `/sandbox/subscriptions/${order?.subscription_id}/pay`)
     expect([planOn(paid)[2], paid.data('addons')]).toEqual(['0/4', ['3']])
+    expect(totalOn(paid)).toEqual(['36.46'])
     expect(paid.hasForm('/account/checkout')).toBe(false)
   })
 
@@ -119,6 +123,22 @@ describe('the account page', () => {
     const page = await browser.open('/account')
     expect(planOn(page)[0]).toBe('free')
     expect(page.links).toContain(`${site.url}/sandbox/subscriptions`)
+    expect((await browser.open('/relays')).html).toContain('data-unpaid-plan')
+  })
+
+  test('a free account is asked about a failed payment only if there was one', async () => {
+    const lastFailed = async (customer: Customer) =>
+      (await api.get<{ last_payment_failed: boolean }>('/billing/subscription', { bearer: customer.bearer })).body
+        .last_payment_failed
+    const { customer: newcomer, browser } = await newCustomer()
+    expect((await browser.open('/relays')).html).not.toContain('data-unpaid-plan')
+    expect(await lastFailed(newcomer)).toBe(false)
+    const { customer, browser: other, plan } = await subscriber()
+    await customer.play(plan, 'fail')
+    expect(await lastFailed(customer)).toBe(true)
+    for (const what of ['recover', 'end']) await customer.play(plan, what)
+    expect(await lastFailed(customer)).toBe(false)
+    expect((await other.open('/relays')).html).not.toContain('data-unpaid-plan')
   })
 
   test('refuses to sell what the account already has, or an unknown item', async () => {

@@ -43,7 +43,8 @@ describe('a billing warning', () => {
     const cancelled = await browser.submit(account, cancelPath(second))
     expect(cancelled.data('warning')).toEqual([])
     expect(cancelled.data('plan-status')).toEqual(['active'])
-    expect(cancelled.data('action')).toContain('plan_billed_twice')
+    const activity = await browser.open('/account/activity?group=plan')
+    expect(activity.data('action')).toContain('plan_billed_twice')
   })
 
   test('offers to cancel a previous plan whose payment is still collected', async () => {

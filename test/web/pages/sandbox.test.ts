@@ -46,6 +46,7 @@ test('each simulated event reaches the account before the page reloads, and the 
     const page = await browser.submit(await browser.open(listPath), `${listPath}/${plan}/${event}`)
     expect(page.visited).toEqual([`POST ${listPath}/${plan}/${event}`, `GET ${listPath}?done=${event}`])
     expect(page.notice).toBe(event)
+    expect(/<p class="warning" role="status"/.test(page.html)).toBe(event === 'fail')
     expect([event, (await customer.fetchSubscription()).plan_status]).toEqual([event, status])
   }
   expect(subscriptionsOn(await browser.open(listPath))).toEqual([[plan, 'ended', '1']])
