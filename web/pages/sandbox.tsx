@@ -19,10 +19,9 @@ export const checkout: PageRoute = {
       ? {
           name: 'sandbox-checkout',
           title,
-          layout: 'narrow',
           page: <Checkout subscription={subscription} prices={visit.config.prices} />,
         }
-      : { name: 'sandbox-checkout-paid', title, layout: 'narrow', page: <PaidCheckout subscription={subscription} /> }
+      : { name: 'sandbox-checkout-paid', title, page: <PaidCheckout subscription={subscription} /> }
   },
 }
 
