@@ -186,10 +186,10 @@ test('without scripts relays are started, connected to and stopped', async () =>
   expect((await user.active()).sessions).toEqual([])
 })
 
-test('another sign-in is ended on the account page', async () => {
+test('another sign-in is ended on the security page', async () => {
   const { page, user } = await streamer({ device: 'phone' })
   const plugin = await api.given.signIn(user, 'OBS at home')
-  await page.locator('nav a[href="/account"]').click()
+  await page.goto(`${url}/account/security`)
   await page.getByRole('button', { name: /OBS at home/ }).click()
   await waitForNotice(page, 'signed_out')
   expect((await api.get('/auth/session', { bearer: plugin.bearer })).status).toBe(401)

@@ -21,10 +21,10 @@ interface ConnectionKitProps {
 const apps = [
   { name: 'moblin', label: 'Moblin', platform: 'iPhone' },
   { name: 'irl-pro', label: 'IRL Pro', platform: 'Android' },
-  { name: 'larix', label: 'Larix', platform: 'iPhone, Android' },
+  { name: 'larix', label: 'Larix', platform: 'phones' },
   { name: 'belabox', label: 'BELABOX', platform: 'encoder' },
   { name: 'obs', label: 'OBS', platform: 'computer' },
-  { name: 'other', label: 'Other', platform: 'plain addresses' },
+  { name: 'other', label: 'Other', platform: 'addresses' },
 ] as const
 
 type AppName = (typeof apps)[number]['name']
