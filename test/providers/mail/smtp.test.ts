@@ -107,6 +107,14 @@ test.each([
   expect(server.received).toHaveLength(count)
 })
 
+test('an address and texts beyond ASCII arrive as they are', async () => {
+  await send({ ...notification, to: 'jäne@exämple.com', title: 'Relay „Zürich“ ended 🎬', paragraphs: ['日本 — ü'] })
+  const mail = server.received.at(-1)
+  expect(mail?.recipients).toEqual(['jäne@exämple.com'])
+  expect(mail?.text).toContain('日本 — ü')
+  expect(mail?.html).toContain('Relay „Zürich“ ended 🎬')
+})
+
 test.each([
   ['recipient', 550, true],
   ['recipient', 450, false],
