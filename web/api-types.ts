@@ -416,7 +416,7 @@ export interface paths {
   "/api/v1/relay/sessions/{id}": {
     /**
      * Show a relay session
-     * @description One session in any state, with its transitions and, while it is live, the bitrate of the last ten minutes.
+     * @description One session in any state, with its transitions and the bitrate of the last ten minutes, of an ended session of those before its end.
      *
      * **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
      */
@@ -3347,7 +3347,7 @@ export interface operations {
   };
   /**
    * Show a relay session
-   * @description One session in any state, with its transitions and, while it is live, the bitrate of the last ten minutes.
+   * @description One session in any state, with its transitions and the bitrate of the last ten minutes, of an ended session of those before its end.
    *
    * **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
    */

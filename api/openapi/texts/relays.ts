@@ -54,7 +54,7 @@ export const relayTexts: OperationTexts = {
   'GET /relay/sessions/{id}': {
     id: 'getRelaySession',
     description:
-      'One session in any state, with its transitions and, while it is live, the bitrate of the last ten minutes.',
+      'One session in any state, with its transitions and the bitrate of the last ten minutes, of an ended session of those before its end.',
   },
   'GET /relay/bitrates': {
     id: 'listRecentBitrates',
