@@ -70,8 +70,11 @@ export async function forwardToApi(ctx: Context, visitor: Visitor, deps: Deps): 
 
 const methods = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT']
 
-/** Routes for operators, relays and the billing provider, which a browser must not reach with a visitor's cookies. */
-const excludedPaths = /^\/api\/v1\/(admin|relay\/health|billing\/webhook)(\/|$)/i
+/**
+ * Routes for operators, relays and the billing provider, which a browser must not reach with a visitor's cookies, and the mailbox,
+ * which the API shows to this machine only.
+ */
+const excludedPaths = /^\/api\/v1\/(admin|relay\/health|billing\/webhook|mailbox)(\/|$)/i
 
 const isForwardedPath = (path: string): boolean =>
   path.startsWith('/api/v1/') && isPlainPath(path) && !excludedPaths.test(path)

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { listLatestMails } from '../../db/mailbox.ts'
 import { openMessage } from '../../db/outbox.ts'
+import { isLoopback } from '../../platform/loopback.ts'
 import type { Mail } from '../../providers/mail/mail.ts'
 import { renderText } from '../../providers/mail/render.ts'
 import { composeMail } from '../../providers/mail/texts.ts'
@@ -32,8 +33,10 @@ export const list = route({
   },
   refuses: ['not_found'],
   secret: true,
-  handle: async (_, { config, sql, sealing }) => {
-    if (!config.mail.mailbox) throw new Refusal('not_found')
+  handle: async ({ incoming }, { config, sql, sealing }) => {
+    // The process listens on all addresses of the machine, and the mails contain links that open accounts.
+    const isAllowed = config.mail.mailbox && isLoopback(incoming.socket.remoteAddress ?? '')
+    if (!isAllowed) throw new Refusal('not_found')
     const mails = (await listLatestMails(sql, mailsMax)).map((stored) => {
       const mail = openMessage(sealing, stored) as Mail
       const text = composeMail(mail, config.brandName)

@@ -1,4 +1,5 @@
 /** The mailbox of a service for development, which shows the emails that it would send. */
+import { isLoopback } from '../../platform/loopback.ts'
 import type { Reply } from '../api-replies.ts'
 import { Icon } from '../icons.tsx'
 import type { Document, PageRoute, Visit } from '../page.ts'
@@ -88,8 +89,9 @@ export const show: PageRoute = {
     }),
 }
 
-/** The service has no mailbox unless it is for development. */
+/** The service has no mailbox unless it is for development, and then for visitors on this machine only. */
 async function withMails(visit: Visit, createPage: (mails: readonly Mail[]) => Document): Promise<Document> {
+  if (!isLoopback(visit.visitor.ip)) return problemPage('not_found')
   const { body } = await visit.callApiAnonymously<Partial<Reply<'get', '/mailbox'>>>('GET', '/api/v1/mailbox')
   return body.mails ? createPage(body.mails) : problemPage('not_found')
 }

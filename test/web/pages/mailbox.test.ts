@@ -1,7 +1,7 @@
 /** The mailbox of a service for development, in a browser without scripts. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { startApiAndSite } from '../../support/site.ts'
+import { freeSiteUrl, startApiAndSite, startSite } from '../../support/site.ts'
 
 const mailbox = { SVC_MAILBOX: 'true' }
 const { api, site } = await startApiAndSite({ api: mailbox, site: mailbox })
@@ -51,6 +51,18 @@ test('markup in a mail is shown as text, and only addresses of pages become link
   }
   expect(mail.links).toEqual(expect.arrayContaining(['https://site.example/relays', 'https://site.example/off']))
   expect(mail.links.filter((address) => address.startsWith('javascript'))).toEqual([])
+})
+
+test('a visitor from another machine finds no mailbox, neither on its page nor as an API', async () => {
+  const behindProxy = await startSite(api, {
+    ...mailbox,
+    SVC_SITE_URL: await freeSiteUrl(),
+    SVC_TRUSTED_PROXY_HOPS: '1',
+  })
+  const from = async (ip: string, path: string) =>
+    (await behindProxy.browser().request('GET', path, { headers: { 'X-Forwarded-For': ip } })).status
+  expect([await from('127.0.0.1', '/mailbox'), await from('203.0.113.7', '/mailbox')]).toEqual([200, 404])
+  expect(await from('127.0.0.1', '/api/v1/mailbox')).toBe(404)
 })
 
 test('a mail that does not exist is not found', async () => {
