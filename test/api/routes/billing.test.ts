@@ -160,6 +160,7 @@ describe('the subscription', () => {
     ends_at: null,
     grace_ends_at: null,
     manage_url: null,
+    last_payment_failed: false,
     subscriptions: [],
   }
   /** One of the plan, in a list of its own. */
@@ -197,12 +198,17 @@ describe('the subscription', () => {
       plan_status: 'past_due',
       grace_ends_at: expect.any(String),
       manage_url: manageUrl,
+      last_payment_failed: true,
       subscriptions: only(plan),
     })
     await customer.play(plan, 'fail')
     expect(await customer.fetchSubscription()).toEqual(failed)
     await customer.play(plan, 'recover')
-    expect(await customer.fetchSubscription()).toMatchObject({ plan_status: 'active', grace_ends_at: null })
+    expect(await customer.fetchSubscription()).toMatchObject({
+      plan_status: 'active',
+      grace_ends_at: null,
+      last_payment_failed: false,
+    })
   })
 
   test('that is cancelled ends with its period', async () => {

@@ -70,9 +70,9 @@ test('the capacity status is public and follows the number of live relays', asyn
   expect(await capacity()).toEqual({
     status: 'available',
     regions: [
-      { region: 'eu', status: 'available' },
-      { region: 'us', status: 'available' },
-      { region: 'closed', status: 'full' },
+      { region: 'eu', display_name: 'Europe', status: 'available' },
+      { region: 'us', display_name: 'America', status: 'available' },
+      { region: 'closed', display_name: 'Closed', status: 'full' },
     ],
     as_of: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
   })
