@@ -256,6 +256,26 @@ describe('while the API is unavailable', () => {
     const readiness = await browser.request('GET', '/readyz')
     expect([readiness.status, readiness.json()]).toEqual([200, { status: 'ready' }])
   })
+
+  test('a page tries again by itself, and a form that was sent does not', async () => {
+    const alone = await startApiDouble()
+    const siteWithoutApi = await startSite(alone)
+    await alone.close()
+    const browser = siteWithoutApi.browser()
+    browser.cookies.set('svc_session', looksLikeAccessToken(600))
+    expect((await browser.open('/account')).headers.get('refresh')).toMatch(/^\d$/)
+    expect((await browser.post('/relays/start', {})).headers.get('refresh')).toBeNull()
+  })
+
+  test('a page of an API that hangs is answered within six seconds', async () => {
+    const hanging = await startApiDouble()
+    hanging.respondWith(() => new Promise(() => {}))
+    const browser = (await startSite(hanging)).browser()
+    browser.cookies.set('svc_session', looksLikeAccessToken(600))
+    const startedAt = performance.now()
+    expect((await browser.open('/account')).name).toBe('error-away')
+    expect(performance.now() - startedAt).toBeLessThan(6000)
+  })
 })
 
 test('a draining site is not ready, and serves pages until its drain time is over', async () => {
