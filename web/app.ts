@@ -184,8 +184,8 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
     const frame = { name: 'forwarding', title: 'Redirecting', isSignedIn: false, continueTo }
     ctx.body = renderDocument({ assets, brandName, hasMailbox, ...frame }, forwardingPage(message, continueTo))
   } else if ('download' in result) {
-    const { fileName, contentType, content } = result.download
-    ctx.set('Content-Disposition', `attachment; filename="${fileName}"`)
+    const { fileName, contentType, content, isShown } = result.download
+    ctx.set('Content-Disposition', `${isShown ? 'inline' : 'attachment'}; filename="${fileName}"`)
     ctx.type = contentType
     ctx.body = content
   } else {

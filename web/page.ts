@@ -86,6 +86,8 @@ export interface Download {
   readonly fileName: string
   readonly contentType: string
   readonly content: string
+  /** Whether browsers show it in place of saving it. */
+  readonly isShown?: true
 }
 
 export type PageResult = Cookies &

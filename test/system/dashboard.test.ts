@@ -179,6 +179,7 @@ test('without scripts relays are started, connected to and stopped', async () =>
   expect(await page.locator('.scripted:visible').count()).toBe(0)
   await page.locator('details[data-secret]:has([id^="belabox-stream-"]) > summary').click()
   await page.getByText(`publish/live/${token}`, { exact: true }).waitFor()
+  expect(await page.locator('a[href$="/qr/moblin.svg"]').count()).toBe(1)
   await stopButton(page).click()
   await stopNowButton(page).click()
   await page.locator('main a[href="/relays"]').click()

@@ -48,7 +48,10 @@ document.addEventListener(
   ({ target }) => {
     if (!(target instanceof HTMLDetailsElement) || !target.matches('[data-secret]')) return
     clearTimeout(timers.get(target))
-    if (target.open) timers.set(target, setTimeout(hide, revealMillis, target))
+    if (!target.open) return
+    timers.set(target, setTimeout(hide, revealMillis, target))
+    const code = target.querySelector('img[data-src]')
+    if (code) code.src = code.dataset.src
   },
   true,
 )

@@ -1,4 +1,4 @@
-/** QR codes as images of this site, so that no third party sees their contents. They are large, so pages load visible ones only. */
+/** QR codes as images of this site, so that no third party sees their contents. They are large, so pages load those that are shown only. */
 import { renderToString } from 'preact-render-to-string'
 import { encode } from 'uqr'
 import type { Reply } from '../api-replies.ts'
@@ -25,7 +25,7 @@ export const show: PageRoute = {
     if (!linkOf || !session?.connect) return problemPage('not_found')
     const kit = connectionKit(connectionNameOf(session.connection_id), session.connect)
     const content = renderToString(<QrCode content={linkOf(kit)} />)
-    return { download: { fileName: `qr-code-${file}`, contentType: 'image/svg+xml', content } }
+    return { download: { fileName: `qr-code-${file}`, contentType: 'image/svg+xml', content, isShown: true } }
   },
 }
 

@@ -132,6 +132,7 @@ interface DeepLinkProps {
 
 const DeepLink = ({ sessionId, app, label, link, children }: DeepLinkProps) => {
   const id = `${app}-${sessionId}`
+  const qr = `/relays/${sessionId}/qr/${app}.svg`
   return (
     <>
       <div class="row scripted">
@@ -146,14 +147,13 @@ const DeepLink = ({ sessionId, app, label, link, children }: DeepLinkProps) => {
           Show QR code<span class="unseen"> for {label}</span>
         </summary>
         <p>{children}</p>
-        <img
-          class="qr"
-          src={`/relays/${sessionId}/qr/${app}.svg`}
-          loading="lazy"
-          width="320"
-          height="320"
-          alt={`QR code for ${label}`}
-        />
+        {/* `connection-kit.js` loads it when it is shown. Without a script browsers would load all codes with the page. */}
+        <img class="qr scripted" data-src={qr} width="320" height="320" alt={`QR code for ${label}`} />
+        <noscript>
+          <a class="link" href={qr}>
+            Open the QR code
+          </a>
+        </noscript>
         <p>
           <a class="button second" id={id} href={link}>
             Open in {label}

@@ -309,7 +309,7 @@ test('the end of surplus relays is announced with its time', async () => {
 test('a QR code is an image for the owner of its relay only, and its address has no secret', async () => {
   const { user, browser, session } = await activeRelay()
   const { html } = await browser.open('/relays')
-  const paths = [...html.matchAll(/<img class="qr" src="([^"]*)"/g)].map(([, path = '']) => path)
+  const paths = [...html.matchAll(/<img class="qr[^"]*" data-src="([^"]*)"/g)].map(([, path = '']) => path)
   expect(paths).toEqual(['moblin', 'irl-pro', 'larix'].map((app) => `/relays/${session.session_id}/qr/${app}.svg`))
   for (const path of paths) {
     const image = await browser.request('GET', path)
