@@ -1,6 +1,6 @@
 /** Notifications in sentences, for mails and chats. */
-import type { EndCause, Notification } from './notifications.ts'
-import type { ProvisioningDetail } from './relay-session.ts'
+import type { Notification } from './notifications.ts'
+import { describeRelayEnd } from './relay-end-texts.ts'
 
 /** How a channel shows the parts of a sentence that it may have to escape or format. */
 export interface TextFormat {
@@ -77,36 +77,3 @@ function describePaymentFailure(
 }
 
 const formatHours = (seconds: number): string => `${(Math.floor(seconds / 360) / 10).toLocaleString('en')} hours`
-
-/** Why a relay that its user did not stop has ended. */
-export function describeRelayEnd({
-  reason,
-  initiator,
-  cause,
-  detail,
-}: EndCause & { readonly cause: EndCause | null; readonly detail: ProvisioningDetail | null }): string {
-  const isLost = cause?.reason === 'health_lost'
-  switch (reason) {
-    case 'provision_failed':
-      return ['It could not be started.', detail && provisioningTexts[detail]].filter(Boolean).join(' ')
-    case 'provision_timeout':
-      return 'It did not become ready in time.'
-    case 'grace_elapsed':
-      return isLost ? 'We lost contact with it, and it did not come back.' : 'Support stopped it.'
-    case 'stop_requested':
-      return initiator === 'system' ? 'It was stopped to make room for a newer relay of yours.' : 'Support stopped it.'
-    default:
-      if (initiator === 'operator') return 'Support disconnected it.'
-      if (initiator === 'timer') return 'It reached the longest duration of a relay.'
-      return isLost
-        ? 'We lost contact with it, and its machine is gone.'
-        : 'It was disconnected because your plan or your account changed.'
-  }
-}
-
-const provisioningTexts: Readonly<Record<ProvisioningDetail, string>> = {
-  capacity:
-    'The provider had no free machine in its region. Try again in a few minutes, or start a relay in another region.',
-  quota: 'The service has reached a limit of its account at the provider. Start a relay in another region meanwhile.',
-  configuration: 'The region is not set up correctly. Start a relay in another region meanwhile.',
-}
