@@ -26,8 +26,8 @@ const isSignedIn = (user: GivenUser, html: string) => html.includes(user.email)
 test('a page with an expired access token is shown after a renewal', async () => {
   const user = await api.given.user()
   const browser = browserOf(user)
-  const page = await browser.open('/account?done=linked')
-  expect([page.path, isSignedIn(user, page.html)]).toEqual(['/account?done=linked', true])
+  const page = await browser.open('/account/security?done=linked')
+  expect([page.path, isSignedIn(user, page.html)]).toEqual(['/account/security?done=linked', true])
   expect(page.visited).toHaveLength(3)
   expect(browser.cookies.get('svc_refresh')).not.toBe(user.refreshToken)
   // The next page needs no renewal.
@@ -50,7 +50,7 @@ test('the fields of a form are kept during a renewal', async () => {
 
 test('an access token that the API rejects before its expiry is renewed', async () => {
   const user = await api.given.user()
-  const page = await browserOf(user, looksLikeAccessToken(600)).open('/account')
+  const page = await browserOf(user, looksLikeAccessToken(600)).open('/account/security')
   expect(isSignedIn(user, page.html)).toBe(true)
 })
 
@@ -58,15 +58,15 @@ test('a missing access token is renewed from the refresh token', async () => {
   const user = await api.given.user()
   const browser = browserOf(user)
   browser.cookies.remove('svc_session')
-  expect(isSignedIn(user, (await browser.open('/account')).html)).toBe(true)
+  expect(isSignedIn(user, (await browser.open('/account/security')).html)).toBe(true)
 })
 
 test('a rejected refresh token signs out and redirects to the login page with `next`', async () => {
   const user = await api.given.user()
   const browser = browserOf(user)
   await api.post('/auth/logout', undefined, { bearer: user.bearer })
-  const page = await browser.open('/account?done=linked')
-  expect([page.path, page.status]).toEqual(['/login?next=%2Faccount%3Fdone%3Dlinked', 200])
+  const page = await browser.open('/account/security?done=linked')
+  expect([page.path, page.status]).toEqual(['/login?next=%2Faccount%2Fsecurity%3Fdone%3Dlinked', 200])
   expect([browser.cookies.get('svc_session'), browser.cookies.get('svc_refresh')]).toEqual([undefined, undefined])
 })
 
@@ -138,7 +138,7 @@ test('a cross-site navigation to the renewal address keeps the cookies', async (
   ])
   // It does not prevent the next renewal either.
   browser.cookies.set('svc_session', looksLikeAccessToken(-1))
-  expect(isSignedIn(user, (await browser.open('/account')).html)).toBe(true)
+  expect(isSignedIn(user, (await browser.open('/account/security')).html)).toBe(true)
 })
 
 test.each(['https://evil.example/', '//evil.example', '/\\evil.example', '/api/v1/auth/logout', '', 'x'])(
