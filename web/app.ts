@@ -2,6 +2,7 @@
 import { Router } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
+import compress from 'koa-compress'
 import type { SiteConfig } from '../platform/config/site.ts'
 import { isUpgrade } from '../platform/http-upgrades.ts'
 import { findAllowedMethods } from '../platform/koa/allowed-methods.ts'
@@ -42,6 +43,8 @@ export interface Site {
 export function createApp(site: Site): Koa {
   const app = createKoa(site.config.trustedProxyHops)
   app.use(securityHeaders(site.config))
+  // Assets are compressed at start, and replies of the API contain tokens beside texts that others may choose.
+  app.use(compress({ filter: (type) => type === 'text/html' }))
   app.use(hideConsole)
   app.use(handleErrors(site))
   app.use(refuseInvalidUrls(site))

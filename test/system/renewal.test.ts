@@ -44,9 +44,9 @@ test('several tabs with an expired access token show their pages after one token
   const { context } = await signedInLongAgo(user)
   const before = exchanges()
   const tabs = await Promise.all(Array.from({ length: 6 }, () => context.newPage()))
-  await Promise.all(tabs.map((tab) => tab.goto(at('/account'))))
+  await Promise.all(tabs.map((tab) => tab.goto(at('/account/security'))))
   for (const tab of tabs) {
-    expect(tab.url()).toBe(at('/account'))
+    expect(tab.url()).toBe(at('/account/security'))
     expect(await tab.locator('main').textContent()).toContain(user.email)
   }
   expect(exchanges() - before).toBe(1)
@@ -57,7 +57,7 @@ test('a form that is sent with an expired access token arrives', async () => {
   const user = await api.given.user()
   const plugin = await api.given.signIn(user, 'OBS')
   const { context, page } = await signedInLongAgo(user)
-  await page.goto(at('/account'))
+  await page.goto(at('/account/security'))
   await setCookie(context, 'svc_session', '/', looksLikeAccessToken(-1))
   const entry = page.locator('li', { hasText: 'OBS' }).filter({ has: page.locator('form') })
   await entry.getByRole('button').click()
@@ -73,7 +73,7 @@ test('the refresh token is sent to its own path only, and scripts cannot read ei
     const { cookie = '' } = await request.allHeaders()
     if (cookie.includes('svc_refresh')) sent.push(new URL(request.url()).pathname)
   })
-  await page.goto(at('/account'))
+  await page.goto(at('/account/security'))
   await page.reload()
   expect(sent).toEqual([`${refreshPath}/return`])
   expect(await page.evaluate('document.cookie')).toBe('')
@@ -84,9 +84,9 @@ test('the refresh token is sent to its own path only, and scripts cannot read ei
 test('a link on another site opens the page as the signed-in user', async () => {
   const user = await api.given.user()
   const { page } = await signedInLongAgo(user)
-  await page.goto(await foreignPage(`<a href="${at('/account')}">there</a>`))
+  await page.goto(await foreignPage(`<a href="${at('/account/security')}">there</a>`))
   await page.getByText('there').click()
-  await page.waitForURL(at('/account'))
+  await page.waitForURL(at('/account/security'))
   await expect.poll(() => page.locator('main').textContent()).toContain(user.email)
 })
 

@@ -162,9 +162,9 @@ test('linking a provider keeps the sign-in', async () => {
   oauth.providers.google.asksForConsent = false
   oauth.providers.google.account = newProviderAccount()
   const [user, { page }] = [await api.given.user(), await visitor()]
-  await signInAt(page, user, '/login?next=/account')
+  await signInAt(page, user, '/login?next=/account/security')
   await submitButton(page, '/oauth/google/start').click()
-  await page.waitForURL(at('/account?done=linked'))
+  await page.waitForURL(at('/account/security?done=linked'))
   expect(await page.locator('main').textContent()).toContain(user.email)
 })
 
