@@ -147,7 +147,6 @@ test('the page with four relays transfers less than 100 kB and shows them withou
   for (const connection_id of ['one', 'two', 'three', 'four']) {
     const { session_id } = (await user.start({ connection_id })).body.session
     await reportOf(session_id, stream)
-    await api.sql`update relay_health set recent_slot = recent_slot - 59 where session_id = ${session_id}`
     await api.sql`update relay_health set recent_bitrate_kbps = array_fill(5000, array[60]) where session_id = ${session_id}`
     await reportOf(session_id, stream)
   }
