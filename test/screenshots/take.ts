@@ -57,15 +57,18 @@ async function takeAll(): Promise<void> {
   const stack = new Stack(dataDir, { variables: await variables() })
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
   let publisher: ChildProcess | undefined
+  let demo: Demo | undefined
   try {
     await stack.ready()
-    const demo = await prepareAccount(stack, dataDir)
+    demo = await prepareAccount(stack, dataDir)
     publisher = await startStream(stack, demo)
     await mkdir(folder, { recursive: true })
     for (const look of looks) for (const scheme of schemes) await takeLook(browser, { stack, demo, ...look, scheme })
   } finally {
     publisher?.kill('SIGKILL')
+    await demo?.sql.end({ timeout: 1 })
     await browser.close()
+    await stack.end('SIGTERM')
     await endAll(dataDir)
     await rm(dataDir, { recursive: true, force: true })
   }
