@@ -154,7 +154,7 @@ async function notificationsPage(visit: Visit, outcome: Outcome = {}): Promise<P
       <>
         <div class="page-head">
           <h1>Notifications</h1>
-          <p class="lead">Choose what we tell you about, and where. Everything is off until you turn it on.</p>
+          <p class="lead">Choose what you are notified of, and where. Everything is off until you turn it on.</p>
         </div>
         <AccountTabs current="notifications" />
         <DeletionBanner user={summary.body.user} />
@@ -176,7 +176,7 @@ function Kinds({ overview: { kinds, email, endpoint } }: { readonly overview: No
   const endpointName = endpoint ? endpointTypeTexts[endpoint.type] : 'Webhook or Discord'
   return (
     <section class="card" aria-labelledby="kinds">
-      <h2 id="kinds">What to tell you</h2>
+      <h2 id="kinds">Notify me of</h2>
       {email.verified ? null : (
         <p class="warning" data-email="unverified">
           {email.address === null
