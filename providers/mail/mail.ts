@@ -13,7 +13,7 @@ export interface ProofMail extends CommonParts {
   readonly expiresAt: string
 }
 
-/** To the owner of an account, after a change that somebody else may have made. */
+/** To the owner of an account, after a change that another person may have made. */
 export interface SecurityMail extends CommonParts {
   readonly subject: 'email_changed' | 'password_changed'
 }

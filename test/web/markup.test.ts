@@ -66,7 +66,7 @@ async function givenMarkup() {
   return { user, ids: { session_id: live?.id, session: live?.id, user: userId, event: event?.id, mail: mail?.id } }
 }
 
-test('no page contains markup that somebody else set', async () => {
+test('no page contains markup from a text that others set', async () => {
   const { user, ids } = await givenMarkup()
   const browser = site.browser()
   await browser.submit(await browser.open('/login'), '/login', { email: user.email, password: user.password })

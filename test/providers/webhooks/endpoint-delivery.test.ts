@@ -243,7 +243,7 @@ describe('a Discord message', () => {
     endpoint = { id: 'e', type: 'discord', url, secret: null, isDisabled: false }
   })
 
-  test('is an embed that mentions nobody', async () => {
+  test('is an embed without mentions', async () => {
     await deliver({ type: 'discord' })
     const [request] = receiver.requests
     expect(request?.path).toBe('/api/webhooks/123/token')

@@ -87,7 +87,7 @@ describe('the status page', () => {
     expect(Number(page.headers.get('refresh'))).toBeGreaterThan(0)
   })
 
-  test('tells apart few and no relays', async () => {
+  test('distinguishes few relays from none', async () => {
     const double = await startApiDouble()
     const behind = await startSite(double)
     for (const status of ['limited', 'full']) {
