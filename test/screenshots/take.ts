@@ -66,9 +66,12 @@ async function takeAll(): Promise<void> {
     for (const look of looks) for (const scheme of schemes) await takeLook(browser, { stack, demo, ...look, scheme })
   } finally {
     publisher?.kill('SIGKILL')
-    await demo?.sql.end({ timeout: 1 })
     await browser.close()
-    await stack.end('SIGTERM')
+    // A service that did not start has ended by itself.
+    if (demo) {
+      await demo.sql.end({ timeout: 1 })
+      await stack.end('SIGTERM')
+    }
     await endAll(dataDir)
     await rm(dataDir, { recursive: true, force: true })
   }

@@ -3,20 +3,18 @@ import { DateTime } from '../time-text.tsx'
 import { Comparison } from './comparison.tsx'
 import { Identifier } from './identifier.tsx'
 import type { OperatorSessionDetail } from './operator-replies.ts'
+import { WorkflowHead } from './workflow-head.tsx'
 
 export const SessionWorkflow = ({ detail }: { readonly detail: OperatorSessionDetail }) => {
   const { session, live } = detail
   return (
     <section class="card" aria-labelledby="workflow" data-workflow={live ? 'answered' : 'silent'}>
-      <div class="row apart">
-        <h2 id="workflow">Workflow</h2>
-        <a class="link" href={detail.temporal_ui_url} rel="noreferrer">
-          Open in Temporal
-        </a>
-      </div>
-      <p>
-        <Identifier value={detail.workflow_id} />
-      </p>
+      <WorkflowHead
+        id="workflow"
+        title="Workflow"
+        workflowId={detail.workflow_id}
+        temporalUiUrl={detail.temporal_ui_url}
+      />
       {live === null ? (
         <p class={session.state === 'stopped' ? 'muted' : 'warning'}>
           {session.state === 'stopped'

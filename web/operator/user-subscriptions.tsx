@@ -4,6 +4,7 @@ import { Comparison } from './comparison.tsx'
 import { Identifier } from './identifier.tsx'
 import type { ProviderSubscription, SubscriptionDetail } from './operator-replies.ts'
 import { ScrollingTable } from './scrolling-table.tsx'
+import { WorkflowHead } from './workflow-head.tsx'
 
 interface SubscriptionsProps {
   readonly subscriptions: readonly ProviderSubscription[]
@@ -50,15 +51,12 @@ const SubscriptionWorkflow = ({ detail }: { readonly detail: SubscriptionDetail 
   const { entitlement, live } = detail
   return (
     <section class="card" aria-labelledby="subscription-workflow" data-workflow={live ? 'running' : 'none'}>
-      <div class="row apart">
-        <h2 id="subscription-workflow">Subscription workflow</h2>
-        <a class="link" href={detail.temporal_ui_url} rel="noreferrer">
-          Open in Temporal
-        </a>
-      </div>
-      <p>
-        <Identifier value={detail.workflow_id} />
-      </p>
+      <WorkflowHead
+        id="subscription-workflow"
+        title="Subscription workflow"
+        workflowId={detail.workflow_id}
+        temporalUiUrl={detail.temporal_ui_url}
+      />
       {live === null ? (
         <p class="muted">
           The workflow doesn’t run, or didn’t answer in two seconds. It runs only while there is something to wait for.
