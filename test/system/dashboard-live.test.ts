@@ -1,5 +1,5 @@
 /** How the relays page updates itself, during failures of the network, the service and the sign-in too. */
-import type { Page } from 'playwright-core'
+import type { Page, WebSocketRoute } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { writeAge } from '../support/relay-rows.ts'
 import { waitForPage } from './browser.ts'
@@ -148,20 +148,18 @@ test('figures that arrive over the socket are shown without fetching the page', 
   const { page, user, faults } = await readyRelay()
   await report(user, { publishing: true, bitrate_kbps: 5200, links: 3 })
   const { session } = await user.active()
-  let send = (_: string) => {}
-  await page.routeWebSocket('**/api/v1/relay/ws', (route) => {
-    route.connectToServer()
-    send = (message) => route.send(message)
+  // Without the server behind it, whose first message could arrive after the one of this test.
+  const opened = new Promise<WebSocketRoute>((resolve) => {
+    void page.routeWebSocket('**/api/v1/relay/ws', resolve)
   })
   await page.clock.install()
-  const opened = page.waitForEvent('websocket')
   await page.reload()
   await page.clock.runFor(3500)
-  await opened
+  const socket = await opened
   const fetched: string[] = []
   page.on('request', (request) => fetched.push(new URL(request.url()).pathname))
   const ingest = { ...session?.ingest, bitrate_kbps: 7340, links: 1 }
-  send(JSON.stringify({ type: 'session', session: { ...session, ingest } }))
+  socket.send(JSON.stringify({ type: 'session', session: { ...session, ingest } }))
   await expect.poll(() => page.locator('.receiving').textContent()).toBe('Receiving 7.3 Mbps over 1 link')
   expect(fetched).toEqual([])
   expect(faults).toEqual([])
