@@ -751,7 +751,64 @@ export interface paths {
   };
 }
 
-export type webhooks = Record<string, never>;
+export interface webhooks {
+  "relay_contact_lost": {
+    /**
+     * A relay stops reporting
+     * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+     */
+    post: operations["receiveRelayContactLost"];
+  };
+  "relay_ended": {
+    /**
+     * A relay ends without a request of its user
+     * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+     */
+    post: operations["receiveRelayEnded"];
+  };
+  "payment_failed": {
+    /**
+     * A payment fails
+     * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+     */
+    post: operations["receivePaymentFailed"];
+  };
+  "relays_surplus": {
+    /**
+     * More relays run than the plan includes
+     * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+     */
+    post: operations["receiveRelaysSurplus"];
+  };
+  "usage_80": {
+    /**
+     * 80 % of the relay time is used
+     * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+     */
+    post: operations["receiveUsage80"];
+  };
+  "usage_95": {
+    /**
+     * 95 % of the relay time is used
+     * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+     */
+    post: operations["receiveUsage95"];
+  };
+  "usage_100": {
+    /**
+     * All relay time is used
+     * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+     */
+    post: operations["receiveUsage100"];
+  };
+  "test": {
+    /**
+     * The user asks for a test
+     * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+     */
+    post: operations["receiveTest"];
+  };
+}
 
 export interface components {
   schemas: {
@@ -1495,6 +1552,8 @@ export interface components {
      * @example "relay_start";q=6;w=60
      */
     readonly "RateLimit-Policy": string;
+    /** @description `true` when an `Idempotency-Key` was sent before, and nothing was started. Otherwise absent. */
+    readonly "Idempotent-Replayed": "true";
     /**
      * @description The authentication scheme that is expected.
      * @example Bearer error="invalid_token"
@@ -3190,6 +3249,7 @@ export interface operations {
           readonly "X-Request-Id": components["headers"]["X-Request-Id"];
           readonly RateLimit: components["headers"]["RateLimit"];
           readonly "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+          readonly "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
         };
         content: {
           readonly "application/json": {
@@ -5267,6 +5327,468 @@ export interface operations {
             [key: string]: unknown;
           };
         };
+      };
+    };
+  };
+  /**
+   * A relay stops reporting
+   * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+   */
+  receiveRelayContactLost: {
+    parameters: {
+      header: {
+        /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+        "webhook-id": string;
+        /** @description When this attempt was made, in seconds since 1970. */
+        "webhook-timestamp": string;
+        /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+        "webhook-signature": string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @constant */
+          readonly type: "relay_contact_lost";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          readonly timestamp: string;
+          readonly data: {
+            /** Format: uuid */
+            readonly session_id: string;
+            readonly connection_id: string;
+            readonly region: string;
+            /** Format: date-time */
+            readonly grace_ends_at: string;
+          };
+          readonly title: string;
+          /** @description The same in words, as plain text. */
+          readonly text: string;
+          /**
+           * Format: uri
+           * @description The page of the site that it is about.
+           */
+          readonly url: string;
+          /** @description Turns this kind of notification off. Null for a test. */
+          readonly unsubscribe_url: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more messages */
+      410: {
+        content: never;
+      };
+      /** @description The message was received */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * A relay ends without a request of its user
+   * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+   */
+  receiveRelayEnded: {
+    parameters: {
+      header: {
+        /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+        "webhook-id": string;
+        /** @description When this attempt was made, in seconds since 1970. */
+        "webhook-timestamp": string;
+        /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+        "webhook-signature": string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @constant */
+          readonly type: "relay_ended";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          readonly timestamp: string;
+          readonly data: {
+            /** Format: uuid */
+            readonly session_id: string;
+            readonly connection_id: string;
+            readonly region: string;
+            /** @enum {string} */
+            readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+            /** @enum {string} */
+            readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
+            /** @description The transition to the grace in which it ended, or null. */
+            readonly cause: ({
+              /** @enum {string} */
+              readonly reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+              /** @enum {string} */
+              readonly initiator: "user" | "operator" | "relay" | "timer" | "system";
+            }) | null;
+            /** @description Why it could not be started, where it is known. */
+            readonly detail: ("capacity" | "quota" | "configuration") | null;
+            /** Format: date-time */
+            readonly created_at: string;
+          };
+          readonly title: string;
+          /** @description The same in words, as plain text. */
+          readonly text: string;
+          /**
+           * Format: uri
+           * @description The page of the site that it is about.
+           */
+          readonly url: string;
+          /** @description Turns this kind of notification off. Null for a test. */
+          readonly unsubscribe_url: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more messages */
+      410: {
+        content: never;
+      };
+      /** @description The message was received */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * A payment fails
+   * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+   */
+  receivePaymentFailed: {
+    parameters: {
+      header: {
+        /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+        "webhook-id": string;
+        /** @description When this attempt was made, in seconds since 1970. */
+        "webhook-timestamp": string;
+        /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+        "webhook-signature": string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @constant */
+          readonly type: "payment_failed";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          readonly timestamp: string;
+          readonly data: {
+            readonly subscriptions: readonly ("plan" | "addon")[];
+            /** @description When access ends without a payment. Null when this failure ends none. */
+            readonly ends_at: string | null;
+          };
+          readonly title: string;
+          /** @description The same in words, as plain text. */
+          readonly text: string;
+          /**
+           * Format: uri
+           * @description The page of the site that it is about.
+           */
+          readonly url: string;
+          /** @description Turns this kind of notification off. Null for a test. */
+          readonly unsubscribe_url: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more messages */
+      410: {
+        content: never;
+      };
+      /** @description The message was received */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * More relays run than the plan includes
+   * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+   */
+  receiveRelaysSurplus: {
+    parameters: {
+      header: {
+        /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+        "webhook-id": string;
+        /** @description When this attempt was made, in seconds since 1970. */
+        "webhook-timestamp": string;
+        /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+        "webhook-signature": string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @constant */
+          readonly type: "relays_surplus";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          readonly timestamp: string;
+          readonly data: {
+            readonly connection_ids: readonly string[];
+            /** Format: date-time */
+            readonly ends_at: string;
+          };
+          readonly title: string;
+          /** @description The same in words, as plain text. */
+          readonly text: string;
+          /**
+           * Format: uri
+           * @description The page of the site that it is about.
+           */
+          readonly url: string;
+          /** @description Turns this kind of notification off. Null for a test. */
+          readonly unsubscribe_url: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more messages */
+      410: {
+        content: never;
+      };
+      /** @description The message was received */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * 80 % of the relay time is used
+   * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+   */
+  receiveUsage80: {
+    parameters: {
+      header: {
+        /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+        "webhook-id": string;
+        /** @description When this attempt was made, in seconds since 1970. */
+        "webhook-timestamp": string;
+        /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+        "webhook-signature": string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @constant */
+          readonly type: "usage_80";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          readonly timestamp: string;
+          readonly data: {
+            /** @enum {number} */
+            readonly percent: 80 | 95 | 100;
+            readonly consumed_seconds: number;
+            readonly included_seconds: number;
+            /** Format: date-time */
+            readonly cycle_start: string;
+            /** Format: date-time */
+            readonly cycle_end: string;
+          };
+          readonly title: string;
+          /** @description The same in words, as plain text. */
+          readonly text: string;
+          /**
+           * Format: uri
+           * @description The page of the site that it is about.
+           */
+          readonly url: string;
+          /** @description Turns this kind of notification off. Null for a test. */
+          readonly unsubscribe_url: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more messages */
+      410: {
+        content: never;
+      };
+      /** @description The message was received */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * 95 % of the relay time is used
+   * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+   */
+  receiveUsage95: {
+    parameters: {
+      header: {
+        /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+        "webhook-id": string;
+        /** @description When this attempt was made, in seconds since 1970. */
+        "webhook-timestamp": string;
+        /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+        "webhook-signature": string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @constant */
+          readonly type: "usage_95";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          readonly timestamp: string;
+          readonly data: {
+            /** @enum {number} */
+            readonly percent: 80 | 95 | 100;
+            readonly consumed_seconds: number;
+            readonly included_seconds: number;
+            /** Format: date-time */
+            readonly cycle_start: string;
+            /** Format: date-time */
+            readonly cycle_end: string;
+          };
+          readonly title: string;
+          /** @description The same in words, as plain text. */
+          readonly text: string;
+          /**
+           * Format: uri
+           * @description The page of the site that it is about.
+           */
+          readonly url: string;
+          /** @description Turns this kind of notification off. Null for a test. */
+          readonly unsubscribe_url: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more messages */
+      410: {
+        content: never;
+      };
+      /** @description The message was received */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * All relay time is used
+   * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+   */
+  receiveUsage100: {
+    parameters: {
+      header: {
+        /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+        "webhook-id": string;
+        /** @description When this attempt was made, in seconds since 1970. */
+        "webhook-timestamp": string;
+        /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+        "webhook-signature": string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @constant */
+          readonly type: "usage_100";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          readonly timestamp: string;
+          readonly data: {
+            /** @enum {number} */
+            readonly percent: 80 | 95 | 100;
+            readonly consumed_seconds: number;
+            readonly included_seconds: number;
+            /** Format: date-time */
+            readonly cycle_start: string;
+            /** Format: date-time */
+            readonly cycle_end: string;
+          };
+          readonly title: string;
+          /** @description The same in words, as plain text. */
+          readonly text: string;
+          /**
+           * Format: uri
+           * @description The page of the site that it is about.
+           */
+          readonly url: string;
+          /** @description Turns this kind of notification off. Null for a test. */
+          readonly unsubscribe_url: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more messages */
+      410: {
+        content: never;
+      };
+      /** @description The message was received */
+      "2XX": {
+        content: never;
+      };
+    };
+  };
+  /**
+   * The user asks for a test
+   * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+   */
+  receiveTest: {
+    parameters: {
+      header: {
+        /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+        "webhook-id": string;
+        /** @description When this attempt was made, in seconds since 1970. */
+        "webhook-timestamp": string;
+        /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+        "webhook-signature": string;
+      };
+    };
+    readonly requestBody: {
+      readonly content: {
+        readonly "application/json": {
+          /** @constant */
+          readonly type: "test";
+          /**
+           * Format: date-time
+           * @description When it happened.
+           */
+          readonly timestamp: string;
+          readonly data: Record<string, never>;
+          readonly title: string;
+          /** @description The same in words, as plain text. */
+          readonly text: string;
+          /**
+           * Format: uri
+           * @description The page of the site that it is about.
+           */
+          readonly url: string;
+          /** @description Turns this kind of notification off. Null for a test. */
+          readonly unsubscribe_url: string | null;
+        };
+      };
+    };
+    responses: {
+      /** @description Send no more messages */
+      410: {
+        content: never;
+      };
+      /** @description The message was received */
+      "2XX": {
+        content: never;
       };
     };
   };

@@ -10,6 +10,7 @@ import { securitySchemes } from './security.ts'
 import { describeTags } from './tags.ts'
 import { operationTexts } from './texts.ts'
 import { describeUnversioned } from './unversioned.ts'
+import { describeWebhooks } from './webhooks.ts'
 
 export interface OpenapiDocument {
   readonly openapi: string
@@ -17,6 +18,7 @@ export interface OpenapiDocument {
   readonly servers: readonly { readonly url: string }[]
   readonly tags: readonly { readonly name: string; readonly description: string }[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly webhooks: Readonly<Record<string, object>>
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
 
@@ -46,6 +48,7 @@ export function openapiDocument(routes: readonly Route[], apiUrl: string): Opena
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route, text, converter) }
   }
   Object.assign(paths, describeUnversioned(converter))
+  const webhooks = describeWebhooks(converter)
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
   const components = { Error: converter.convert(ErrorBody), ...converter.components }
   return {
@@ -54,6 +57,7 @@ export function openapiDocument(routes: readonly Route[], apiUrl: string): Opena
     servers: [{ url: apiUrl }],
     tags: describeTags(new Set(operations.flatMap(({ tags }) => tags))),
     paths,
+    webhooks,
     components: {
       securitySchemes,
       schemas: Object.fromEntries(Object.entries(components).toSorted(([a], [b]) => a.localeCompare(b, 'en'))),

@@ -5,7 +5,7 @@ import type { Example, Examples, OperationText } from './operation-text.ts'
 import { completeReply, sampleOfReply } from './samples.ts'
 import type { JsonSchema, SchemaConverter } from './schemas.ts'
 
-const referToHeaders = (...names: (keyof typeof headers)[]) =>
+const referToHeaders = (...names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 /** The response headers that are documented, as components. */
@@ -28,6 +28,10 @@ export const headers = {
     description: 'The name of the limit, its requests (`q`), and its window in seconds (`w`).',
     schema: { type: 'string' },
     example: '"relay_start";q=6;w=60',
+  },
+  'Idempotent-Replayed': {
+    description: '`true` when an `Idempotency-Key` was sent before, and nothing was started. Otherwise absent.',
+    schema: { type: 'string', const: 'true' },
   },
   'WWW-Authenticate': {
     description: 'The authentication scheme that is expected.',
@@ -54,7 +58,11 @@ export function describeSuccesses(route: Route, text: OperationText | undefined,
         status,
         {
           description: successTexts[status] ?? 'Success',
-          headers: referToHeaders('X-Request-Id', ...(route.limit ? (['RateLimit', 'RateLimit-Policy'] as const) : [])),
+          headers: referToHeaders(
+            'X-Request-Id',
+            ...(route.limit ? ['RateLimit', 'RateLimit-Policy'] : []),
+            ...(text?.replyHeaders?.[Number(status)] ?? []),
+          ),
           ...(schema ? { content: { 'application/json': { schema, examples } } } : {}),
         },
       ]
@@ -129,7 +137,7 @@ const describeErrorReply = (status: number, codes: readonly RefusalCode[]) => ({
   },
 })
 
-function headersOfError(status: number): (keyof typeof headers)[] {
+function headersOfError(status: number): string[] {
   if (status === 401) return ['WWW-Authenticate']
   if (status === 429) return ['Retry-After', 'RateLimit', 'RateLimit-Policy']
   return status === 503 ? ['Retry-After'] : []

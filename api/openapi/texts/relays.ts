@@ -16,6 +16,7 @@ export const relayTexts: OperationTexts = {
       200: { live: { summary: 'The connection has a live session', value: { session: activeSession } } },
       201: { started: { summary: 'A new session', value: { session: provisioningSession } } },
     },
+    replyHeaders: { 200: ['Idempotent-Replayed'] },
   },
   'GET /relay/active': {
     id: 'listLiveRelays',

@@ -6,6 +6,7 @@ import { refusals } from '../../../api/http/refusals.ts'
 import { type OpenapiDocument, openapiDocument } from '../../../api/openapi/document.ts'
 import { unversionedOperations } from '../../../api/openapi/unversioned.ts'
 import { routes } from '../../../api/routes.ts'
+import { notificationKinds } from '../../../domain/notifications.ts'
 
 const committed = await readFile(new URL('../../../docs/openapi.json', import.meta.url), 'utf8')
 const document = JSON.parse(committed) as OpenapiDocument & { components: { securitySchemes: object } }
@@ -68,6 +69,21 @@ describe('docs/openapi.json', () => {
         'x-signature',
       ]),
     )
+  })
+
+  test('describes the webhook of each kind of notification with the headers of its signature', () => {
+    expect(Object.keys(document.webhooks).toSorted()).toEqual([...notificationKinds, 'test'].toSorted())
+    for (const [kind, webhook] of Object.entries(document.webhooks)) {
+      const { parameters } = (webhook as { post: { parameters: { name: string; required: boolean }[] } }).post
+      expect(parameters, kind).toMatchObject(
+        ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({ name, required: true })),
+      )
+    }
+  })
+
+  test('names the header of a start that was repeated', () => {
+    const start = document.paths[`${basePath}/relay/start`]?.post as unknown as Record<string, never>
+    expect(start).toHaveProperty('responses.200.headers.Idempotent-Replayed')
   })
 
   test('puts each operation into a described group', () => {

@@ -5,7 +5,9 @@ import { openapiDocument } from '../../../api/openapi/document.ts'
 import type { Examples } from '../../../api/openapi/operation-text.ts'
 import { operationTexts } from '../../../api/openapi/texts.ts'
 import { unversionedOperations } from '../../../api/openapi/unversioned.ts'
+import { webhookBody } from '../../../api/openapi/webhooks.ts'
 import { routes } from '../../../api/routes.ts'
+import type { Notification } from '../../../domain/notifications.ts'
 
 const document = openapiDocument(routes, 'http://localhost:8080')
 
@@ -57,6 +59,13 @@ describe('the examples', () => {
       expect(examples !== undefined, status).toBe(schema !== null)
       if (schema) expect(problemsOf(schema, examples, true), status).toEqual([])
     }
+  })
+
+  test.each(Object.keys(document.webhooks) as Notification['kind'][])('of the webhook %s are valid', (kind) => {
+    const { post } = document.webhooks[kind] as { post: Described }
+    const examples = post.requestBody?.content['application/json']?.examples ?? {}
+    expect(Object.keys(examples)).not.toEqual([])
+    expect(problemsOf(webhookBody(kind), examples, true)).toEqual([])
   })
 
   test.each(unversionedOperations)('of the replies of GET $path are valid', ({ path, answers }) => {

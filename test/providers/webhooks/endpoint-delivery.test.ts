@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { webhookBody } from '../../../api/openapi/webhooks.ts'
 import type { EndpointType, Notification } from '../../../domain/notifications.ts'
 import { RetryLaterError, UndeliverableError } from '../../../domain/outbox.ts'
 import { toDiscordMessage } from '../../../providers/webhooks/discord-message.ts'
@@ -86,6 +87,12 @@ describe('a webhook', () => {
     })
     expect(request?.headers).toMatchObject({ 'webhook-id': 'message-1', 'content-type': 'application/json' })
     expect(recorded).toEqual(['success'])
+  })
+
+  test('has the body that the OpenAPI document describes', async () => {
+    await deliver()
+    const body = JSON.parse(receiver.requests[0]?.body ?? '')
+    expect(webhookBody('relay_ended').strict().parse(body)).toEqual(body)
   })
 
   test('whose body was changed is refused by the library', async () => {

@@ -1,0 +1,188 @@
+/** The requests that the service sends to the webhook of an account, one entry per kind of notification. */
+import { z } from 'zod'
+import { describeNotification, plainFormat } from '../../domain/notification-texts.ts'
+import type { Notification } from '../../domain/notifications.ts'
+import { subscriptionKinds } from '../../domain/plans.ts'
+import { initiators, provisioningDetails, relayReasons } from '../../domain/relay-session.ts'
+import { usageNoticePercents } from '../../domain/usage-cycle.ts'
+import type { SchemaConverter } from './schemas.ts'
+
+type Kind = Notification['kind']
+type DataOf<K extends Kind, N = Notification> = N extends { kind: infer NK; data: infer D }
+  ? K extends NK
+    ? D
+    : never
+  : never
+
+const Timestamp = z.string().meta({ format: 'date-time' })
+const session = { session_id: z.uuid(), connection_id: z.string(), region: z.string() }
+const cause = { reason: z.enum(relayReasons), initiator: z.enum(initiators) }
+
+const ContactLost = z.object({ ...session, grace_ends_at: Timestamp })
+const Ended = z.object({
+  ...session,
+  ...cause,
+  cause: z.object(cause).nullable().describe('The transition to the grace in which it ended, or null.'),
+  detail: z.enum(provisioningDetails).nullable().describe('Why it could not be started, where it is known.'),
+  created_at: Timestamp,
+})
+const PaymentFailed = z.object({
+  subscriptions: z.array(z.enum(subscriptionKinds)),
+  ends_at: Timestamp.nullable().describe('When access ends without a payment. Null when this failure ends none.'),
+})
+const RelaysSurplus = z.object({ connection_ids: z.array(z.string()), ends_at: Timestamp })
+const UsageReached = z.object({
+  percent: z.literal(usageNoticePercents),
+  consumed_seconds: z.number().int().min(0),
+  included_seconds: z.number().int().min(0),
+  cycle_start: Timestamp,
+  cycle_end: Timestamp,
+})
+
+const dataSchemas = {
+  relay_contact_lost: ContactLost,
+  relay_ended: Ended,
+  payment_failed: PaymentFailed,
+  relays_surplus: RelaysSurplus,
+  usage_80: UsageReached,
+  usage_95: UsageReached,
+  usage_100: UsageReached,
+  test: z.object({}),
+} as const satisfies { readonly [K in Kind]: z.ZodType<DataOf<K>> }
+
+const at = '2026-08-01T18:30:00.000Z'
+const sampleSession = {
+  session_id: '8f14e45f-ceea-4f67-9d3b-2a6c1e7b5d04',
+  connection_id: 'default',
+  region: 'eu-central',
+}
+
+const usageReached = <P extends 80 | 95 | 100>(percent: P) => ({
+  kind: `usage_${percent}` as const,
+  timestamp: at,
+  data: {
+    percent,
+    consumed_seconds: percent * 7200,
+    included_seconds: 720_000,
+    cycle_start: '2026-07-15T00:00:00.000Z',
+    cycle_end: '2026-08-15T00:00:00.000Z',
+  },
+})
+
+const samples: { readonly [K in Kind]: { readonly summary: string; readonly notification: Notification } } = {
+  relay_contact_lost: {
+    summary: 'A relay stops reporting',
+    notification: {
+      kind: 'relay_contact_lost',
+      timestamp: at,
+      data: { ...sampleSession, grace_ends_at: '2026-08-01T18:32:00.000Z' },
+    },
+  },
+  relay_ended: {
+    summary: 'A relay ends without a request of its user',
+    notification: {
+      kind: 'relay_ended',
+      timestamp: at,
+      data: {
+        ...sampleSession,
+        reason: 'grace_elapsed',
+        initiator: 'timer',
+        cause: { reason: 'health_lost', initiator: 'system' },
+        detail: null,
+        created_at: '2026-08-01T18:00:00.000Z',
+      },
+    },
+  },
+  payment_failed: {
+    summary: 'A payment fails',
+    notification: {
+      kind: 'payment_failed',
+      timestamp: at,
+      data: { subscriptions: ['plan'], ends_at: '2026-08-03T18:30:00.000Z' },
+    },
+  },
+  relays_surplus: {
+    summary: 'More relays run than the plan includes',
+    notification: {
+      kind: 'relays_surplus',
+      timestamp: at,
+      data: { connection_ids: ['backup'], ends_at: '2026-08-01T19:00:00.000Z' },
+    },
+  },
+  usage_80: { summary: '80 % of the relay time is used', notification: usageReached(80) },
+  usage_95: { summary: '95 % of the relay time is used', notification: usageReached(95) },
+  usage_100: { summary: 'All relay time is used', notification: usageReached(100) },
+  test: {
+    summary: 'The user asks for a test',
+    notification: { kind: 'test', timestamp: at, data: {} },
+  },
+}
+
+const signatureHeaders = {
+  'webhook-id': 'The id of the message, the same in all attempts. A receiver ignores an id that it has seen.',
+  'webhook-timestamp': 'When this attempt was made, in seconds since 1970.',
+  'webhook-signature': '`v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint.',
+}
+
+/** The schema of the body of a webhook of one kind. */
+export const webhookBody = (kind: Kind) =>
+  z.object({
+    type: z.literal(kind),
+    timestamp: Timestamp.describe('When it happened.'),
+    data: dataSchemas[kind],
+    title: z.string(),
+    text: z.string().describe('The same in words, as plain text.'),
+    url: z.url().describe('The page of the site that it is about.'),
+    unsubscribe_url: z.url().nullable().describe('Turns this kind of notification off. Null for a test.'),
+  })
+
+/** The member `webhooks` of the OpenAPI document. */
+export const describeWebhooks = (converter: SchemaConverter): Record<string, object> =>
+  Object.fromEntries((Object.keys(samples) as Kind[]).map((kind) => [kind, { post: describe(kind, converter) }]))
+
+function describe(kind: Kind, converter: SchemaConverter): object {
+  const { summary, notification } = samples[kind]
+  return {
+    operationId: operationIdOf(kind),
+    summary,
+    description:
+      'Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.',
+    tags: ['Notifications'],
+    security: [],
+    parameters: Object.entries(signatureHeaders).map(([name, description]) => ({
+      name,
+      in: 'header',
+      required: true,
+      description,
+      schema: { type: 'string' },
+    })),
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: converter.convert(webhookBody(kind)),
+          examples: { example: { summary, value: sampleBody(notification) } },
+        },
+      },
+    },
+    responses: { '2XX': { description: 'The message was received' }, '410': { description: 'Send no more messages' } },
+  }
+}
+
+/** `relay_ended` becomes `receiveRelayEnded`. */
+const operationIdOf = (kind: Kind): string =>
+  `receive${kind.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}`
+
+function sampleBody(notification: Notification) {
+  const { kind: type, timestamp, data } = notification
+  const { title, paragraphs } = describeNotification(notification, plainFormat)
+  return {
+    type,
+    timestamp,
+    data,
+    title,
+    text: paragraphs.join(' '),
+    url: 'https://relay.example/relays',
+    unsubscribe_url: type === 'test' ? null : 'https://relay.example/notifications/off?token=example',
+  }
+}
