@@ -103,6 +103,15 @@ export const submitButton = (page: Page, action: string): Locator =>
 export const waitForPage = (page: Page, name: string): Promise<void> =>
   page.locator(`main[data-page="${name}"]`).waitFor()
 
+/** Presses Tab until the focus is on an element that matches the selector. */
+export async function tabTo(page: Page, selector: string): Promise<void> {
+  for (let step = 0; step < 60; step += 1) {
+    await page.keyboard.press('Tab')
+    if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
+  }
+  throw new Error(`the focus does not reach ${selector}`)
+}
+
 /** Resolves when the page shows the message with this code. */
 export const waitForNotice = (page: Page, code: string): Promise<void> =>
   page.locator(`[role="status"][data-notice="${code}"]`).waitFor()

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { atEnd } from '../support/at-end.ts'
 import { eventually } from '../support/relays.ts'
-import { waitForNotice } from './browser.ts'
+import { tabTo, waitForNotice, waitForPage } from './browser.ts'
 import { start, startButton, startDashboard, stopButton, stopNowButton } from './streamers.ts'
 
 const pingUrl = await startPingServer()
@@ -111,33 +111,44 @@ test('a name that is being entered survives an update of the page', async () => 
 test('a relay is started, connected to and stopped with the keyboard alone', async () => {
   const { page, context, user } = await streamer()
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url })
-  const tabTo = async (selector: string) => {
-    for (let step = 0; step < 60; step += 1) {
-      await page.keyboard.press('Tab')
-      if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
-    }
-    throw new Error(`the focus does not reach ${selector}`)
-  }
-  await tabTo('#connection_id')
+  await tabTo(page, '#connection_id')
   await page.keyboard.press('Enter')
   await page.getByRole('article', { name: 'default' }).waitFor()
   await report(user)
   await page.locator('.kit[open]').waitFor({ timeout: 15_000 })
 
-  await tabTo('.app-tabs input')
+  await tabTo(page, '.app-tabs input')
   for (let step = 0; step < 3; step += 1) await page.keyboard.press('ArrowRight')
   expect(await page.locator('.app:visible').getAttribute('data-app')).toBe('belabox')
-  await tabTo('[data-copy^="belabox-stream-"]')
+  await tabTo(page, '[data-copy^="belabox-stream-"]')
   await page.keyboard.press('Enter')
   await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toMatch(/^publish\/live\/\w{8}$/)
 
   await page.reload()
-  await tabTo('[id^="stop-"]')
+  await tabTo(page, '[id^="stop-"]')
   await page.keyboard.press('Enter')
   await stopNowButton(page).waitFor()
-  await tabTo('[id^="stop-"]')
+  await tabTo(page, '[id^="stop-"]')
   await page.keyboard.press('Enter')
   await page.locator('[data-session="none"]').waitFor()
+})
+
+test('a relay that ended is found, and the usage shown as a table, with the keyboard alone', async () => {
+  const { page, user } = await readyRelay()
+  const { session_id = '' } = (await user.active()).session ?? {}
+  await user.stop({ connection_id: 'default', immediate: true })
+  await tabTo(page, 'a[href="/history"]')
+  await page.keyboard.press('Enter')
+  await waitForPage(page, 'history')
+  await tabTo(page, `a[href$="${session_id}"]`)
+  await page.keyboard.press('Enter')
+  await waitForPage(page, 'history-session')
+  await tabTo(page, 'a[href="/usage"]')
+  await page.keyboard.press('Enter')
+  await waitForPage(page, 'usage')
+  await tabTo(page, 'main details > summary')
+  await page.keyboard.press('Enter')
+  await page.locator('main details table').waitFor()
 })
 
 const budgetBytes = 100_000

@@ -1,5 +1,6 @@
-import { describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { accountDeletionJobs } from '../../../activities/jobs/account-deletion-jobs.ts'
+import type { Lifecycle } from '../../../platform/lifecycle.ts'
 import { createLog } from '../../../platform/log.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { type GivenUser, statusAndCode } from '../../support/api.ts'
@@ -133,10 +134,12 @@ describe('an account whose deletion is due', () => {
   })
 })
 
-describe('with subscriptions', async () => {
-  // Runs the subscription workflows and this job too.
-  const worker = await service.startWorker()
-  expect(worker).toBeDefined()
+describe('with subscriptions', () => {
+  let worker: Lifecycle
+  // Runs the subscription workflows and this job too. The tests above run the job without it.
+  beforeAll(async () => {
+    worker = await service.startWorker()
+  })
 
   const statusesOf = async (userId: string) =>
     (await sql<{ status: string }[]>`select status from subscriptions where user_id = ${userId} order by status`).map(
