@@ -182,24 +182,31 @@ describe('a region with warm instances', () => {
   })
 
   test('counts creations that fail together as one failure, so that they are repeated after the first pause', async () => {
-    const failing = new Set<string>()
-    provider.create = (spec, signal) => {
-      if (failing.size < warm) failing.add(spec.instanceId)
-      return failing.has(spec.instanceId)
-        ? Promise.reject(new RelayProviderError('busy'))
-        : provider.real.create(spec, signal)
-    }
-    const victims = await listReady()
-    for (const { instanceId } of victims) process.kill(processOf(instanceId)?.pid ?? 0, 'SIGKILL')
     const { temporal, config } = service.api.services
     const { taskQueue } = config.temporal
     const workflows = createWarmInstancesWorkflows(temporal, { taskQueue, callMillisMax: 5_000 })
+    const earlierFailures = (await workflows.snapshot(region))?.failures ?? 0
+    const failing = new Set<string>()
+    let failTogether = () => {}
+    const allBegun = new Promise<void>((resolve) => {
+      failTogether = resolve
+    })
+    provider.create = async (spec, signal) => {
+      if (failing.size < warm) failing.add(spec.instanceId)
+      if (!failing.has(spec.instanceId)) return provider.real.create(spec, signal)
+      // The loss of the two instances may be detected at different times.
+      if (failing.size === warm) failTogether()
+      await allBegun
+      throw new RelayProviderError('busy')
+    }
+    const victims = await listReady()
+    for (const { instanceId } of victims) process.kill(processOf(instanceId)?.pid ?? 0, 'SIGKILL')
     const snapshot = await eventually(
       () => workflows.snapshot(region),
-      (one) => failing.size === warm && one?.creating.length === 0 && one.failures > 0,
+      (one) => failing.size === warm && one?.creating.length === 0 && one.failures > earlierFailures,
       40,
     )
-    expect(snapshot?.failures).toBe(1)
+    expect(snapshot?.failures).toBe(earlierFailures + 1)
     await untilReady(warm)
   })
 
