@@ -72,11 +72,13 @@ test.each(['phone', 'desktop'] as const)(
   },
 )
 
-test('an operator replays a parked billing event', async () => {
+test('an operator replays a billing event that was dead-lettered', async () => {
   const userId = randomUUID()
   const eventId = await parkedEvent(userId)
+  // A parked one would be applied by itself once the account exists.
+  await api.sql`update billing_events set status = 'dead' where id = ${eventId}`
   await createAccountWithId(api, userId)
-  const one = await newOperator('/operator/billing?status=parked')
+  const one = await newOperator('/operator/billing?status=dead')
   await one.page.locator(`[data-event="${eventId}"] th a`).click()
   await waitForPage(one.page, 'operator-billing-event')
   await act(one, 'replay', 'the account exists now')

