@@ -1,8 +1,11 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { wakeWarmInstances, warmInstancesWorkflowId } from '../../workflows/messages.ts'
 import { createWarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
 import { eventually, freeze, operator, relayProcesses, startService, type TestService } from '../support/relays.ts'
+
+// A loss is detected after nine seconds, and a pause after a failure takes five: some tests wait for both several times.
+vi.setConfig({ testTimeout: 90_000 })
 
 const region = 'local'
 const warm = 2
