@@ -16,8 +16,8 @@ export interface OperationText {
   readonly requests?: Examples
   /** Bodies of replies by status and name. Without them one is made from the schema. */
   readonly replies?: Readonly<Record<number, Examples>>
-  /** Headers of replies by status, which are components of the document. */
-  readonly replyHeaders?: Readonly<Record<number, readonly string[]>>
+  /** Headers that replies have beside those of every operation, by status. */
+  readonly replyHeaders?: Readonly<Record<number, readonly 'Idempotent-Replayed'[]>>
   /** Optional request headers, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>
 }

@@ -5,7 +5,7 @@ import type { Example, Examples, OperationText } from './operation-text.ts'
 import { completeReply, sampleOfReply } from './samples.ts'
 import type { JsonSchema, SchemaConverter } from './schemas.ts'
 
-const referToHeaders = (...names: readonly string[]) =>
+const referToHeaders = (...names: (keyof typeof headers)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 /** The response headers that are documented, as components. */
@@ -60,7 +60,7 @@ export function describeSuccesses(route: Route, text: OperationText | undefined,
           description: successTexts[status] ?? 'Success',
           headers: referToHeaders(
             'X-Request-Id',
-            ...(route.limit ? ['RateLimit', 'RateLimit-Policy'] : []),
+            ...(route.limit ? (['RateLimit', 'RateLimit-Policy'] as const) : []),
             ...(text?.replyHeaders?.[Number(status)] ?? []),
           ),
           ...(schema ? { content: { 'application/json': { schema, examples } } } : {}),
@@ -137,7 +137,7 @@ const describeErrorReply = (status: number, codes: readonly RefusalCode[]) => ({
   },
 })
 
-function headersOfError(status: number): string[] {
+function headersOfError(status: number): (keyof typeof headers)[] {
   if (status === 401) return ['WWW-Authenticate']
   if (status === 429) return ['Retry-After', 'RateLimit', 'RateLimit-Policy']
   return status === 503 ? ['Retry-After'] : []

@@ -1,10 +1,10 @@
 /** The requests that the service sends to the webhook of an account, one entry per kind of notification. */
 import { z } from 'zod'
-import { describeNotification, plainFormat } from '../../domain/notification-texts.ts'
-import type { Notification } from '../../domain/notifications.ts'
+import { type Notification, notificationPath } from '../../domain/notifications.ts'
 import { subscriptionKinds } from '../../domain/plans.ts'
 import { initiators, provisioningDetails, relayReasons } from '../../domain/relay-session.ts'
 import { usageNoticePercents } from '../../domain/usage-cycle.ts'
+import { toWebhookPayload } from '../../providers/webhooks/endpoint-delivery.ts'
 import type { SchemaConverter } from './schemas.ts'
 
 type Kind = Notification['kind']
@@ -173,16 +173,9 @@ function describe(kind: Kind, converter: SchemaConverter): object {
 const operationIdOf = (kind: Kind): string =>
   `receive${kind.replaceAll(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}`
 
-function sampleBody(notification: Notification) {
-  const { kind: type, timestamp, data } = notification
-  const { title, paragraphs } = describeNotification(notification, plainFormat)
-  return {
-    type,
-    timestamp,
-    data,
-    title,
-    text: paragraphs.join(' '),
-    url: 'https://relay.example/relays',
-    unsubscribe_url: type === 'test' ? null : 'https://relay.example/notifications/off?token=example',
-  }
-}
+const sampleBody = (notification: Notification) =>
+  toWebhookPayload({
+    notification,
+    link: `https://relay.example${notificationPath(notification)}`,
+    unsubscribeLink: notification.kind === 'test' ? null : 'https://relay.example/notifications/off?token=example',
+  })

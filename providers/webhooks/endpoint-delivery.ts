@@ -76,7 +76,7 @@ function composeRequest({ type, secret }: Endpoint, id: string, message: Endpoin
 }
 
 /** Documented in docs/notifications.md, with an example for each kind. */
-function toWebhookPayload({ notification, link, unsubscribeLink }: EndpointMessage) {
+export function toWebhookPayload({ notification, link, unsubscribeLink }: Omit<EndpointMessage, 'userId'>) {
   const { title, paragraphs } = describeNotification(notification, plainFormat)
   const { kind: type, timestamp, data } = notification
   return { type, timestamp, data, title, text: paragraphs.join(' '), url: link, unsubscribe_url: unsubscribeLink }
