@@ -99,9 +99,26 @@ export async function signIn(page: Page, { email, password }: { email: string; p
 export const submitButton = (page: Page, action: string): Locator =>
   page.locator(`form[action="${action}"] button[type="submit"]`)
 
+export const pageNamed = (page: Page, name: string): Locator => page.locator(`main[data-page="${name}"]`)
+
 /** Resolves when the page with this `data-page` is shown. */
-export const waitForPage = (page: Page, name: string): Promise<void> =>
-  page.locator(`main[data-page="${name}"]`).waitFor()
+export const waitForPage = (page: Page, name: string): Promise<void> => pageNamed(page, name).waitFor()
+
+/**
+ * An expectation on what the page shows while its clock, which has to be installed, runs far faster than real time. In steps,
+ * since a request under way schedules the next one only when it ends.
+ */
+export const expectInTime = <Read>(page: Page, read: () => Promise<Read>) =>
+  expect.poll(
+    async () => {
+      await page.clock.runFor(3000)
+      return read()
+    },
+    { timeout: 30_000 },
+  )
+
+/** Runs the page's clock until the element is visible. */
+export const runUntilShown = (page: Page, element: Locator) => expectInTime(page, () => element.isVisible()).toBe(true)
 
 /** Presses Tab until the focus is on an element that matches the selector. */
 export async function tabTo(page: Page, selector: string): Promise<void> {

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { eventually } from '../support/relays.ts'
-import { waitForNotice } from './browser.ts'
+import { expectInTime, runUntilShown, waitForNotice } from './browser.ts'
 import {
   announcement,
   keepRunningButton,
@@ -75,8 +75,7 @@ test('a relay that is stopped elsewhere disappears, and its focus moves to the h
   await stopButton(page).focus()
   await user.stop({ connection_id: 'default', immediate: true })
   await eventually(user.active, ({ sessions }) => sessions.length === 0)
-  await page.clock.runFor(10_000)
-  await noRelays(page)
+  await runUntilShown(page, page.locator('[data-session="none"]'))
   expect(await announcement(page)).toContain('default')
   expect(await focusedId(page)).toBe('relays')
 })
@@ -87,16 +86,14 @@ test('the focus of a button that disappears moves to the heading of its part', a
   await page.reload()
   await startButton(page).focus()
   await user.start()
-  await page.clock.runFor(4000)
-  await expect.poll(() => focusedId(page)).toBe('start')
+  await expectInTime(page, () => focusedId(page)).toBe('start')
 
   await report(user)
   await eventually(user.active, ({ session }) => session?.state === 'active')
   await stopButton(page).click()
   await keepRunningButton(page).focus()
   await user.start()
-  await page.clock.runFor(4000)
-  await expect.poll(() => focusedId(page)).toMatch(/^name-/)
+  await expectInTime(page, () => focusedId(page)).toMatch(/^name-/)
 })
 
 test('an address is copied without being shown', async () => {
@@ -122,9 +119,10 @@ test('a shown address is hidden after a minute, and when the page is hidden', as
   const show = page.locator('details[data-secret]:has([id^="belabox-stream-"]) > summary')
   await show.click()
   expect(await visibleText(page)).toContain(token)
-  await page.clock.runFor(58_000)
+  // Real time passes too.
+  await page.clock.runFor(45_000)
   expect(await visibleText(page)).toContain(token)
-  await page.clock.runFor(3000)
+  await page.clock.runFor(16_000)
   expect(await visibleText(page)).not.toContain(token)
 
   await show.click()
@@ -155,8 +153,7 @@ test('a shown address stays open while the state of the relay changes', async ()
   await page.locator('details[data-secret]:has([id^="obs-"]) > summary').click()
   await user.stop({ connection_id: 'default' })
   await eventually(user.active, ({ session }) => session?.state === 'grace')
-  await page.clock.runFor(10_000)
-  await expect.poll(() => state(page)).toBe('grace')
+  await expectInTime(page, () => state(page)).toBe('grace')
   expect(await visibleText(page)).toContain(`streamid=play/live/${token}&latency=2000000`)
 })
 
