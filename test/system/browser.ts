@@ -104,21 +104,31 @@ export const pageNamed = (page: Page, name: string): Locator => page.locator(`ma
 /** Resolves when the page with this `data-page` is shown. */
 export const waitForPage = (page: Page, name: string): Promise<void> => pageNamed(page, name).waitFor()
 
-/**
- * An expectation on what the page shows while its clock, which has to be installed, runs far faster than real time. In steps,
- * since a request under way schedules the next one only when it ends.
- */
-export const expectInTime = <Read>(page: Page, read: () => Promise<Read>) =>
-  expect.poll(
-    async () => {
-      await page.clock.runFor(3000)
-      return read()
-    },
-    { timeout: 30_000 },
-  )
+/** Installs a clock that stands still until a test runs it, in the documents that are loaded from now on. */
+export async function stopClock(page: Page): Promise<void> {
+  await page.clock.install()
+  await page.clock.pauseAt(Date.now() + 60_000)
+}
 
-/** Runs the page's clock until the element is visible. */
-export const runUntilShown = (page: Page, element: Locator) => expectInTime(page, () => element.isVisible()).toBe(true)
+const stepMillis = 3000
+
+/**
+ * An expectation on what the page shows within this time of its clock, which has to be installed and then runs faster than real
+ * time. In steps, since a request under way schedules the next one only when it ends.
+ */
+export function expectWithin<Read>(millis: number, page: Page, read: () => Promise<Read>) {
+  let left = millis
+  const stepAndRead = async () => {
+    if (left > 0) await page.clock.runFor(Math.min(left, stepMillis))
+    left -= stepMillis
+    return read()
+  }
+  return expect.poll(stepAndRead, { interval: 250, timeout: 20_000 })
+}
+
+/** Resolves when the element is visible, within this time of the page's clock. */
+export const waitWithin = (millis: number, page: Page, element: Locator) =>
+  expectWithin(millis, page, () => element.isVisible()).toBe(true)
 
 /** Presses Tab until the focus is on an element that matches the selector. */
 export async function tabTo(page: Page, selector: string): Promise<void> {

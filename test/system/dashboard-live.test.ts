@@ -2,15 +2,15 @@
 import type { Page, WebSocketRoute } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { writeAge } from '../support/relay-rows.ts'
-import { expectInTime, pageNamed, runUntilShown } from './browser.ts'
+import { expectWithin, pageNamed, stopClock, waitWithin } from './browser.ts'
 import { announcement, setHidden, startButton, startDashboard } from './streamers.ts'
 
 const { api, streamer, report, readyRelay } = await startDashboard()
 
 const freshness = (page: Page) => page.locator('[data-freshness]')
 
-/** Resolves when the page shows that it is outdated. */
-const waitForOutdated = (page: Page) => runUntilShown(page, freshness(page).filter({ hasText: /\d\d:\d\d:\d\d/ }))
+/** Shown while the page is outdated. */
+const outdated = (page: Page) => freshness(page).filter({ hasText: /\d\d:\d\d:\d\d/ })
 
 /** To detect whether the page was reloaded. */
 const markDocument = (page: Page) => page.evaluate('window.isSameDocument = true')
@@ -95,24 +95,25 @@ test('a hidden page does not poll, and updates when it is shown', async () => {
 
 test('the page obeys Retry-After, and shows the time of its last update', async () => {
   const { page } = await streamer()
-  await page.clock.install()
-  await page.reload()
+  await stopClock(page)
   let requests = 0
   await page.route('**/api/v1/relay/active*', async (route) => {
     requests += 1
     await route.fulfill({ status: 429, headers: { 'Retry-After': '40' } })
   })
-  await waitForOutdated(page)
-  // Real time passes too.
-  await page.clock.runFor(25_000)
+  await page.reload()
+  await page.clock.runFor(3500)
+  await outdated(page).waitFor()
+  await page.clock.runFor(38_000)
   expect(requests).toBe(1)
   await page.unroute('**/api/v1/relay/active*')
-  await expectInTime(page, () => freshness(page).textContent()).toBe('')
+  await page.clock.runFor(3000)
+  await expect.poll(() => freshness(page).textContent()).toBe('')
 })
 
 test('the bitrate of a stream appears and changes without a reload, and a page without changes is not fetched', async () => {
   const { page, user } = await readyRelay()
-  await page.clock.install()
+  await stopClock(page)
   await page.reload()
   await markDocument(page)
   const fetched: string[] = []
@@ -125,12 +126,14 @@ test('the bitrate of a stream appears and changes without a reload, and a page w
     [640, 'Receiving 640 kbps over 3 links'],
   ] as const) {
     await report(user, { publishing: true, bitrate_kbps, links: 3 })
-    await expectInTime(page, text).toBe(shown)
+    await expectWithin(30_500, page, text).toBe(shown)
   }
   await report(user, { publishing: false })
-  await runUntilShown(page, page.locator('[data-ingest="none"]'))
+  await waitWithin(30_500, page, page.locator('[data-ingest="none"]'))
   fetched.length = 0
-  await expectInTime(page, async () => fetched.slice(0, 2)).toEqual(['/api/v1/relay/active', '/api/v1/relay/active'])
+  await expectWithin(30_500, page, async () => fetched).toEqual(['/api/v1/relay/active'])
+  await page.clock.runFor(25_000)
+  expect(fetched).toEqual(['/api/v1/relay/active'])
   expect(await isSameDocument(page)).toBe(true)
 })
 
@@ -165,11 +168,11 @@ test('an expired access token is renewed without a reload, and a revoked sign-in
   await page.clock.runFor(3500)
   expect((await renewed).status()).toBe(200)
   await user.start()
-  await runUntilShown(page, page.getByRole('article', { name: 'default' }))
+  await waitWithin(11_000, page, page.getByRole('article', { name: 'default' }))
   expect(await isSameDocument(page)).toBe(true)
 
   await revokeSignIns(user.userId)
-  await runUntilShown(page, pageNamed(page, 'login'))
+  await waitWithin(31_000, page, pageNamed(page, 'login'))
   expect(new URL(page.url()).searchParams.get('next')).toBe('/relays')
   expect(faults).toEqual([])
 })
@@ -185,9 +188,9 @@ test('a renewal that fails temporarily is tried again without a reload', async (
   page.on('response', (response) => {
     if (new URL(response.url()).pathname === '/api/v1/auth/refresh') renewals.push(response.status())
   })
-  await waitForOutdated(page)
+  await waitWithin(3500, page, outdated(page))
   await user.start()
-  await runUntilShown(page, page.getByRole('article', { name: 'default' }))
+  await waitWithin(11_000, page, page.getByRole('article', { name: 'default' }))
   expect(renewals).toEqual([503, 200])
   expect(await isSameDocument(page)).toBe(true)
 })
@@ -198,9 +201,9 @@ test('a poll without a reply times out and is repeated', async () => {
   await page.reload()
   // As after a phone changed its network.
   await page.route('**/api/v1/relay/active*', () => {}, { times: 1 })
-  await waitForOutdated(page)
+  await waitWithin(49_500, page, outdated(page))
   await user.start()
-  await runUntilShown(page, page.getByRole('article', { name: 'default' }))
+  await waitWithin(4000, page, page.getByRole('article', { name: 'default' }))
 })
 
 test('a sign-in that ends on the page of a refused form leads to the login page without resubmitting the form', async () => {
@@ -214,7 +217,7 @@ test('a sign-in that ends on the page of a refused form leads to the login page 
     if (request.isNavigationRequest()) navigations.push(`${request.method()} ${new URL(request.url()).pathname}`)
   })
   await revokeSignIns(user.userId)
-  await runUntilShown(page, pageNamed(page, 'login'))
+  await waitWithin(11_000, page, pageNamed(page, 'login'))
   expect(navigations.filter((one) => one.startsWith('POST'))).toEqual([])
   expect(new URL(page.url()).searchParams.get('next')).toBe('/relays')
 })

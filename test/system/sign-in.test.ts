@@ -11,6 +11,7 @@ import {
   devices,
   expectUsable,
   signIn,
+  stopClock,
   submitButton,
   type Visitor,
   visitor,
@@ -108,8 +109,7 @@ test('a form whose button is clicked twice is submitted once', async () => {
 test('a click right after the approval page appears decides nothing', async () => {
   const [user, attempt, { page }] = [await api.given.user(), await startPluginLogin(), await visitor()]
   await signInAt(page, user)
-  await page.clock.install()
-  await page.clock.pauseAt(Date.now() + 60_000)
+  await stopClock(page)
   await page.goto(attempt.url)
   const approve = submitButton(page, '/login/approve')
   await page.locator('button[aria-disabled="true"]').first().waitFor()
