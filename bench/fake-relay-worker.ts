@@ -1,5 +1,6 @@
 /** The real worker with a fake relay provider, since thousands of relay processes would dominate the measurement. */
-import { installRuntime, startWorker } from '../activities/worker/start-worker.ts'
+import { installRuntime } from '../activities/worker/runtime.ts'
+import { startWorker } from '../activities/worker/start-worker.ts'
 import { connectPostgres } from '../db/connection.ts'
 import { readConfig } from '../platform/config/config.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'

@@ -1,6 +1,6 @@
 /** A worker: runs workflows, activities and background jobs, and records its heartbeat. */
 import { randomUUID } from 'node:crypto'
-import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
+import { Worker } from '@temporalio/worker'
 import { Registry } from 'prom-client'
 import type { Database } from '../../db/connection.ts'
 import { createEndpointStore } from '../../db/notification-endpoints.ts'
@@ -222,14 +222,3 @@ function startHeartbeat({ worker, workerId, sql, log, metrics, clockSkew }: Hear
     },
   }
 }
-
-/** Installs the Temporal SDK's runtime, once in a process and before any worker. The process itself handles its signals. */
-export const installRuntime = (log: Logger): Runtime =>
-  Runtime.install({
-    shutdownSignals: [],
-    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
-    logger: new DefaultLogger('WARN', ({ level, message, meta }) => {
-      const { error, ...rest } = (meta ?? {}) as { error?: unknown }
-      log[level === 'WARN' ? 'warn' : 'error']({ ...rest, ...(error ? { err: error } : {}) }, message)
-    }),
-  })

@@ -1,13 +1,17 @@
-/** `npm run worker`: the background process. It has no HTTP listener; its state is in Postgres. */
+/** `npm run worker`: the background process. Its state is in Postgres; with `SVC_WORKER_METRICS_ADDRESS` it listens for Prometheus. */
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
 import { migrateWhenReachable } from '../../db/migrations.ts'
 import { readWorkerConfig } from '../../platform/config/config.ts'
 import { runProgram } from '../../platform/program.ts'
 import { createRelayProviders } from '../relay-providers.ts'
-import { installRuntime, startWorker } from './start-worker.ts'
+import { startProcessMetrics } from './process-metrics.ts'
+import { installRuntime } from './runtime.ts'
+import { startWorker } from './start-worker.ts'
 
 await runProgram('worker', readWorkerConfig, async ({ config, log, life }) => {
-  installRuntime(log)
+  const { metricMeter } = installRuntime(log, config.workerMetricsAddress)
+  if (config.workerMetricsAddress)
+    life.hold('process metrics', startProcessMetrics(metricMeter, log), (it) => it.stop())
   const { url, connectionsMax } = config.database
   const sql = life.hold('database', connectPostgres(url, connectionsMax, workerLimits), (it) => it.end({ timeout: 5 }))
   const onFailure = (error: unknown) => {

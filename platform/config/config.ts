@@ -72,6 +72,8 @@ const configOf = (v: Values) => ({
     tlsCert: v.TEMPORAL_TLS_CERT,
     tlsKey: v.TEMPORAL_TLS_KEY,
   },
+  /** Where the worker serves the metrics of the Temporal SDK and of its process; undefined: nowhere. */
+  workerMetricsAddress: v.SVC_WORKER_METRICS_ADDRESS,
   jwt: {
     secret: v.SVC_JWT_SECRET,
     previousSecret: v.SVC_JWT_SECRET_PREVIOUS,

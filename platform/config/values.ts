@@ -1,5 +1,6 @@
 /** The kinds of values that variables hold: how each is parsed, and the error message for an invalid one. */
 import { createHash } from 'node:crypto'
+import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { parseSender, parseSmtpUrl } from './mail-values.ts'
 
@@ -47,6 +48,11 @@ export const port = (defaultValue: number) => z.coerce.number().int().min(0).max
 export const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ''))
 /** A URL that the site links to or redirects to. */
 export const httpsUrl = z.url({ protocol: /^https$/, error: 'is not an https:// URL' })
+/** An address to listen on. Names are refused, since the Temporal SDK resolves none. */
+export const ipAddressWithPort = z.string().refine((text) => {
+  const [, ipv6 = '', ipv4 = '', portText = ''] = /^(?:\[([^\]]*)\]|([\d.]*)):(\d{1,5})$/.exec(text) ?? []
+  return (isIPv6(ipv6) || isIPv4(ipv4)) && Number(portText) > 0 && Number(portText) <= 65535
+}, 'is not an IP address with a port, such as 0.0.0.0:9464')
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 
 /** Text of at least 32 bytes that does not look like a placeholder from an example. */

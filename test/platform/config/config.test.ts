@@ -385,3 +385,19 @@ test('all problems of the site are reported together', () => {
     expect.stringMatching(/^SVC_API_URL /),
   ])
 })
+
+test('the address for the metrics of a worker is an IP address with a port', () => {
+  const read = (address: string) => {
+    const variables = { ...complete, SVC_WORKER_METRICS_ADDRESS: address }
+    return [
+      problemsOf(variables).length,
+      problemsOf(variables).length > 0 || readConfig(variables).workerMetricsAddress,
+    ]
+  }
+  expect(['0.0.0.0:9464', '[::]:9464'].map(read)).toEqual([
+    [0, '0.0.0.0:9464'],
+    [0, '[::]:9464'],
+  ])
+  for (const address of ['localhost:9464', '0.0.0.0', '1.2.3:9464', '0.0.0.0:0', '0.0.0.0:65536', ':9464'])
+    expect(read(address), address).toEqual([1, true])
+})
