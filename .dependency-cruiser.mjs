@@ -16,8 +16,9 @@ const allowedImports = {
   workflows: ['^domain/'],
   activities: ['^domain/', '^platform/', '^db/', '^providers/', workflowInterface],
   api: ['^domain/', '^platform/', '^db/', '^providers/', workflowInterface],
-  web: ['^domain/', '^platform/'],
-  cli: ['^domain/', '^platform/'],
+  client: [],
+  web: ['^domain/', '^platform/', '^client/'],
+  cli: ['^domain/', '^platform/', '^client/'],
   'relay-node': ['^platform/'],
 }
 

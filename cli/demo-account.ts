@@ -1,5 +1,7 @@
 /** The demo account of a new stack, created through the public API. */
-import { createOperatorClient, expectStatus, request } from './api-client.ts'
+import { expectSuccess } from '../client/api-error.ts'
+import { createApiClient } from '../client/client.ts'
+import { createOperatorClient, findUserId, grantPlan } from './plan-grants.ts'
 
 export interface DemoAccount {
   email: string
@@ -20,14 +22,16 @@ export async function ensureDemoAccount(
   isReady: boolean,
 ): Promise<void> {
   const operator = createOperatorClient(api, operatorPassword)
-  const existingId = await operator.findUserId(account.email)
+  const existingId = await findUserId(operator, account.email)
   if (existingId !== undefined && isReady) return
   if (existingId === undefined) {
-    const answer = await request(`${api}/api/v1/auth/signup`, { method: 'POST', body: account, retryMillisMax })
+    const created = await createApiClient({ baseUrl: api, retryMillisMax }).POST('/api/v1/auth/signup', {
+      body: account,
+    })
     // 409: an earlier attempt created the account, and its answer was lost.
-    if (answer.status !== 409) expectStatus('The sign-up of the demo account', answer, 201, 202)
+    if (created.response.status !== 409) expectSuccess(created, 'The sign-up of the demo account')
   }
-  const id = existingId ?? (await operator.findUserId(account.email))
+  const id = existingId ?? (await findUserId(operator, account.email))
   if (id === undefined) throw new Error('The demo account does not exist after its sign-up')
-  await operator.grantPlan(id, { plan_tier: 'paid', addons: 3 })
+  await grantPlan(operator, id, { plan_tier: 'paid', addons: 3 })
 }

@@ -1,7 +1,7 @@
 /** The step of `npm run demo` that publishes a test pattern to the relay, plays it, and shows what the relay receives. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { request } from './api-client.ts'
 import { canStream, type MediaPrograms, mediaInstallCommand } from './media-programs.ts'
+import { readRelayStats } from './relay-stats.ts'
 import { type Player, startPlayer, startPublisher } from './test-stream.ts'
 
 export interface Ingest {
@@ -111,6 +111,6 @@ const describe = ({ bytes, frames }: Player): string =>
 async function readBitrate({ connect }: DemoStream): Promise<number> {
   const streamId = new URL(connect.srt_url).searchParams.get('streamid') ?? ''
   const url = `${connect.stats_url}?publisher=${encodeURIComponent(streamId)}`
-  const { body } = await request<{ publishers: Record<string, { bitrate: number }> }>(url)
-  return body.publishers[streamId]?.bitrate ?? 0
+  const { publishers } = await readRelayStats<{ publishers: Record<string, { bitrate: number }> }>(url)
+  return publishers[streamId]?.bitrate ?? 0
 }

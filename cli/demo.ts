@@ -2,11 +2,14 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { expectSuccess } from '../client/api-error.ts'
+import type { paths } from '../client/api-types.ts'
+import { type ApiClient, bearer, createApiClient, operatorCredentials, repeatFor } from '../client/client.ts'
 import { readStackConfig } from '../platform/config/stack.ts'
 import { readStoredSecrets } from '../platform/embedded/secrets.ts'
-import { type Answer, basicAuth, expectStatus, type Request, request } from './api-client.ts'
-import { findObstacle, type Ingest, streamTestPattern } from './demo-stream.ts'
+import { findObstacle, streamTestPattern } from './demo-stream.ts'
 import { findMediaPrograms, type MediaPrograms } from './media-programs.ts'
+import { readRelayStats } from './relay-stats.ts'
 import { readRunningStack } from './stack-state.ts'
 
 const connectionId = 'demo'
@@ -16,19 +19,10 @@ const pollsMax = 55
 const secondsMax = 600
 const startedAt = performance.now()
 
-interface Session {
-  session_id: string
-  state: string
-  reason: string
-  region: string
-  /** Present when the relay forwards no video. */
-  engine?: 'none'
-  ingest?: Ingest | null
-  connect?: { srtla_url: string; srt_url: string; player_url: string; stats_url: string } | null
-}
+type Session = paths['/api/v1/relay/active']['get']['responses'][200]['content']['application/json']['sessions'][number]
 
 interface Target {
-  base: string
+  api: string
   email: string
   password: string
   operatorPassword: string | undefined
@@ -56,12 +50,14 @@ async function findTarget(): Promise<Target> {
   const email = values.email ?? stack.demo.email ?? stored.demo?.email
   const password = values.password ?? stack.demo.password ?? stored.demo?.password
   if (!email || !password) throw new Error('The account is missing: pass --email and --password')
-  await fetch(`${api}/livez`, { signal: AbortSignal.timeout(5000) }).catch((error: Error) => {
-    throw new Error(`The API at ${api} does not answer (${error.message}). Start it first: npm start`)
-  })
+  await createApiClient({ baseUrl: api, timeoutMillis: 5000 })
+    .GET('/livez', { parseAs: 'text' })
+    .catch(({ message }: Error) => {
+      throw new Error(`The API does not answer: ${message}. Start it first: npm start`)
+    })
   const operatorPassword = stack.secrets.SVC_OPERATOR_PASSWORD ?? stored.SVC_OPERATOR_PASSWORD
   const programs = await findMediaPrograms(stack.searchPath)
-  return { base: `${api.replace(/\/+$/, '')}/api/v1`, email, password, operatorPassword, programs, seconds }
+  return { api, email, password, operatorPassword, programs, seconds }
 }
 
 function print(text: string, millis?: number): void {
@@ -77,87 +73,70 @@ async function step<T>(work: () => Promise<T>, describe: (result: T) => string):
   return result
 }
 
-const post = <T>(url: string, body: unknown, token?: string, more: Request['headers'] = {}): Promise<Answer<T>> =>
-  request<T>(url, { method: 'POST', body, headers: { ...bearer(token), ...more } })
-
-const bearer = (token: string | undefined): Record<string, string> =>
-  token === undefined ? {} : { authorization: `Bearer ${token}` }
-
 /** Signs in like an OBS plugin, which never sees a password: the user approves the login in the browser. */
-async function signInAsPlugin({ base, email, password }: Target): Promise<string> {
-  const attempt = await step(
-    async () =>
-      expectStatus(
+async function signInAsPlugin({ api, email, password }: Target): Promise<string> {
+  const plugin = createApiClient({ baseUrl: api })
+  const started = await step(
+    async () => {
+      const body = { client_name: 'npm run demo' }
+      return expectSuccess(
+        await plugin.POST('/api/v1/auth/plugin/login/start', { body }),
         'The start of the plugin login',
-        await post<{ login_attempt_id: string; poll_token: string; user_code: string; authorize_url: string }>(
-          `${base}/auth/plugin/login/start`,
-          { client_name: 'npm run demo' },
-        ),
-        201,
-      ),
+      )
+    },
     ({ user_code, authorize_url }) => `plugin login started: code ${user_code}, to be approved at ${authorize_url}`,
   )
   // A user would do this in the browser, at authorize_url.
   const user = await step(
-    async () =>
-      expectStatus(
-        'The sign-in',
-        await post<{ cp_access_jwt: string }>(`${base}/auth/login`, { email, password }),
-        200,
-      ),
+    async () => expectSuccess(await plugin.POST('/api/v1/auth/login', { body: { email, password } }), 'The sign-in'),
     () => `${email} signed in with the password, as in the browser`,
   )
-  const attemptUrl = `${base}/auth/plugin/login/attempts/${attempt.login_attempt_id}`
+  const browser = createApiClient({ baseUrl: api, headers: bearer(user.cp_access_jwt) })
   await step(
-    async () => {
-      const shown = expectStatus(
-        'The login attempt',
-        await request<{ user_code: string; client_name: string }>(attemptUrl, { headers: bearer(user.cp_access_jwt) }),
-        200,
-      )
-      if (shown.user_code !== attempt.user_code) throw new Error('The browser shows another code than the plugin')
-      expectStatus('The approval', await post(`${attemptUrl}/approve`, {}, user.cp_access_jwt), 204)
-      return shown
-    },
+    () => approveLogin(browser, started),
     ({ client_name }) => `codes compared, "${client_name}" approved`,
   )
-  const { login_attempt_id, poll_token } = attempt
-  const tokens = await step(
-    async () =>
-      expectStatus(
-        'The poll',
-        await post<{ status: string; cp_access_jwt: string }>(`${base}/auth/plugin/login/poll`, {
-          login_attempt_id,
-          poll_token,
-        }),
-        200,
-      ),
+  const { login_attempt_id, poll_token } = started
+  const polled = await step(
+    async () => {
+      const body = { login_attempt_id, poll_token }
+      return expectSuccess(await plugin.POST('/api/v1/auth/plugin/login/poll', { body }), 'The poll')
+    },
     ({ status }) => `the plugin polled: ${status}`,
   )
-  return tokens.cp_access_jwt
+  if (polled.status !== 'complete') throw new Error('The login was approved, and the poll got no tokens')
+  return polled.cp_access_jwt
 }
 
-async function readRelay(base: string, token: string): Promise<Session> {
-  const url = `${base}/relay/active?connection_id=${connectionId}`
-  const answer = await request<{ session: Session | null }>(url, { headers: bearer(token), retryMillisMax: 60_000 })
-  const { session } = expectStatus('The state of the relay', answer, 200)
+async function approveLogin(browser: ApiClient, started: { login_attempt_id: string; user_code: string }) {
+  const params = { path: { id: started.login_attempt_id } }
+  const found = await browser.GET('/api/v1/auth/plugin/login/attempts/{id}', { params })
+  const attempt = expectSuccess(found, 'The login attempt')
+  if (attempt.user_code !== started.user_code) throw new Error('The browser shows another code than the plugin')
+  expectSuccess(await browser.POST('/api/v1/auth/plugin/login/attempts/{id}/approve', { params }), 'The approval')
+  return attempt
+}
+
+async function readRelay(user: ApiClient): Promise<Session> {
+  const params = { query: { connection_id: connectionId } }
+  const read = await user.GET('/api/v1/relay/active', { params, ...repeatFor(60_000) })
+  const { session } = expectSuccess(read, 'The state of the relay')
   if (!session) throw new Error('The relay has stopped: see its history in the Temporal UI, and the logs')
   return session
 }
 
-async function startRelay(base: string, token: string): Promise<Session> {
+async function startRelay(user: ApiClient): Promise<Session> {
   const requestedAt = performance.now()
-  const key = { 'idempotency-key': randomUUID() }
+  const params = { header: { 'Idempotency-Key': randomUUID() } }
   const body = { connection_id: connectionId }
   const { session } = await step(
-    async () =>
-      expectStatus('The start', await post<{ session: Session }>(`${base}/relay/start`, body, token, key), 200, 201),
+    async () => expectSuccess(await user.POST('/api/v1/relay/start', { params, body }), 'The start'),
     (reply) =>
       `relay requested: session ${reply.session.session_id} in ${reply.session.region}, ${reply.session.state}`,
   )
-  let { state } = session
+  let state: string = session.state
   for (let poll = 0; poll < pollsMax; poll++) {
-    const current = await readRelay(base, token)
+    const current = await readRelay(user)
     if (current.state !== state) print(`${state} → ${current.state} (${current.reason})`)
     state = current.state
     if (state === 'active') {
@@ -175,15 +154,15 @@ async function showConnection({ connect }: Session): Promise<void> {
   console.log(`           encoder (SRT)    ${connect.srt_url}`)
   console.log(`           player           ${connect.player_url}\n`)
   await step(
-    async () => (await request(connect.stats_url)).body,
+    () => readRelayStats<unknown>(connect.stats_url),
     (stats) => `statistics of the relay, ${connect.stats_url}: ${JSON.stringify(stats)}`,
   )
 }
 
-async function showStream({ base, programs, seconds }: Target, token: string, session: Session): Promise<void> {
+async function showStream({ programs, seconds }: Target, user: ApiClient, session: Session): Promise<void> {
   const obstacle = findObstacle(session.engine, programs, process.platform)
   if (obstacle !== undefined || !session.connect) return print(`test pattern skipped: ${obstacle ?? 'no addresses'}`)
-  const readIngest = async () => (await readRelay(base, token)).ingest
+  const readIngest = async () => (await readRelay(user)).ingest
   const { connect } = session
   const { signal } = interruption()
   await step(
@@ -199,25 +178,21 @@ function interruption(): AbortController {
   return controller
 }
 
-async function stopRelay({ base }: Target, token: string, { session_id }: Session): Promise<void> {
+async function stopRelay(user: ApiClient, { session_id }: Session): Promise<void> {
   await step(
-    async () =>
-      expectStatus(
-        'The stop',
-        await post<{ session: Session }>(`${base}/relay/stop`, { session_id, immediate: true }, token),
-        200,
-      ),
+    async () => {
+      const body = { session_id, immediate: true }
+      return expectSuccess(await user.POST('/api/v1/relay/stop', { body }), 'The stop')
+    },
     (reply) => `relay stopped: ${reply.session.state} (${reply.session.reason})`,
   )
 }
 
-async function showHistory({ base, operatorPassword }: Target, sessionId: string): Promise<void> {
+async function showHistory({ api, operatorPassword }: Target, sessionId: string): Promise<void> {
   if (!operatorPassword) return print('history skipped: set SVC_OPERATOR_PASSWORD to see it')
-  const answer = await request<{
-    transitions: Array<{ from: string; to: string; reason: string; initiator: string; at: string }>
-    temporal_ui_url: string
-  }>(`${base}/admin/sessions/${sessionId}`, { headers: { authorization: basicAuth(operatorPassword) } })
-  const { transitions, temporal_ui_url } = expectStatus('The history', answer, 200)
+  const operator = createApiClient({ baseUrl: api, headers: operatorCredentials(operatorPassword) })
+  const inspected = await operator.GET('/api/v1/admin/sessions/{id}', { params: { path: { id: sessionId } } })
+  const { transitions, temporal_ui_url } = expectSuccess(inspected, 'The history')
   console.log('\n  Transitions of the session:\n')
   for (const { at, from, to, reason, initiator } of transitions) {
     console.log(`  ${at}  ${from.padEnd(12)} → ${to.padEnd(8)} ${reason.padEnd(16)} by ${initiator}`)
@@ -228,12 +203,13 @@ async function showHistory({ base, operatorPassword }: Target, sessionId: string
 async function runDemo(): Promise<void> {
   const target = await findTarget()
   const token = await signInAsPlugin(target)
-  const session = await startRelay(target.base, token)
+  const user = createApiClient({ baseUrl: target.api, headers: bearer(token) })
+  const session = await startRelay(user)
   try {
     await showConnection(session)
-    await showStream(target, token, session)
+    await showStream(target, user, session)
   } finally {
-    await stopRelay(target, token, session)
+    await stopRelay(user, session)
   }
   await showHistory(target, session.session_id)
 }

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { readStackConfig } from '../platform/config/stack.ts'
 import { readStoredSecrets } from '../platform/embedded/secrets.ts'
-import { createOperatorClient, type Plan } from './api-client.ts'
+import { createOperatorClient, findUserId, grantPlan, type Plan } from './plan-grants.ts'
 import { readRunningStack } from './stack-state.ts'
 
 const usage = 'Usage: npm run grant -- EMAIL [--plan paid|free] [--addons 0..3]'
@@ -27,9 +27,9 @@ try {
   const password = secrets.SVC_OPERATOR_PASSWORD ?? (await readStoredSecrets(dataDir)).SVC_OPERATOR_PASSWORD
   if (!password) throw new Error('The operator password is missing: set SVC_OPERATOR_PASSWORD')
   const operator = createOperatorClient(api, password)
-  const userId = await operator.findUserId(email)
+  const userId = await findUserId(operator, email)
   if (!userId) throw new Error(`There is no account with the address ${email}. Sign up first.`)
-  await operator.grantPlan(userId, plan)
+  await grantPlan(operator, userId, plan)
   const addons = plan.addons === 0 ? '' : ` with ${plan.addons} add-on${plan.addons === 1 ? '' : 's'}`
   console.log(`${email} now has the ${plan.plan_tier} plan${addons}.`)
 } catch (error) {

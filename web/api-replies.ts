@@ -1,5 +1,5 @@
 /** Bodies of the API's successful replies, derived from `api-types.ts`, which `npm run generate` writes from docs/openapi.json. */
-import type { paths } from './api-types.ts'
+import type { paths } from '../client/api-types.ts'
 
 type JsonOf<Operation, Status extends number> = Operation extends {
   responses: Record<Status, { content: { readonly 'application/json': infer Body } }>

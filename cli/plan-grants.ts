@@ -1,0 +1,27 @@
+/** Complimentary plans, granted through the operators' API. */
+import { expectSuccess } from '../client/api-error.ts'
+import { type ApiClient, createApiClient, operatorCredentials } from '../client/client.ts'
+
+export interface Plan {
+  readonly plan_tier: 'free' | 'paid'
+  readonly addons: number
+}
+
+/** Rate limits last a minute, and several starts in a row may reach them. */
+const retryMillisMax = 70_000
+
+/** A client with the operator's rights. It repeats requests while the API restarts: use it only for those that are safe to repeat. */
+export const createOperatorClient = (api: string, operatorPassword: string, retryMillis = retryMillisMax): ApiClient =>
+  createApiClient({ baseUrl: api, headers: operatorCredentials(operatorPassword), retryMillisMax: retryMillis })
+
+/** The id of the account with an email address; undefined when there is none. */
+export async function findUserId(operator: ApiClient, email: string): Promise<string | undefined> {
+  const found = await operator.GET('/api/v1/admin/users', { params: { query: { email } } })
+  return expectSuccess(found, `The search for ${email}`).users[0]?.id
+}
+
+/** Grants a complimentary plan, or withdraws it with the tier `free`. Safe to repeat. */
+export async function grantPlan(operator: ApiClient, userId: string, plan: Plan): Promise<void> {
+  const path = { id: userId }
+  expectSuccess(await operator.POST('/api/v1/admin/users/{id}/grant', { params: { path }, body: plan }), 'The grant')
+}
