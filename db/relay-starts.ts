@@ -208,7 +208,3 @@ const storeIdempotencyKey = async (
     on conflict (user_id, key) do update set
       request_hash = excluded.request_hash, session_id = excluded.session_id, accepted_at = now()`
 }
-
-/** Deletes the keys that are older than an hour. @returns their number. */
-export const deleteExpiredKeys = async (sql: Sql): Promise<number> =>
-  (await sql`delete from idempotency_keys where accepted_at < now() - interval '1 hour'`).count

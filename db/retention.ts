@@ -1,49 +1,30 @@
 /**
- * How long expired rows stay. Each rule has an index that finds its rows. Relay sessions with the totals
- * of their health reports, transitions, usage and billing events are kept permanently.
+ * What is kept how long, for every table: a test compares this page with the schema. Each rule has an index that finds its rows.
+ * Ended relay sessions have a rule of their own, since their relay time outlives them: `session-retention.ts`.
  */
+import type { RetentionConfig } from '../platform/config/retention.ts'
 import type { Sql } from './connection.ts'
 import { operatorNetworkDays } from './operator-networks.ts'
 import { refreshTokenDays } from './refresh-tokens.ts'
 import { failureHours } from './sign-in-failures.ts'
 
-/** Longer than the 30 days that the limit on sign-in attempts looks back. */
-const endedSignInDays = 90
-const auditDays = 400
-/** Without content. Operators see what failed. */
-const endedMessageDays = 30
+/** Longer than any usage cycle, so that no notice is sent twice. */
+const usageNoticeDays = 400
+/** Events of the subscriptions of an erased account may still arrive in this time. */
+const erasedAccountDays = 400
 
 interface Rule {
   readonly table: string
   /** The condition on rows to delete. */
-  readonly isExpired: (sql: Sql) => ReturnType<Sql>
+  readonly isExpired: (sql: Sql, periods: RetentionConfig) => ReturnType<Sql>
 }
 
 /** A day after the row expired, so that a late request is still answered with the reason. */
 const expiredForADay: Rule['isExpired'] = (sql) => sql`expires_at < now() - interval '1 day'`
 
-/**
- * Bodies of webhooks contain names, addresses and amounts. An operator can replay an event as long as it has its body; the
- * normalised event, which entitlements are computed from, stays.
- */
-const billingBodyDays = 90
-
-/**
- * Deletes the bodies of up to `limit` billing events that were applied or ignored long ago. Other events keep theirs until they
- * are settled. Returns the number of bodies.
- */
-export const deleteBillingBodies = async (sql: Sql, limit: number): Promise<number> =>
-  (
-    await sql`
-      update billing_events set body = null where id = any (array(
-        select id from billing_events
-        where body is not null and status in ('applied', 'ignored')
-          and settled_at < now() - make_interval(days => ${billingBodyDays})
-        limit ${limit}))`
-  ).count
-
 /** Rows that reference others come before those. */
 export const retentionRules: readonly Rule[] = [
+  { table: 'idempotency_keys', isExpired: (sql) => sql`accepted_at < now() - interval '1 hour'` },
   { table: 'mail_tokens', isExpired: expiredForADay },
   { table: 'oauth_authorization_requests', isExpired: expiredForADay },
   { table: 'merge_requests', isExpired: expiredForADay },
@@ -54,12 +35,15 @@ export const retentionRules: readonly Rule[] = [
     isExpired: (sql) => sql`status = 'open' and created_at < now() - interval '1 day'`,
   },
   { table: 'refresh_tokens', isExpired: (sql) => sql`expires_at < now()` },
-  { table: 'auth_sessions', isExpired: (sql) => sql`revoked_at < now() - make_interval(days => ${endedSignInDays})` },
+  {
+    table: 'auth_sessions',
+    isExpired: (sql, { signInDays }) => sql`revoked_at < now() - make_interval(days => ${signInDays})`,
+  },
   {
     table: 'auth_sessions',
     // Its last refresh token was made when it was last used.
-    isExpired: (sql) =>
-      sql`revoked_at is null and last_used_at < now() - make_interval(days => ${endedSignInDays + refreshTokenDays})`,
+    isExpired: (sql, { signInDays }) =>
+      sql`revoked_at is null and last_used_at < now() - make_interval(days => ${signInDays + refreshTokenDays})`,
   },
   {
     table: 'operator_networks',
@@ -67,20 +51,85 @@ export const retentionRules: readonly Rule[] = [
   },
   {
     table: 'outbox_messages',
-    isExpired: (sql) =>
-      sql`next_attempt_at is null and created_at < now() - make_interval(days => ${endedMessageDays})`,
+    // Without content since the end of its delivery. Operators see what failed.
+    isExpired: (sql, { messageDays }) =>
+      sql`next_attempt_at is null and created_at < now() - make_interval(days => ${messageDays})`,
   },
   { table: 'operator_sessions', isExpired: (sql) => sql`expires_at < now()` },
   { table: 'sign_in_failures', isExpired: (sql) => sql`minute < now() - make_interval(hours => ${failureHours})` },
-  { table: 'erased_accounts', isExpired: (sql) => sql`erased_at < now() - make_interval(days => ${auditDays})` },
-  { table: 'usage_notices', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
-  { table: 'audit_entries', isExpired: (sql) => sql`at < now() - make_interval(days => ${auditDays})` },
+  {
+    table: 'instances',
+    isExpired: (sql, { instanceDays }) => sql`gone_at < now() - make_interval(days => ${instanceDays})`,
+  },
+  {
+    table: 'billing_events',
+    // Entitlements are computed from the events of an account, so those of existing accounts stay.
+    isExpired: (sql, { billingDays }) =>
+      sql`user_id is null and status in ('applied', 'ignored', 'dismissed', 'dead')
+        and received_at < now() - make_interval(days => ${billingDays})`,
+  },
+  {
+    table: 'erased_accounts',
+    isExpired: (sql) => sql`erased_at < now() - make_interval(days => ${erasedAccountDays})`,
+  },
+  { table: 'usage_notices', isExpired: (sql) => sql`at < now() - make_interval(days => ${usageNoticeDays})` },
+  { table: 'audit_entries', isExpired: (sql, { auditDays }) => sql`at < now() - make_interval(days => ${auditDays})` },
 ]
 
-/** Deletes up to `limit` expired rows of the rule's table. Returns their number. */
-export const deleteExpired = async (sql: Sql, { table, isExpired }: Rule, limit: number): Promise<number> =>
+/** Tables without a rule above, and what bounds them. */
+export const boundedTables = {
+  /** Deleted or rolled up by a statement of their own. */
+  deletedElsewhere: [
+    'relay_sessions', // session-retention.ts
+    'usage_intervals', // Rolled up into usage_days with their session.
+    'rate_limit_windows', // Two minutes after they opened.
+    'workers', // A day after the worker ended.
+    'provider_token_revocations', // A day after the chat was unlinked.
+  ],
+  /** Rows of a relay session. */
+  deletedWithSession: ['relay_transitions', 'relay_health'],
+  /** A bounded number of rows for each account, and relay time by day. */
+  deletedWithAccount: [
+    'users',
+    'user_oauth_accounts',
+    'subscriptions',
+    'billing_customers',
+    'notification_endpoints',
+    'notification_settings',
+    'usage_days',
+  ],
+  /** One row for each item of the configuration or of the program. */
+  keptPermanently: ['jobs', 'presence', 'provider_checks', 'regions', 'relay_legal_transitions', 'schema_migrations'],
+} as const
+
+/**
+ * Deletes the bodies of up to `rowsMax` billing events that were applied or ignored long ago, since bodies of webhooks contain
+ * names, addresses and amounts. Other events keep theirs until they are settled, so that an operator can replay them. The
+ * normalised event, which entitlements are computed from, stays. @returns the number of bodies.
+ */
+export const deleteBillingBodies = async (
+  sql: Sql,
+  { billingBodyDays }: RetentionConfig,
+  rowsMax: number,
+): Promise<number> =>
+  (
+    await sql`
+      update billing_events set body = null where id = any (array(
+        select id from billing_events
+        where body is not null and status in ('applied', 'ignored')
+          and settled_at < now() - make_interval(days => ${billingBodyDays})
+        limit ${rowsMax}))`
+  ).count
+
+/** Deletes up to `rowsMax` expired rows of the rule's table. @returns their number. */
+export const deleteExpired = async (
+  sql: Sql,
+  { table, isExpired }: Rule,
+  periods: RetentionConfig,
+  rowsMax: number,
+): Promise<number> =>
   (
     await sql`
       delete from ${sql(table)} where ctid = any (array(
-        select ctid from ${sql(table)} where ${isExpired(sql)} limit ${limit}))`
+        select ctid from ${sql(table)} where ${isExpired(sql, periods)} limit ${rowsMax}))`
   ).count

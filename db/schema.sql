@@ -104,6 +104,7 @@ create index billing_events_newest on billing_events (seq desc);
 create index billing_events_parked on billing_events (received_at) where status = 'parked';
 create index billing_events_pending on billing_events (user_id, seq) where status = 'pending';
 create index billing_events_subscription on billing_events (provider, subscription_id) where subscription_id is not null;
+create index billing_events_unowned on billing_events (received_at) where user_id is null and (status = any (array['applied', 'ignored', 'dismissed', 'dead']));
 create index billing_events_unresolved on billing_events (next_attempt_at) where status = 'unresolved';
 create index billing_events_unresolved_user on billing_events (user_id) where status = 'unresolved' and user_id is not null;
 create index billing_events_user on billing_events (user_id, seq);
@@ -156,6 +157,7 @@ create table instances (
 );
 
 create index instances_existing on instances (region) where gone_at is null;
+create index instances_gone on instances (gone_at) where gone_at is not null;
 create index instances_newest on instances (created_at desc, instance_id desc);
 create index instances_of_session on instances (session_id) where gone_at is null;
 create index instances_unbound on instances (region) where is_warm and session_id is null and retired_at is null and gone_at is null;
@@ -582,6 +584,16 @@ create table subscriptions (
 );
 
 create index subscriptions_user on subscriptions (user_id);
+
+create table usage_days (
+  user_id       uuid    not null,
+  day           date    not null,
+  connection_id text    not null,
+  seconds       numeric not null,
+  constraint usage_days_pkey primary key (user_id, day, connection_id),
+  constraint usage_days_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint usage_days_seconds_check check (seconds > 0::numeric)
+);
 
 create table usage_intervals (
   id         bigint      not null generated always as identity,

@@ -23,6 +23,8 @@ export interface WorkerMetrics {
   countFailure(call: { provider: string; region: string; failure: ProviderFailure }): void
   /** Counts a comparison with a provider's list when too many instances seemed to have no owner. */
   countOrphanSweep(region: string, isBlocked: boolean): void
+  /** Counts rows that were deleted because their retention period is over. */
+  countExpiredRows(table: string, rows: number): void
 }
 
 export function createWorkerMetrics(registry: Registry): WorkerMetrics {
@@ -78,6 +80,12 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
     labelNames: ['region'],
     registers,
   })
+  const expiredRows = new Counter({
+    name: 'svc_retention_deleted_rows_total',
+    help: 'Rows that were deleted because their retention period is over.',
+    labelNames: ['table'],
+    registers,
+  })
 
   return {
     registry,
@@ -98,6 +106,7 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
       operationSeconds.observe({ provider, operation }, seconds)
     },
     countFailure: (call) => failures.inc(call),
+    countExpiredRows: (table, rows) => expiredRows.inc({ table }, rows),
     countOrphanSweep: (region, isBlocked) => blockedSweeps.inc({ region }, isBlocked ? 1 : 0),
   }
 }

@@ -167,7 +167,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
       ...billingResolutionJobs({ sql, log, subscriptions, provider: billing.provider }),
       ...billingReconciliationJobs({ sql, log, metrics, provider: billing.provider }),
       ...usageJobs({ ...deps, notify: createNotify({ sealing, siteUrl: config.siteUrl }) }),
-      ...accountJobs(sql),
+      ...accountJobs(deps),
       ...accountDeletionJobs({ sql, log, billing }),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth }),
       ...providerTokenRevocationJobs({ sql, log, sealing, providers: oauth }),

@@ -4,6 +4,7 @@ import type { SlsServer } from '../relay-engines.ts'
 import { billingConfig, findBillingConflicts } from './billing.ts'
 import { deepFreeze, type Environment, readVariables } from './environment.ts'
 import { findMailConflicts, mailConfig } from './mail.ts'
+import { retentionConfig } from './retention.ts'
 import { type Values, Variables } from './variables.ts'
 
 /** Reads and checks all variables. Throws `ConfigError`. */
@@ -116,6 +117,7 @@ const configOf = (v: Values) => ({
   },
   billing: billingConfig(v),
   mail: mailConfig(v, siteUrlOf(v)),
+  retention: retentionConfig(v),
   timeBank: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },
   trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
   rateLimits: v.SVC_RATE_LIMITS,

@@ -44,6 +44,9 @@ export type RateLimitName = keyof typeof rateLimitDefaults
 
 export const seconds = (min: number, max: number, defaultValue: number) =>
   z.coerce.number().int().min(min).max(max).default(defaultValue)
+/** A retention period of at most a hundred years. */
+export const days = (min: number, defaultValue: number) =>
+  z.coerce.number().int().min(min).max(36_500).default(defaultValue)
 export const port = (defaultValue: number) => z.coerce.number().int().min(0).max(65535).default(defaultValue)
 export const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ''))
 /** A URL that the site links to or redirects to. */

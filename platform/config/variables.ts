@@ -4,6 +4,7 @@ import { relayEngineSettings } from '../relay-engines.ts'
 import { defaultRegions, regions } from './regions.ts'
 import {
   currency,
+  days,
   encryptionKeys,
   flag,
   httpsUrl,
@@ -112,6 +113,14 @@ export const Variables = z.object({
   SVC_PAYMENT_GRACE_SECONDS: seconds(1, 30 * 86_400, 172_800),
   SVC_ADDON_NOTICE_SECONDS: seconds(1, 86_400, 1800),
   SVC_ACCOUNT_DELETION_SECONDS: seconds(1, 90 * 86_400, 604_800),
+  // The least periods cover what rules of the service look back at: a usage cycle, and 30 days of sign-ins.
+  SVC_RETENTION_SESSION_DAYS: days(35, 400),
+  SVC_RETENTION_INSTANCE_DAYS: days(7, 400),
+  SVC_RETENTION_AUDIT_DAYS: days(30, 400),
+  SVC_RETENTION_SIGN_IN_DAYS: days(31, 90),
+  SVC_RETENTION_MESSAGE_DAYS: days(1, 30),
+  SVC_RETENTION_BILLING_BODY_DAYS: days(1, 90),
+  SVC_RETENTION_BILLING_DAYS: days(365, 3650),
   SVC_TIME_BANK_ENFORCEMENT: z.enum(['report', 'enforce']).default('report'),
   SVC_TIME_BANK_HOURS_PER_RELAY: z.coerce.number().int().min(0).max(100_000).default(200),
   SVC_TRUSTED_PROXY_HOPS: z.coerce.number().int().min(0).max(10).default(0),

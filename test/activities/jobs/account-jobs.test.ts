@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { accountJobs, deleteExpiredData } from '../../../activities/jobs/account-jobs.ts'
+import { accountJobs } from '../../../activities/jobs/account-jobs.ts'
 import { deleteBillingBodies, deleteExpired, retentionRules } from '../../../db/retention.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
+import { deleteExpiredRows, retentionDeps } from '../../support/retention.ts'
 
 const api = await startApi()
 const day = 86_400
@@ -45,6 +46,17 @@ async function createExpiredRows(at: TestApi, secondsAgo: number): Promise<{ use
   await sql`insert into operator_networks (network, last_used_at) values (${userId}, ${then})`
   await sql`
     insert into operator_sessions (token_hash, password_hash, expires_at) values (${hash}, ${hash}, ${then})`
+  await sql`
+    insert into instances (instance_id, region, created_at, gone_at) values (${userId}, 'local', ${then}, ${then})`
+  await sql`
+    insert into billing_events (provider, event_key, type, user_ref, status, received_at)
+    values ('stripe', ${userId}, 'x', ${userId}, 'ignored', ${then} - interval '10 years')`
+  const [session] = await sql<{ id: string }[]>`
+    insert into relay_sessions (user_id, connection_id, region, command_initiator)
+    values (${userId}, 'default', 'local', 'user') returning id`
+  await sql`
+    insert into idempotency_keys (user_id, key, request_hash, session_id, accepted_at)
+    values (${userId}, gen_random_uuid(), ${hash}, ${session?.id ?? ''}, ${then})`
   await sql`insert into sign_in_failures (minute, failures) values (${then}, 1) on conflict do nothing`
   return { userId, authSessionId }
 }
@@ -131,7 +143,7 @@ test.each([
   ],
 ])('expired rows %s', async (_, secondsAgo, kept) => {
   const account = await createExpiredRows(api, secondsAgo)
-  await deleteExpiredData(api.sql, 10_000)
+  await deleteExpiredRows(api)
   expect(await countRows(api, account)).toEqual(kept)
 })
 
@@ -154,7 +166,7 @@ test.each([
       next_attempt_at)
     values ('stripe', gen_random_uuid()::text, 'x', 'refund', ${userId}, ${api.sql.json(event)}, 'jane@example.com', ${status},
       ${then}, ${then}, ${then})`
-    await deleteExpiredData(api.sql, 10_000)
+    await deleteExpiredRows(api)
     const rows =
       await api.sql`select status, event, body is not null as "isKept" from billing_events where user_id = ${userId}`
     expect(rows).toEqual([{ status, event, isKept }])
@@ -171,17 +183,17 @@ test('bodies of billing events are found by an index, and one statement deletes 
     await tx`set local enable_seqscan = off`
     const sequentialScans = () => tx`select seq_scan from pg_stat_xact_user_tables where relname = 'billing_events'`
     const before = await sequentialScans()
-    expect(await deleteBillingBodies(tx, 10)).toBe(10)
+    expect(await deleteBillingBodies(tx, own.services.config.retention, 10)).toBe(10)
     expect(await sequentialScans()).toEqual(before)
   })
-  await deleteExpiredData(own.sql, 2)
+  await deleteExpiredRows(own, 2)
   expect(await own.sql`select from billing_events where body is not null`).toHaveLength(0)
 })
 
 test('a sign-in in use is kept, however long ago it began', async () => {
   const user = await api.given.user()
   await api.sql`update auth_sessions set created_at = now() - interval '3 years' where id = ${user.authSessionId}`
-  await deleteExpiredData(api.sql, 10_000)
+  await deleteExpiredRows(api)
   expect((await api.get('/auth/session', { bearer: user.bearer })).status).toBe(200)
   expect((await api.post('/auth/refresh', { refresh_token: user.refreshToken })).status).toBe(200)
 })
@@ -193,8 +205,8 @@ test('many expired rows are deleted in several statements of limited size', asyn
     select 'user', 'did_something', ${userId}, now() - interval '500 days' from generate_series(1, 25)`
   const audit = retentionRules.find((rule) => rule.table === 'audit_entries')
   if (!audit) throw new Error('there is no retention rule for the audit')
-  expect(await deleteExpired(api.sql, audit, 10)).toBe(10)
-  await deleteExpiredData(api.sql, 4)
+  expect(await deleteExpired(api.sql, audit, api.services.config.retention, 10)).toBe(10)
+  await deleteExpiredRows(api, 4)
   const [left] = await api.sql`select count(*)::int as entries from audit_entries where user_id = ${userId}`
   // The sign-in of `given` is a minute old.
   expect(left?.entries).toBe(1)
@@ -210,11 +222,14 @@ test('every retention rule finds its rows, and those deleted with them, by an in
       where relname = any(${retentionRules.map((rule) => rule.table)}) order by relname`
     const before = await sequentialScans()
     for (const rule of retentionRules)
-      expect([rule.table, await deleteExpired(tx, rule, 10)]).not.toEqual([rule.table, 0])
+      expect([rule.table, await deleteExpired(tx, rule, own.services.config.retention, 10)]).not.toEqual([
+        rule.table,
+        0,
+      ])
     expect(await sequentialScans()).toEqual(before)
   })
 })
 
 test('a worker deletes expired data in one job', () => {
-  expect(accountJobs(api.sql)).toMatchObject([{ name: 'forget_expired', everySeconds: 600 }])
+  expect(accountJobs(retentionDeps(api))).toMatchObject([{ name: 'forget_expired', everySeconds: 600 }])
 })

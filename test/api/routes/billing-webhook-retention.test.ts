@@ -1,7 +1,6 @@
 /** Bodies of webhooks contain names and addresses and are deleted after a while, without an effect on entitlements. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
-import { deleteExpiredData } from '../../../activities/jobs/account-jobs.ts'
 import type { WebhookDelivery } from '../../../providers/billing/provider.ts'
 import type { GivenUser, TestApi } from '../../support/api.ts'
 import { type EventView, fetchEvents } from '../../support/billing.ts'
@@ -15,6 +14,7 @@ import {
 import { stripeDelivery, stripeInvoice, stripeSubscription } from '../../support/billing-stripe.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually, operator } from '../../support/relays.ts'
+import { deleteExpiredRows } from '../../support/retention.ts'
 
 let api: TestApi
 beforeAll(async () => {
@@ -71,7 +71,7 @@ test('the entitlement is the same after the bodies of events are deleted, also w
   await untilApplied(user)
   const before = await judgementOf(user)
   await api.sql`update billing_events set settled_at = settled_at - interval '91 days' where user_id = ${user.userId}`
-  await deleteExpiredData(api.sql, 100)
+  await deleteExpiredRows(api)
   expect(await api.sql`select from billing_events where user_id = ${user.userId} and body is not null`).toHaveLength(0)
 
   const events = await eventsOf(user)
@@ -96,7 +96,7 @@ test('a webhook is recognised as a repetition after its body was deleted', async
   await send(delivery)
   await waitForPlanStatus(api, user, 'active')
   await api.sql`update billing_events set settled_at = settled_at - interval '91 days' where user_id = ${user.userId}`
-  await deleteExpiredData(api.sql, 100)
+  await deleteExpiredRows(api)
   const before = await eventsOf(user)
   await send(delivery)
   expect(await eventsOf(user)).toEqual(before)
