@@ -4,11 +4,13 @@ import { migrateWhenReachable } from '../../db/migrations.ts'
 import { readWorkerConfig } from '../../platform/config/config.ts'
 import { runProgram } from '../../platform/program.ts'
 import { createRelayProviders } from '../relay-providers.ts'
+import { startAliveFile } from './alive-file.ts'
 import { startProcessMetrics } from './process-metrics.ts'
 import { installRuntime } from './runtime.ts'
 import { startWorker } from './start-worker.ts'
 
 await runProgram('worker', readWorkerConfig, async ({ config, log, life }) => {
+  const alive = life.hold('alive file', startAliveFile(config.workerAliveFile, log), (it) => it.stop())
   const { metricMeter } = installRuntime(log, config.workerMetricsAddress)
   if (config.workerMetricsAddress)
     life.hold('process metrics', startProcessMetrics(metricMeter, log), (it) => it.stop())
@@ -21,5 +23,9 @@ await runProgram('worker', readWorkerConfig, async ({ config, log, life }) => {
   migrateWhenReachable(url, log)
     .then(() => createRelayProviders(config, log))
     .then((providers) => startWorker({ config, log, sql, life, providers, onFailure }))
-    .then(() => log.info('the worker accepts work'), onFailure)
+    .then(() => {
+      alive.markAccepting()
+      log.info('the worker accepts work')
+    })
+    .catch(onFailure)
 })

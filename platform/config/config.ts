@@ -73,6 +73,8 @@ const configOf = (v: Values) => ({
     tlsCert: v.TEMPORAL_TLS_CERT,
     tlsKey: v.TEMPORAL_TLS_KEY,
   },
+  /** The file that the worker replaces every 5 s; undefined for none. */
+  workerAliveFile: v.SVC_WORKER_ALIVE_FILE,
   /** Where the worker serves the metrics of the Temporal SDK and of its process; undefined: nowhere. */
   workerMetricsAddress: v.SVC_WORKER_METRICS_ADDRESS,
   jwt: {

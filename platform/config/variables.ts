@@ -46,6 +46,7 @@ export const Variables = z.object({
   TEMPORAL_TLS_KEY: z.string().min(1).optional(),
   TEMPORAL_TLS: flag.default(false),
   SVC_TEMPORAL_TASK_QUEUE: z.string().min(1).default('relay-control-plane'),
+  SVC_WORKER_ALIVE_FILE: z.string().min(1).optional(),
   SVC_WORKER_METRICS_ADDRESS: ipAddressWithPort.optional(),
   SVC_TEMPORAL_UI_URL: url.default('http://localhost:8233'),
   SVC_JWT_SECRET: secret,
