@@ -1,6 +1,7 @@
 /** Checks the requirements of the system tests before they run, instead of one failure per test. */
 import { readStackConfig } from '../../platform/config/stack.ts'
 import { findProgram } from '../../platform/find-program.ts'
+import { findKustomize } from '../support/kustomize.ts'
 import { findTestServer } from '../support/temporal-test-server.ts'
 import { findChromium } from './chromium.ts'
 
@@ -40,6 +41,15 @@ if (findProgram('moto_server', searchPath) === undefined) {
     'The system tests start relays on an imitation of EC2, and require moto_server on the PATH.\n' +
       "  python3 -m venv ~/.moto && ~/.moto/bin/pip install 'moto[ec2,server]' && export PATH=$PATH:~/.moto/bin\n" +
       "  or, where pip may install programs:  pip install 'moto[ec2,server]'",
+  )
+  process.exitCode = 1
+}
+
+if (findKustomize() === undefined || findProgram('kubernetes-validate', searchPath) === undefined) {
+  say(
+    'The system tests render and validate deploy/kubernetes, and require kustomize or kubectl, and kubernetes-validate on the PATH.\n' +
+      '  go install sigs.k8s.io/kustomize/kustomize/v5@v5.7.1\n' +
+      '  python3 -m venv ~/.kubernetes-validate && ~/.kubernetes-validate/bin/pip install kubernetes-validate && export PATH=$PATH:~/.kubernetes-validate/bin',
   )
   process.exitCode = 1
 }
