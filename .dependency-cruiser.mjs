@@ -4,7 +4,7 @@
  */
 
 /** The part of `workflows/` that other folders use to start, signal and query workflows. */
-const workflowInterface = '^workflows/(messages|[^/]+-client)\\.ts$'
+const workflowInterface = '^workflows/(messages|search-attributes|[^/]+-client)\\.ts$'
 const workflowClients = '^workflows/[^/]+-client\\.ts$'
 
 /** Per folder: the paths outside it that its files may import. `test` and `bench` may import everything. */

@@ -15,7 +15,7 @@ fi
 until existing="$(temporal operator search-attribute list --namespace "$namespace")"; do
   sleep 2
 done
-for name in RelayState Region PlanTier UserId; do
+for name in RelayState Region Connection PlanTier PlanStatus UserId; do
   echo "$existing" | grep -qw "$name" ||
     temporal operator search-attribute create --namespace "$namespace" --name "$name" --type Keyword
 done

@@ -80,8 +80,8 @@ export const isTemporalOutage = (error: unknown): boolean =>
     ? [1, 4, 8, 14].includes(error.code)
     : error instanceof Error && error.name === 'ServiceError'
 
-/** Keyword attributes by which operators can search workflows. They are stored unencrypted and must not contain secrets. */
-export const searchAttributes = ['RelayState', 'Region', 'PlanTier', 'UserId'] as const
+/** The names of the keyword attributes by which operators search workflows (`workflows/search-attributes.ts`), for registration. */
+export const searchAttributes = ['RelayState', 'Region', 'Connection', 'PlanTier', 'PlanStatus', 'UserId'] as const
 
 /** The workflow in the Temporal UI. */
 export const workflowUrl = (

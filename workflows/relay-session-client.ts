@@ -1,6 +1,6 @@
 /** Access to relay session workflows for the API and the jobs. Every call may be repeated. */
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowUpdateFailedError } from '@temporalio/client'
-import { ApplicationFailure, defineSearchAttributeKey, type SignalDefinition } from '@temporalio/common'
+import { ApplicationFailure, type SignalDefinition } from '@temporalio/common'
 import type {
   Initiator,
   RelayCommand,
@@ -11,6 +11,7 @@ import type {
 } from '../domain/relay-session.ts'
 import * as messages from './messages.ts'
 import { createRunningWorkflows, isWorkflowNotFound } from './running-workflows-client.ts'
+import { ConnectionAttribute, RegionAttribute, RelayStateAttribute, UserIdAttribute } from './search-attributes.ts'
 
 /** The part of a session's row that is needed to start its workflow and to deliver its last command. */
 export interface RelaySessionAddress {
@@ -72,10 +73,6 @@ interface Options {
   readonly callMillisMax: number
 }
 
-const UserId = defineSearchAttributeKey('UserId', 'KEYWORD')
-const Region = defineSearchAttributeKey('Region', 'KEYWORD')
-const RelayStateAttribute = defineSearchAttributeKey('RelayState', 'KEYWORD')
-
 export function createRelaySessionWorkflows(
   client: Client,
   { taskQueue, settings, callMillisMax }: Options,
@@ -100,8 +97,9 @@ export function createRelaySessionWorkflows(
           workflowTaskTimeout: '5s',
           args: [{ ...inputOf(session, settings), ...(resumeState ? { resumeState, isRestart: true } : {}) }],
           typedSearchAttributes: [
-            { key: UserId, value: session.userId },
-            { key: Region, value: session.region },
+            { key: UserIdAttribute, value: session.userId },
+            { key: RegionAttribute, value: session.region },
+            { key: ConnectionAttribute, value: session.connectionId },
             { key: RelayStateAttribute, value: resumeState?.state ?? 'provisioning' },
           ],
           staticSummary: `Relay in ${session.region} for connection ${session.connectionId}`,

@@ -2,7 +2,6 @@
  * The relay session workflow: the life of one relay. Signals, updates and timers only enqueue events. One loop takes the
  * events in order, lets the rules in `domain/` decide, and writes each transition to Postgres before it takes effect.
  */
-import { defineSearchAttributeKey } from '@temporalio/common'
 import {
   ApplicationFailure,
   allHandlersFinished,
@@ -31,8 +30,7 @@ import {
 } from '../domain/relay-session.ts'
 import * as messages from './messages.ts'
 import { createProvisioning } from './relay-session-provisioning.ts'
-
-const RelayState = defineSearchAttributeKey('RelayState', 'KEYWORD')
+import { RelayStateAttribute } from './search-attributes.ts'
 
 const { writeTransitions } = proxyLocalActivities<RelaySessionActivities>({
   startToCloseTimeout: '5s',
@@ -47,7 +45,7 @@ const { destroyInstances } = proxyActivities<RelaySessionActivities>({
 })
 
 export async function relaySession(input: messages.RelaySessionInput): Promise<void> {
-  let session = input.resumeState ?? initialState(input)
+  let session = showDetails(input.resumeState ?? initialState(input))
   const inbox: RelaySessionEvent[] = []
   let handledEvents = 0
   const enqueue = (event: RelaySessionEvent) => void inbox.push(event)
@@ -207,7 +205,7 @@ async function applyEvent(session: RelaySessionState, event: RelaySessionEvent):
 /** What an event changes without a transition. */
 function withEvent(session: RelaySessionState, event: RelaySessionEvent): RelaySessionState {
   if (event.type === 'command') return { ...session, commandSeq: Math.max(session.commandSeq, event.seq) }
-  if (event.type === 'bound') return { ...session, instanceId: event.instanceId }
+  if (event.type === 'bound') return showDetails({ ...session, instanceId: event.instanceId })
   // An instance that is lost before its first report is created again.
   if (event.type === 'instance_gone' && session.state === 'provisioning' && session.instanceId === event.instanceId)
     return { ...session, instanceId: null, lostInstanceId: event.instanceId }
@@ -231,9 +229,14 @@ function adopt(
 const provisioningEndsAt = ({ settings }: Pick<RelaySessionState, 'settings'>): Millis =>
   Date.now() + settings.provisionTimeoutSeconds * 1000
 
-/** Shows the state in the Temporal UI. */
+/** Makes a written state visible to searches and in the Temporal UI. */
 function publish(session: RelaySessionState): RelaySessionState {
-  upsertSearchAttributes([{ key: RelayState, value: session.state }])
+  upsertSearchAttributes([{ key: RelayStateAttribute, value: session.state }])
+  return showDetails(session)
+}
+
+/** Shows the state in the Temporal UI. The details are no event of the history. */
+function showDetails(session: RelaySessionState): RelaySessionState {
   const until = session.deadlineAt === null ? '' : `, until ${new Date(session.deadlineAt).toISOString()}`
   setCurrentDetails(
     `**${session.state}** (${session.reason})${until} · instance \`${session.instanceId ?? 'none'}\` · ${session.version} transitions`,

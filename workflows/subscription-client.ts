@@ -1,8 +1,8 @@
 /** How the API and the jobs reach an account's subscription workflow. Every call may be repeated. */
 import type { Client } from '@temporalio/client'
-import { defineSearchAttributeKey } from '@temporalio/common'
 import * as messages from './messages.ts'
 import { createRunningWorkflows, isWorkflowNotFound } from './running-workflows-client.ts'
+import { UserIdAttribute } from './search-attributes.ts'
 
 export interface SubscriptionWorkflows {
   /** Makes the account's workflow read its inbox; starts it when it does not run. Resolves when Temporal has accepted the signal. */
@@ -22,8 +22,6 @@ interface Options {
   /** See {@link messages.SubscriptionInput}. */
   readonly historyEventsMax?: number
 }
-
-const UserId = defineSearchAttributeKey('UserId', 'KEYWORD')
 
 export function createSubscriptionWorkflows(
   client: Client,
@@ -46,7 +44,7 @@ export function createSubscriptionWorkflows(
           args: [{ userId, ...(historyEventsMax === undefined ? {} : { historyEventsMax }) }],
           signal: messages.wakeSubscription,
           signalArgs: [],
-          typedSearchAttributes: [{ key: UserId, value: userId }],
+          typedSearchAttributes: [{ key: UserIdAttribute, value: userId }],
           staticSummary: `Subscription of account ${userId}`,
         }),
       )

@@ -4,7 +4,6 @@
  * before a deadline counts. Signals may be lost, repeated or reordered, and there is no resume state to keep across
  * continue-as-new.
  */
-import { defineSearchAttributeKey } from '@temporalio/common'
 import {
   CancellationScope,
   condition,
@@ -21,8 +20,7 @@ import type { SubscriptionActivities } from '../activities/subscriptions.ts'
 import type { BillingEvent } from '../domain/billing-event.ts'
 import { type AccountEntitlement, entitlementAt, type Millis, type UnresolvedPayment } from '../domain/entitlement.ts'
 import * as messages from './messages.ts'
-
-const PlanTier = defineSearchAttributeKey('PlanTier', 'KEYWORD')
+import { PlanStatusAttribute, PlanTierAttribute } from './search-attributes.ts'
 
 const { readInbox, writeEntitlement } = proxyLocalActivities<SubscriptionActivities>({
   startToCloseTimeout: '10s',
@@ -146,7 +144,11 @@ async function waitForWakeOrDeadline(written: WrittenEntitlement, isWoken: () =>
 
 /** Shows the entitlement in the Temporal UI. */
 function publishDetails(written: WrittenEntitlement): void {
-  upsertSearchAttributes([{ key: PlanTier, value: written.entitlement.planTier }])
+  const { planTier, planStatus } = written.entitlement
+  upsertSearchAttributes([
+    { key: PlanTierAttribute, value: planTier },
+    { key: PlanStatusAttribute, value: planStatus },
+  ])
   setCurrentDetails(`**${describeEntitlement(written.entitlement)}** · ${describeDeadline(written)}`)
 }
 

@@ -1,8 +1,8 @@
 /** Access to the workflows of warm instances for the API and the jobs. Every call may be repeated. */
 import type { Client } from '@temporalio/client'
-import { defineSearchAttributeKey } from '@temporalio/common'
 import * as messages from './messages.ts'
 import { isWorkflowNotFound } from './running-workflows-client.ts'
+import { RegionAttribute } from './search-attributes.ts'
 
 export interface WarmInstancesWorkflows {
   /** Makes the workflow of a region compare its warm instances with the configured number. Starts it when none runs. */
@@ -16,8 +16,6 @@ interface Options {
   /** The longest time that one call may take, in milliseconds. */
   readonly callMillisMax: number
 }
-
-const Region = defineSearchAttributeKey('Region', 'KEYWORD')
 
 export function createWarmInstancesWorkflows(
   client: Client,
@@ -34,7 +32,7 @@ export function createWarmInstancesWorkflows(
           args: [{ region }],
           signal: messages.wakeWarmInstances,
           signalArgs: [],
-          typedSearchAttributes: [{ key: Region, value: region }],
+          typedSearchAttributes: [{ key: RegionAttribute, value: region }],
           staticSummary: `Warm instances in ${region}`,
         }),
       )
