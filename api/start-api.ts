@@ -9,6 +9,7 @@ import { startPresence } from '../db/presence.ts'
 import { recordReports } from '../db/relay-health.ts'
 import { findLiveRelays } from '../db/relay-sessions.ts'
 import { createBillingDeps } from '../db/subscriptions.ts'
+import { findMaskedEmail } from '../db/users.ts'
 import { summaryAgeSecondsMax } from '../domain/ingest.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config/config.ts'
@@ -118,10 +119,12 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
 async function createServices(deps: Deps, registry: Registry): Promise<Services> {
   const { config, log, sql, life, socketLimits } = deps
   const { client: temporal } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
+  const maskedEmailOf = (userId: string) => findMaskedEmail(sql, userId)
   const relaySessions = createRelaySessionWorkflows(temporal, {
     taskQueue: config.temporal.taskQueue,
     settings: config.relay,
     callMillisMax: 10_000,
+    findMaskedEmail: maskedEmailOf,
   })
   const deliveries = life.hold('deliveries', createDeliveries({ sql, relaySessions, log }), (it) => it.drain())
   const sealing = createSealing(config.oauthEncryptionKeys)
@@ -135,6 +138,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     subscriptions: createSubscriptionWorkflows(temporal, {
       taskQueue: config.temporal.taskQueue,
       callMillisMax: 10_000,
+      findMaskedEmail: maskedEmailOf,
     }),
     billing: await createBilling(config, createBillingDeps(sql)),
     billingMetrics: createBillingMetrics(registry),

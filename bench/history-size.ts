@@ -19,7 +19,9 @@ const shortSeconds = 1
 export async function measureLifecycle({ stack, api, data }: RelayBench): Promise<Row[]> {
   const settings = { ...api.config.relay, healthTimeoutSeconds: shortSeconds, stopGraceSeconds: shortSeconds }
   const { taskQueue } = api.config.temporal
-  const workflows = createRelaySessionWorkflows(stack.temporal, { taskQueue, settings, callMillisMax: 10_000 })
+  const workflows = createRelaySessionWorkflows(stack.temporal, {
+    ...{ taskQueue, settings, callMillisMax: 10_000, findMaskedEmail: async () => null },
+  })
   const beginLife = async (connectionId: string) => Life.begin(stack, workflows, data.users[0], connectionId)
 
   logProgress('history of a session: start, active, a thousand reports, stop')

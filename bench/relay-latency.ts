@@ -77,7 +77,7 @@ export const report = (api: RunningProgram, sessionId: string): Promise<string> 
 export async function measureFirstTask({ stack, api, data }: RelayBench): Promise<Row[]> {
   const { taskQueue } = api.config.temporal
   const workflows = createRelaySessionWorkflows(stack.temporal, {
-    ...{ taskQueue, settings: api.config.relay, callMillisMax: 10_000 },
+    ...{ taskQueue, settings: api.config.relay, callMillisMax: 10_000, findMaskedEmail: async () => null },
   })
   const users = data.users.slice(-supply)
   const connectionId = 'first-task'

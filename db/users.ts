@@ -1,6 +1,7 @@
 /** Accounts: who may sign in. */
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
+import { maskEmail } from '../domain/masked-email.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { first, type Sql } from './connection.ts'
 import { type StoredStreamToken, sealStreamToken, streamTokenHashes } from './sealed-tokens.ts'
@@ -119,6 +120,12 @@ export const isEmailTakenError = (error: unknown): boolean =>
 
 export const removePassword = async (sql: Sql, userId: string): Promise<void> => {
   await sql`update users set password_hash = null where id = ${userId}`
+}
+
+/** The account's address in the form for places where it is not erased with the account; null if it has none. */
+export const findMaskedEmail = async (sql: Sql, userId: string): Promise<string | null> => {
+  const row = first(await sql<{ email: string | null }[]>`select email from users where id = ${userId}`)
+  return row?.email ? maskEmail(row.email) : null
 }
 
 /** Throws if the account does not exist. */

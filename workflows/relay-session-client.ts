@@ -12,6 +12,7 @@ import type {
 import * as messages from './messages.ts'
 import { createRunningWorkflows, isWorkflowNotFound } from './running-workflows-client.ts'
 import { ConnectionAttribute, RegionAttribute, RelayStateAttribute, UserIdAttribute } from './search-attributes.ts'
+import { type FindMaskedEmail, listDetails } from './static-details-client.ts'
 
 /** The part of a session's row that is needed to start its workflow and to deliver its last command. */
 export interface RelaySessionAddress {
@@ -71,11 +72,13 @@ interface Options {
   readonly settings: RelaySessionSettings
   /** The longest time that one call may take, in milliseconds. */
   readonly callMillisMax: number
+  /** The address of an account as operators see it in the Temporal UI. */
+  readonly findMaskedEmail: FindMaskedEmail
 }
 
 export function createRelaySessionWorkflows(
   client: Client,
-  { taskQueue, settings, callMillisMax }: Options,
+  { taskQueue, settings, callMillisMax, findMaskedEmail }: Options,
 ): RelaySessionWorkflows {
   const running = createRunningWorkflows(client, {
     workflowType: messages.relaySessionWorkflow,
@@ -86,6 +89,12 @@ export function createRelaySessionWorkflows(
   const withDeadline = <Value>(call: () => Promise<Value>) => client.withDeadline(Date.now() + callMillisMax, call)
 
   const start = async (session: RelaySessionAddress, resumeState?: RelaySessionState): Promise<void> => {
+    const staticDetails = listDetails([
+      ['connection', session.connectionId],
+      ['region', session.region],
+      ['account', session.userId],
+      ['address', await findMaskedEmail(session.userId)],
+    ])
     try {
       await withDeadline(() =>
         client.workflow.start(messages.relaySessionWorkflow, {
@@ -103,6 +112,7 @@ export function createRelaySessionWorkflows(
             { key: RelayStateAttribute, value: resumeState?.state ?? 'provisioning' },
           ],
           staticSummary: `Relay in ${session.region} for connection ${session.connectionId}`,
+          staticDetails,
         }),
       )
     } catch (error) {

@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client'
 import * as messages from './messages.ts'
 import { createRunningWorkflows, isWorkflowNotFound } from './running-workflows-client.ts'
 import { UserIdAttribute } from './search-attributes.ts'
+import { type FindMaskedEmail, listDetails } from './static-details-client.ts'
 
 export interface SubscriptionWorkflows {
   /** Makes the account's workflow read its inbox; starts it when it does not run. Resolves when Temporal has accepted the signal. */
@@ -19,13 +20,15 @@ interface Options {
   readonly taskQueue: string
   /** The longest time that one call may take, in milliseconds. */
   readonly callMillisMax: number
+  /** The address of an account as operators see it in the Temporal UI. */
+  readonly findMaskedEmail: FindMaskedEmail
   /** See {@link messages.SubscriptionInput}. */
   readonly historyEventsMax?: number
 }
 
 export function createSubscriptionWorkflows(
   client: Client,
-  { taskQueue, callMillisMax, historyEventsMax }: Options,
+  { taskQueue, callMillisMax, findMaskedEmail, historyEventsMax }: Options,
 ): SubscriptionWorkflows {
   const withDeadline = <Value>(call: () => Promise<Value>) => client.withDeadline(Date.now() + callMillisMax, call)
   const running = createRunningWorkflows(client, {
@@ -35,6 +38,10 @@ export function createSubscriptionWorkflows(
   })
   return {
     wake: async (userId) => {
+      const staticDetails = listDetails([
+        ['account', userId],
+        ['address', await findMaskedEmail(userId)],
+      ])
       await withDeadline(() =>
         client.workflow.signalWithStart(messages.subscriptionWorkflow, {
           taskQueue,
@@ -46,6 +53,7 @@ export function createSubscriptionWorkflows(
           signalArgs: [],
           typedSearchAttributes: [{ key: UserIdAttribute, value: userId }],
           staticSummary: `Subscription of account ${userId}`,
+          staticDetails,
         }),
       )
     },

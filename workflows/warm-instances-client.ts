@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client'
 import * as messages from './messages.ts'
 import { isWorkflowNotFound } from './running-workflows-client.ts'
 import { RegionAttribute } from './search-attributes.ts'
+import { listDetails } from './static-details-client.ts'
 
 export interface WarmInstancesWorkflows {
   /** Makes the workflow of a region compare its warm instances with the configured number. Starts it when none runs. */
@@ -34,6 +35,7 @@ export function createWarmInstancesWorkflows(
           signalArgs: [],
           typedSearchAttributes: [{ key: RegionAttribute, value: region }],
           staticSummary: `Warm instances in ${region}`,
+          staticDetails: listDetails([['region', region]]),
         }),
       )
     },

@@ -6,6 +6,7 @@ import type { Database } from '../../db/connection.ts'
 import { createEndpointStore } from '../../db/notification-endpoints.ts'
 import { startPresence } from '../../db/presence.ts'
 import { createBillingDeps } from '../../db/subscriptions.ts'
+import { findMaskedEmail } from '../../db/users.ts'
 import { recordHeartbeat, recordWorkerEnd } from '../../db/workers.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
@@ -75,12 +76,18 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
   const sealing = createSealing(config.oauthEncryptionKeys)
   const measuredProviders = withCallMetrics(providers, config, metrics)
   const { taskQueue } = config.temporal
+  const maskedEmailOf = (userId: string) => findMaskedEmail(sql, userId)
   const relaySessions = createRelaySessionWorkflows(client, {
     taskQueue,
     settings: config.relay,
     callMillisMax: 10_000,
+    findMaskedEmail: maskedEmailOf,
   })
-  const subscriptions = createSubscriptionWorkflows(client, { taskQueue, callMillisMax: 10_000 })
+  const subscriptions = createSubscriptionWorkflows(client, {
+    taskQueue,
+    callMillisMax: 10_000,
+    findMaskedEmail: maskedEmailOf,
+  })
   const warmInstances = createWarmInstancesWorkflows(client, { taskQueue, callMillisMax: 10_000 })
   const worker = await Worker.create({
     connection,

@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { recordCommand } from '../../db/relay-commands.ts'
+import { maskEmail } from '../../domain/masked-email.ts'
 import * as messages from '../../workflows/messages.ts'
+import { ConnectionAttribute } from '../../workflows/search-attributes.ts'
 import { streamTokenOf } from '../support/api.ts'
 import { findReplayFailures, readHistories } from '../support/histories.ts'
 import { eventually, freeze, startService, type TestService } from '../support/relays.ts'
@@ -33,7 +35,7 @@ describe('the history of a relay session', () => {
     expect(historyLength).toBeLessThanOrEqual(40)
   })
 
-  test('contains no secret', async () => {
+  test('contains no secret and no email address', async () => {
     const { user, session } = await service.activeRelay()
     await user.stop({ session_id: session.session_id, immediate: true })
     await untilEnded(session.session_id)
@@ -42,6 +44,8 @@ describe('the history of a relay session', () => {
       .map(([, data = '']) => Buffer.from(data, 'base64').toString())
       .join('\n')
     expect(decoded).toContain(session.session_id)
+    expect(decoded).toContain(maskEmail(user.email))
+    expect(text + decoded).not.toContain(user.email)
     const streamToken = await streamTokenOf(service.api, user.userId)
     for (const secret of [session.pair_token, session.relay_ws_token, streamToken]) {
       expect(secret).toBeTruthy()
@@ -64,6 +68,11 @@ describe('the history of a relay session', () => {
     expect(found).toEqual([messages.relaySessionWorkflowId(session.session_id)])
     expect(await (await handleOf(session.session_id).describe()).staticSummary()).toBe(
       'Relay in local for connection default',
+    )
+    const { typedSearchAttributes, ...described } = await handleOf(session.session_id).describe()
+    expect(typedSearchAttributes.get(ConnectionAttribute)).toBe('default')
+    expect(await described.staticDetails()).toBe(
+      `- connection \`default\`\n- region \`local\`\n- account \`${user.userId}\`\n- address \`${maskEmail(user.email)}\``,
     )
     expect(await listTimers(session.session_id)).toEqual(['provisioning deadline', 'longest duration'])
     await user.stop({ session_id: session.session_id })

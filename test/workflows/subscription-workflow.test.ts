@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type ReceivedBillingEvent, recordEvent, recordEventIn } from '../../db/billing-events.ts'
 import type { Sql } from '../../db/connection.ts'
 import type { BillingEvent } from '../../domain/billing-event.ts'
+import { maskEmail } from '../../domain/masked-email.ts'
 import * as messages from '../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { streamTokenOf } from '../support/api.ts'
@@ -43,7 +44,8 @@ async function failPayment(subscriber: Subscriber, leftMillis = 2000): Promise<n
 const startWithShortHistory = ({ userId }: Subscriber, historyEventsMax: number) => {
   const { temporal, config } = service.api.services
   const { taskQueue } = config.temporal
-  return createSubscriptionWorkflows(temporal, { taskQueue, callMillisMax: 10_000, historyEventsMax }).wake(userId)
+  const options = { taskQueue, callMillisMax: 10_000, findMaskedEmail: async () => null, historyEventsMax }
+  return createSubscriptionWorkflows(temporal, options).wake(userId)
 }
 
 const waitForEmptyInbox = ({ userId }: Subscriber) =>
@@ -190,7 +192,7 @@ describe.concurrent('in the Temporal UI', () => {
     const subscriber = await newPaidSubscriber(service, { addons: 1 })
     const endsAt = new Date(await failPayment(subscriber, 60_000)).toISOString()
     const handle = subscriptionHandle(service, subscriber)
-    const query = `PlanTier = 'paid' AND UserId = '${subscriber.userId}'`
+    const query = `PlanTier = 'paid' AND PlanStatus = 'past_due' AND UserId = '${subscriber.userId}'`
     const found = await eventually(
       async () => {
         const ids: string[] = []
@@ -202,6 +204,9 @@ describe.concurrent('in the Temporal UI', () => {
     expect(found).toEqual([messages.subscriptionWorkflowId(subscriber.userId)])
     expect(await (await handle.describe()).staticSummary()).toBe(`Subscription of account ${subscriber.userId}`)
     await untilAtRest(handle)
+    expect(await (await handle.describe()).staticDetails()).toBe(
+      `- account \`${subscriber.userId}\`\n- address \`${maskEmail(subscriber.email)}\``,
+    )
     const { currentDetails } = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')
     expect(currentDetails).toBe(
       `**past due, downgrade at ${endsAt}, add-ons: 1** · payment grace period ends at ${endsAt}`,

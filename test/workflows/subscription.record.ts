@@ -75,9 +75,8 @@ const paths: Record<string, () => Promise<Run>> = {
     const { temporal, config } = service.api.services
     const { taskQueue } = config.temporal
     await subscriptionHandle(service, subscriber).terminate('replaced by one that continues as new early')
-    await createSubscriptionWorkflows(temporal, { taskQueue, callMillisMax: 10_000, historyEventsMax: 8 }).wake(
-      subscriber.userId,
-    )
+    const options = { taskQueue, callMillisMax: 10_000, findMaskedEmail: async () => null, historyEventsMax: 8 }
+    await createSubscriptionWorkflows(temporal, options).wake(subscriber.userId)
     await eventually(
       () => subscriptionHandle(service, subscriber).query(messages.subscriptionSnapshot),
       (snapshot) => snapshot !== null,

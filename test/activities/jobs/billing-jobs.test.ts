@@ -101,7 +101,9 @@ describe('deliver_billing_events', () => {
     const id = await sendEvent(10, { user_id: userId })
     const away = connectTemporal({ ...api.services.config.temporal, address: `127.0.0.1:${await freePort()}` })
     atEnd(away.close)
-    const subscriptions = createSubscriptionWorkflows(away.client, { taskQueue: 'none', callMillisMax: 500 })
+    const subscriptions = createSubscriptionWorkflows(away.client, {
+      ...{ taskQueue: 'none', callMillisMax: 500, findMaskedEmail: async () => null },
+    })
     await run('deliver_billing_events', { subscriptions })
     expect(await findEvent(api, id)).toMatchObject({ status: 'pending' })
     await deliver()
