@@ -1,0 +1,84 @@
+/** Options that several commands have, and how their values are checked. */
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { closest, distance } from 'fastest-levenshtein'
+import type { ConnectionOptions } from './connection.ts'
+
+/** Options of all commands. */
+export interface GlobalOptions extends ConnectionOptions {
+  readonly json?: true
+}
+
+export interface ListOptions extends GlobalOptions {
+  readonly all?: true
+  readonly cursor?: string
+}
+
+export interface ChangeOptions extends GlobalOptions {
+  readonly reason?: string
+  readonly yes?: true
+}
+
+const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
+
+/** More differences are no misspelling. */
+const misspellingMax = 3
+
+/** The one of the values that a misspelt word is closest to; undefined when none is close. */
+function findSimilar(text: string, values: readonly string[]): string | undefined {
+  const similar = closest(text, [...values])
+  return distance(text, similar) <= misspellingMax ? similar : undefined
+}
+
+/** An option that takes one of some values, and names the closest one for a misspelt value. */
+export function choiceOption(flags: string, description: string, values: readonly string[]): Option {
+  const parse = (text: string): string => {
+    if (values.includes(text)) return text
+    const similar = findSimilar(text, values)
+    const suggestion = similar === undefined ? '' : ` (Did you mean ${similar}?)`
+    throw new InvalidArgumentError(`Allowed values are ${values.join(', ')}.${suggestion}`)
+  }
+  // After `choices`, which lists the values in the help and has a parser of its own.
+  return new Option(flags, description).choices(values).argParser(parse)
+}
+
+export function parseId(text: string): string {
+  if (isUuid(text)) return text.toLowerCase()
+  throw new InvalidArgumentError('It is not an id, such as 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90.')
+}
+
+/** An email address or an id, with which a command names an account. */
+export function parseAccount(text: string): string {
+  if (text.includes('@')) return text
+  if (isUuid(text)) return text.toLowerCase()
+  throw new InvalidArgumentError('It is neither an email address nor the id of an account.')
+}
+
+export const parseWholeNumber =
+  (min: number, max: number) =>
+  (text: string): number => {
+    const number = Number(text)
+    if (/^\d+$/.test(text) && number >= min && number <= max) return number
+    throw new InvalidArgumentError(`It is not a whole number from ${min} to ${max}.`)
+  }
+
+/** A time with its offset from UTC, or a date, which begins at midnight UTC. */
+export function parseTime(text: string): string {
+  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
+  const time = new Date(text)
+  if (isTime && !Number.isNaN(time.getTime())) return time.toISOString()
+  throw new InvalidArgumentError('It is not a time such as 2027-01-31 or 2027-01-31T18:00:00Z.')
+}
+
+export const addListOptions = (command: Command): Command =>
+  command
+    .option('--cursor <cursor>', 'show the page that follows this one')
+    .addOption(new Option('--all', 'show all pages').conflicts('cursor'))
+
+export const addReasonOption = (command: Command): Command =>
+  command.option('--reason <text>', 'why, for the audit trail')
+
+/** For commands that end or take away something. */
+export const addDestructiveOptions = (command: Command): Command =>
+  command
+    .requiredOption('--reason <text>', 'why, for the audit trail')
+    .option('-y, --yes', 'do not ask for confirmation on a terminal')

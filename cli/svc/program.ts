@@ -1,0 +1,34 @@
+/** The commands of `svc`. */
+import { Command } from 'commander'
+import { exitCodeTexts } from './exit-codes.ts'
+import { addSessionsCommands } from './sessions.ts'
+
+const exitCodesHelp = Object.entries(exitCodeTexts).map(([code, text]) => `  ${code}  ${text}`)
+
+export function createProgram(): Command {
+  const program = new Command('svc')
+    .description('Shows and changes what a service does, through its API for operators.')
+    .option('--api <url>', 'address of the API; otherwise SVC_API_URL, or the stack that runs in SVC_DATA_DIR')
+    .option(
+      '--password-file <file>',
+      'file with the operator password; otherwise SVC_OPERATOR_PASSWORD, SVC_OPERATOR_PASSWORD_FILE, or the one generated in SVC_DATA_DIR',
+    )
+    .option('--json', 'print the reply of the API as JSON')
+    .addHelpText('after', `\nExit codes:\n${exitCodesHelp.join('\n')}`)
+  addSessionsCommands(program)
+  prepareCommands(program)
+  return program
+}
+
+/** Settings that every command needs, since commands inherit none that are set after their creation. */
+function prepareCommands(command: Command): void {
+  command
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError(`(See ${pathOf(command)} --help)`)
+  for (const child of command.commands) prepareCommands(child)
+}
+
+/** `svc sessions list` */
+export const pathOf = (command: Command): string =>
+  command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()
