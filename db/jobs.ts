@@ -3,6 +3,8 @@ import type { Sql } from './connection.ts'
 
 export interface JobRow {
   name: string
+  /** Between the starts of two runs; null until a worker of this version has started. */
+  everySeconds: number | null
   runs: number
   failures: number
   durationSecondsTotal: number
@@ -19,6 +21,11 @@ export interface JobRow {
 /** Adds a row for each job that has none. */
 export const insertMissingJobs = async (sql: Sql, names: readonly string[]): Promise<void> => {
   await sql`insert into jobs (name) select unnest(${names}::text[]) on conflict do nothing`
+}
+
+/** Stores how often the job runs, for the metrics. */
+export const recordJobInterval = async (sql: Sql, name: string, everySeconds: number): Promise<void> => {
+  await sql`update jobs set every_seconds = ${everySeconds} where name = ${name} and every_seconds is distinct from ${everySeconds}`
 }
 
 /** Renewed while the job runs. Short, so that another worker takes the job within seconds when its worker dies. */
@@ -74,7 +81,7 @@ interface JobFilter {
 /** Jobs in the order of their names; all of them without a limit. */
 export const listJobs = async (sql: Sql, { after, limit }: JobFilter = {}): Promise<JobRow[]> =>
   sql<JobRow[]>`
-    select name, runs::float8 as runs, failures::float8 as failures, duration_seconds_total, last_duration_seconds,
+    select name, every_seconds, runs::float8 as runs, failures::float8 as failures, duration_seconds_total, last_duration_seconds,
       last_started_at, last_success_at, last_error, due_at,
       case when leased_until > now() then leased_by end as leased_by,
       case when leased_until > now() then leased_until end as leased_until

@@ -109,6 +109,15 @@ create index billing_events_unresolved on billing_events (next_attempt_at) where
 create index billing_events_unresolved_user on billing_events (user_id) where status = 'unresolved' and user_id is not null;
 create index billing_events_user on billing_events (user_id, seq);
 
+create table certificate_checks (
+  endpoint   text        not null,
+  checked_at timestamptz not null default now(),
+  expires_at timestamptz,
+  error      text,
+  constraint certificate_checks_pkey primary key (endpoint),
+  constraint certificate_checks_endpoint_check check (endpoint = any (array['api', 'site']))
+);
+
 create table erased_accounts (
   user_id   uuid        not null,
   erased_at timestamptz not null default now(),
@@ -175,6 +184,7 @@ create table jobs (
   last_started_at        timestamptz,
   last_success_at        timestamptz,
   last_error             text,
+  every_seconds          double precision,
   constraint jobs_pkey primary key (name)
 );
 

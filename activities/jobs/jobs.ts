@@ -3,7 +3,7 @@
  * worker at a time, by a lease in Postgres, where its results are recorded too.
  */
 import type { Database } from '../../db/connection.ts'
-import { finishJob, insertMissingJobs, leaseJob, leaseSeconds, renewLease } from '../../db/jobs.ts'
+import { finishJob, insertMissingJobs, leaseJob, leaseSeconds, recordJobInterval, renewLease } from '../../db/jobs.ts'
 import type { Logger } from '../../platform/log.ts'
 import { type PeriodicTask, startPeriodicTask } from '../../platform/periodic-task.ts'
 
@@ -45,7 +45,10 @@ export function startJobs(jobs: readonly Job[], deps: Deps): PeriodicTask {
 function createTurn(job: Job, deps: Deps): (stopping: AbortSignal) => Promise<void> {
   let hasRow = false
   return async (stopping) => {
-    if (!hasRow) await insertMissingJobs(deps.sql, [job.name])
+    if (!hasRow) {
+      await insertMissingJobs(deps.sql, [job.name])
+      await recordJobInterval(deps.sql, job.name, job.everySeconds)
+    }
     hasRow = true
     if (await leaseJob(deps.sql, job.name, deps.workerId)) await runOnce(job, deps, stopping)
   }

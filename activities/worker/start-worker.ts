@@ -27,6 +27,7 @@ import { accountJobs } from '../jobs/account-jobs.ts'
 import { billingJobs } from '../jobs/billing-jobs.ts'
 import { billingReconciliationJobs } from '../jobs/billing-reconciliation-jobs.ts'
 import { billingResolutionJobs } from '../jobs/billing-resolution-jobs.ts'
+import { certificateJobs } from '../jobs/certificate-jobs.ts'
 import { instanceJobs } from '../jobs/instance-jobs.ts'
 import { startJobs } from '../jobs/jobs.ts'
 import { outboxJobs } from '../jobs/outbox-jobs.ts'
@@ -168,6 +169,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
       ...relaySessionJobs(deps),
       ...workflowRestartJobs(deps),
       ...instanceJobs(deps),
+      ...certificateJobs({ config, sql, log }),
       ...providerCheckJobs(deps.providerChecks),
       ...warmInstanceJobs(deps),
       ...billingJobs(deps),

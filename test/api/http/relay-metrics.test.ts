@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { type GivenUser, givePlan, startApi } from '../../support/api.ts'
+import { readMetrics } from '../../support/metrics.ts'
+import { writeActive, writeAge, writeStopGrace } from '../../support/relay-rows.ts'
+
+const api = await startApi()
+
+async function startSession(user: GivenUser, connectionId: string): Promise<string> {
+  const answer = await api.post<{ session: { session_id: string } }>(
+    '/relay/start',
+    { connection_id: connectionId },
+    { bearer: user.bearer, headers: { 'Idempotency-Key': randomUUID() } },
+  )
+  return answer.body.session.session_id
+}
+
+test('sessions behind the deadline of their state are stuck, and streams are summed by region', async () => {
+  const user = await api.given.user()
+  await givePlan(api.sql, user.userId, 3)
+  const [waiting = '', grace = '', first = '', second = ''] = await Promise.all(
+    ['one', 'two', 'three', 'four'].map((name) => startSession(user, name)),
+  )
+  await writeStopGrace(api.sql, grace)
+  const stuckIn = async (state: string) =>
+    (await readMetrics(api))(`svc_relay_sessions_stuck{state="${state}",region="local"}`)
+  expect([await stuckIn('provisioning'), await stuckIn('grace')]).toEqual([0, 0])
+  await writeAge(api.sql, waiting, api.services.config.relay.provisionTimeoutSeconds + 121)
+  await api.sql`update relay_sessions set grace_ends_at = now() - interval '121 seconds' where id = ${grace}`
+  expect([await stuckIn('provisioning'), await stuckIn('grace')]).toEqual([1, 1])
+
+  for (const id of [first, second]) await writeActive(api.sql, id)
+  await api.sql`
+    insert into relay_health (session_id, instance_id, ingest_at, is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct) values
+      (${first}, 'i-1', now(), true, 6000, 3, 2, 40, 1), (${second}, 'i-1', now(), true, 4000, 1, 0, null, null),
+      (${grace}, 'i-1', now(), false, 0, 0, 1, null, null)`
+  const metric = await readMetrics(api)
+  const ofRegion = (name: string) => metric(`${name}{region="local"}`)
+  expect(ofRegion('svc_relay_streams')).toBe(2)
+  expect(ofRegion('svc_relay_ingest_bits_per_second')).toBe(10_000_000)
+  expect(ofRegion('svc_relay_ingest_links')).toBe(4)
+  expect(ofRegion('svc_relay_players')).toBe(3)
+  expect(ofRegion('svc_relay_ingest_round_trip_seconds')).toBe(0.04)
+  expect(ofRegion('svc_relay_ingest_loss_ratio')).toBe(0.01)
+
+  await api.sql`update relay_health set last_report_at = now() - interval '1 hour'`
+  expect((await readMetrics(api))('svc_relay_streams{region="local"}')).toBe(0)
+})

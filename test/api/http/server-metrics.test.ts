@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { startJobs } from '../../../activities/jobs/jobs.ts'
+import { startApi } from '../../support/api.ts'
+import { readMetrics } from '../../support/metrics.ts'
+import { eventually } from '../../support/relays.ts'
+
+const api = await startApi()
+
+test('the connections and the speed of Postgres are shown', async () => {
+  const metric = await readMetrics(api)
+  const connections = metric('svc_postgres_connections') ?? 0
+  expect(connections).toBeGreaterThan(0)
+  expect(metric('svc_postgres_connections_max')).toBeGreaterThan(connections)
+  expect(metric('svc_postgres_round_trip_seconds')).toBeGreaterThan(0)
+})
+
+test('a role is absent since its last confirmation', async () => {
+  await api.sql`update presence set seen_at = now() - interval '300 seconds' where role = 'worker'`
+  const metric = await readMetrics(api)
+  expect(metric('svc_process_absent_seconds{role="worker"}')).toBeGreaterThanOrEqual(300)
+  expect(metric('svc_process_absent_seconds{role="api"}')).toBeLessThan(300)
+})
+
+test('the interval of a job is the one of the worker that started last', async () => {
+  const readInterval = async () => (await readMetrics(api))('svc_job_interval_seconds{job="repeated"}')
+  for (const everySeconds of [60, 90]) {
+    const job = { name: 'repeated', everySeconds, runSecondsMax: 60, run: async () => {} }
+    const { sql, log } = api.services
+    const jobs = startJobs([job], { sql, log, workerId: crypto.randomUUID() })
+    await eventually(readInterval, (seconds) => seconds === everySeconds)
+    await jobs.stop()
+  }
+  expect(await readInterval()).toBe(90)
+})
