@@ -4,6 +4,7 @@ import type { Route } from './http/route.ts'
 import * as accountActivity from './routes/account-activity.ts'
 import * as accountChanges from './routes/account-changes.ts'
 import * as accounts from './routes/accounts.ts'
+import * as adminAccountErasure from './routes/admin-account-erasure.ts'
 import * as adminBilling from './routes/admin-billing.ts'
 import * as adminBillingEvent from './routes/admin-billing-event.ts'
 import * as adminInstances from './routes/admin-instances.ts'
@@ -115,6 +116,7 @@ export const routes: readonly Route[] = [
   adminUsers.grant,
   adminUsers.relayAccess,
   adminUsers.disable,
+  adminAccountErasure.erase,
   audit.list,
   adminSessions.listSessions,
   adminSessions.showSession,

@@ -1386,8 +1386,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Find an account by its email address
-         * @description The account with exactly this address, without regard to case, or an empty list.
+         * Find accounts
+         * @description The account with exactly this address, without regard to case, or an empty list. Or the accounts that match all other filters, in the order of their ids, 50 a page. One filter is required.
          */
         get: operations["findUser"];
         put?: never;
@@ -1472,6 +1472,26 @@ export interface paths {
          * @description Disables an account and ends its auth sessions and relays, or enables it again with `disabled: false`. Safe to repeat.
          */
         post: operations["disableUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/users/{id}/erase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Erase an account
+         * @description Erases an account for good, as its owner asks under data protection law. `email` confirms it: the address of the account, or null if it has none. Disables the account, ends its relays and auth sessions, and cancels its subscriptions at their provider; then a job erases it, within seconds unless one of these takes longer. Billing events stay without the account. Safe to repeat: 202 until the account is erased, then 200 for 400 days.
+         */
+        post: operations["eraseUser"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5487,12 +5507,17 @@ export interface operations {
     };
     findUser: {
         parameters: {
-            query: {
-                /**
-                 * @description The email address of the account.
-                 * @example streamer@example.com
-                 */
-                email: string;
+            query?: {
+                /** @description The whole address, without regard to case. Other filters are ignored. */
+                email?: string;
+                /** @description The plan tier. */
+                plan_tier?: "free" | "paid";
+                /** @description The plan status. */
+                plan_status?: "none" | "active" | "past_due" | "cancelled";
+                /** @description The disabled. */
+                disabled?: "true" | "false";
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -5533,7 +5558,7 @@ export interface operations {
                             /** @description By an operator. Its owner cannot sign in. */
                             disabled: boolean;
                         }[];
-                        next_cursor: null;
+                        next_cursor: string | null;
                     };
                 };
             };
@@ -5757,6 +5782,66 @@ export interface operations {
                             /** @description By an operator. Its owner cannot sign in. */
                             disabled: boolean;
                         };
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["invalid_operator"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    eraseUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the resource.
+                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    email: string | null;
+                    /** @description Stays in the audit after the account is erased, so do not name the person. */
+                    reason: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        state: "erased";
+                    };
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @constant */
+                        state: "scheduled";
                     };
                 };
             };

@@ -25,6 +25,18 @@ export async function scheduleDeletion(
   return { dueAt: row.dueAt, isNew: count === 1 }
 }
 
+/**
+ * Disables the account and makes its deletion due, so that its owner cannot take it back.
+ * @returns false if it is disabled and due already.
+ */
+export const makeDeletionDue = async (sql: Sql, userId: string): Promise<boolean> =>
+  (
+    await sql`
+      update users set disabled_at = coalesce(disabled_at, now()), deletion_due_at = least(deletion_due_at, now()),
+        deletion_attempt_at = now(), deletion_attempts = 0
+      where id = ${userId} and (disabled_at is null or deletion_due_at is null or deletion_due_at > now())`
+  ).count === 1
+
 /** @returns whether a deletion was scheduled. */
 export const withdrawDeletion = async (sql: Sql, userId: string): Promise<boolean> =>
   (

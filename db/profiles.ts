@@ -1,5 +1,5 @@
 /** The account data that owners and operators see. */
-import type { PlanTier } from '../domain/plans.ts'
+import type { PlanStatus, PlanTier } from '../domain/plans.ts'
 import { first, type Sql } from './connection.ts'
 import type { Provider } from './oauth-accounts.ts'
 import type { StoredStreamToken } from './sealed-tokens.ts'
@@ -27,6 +27,25 @@ export const findProfile = async (sql: Sql, userId: string): Promise<ProfileRow 
 
 export const findProfileByEmail = async (sql: Sql, email: string): Promise<ProfileRow | undefined> =>
   first(await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where lower(email) = lower(${email})`)
+
+export interface ProfileFilter {
+  readonly planTier?: PlanTier | undefined
+  readonly planStatus?: PlanStatus | undefined
+  readonly isDisabled?: boolean | undefined
+  /** The id of the last account of the previous page. */
+  readonly after?: string | undefined
+}
+
+/** One page of accounts in the order of their ids. */
+export const listProfiles = async (sql: Sql, filter: ProfileFilter, limit: number): Promise<ProfileRow[]> =>
+  sql<ProfileRow[]>`
+    select ${profileColumns(sql)} from users
+    where true
+      ${filter.planTier ? sql`and plan_tier = ${filter.planTier}` : sql``}
+      ${filter.planStatus ? sql`and plan_status = ${filter.planStatus}` : sql``}
+      ${filter.isDisabled === undefined ? sql`` : sql`and (disabled_at is not null) = ${filter.isDisabled}`}
+      ${filter.after ? sql`and id > ${filter.after}` : sql``}
+    order by id limit ${limit}`
 
 /** @returns the profiles by user id. */
 export const findProfiles = async (sql: Sql, userIds: readonly string[]): Promise<Map<string, ProfileRow>> =>

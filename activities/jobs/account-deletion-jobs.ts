@@ -38,7 +38,7 @@ async function attempt(deps: Deps, { userId, isDue }: ScheduledDeletion): Promis
   try {
     const cancelled = await cancelSubscriptions(deps, userId)
     const outcome = isDue ? await eraseAccount(sql, userId) : undefined
-    if (outcome?.type === 'erased') log.info({ user_id: userId }, 'an account was erased as its owner has asked')
+    if (outcome?.type === 'erased') log.info({ user_id: userId }, 'an account was erased')
     if (outcome?.type === 'blocked')
       log.warn({ user_id: userId, obstacle: outcome.obstacle }, 'an account cannot be erased yet; it is retried')
     await scheduleDeletionAttempt(sql, userId, cancelled > 0 || outcome?.type === 'blocked')

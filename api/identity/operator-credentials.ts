@@ -35,7 +35,7 @@ export async function verifyOperator(deps: Deps, credentials: Credentials): Prom
 
 /** A wrong token counts as a wrong password of its network. A right one is not limited, since it cannot be guessed. */
 async function verifyToken(
-  { sql, sealing, rateLimits }: Deps,
+  { sql, sealing, rateLimits, recordAuditAttempt }: Deps,
   { ip, header }: Credentials,
   token: string,
   operatorPassword: string,
@@ -44,6 +44,7 @@ async function verifyToken(
   const session = await findOperatorSession(sql, hashSecretToken(token), passwordHashes)
   if (!session) {
     await rateLimits.countGuess('operator', clientNetwork(ip), false)
+    await recordAuditAttempt({ ...failedSignIn, ip, detail: { credential: 'token' } })
     throw invalidOperator('The operator session has ended. Sign in again.')
   }
   if (session.isStale && header(unattendedHeader) === undefined) await touchOperatorSession(sql, session.id)
@@ -65,11 +66,14 @@ async function verifyPassword(
   const knownNetwork = await findOperatorNetwork(sql, network)
   if (!knownNetwork) await rateLimits.countGuess('operator_failures', 'all', isRight)
   if (!isRight) {
-    await recordAuditAttempt({ initiator: 'operator', action: 'operator_sign_in_failed', ip })
+    await recordAuditAttempt({ ...failedSignIn, ip })
     throw invalidOperator()
   }
   if (!knownNetwork || knownNetwork.isStale) await touchOperatorNetwork(sql, network)
 }
+
+/** Guesses beyond the limits are refused unread, and have no entry. */
+const failedSignIn = { initiator: 'operator', action: 'operator_sign_in_failed' } as const
 
 /** The token of an operator session has no dots, unlike an access token. */
 const parseToken = (authorization: string | undefined): string | undefined =>

@@ -5,12 +5,12 @@ import { revokeAllAccess } from '../../db/account-proof.ts'
 import { type AuditEntry, recordAuditEntry } from '../../db/audit.ts'
 import { findEventStatus, recordGrant } from '../../db/billing-events.ts'
 import type { Sql } from '../../db/connection.ts'
-import { type Entitlement, findEntitlement, findEntitlementsWithUsage } from '../../db/entitlements.ts'
-import { findProfile, findProfileByEmail, type ProfileRow } from '../../db/profiles.ts'
+import { type Entitlement, findEntitlementsWithUsage } from '../../db/entitlements.ts'
+import { findProfile, findProfileByEmail, listProfiles, type ProfileRow } from '../../db/profiles.ts'
 import { disconnectAll } from '../../db/relay-commands.ts'
 import { listLiveSessions, type RelaySessionRow } from '../../db/relay-sessions.ts'
 import { lockUser, setDisabled, setRelayAccess } from '../../db/users.ts'
-import { addonsMax } from '../../domain/plans.ts'
+import { addonsMax, planStatuses, planTiers } from '../../domain/plans.ts'
 import { parseEmailAddress } from '../../platform/email-address.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, type Request, route } from '../http/route.ts'
@@ -34,21 +34,68 @@ const presentAccount = (profile: ProfileRow, entitlement: Entitlement): z.infer<
   disabled: profile.isDisabled,
 })
 
+const pageSize = 50
+
+/** Without a filter nothing is listed: an operator looks at accounts for a reason. */
+const UserFilter = z
+  .object({
+    email: storableText(254)
+      .optional()
+      .describe('The whole address, without regard to case. Other filters are ignored.'),
+    plan_tier: z.enum(planTiers).optional(),
+    plan_status: z.enum(planStatuses).optional(),
+    disabled: z.enum(['true', 'false']).optional(),
+    cursor: id.optional(),
+  })
+  .refine(
+    ({ email, plan_tier, plan_status, disabled }) => (email ?? plan_tier ?? plan_status ?? disabled) !== undefined,
+    'must have email, plan_tier, plan_status or disabled',
+  )
+
 export const findUser = route({
   method: 'GET',
   path: '/admin/users',
-  summary: 'Find an account by its email address',
+  summary: 'Find accounts',
   caller: 'operator',
-  query: z.object({ email: storableText(254) }),
-  answers: { 200: z.object({ users: z.array(OperatorUser), next_cursor: z.null() }) },
+  query: UserFilter,
+  answers: { 200: z.object({ users: z.array(OperatorUser), next_cursor: id.nullable() }) },
   refuses: [],
   handle: async ({ query }, { sql, config }) => {
-    const parsed = parseEmailAddress(query.email)
-    const profile = 'address' in parsed ? await findProfileByEmail(sql, parsed.address) : undefined
-    const entitlement = profile && (await findEntitlement(sql, profile.id, config.timeBank))
-    return ok({ users: profile && entitlement ? [presentAccount(profile, entitlement)] : [], next_cursor: null })
+    const rows = query.email === undefined ? await listAccounts(sql, query) : await findByEmail(sql, query.email)
+    const page = rows.slice(0, pageSize)
+    const accounts = await findEntitlementsWithUsage(
+      sql,
+      page.map((profile) => profile.id),
+      config.timeBank,
+    )
+    return ok({
+      users: page.flatMap((profile) => {
+        const account = accounts.get(profile.id)
+        return account ? [presentAccount(profile, account.entitlement)] : []
+      }),
+      next_cursor: rows.length > pageSize ? (page.at(-1)?.id ?? null) : null,
+    })
   },
 })
+
+/** One more than a page has if there is a next page. */
+const listAccounts = (sql: Sql, { plan_tier, plan_status, disabled, cursor }: z.output<typeof UserFilter>) =>
+  listProfiles(
+    sql,
+    {
+      planTier: plan_tier,
+      planStatus: plan_status,
+      isDisabled: disabled === undefined ? undefined : disabled === 'true',
+      after: cursor,
+    },
+    pageSize + 1,
+  )
+
+async function findByEmail(sql: Sql, email: string): Promise<ProfileRow[]> {
+  const parsed = parseEmailAddress(email)
+  const profile = 'address' in parsed ? await findProfileByEmail(sql, parsed.address) : undefined
+  return profile ? [profile] : []
+}
 
 export const showUser = route({
   method: 'GET',

@@ -21,11 +21,17 @@ export const operatorTexts: OperationTexts = {
   },
   'GET /admin/users': {
     id: 'findUser',
-    description: 'The account with exactly this address, without regard to case, or an empty list.',
+    description:
+      'The account with exactly this address, without regard to case, or an empty list. Or the accounts that match all other filters, in the order of their ids, 50 a page. One filter is required.',
   },
   'GET /admin/users/{id}': {
     id: 'getUser',
     description: 'An account with its entitlement and its live sessions, without secrets.',
+  },
+  'POST /admin/users/{id}/erase': {
+    id: 'eraseUser',
+    description:
+      'Erases an account for good, as its owner asks under data protection law. `email` confirms it: the address of the account, or null if it has none. Disables the account, ends its relays and auth sessions, and cancels its subscriptions at their provider; then a job erases it, within seconds unless one of these takes longer. Billing events stay without the account. Safe to repeat: 202 until the account is erased, then 200 for 400 days.',
   },
   'POST /admin/users/{id}/grant': {
     id: 'grantPlan',

@@ -64,6 +64,15 @@ test('a wrong password gets no token and is audited', async () => {
   expect(entries.map(({ ip }) => ip)).toContain('192.0.2.8')
 })
 
+test('wrong tokens are audited with their address, and counted in one entry a day', async () => {
+  const ip = '192.0.2.9'
+  for (const character of ['a', 'b', 'c'])
+    expect(await open({ Authorization: `Bearer ${character.repeat(43)}` }, api, ip)).toEqual(ended)
+  const entries = await api.sql`
+    select initiator, user_id, detail, attempts from audit_entries where action = 'operator_sign_in_failed' and ip = ${ip}`
+  expect(entries).toEqual([{ initiator: 'operator', userId: null, detail: { credential: 'token' }, attempts: 3 }])
+})
+
 test('a token cannot be exchanged for another one', async () => {
   const { headers } = await signIn()
   expect(statusAndCode(await api.post('/admin/sign-in', {}, { headers }))).toEqual(ended)

@@ -74,6 +74,31 @@ describe('an account', () => {
       expect(statusAndCode(await get(`/users${query}`))).toEqual([400, 'invalid_request'])
   })
 
+  test('is listed by plan and by whether it is disabled, in pages, each account once', async () => {
+    const ids: string[] = []
+    for (let index = 0; index < 53; index += 1) ids.push((await service.api.given.user()).userId)
+    await service.api.sql`update users set disabled_at = now() where id = any(${ids}::uuid[])`
+    const listed: string[] = []
+    const sizes: number[] = []
+    let cursor: string | null = null
+    do {
+      const page: { body: { users: readonly { id: string }[]; next_cursor: string | null } } = await get(
+        `/users?plan_tier=free&plan_status=none&disabled=true${cursor === null ? '' : `&cursor=${cursor}`}`,
+      )
+      listed.push(...page.body.users.map((one) => one.id))
+      sizes.push(page.body.users.length)
+      cursor = page.body.next_cursor
+    } while (cursor !== null)
+    expect(sizes).toEqual([50, listed.length - 50])
+    expect(listed).toEqual(listed.toSorted())
+    expect(new Set(listed).size).toBe(listed.length)
+    expect(ids.filter((id) => !listed.includes(id))).toEqual([])
+    const paid = await get<Users>('/users?plan_tier=paid&disabled=true')
+    expect(paid.body.users.filter((one) => ids.includes(one.id))).toEqual([])
+    for (const query of ['?plan_tier=gold', '?disabled=yes', '?disabled=true&cursor=x'])
+      expect(statusAndCode(await get(`/users${query}`))).toEqual([400, 'invalid_request'])
+  })
+
   test('is found by every Unicode form of its address', async () => {
     const { userId, email } = await service.user()
     await service.api.sql`update users set email = ${`é${email}`} where id = ${userId}`
