@@ -1,5 +1,6 @@
 /** Reads the configuration of the api and the worker from environment variables, checks it, and freezes it. */
 import { resolve } from 'node:path'
+import type { z } from 'zod'
 import type { SlsServer } from '../relay-engines.ts'
 import { billingConfig, findBillingConflicts } from './billing.ts'
 import { deepFreeze, type Environment, readVariables } from './environment.ts'
@@ -18,6 +19,10 @@ export const readWorkerConfig = (env: Environment = process.env) =>
 /** Reads `DATABASE_URL` alone, for migrations. Throws `ConfigError`. */
 export const readDatabaseUrl = (env: Environment = process.env): string =>
   readVariables(Variables.pick({ DATABASE_URL: true }), env).DATABASE_URL
+
+/** Reads the variables of the Temporal server alone. Throws `ConfigError`. */
+export const readTemporalConfig = (env: Environment = process.env) =>
+  deepFreeze(temporalConfig(readVariables(TemporalVariables, env)))
 
 /** Values that are valid by themselves, but not together. */
 function* findConflicts(v: Values): Iterable<string> {
@@ -62,17 +67,7 @@ const configOf = (v: Values) => ({
   drainSeconds: v.SVC_DRAIN_SECONDS,
   dataDir: resolve(v.SVC_DATA_DIR),
   database: { url: v.DATABASE_URL, connectionsMax: v.SVC_DATABASE_POOL },
-  temporal: {
-    address: v.TEMPORAL_ADDRESS,
-    namespace: v.TEMPORAL_NAMESPACE,
-    taskQueue: v.SVC_TEMPORAL_TASK_QUEUE,
-    uiUrl: v.SVC_TEMPORAL_UI_URL,
-    apiKey: v.TEMPORAL_API_KEY,
-    tls: v.TEMPORAL_TLS || v.TEMPORAL_TLS_CA !== undefined || v.TEMPORAL_TLS_CERT !== undefined,
-    tlsCa: v.TEMPORAL_TLS_CA,
-    tlsCert: v.TEMPORAL_TLS_CERT,
-    tlsKey: v.TEMPORAL_TLS_KEY,
-  },
+  temporal: temporalConfig(v),
   /** The file that the worker replaces every 5 s; undefined for none. */
   workerAliveFile: v.SVC_WORKER_ALIVE_FILE,
   /** Where the worker serves the metrics of the Temporal SDK and of its process; undefined: nowhere. */
@@ -123,6 +118,30 @@ const configOf = (v: Values) => ({
   timeBank: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },
   trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
   rateLimits: v.SVC_RATE_LIMITS,
+})
+
+const TemporalVariables = Variables.pick({
+  TEMPORAL_ADDRESS: true,
+  TEMPORAL_NAMESPACE: true,
+  SVC_TEMPORAL_TASK_QUEUE: true,
+  SVC_TEMPORAL_UI_URL: true,
+  TEMPORAL_API_KEY: true,
+  TEMPORAL_TLS: true,
+  TEMPORAL_TLS_CA: true,
+  TEMPORAL_TLS_CERT: true,
+  TEMPORAL_TLS_KEY: true,
+})
+
+const temporalConfig = (v: z.infer<typeof TemporalVariables>) => ({
+  address: v.TEMPORAL_ADDRESS,
+  namespace: v.TEMPORAL_NAMESPACE,
+  taskQueue: v.SVC_TEMPORAL_TASK_QUEUE,
+  uiUrl: v.SVC_TEMPORAL_UI_URL,
+  apiKey: v.TEMPORAL_API_KEY,
+  tls: v.TEMPORAL_TLS || v.TEMPORAL_TLS_CA !== undefined || v.TEMPORAL_TLS_CERT !== undefined,
+  tlsCa: v.TEMPORAL_TLS_CA,
+  tlsCert: v.TEMPORAL_TLS_CERT,
+  tlsKey: v.TEMPORAL_TLS_KEY,
 })
 
 const siteUrlOf = (v: Values): string => v.SVC_SITE_URL ?? `http://localhost:${v.SVC_SITE_PORT}`

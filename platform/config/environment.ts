@@ -4,6 +4,9 @@ import type { z } from 'zod'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
+/** The variables of this process, unchecked. */
+export const processEnvironment = (): Environment => ({ ...process.env })
+
 /** Every problem in the environment, one line each, ready to be shown to the person who started the process. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
