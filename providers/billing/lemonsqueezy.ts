@@ -95,6 +95,10 @@ export function createLemonSqueezy(deps: Deps): BillingProvider {
     portal: (request) => requestPortal(request, callApi),
     cancel: (id) => cancel(id, callApi),
     list: () => listAll(deps, callApi),
+    check: async () => {
+      const params = { filter: { storeId: deps.storeId }, page: { number: 1, size: 1 } }
+      await callApi(LemonSqueezyPage, () => listSubscriptions(params))
+    },
   }
 }
 

@@ -111,6 +111,8 @@ export interface BillingProvider {
   cancel(subscriptionId: string): Promise<void>
   /** Returns all subscriptions, never a part of them: rejects with {@link BillingProviderError} instead. */
   list(): Promise<ListedSubscription[]>
+  /** Reads something with the configured credentials. Rejects with {@link BillingProviderError} when they do not work. */
+  check(): Promise<void>
 }
 
 /** The provider gave no response, none in time, or an undocumented one. */

@@ -74,6 +74,8 @@ export function createSandboxBilling(deps: Deps): SandboxBilling {
     portal: async () => `${siteUrl}/sandbox/subscriptions`,
     cancel: (id) => cancelSubscription(id, store, act),
     list: async () => (await store.list()).flatMap(toListedSubscriptions),
+    // It has no credentials.
+    check: async () => {},
   }
   const act: SandboxBilling['act'] = async (id, outcome, options = {}) => {
     const subscription = await store.find(id)

@@ -48,6 +48,7 @@ const pagesMax = 10_000
 
 const InvoicePayments = z.object({ data: z.array(z.object({ invoice: StripeInvoice })) })
 const Session = z.object({ url: z.url() })
+const Price = z.object({ id: z.string() })
 const Page = z.object({ data: z.array(StripeListedSubscription), has_more: z.boolean() })
 
 export function createStripe(deps: Deps): BillingProvider {
@@ -93,6 +94,9 @@ export function createStripe(deps: Deps): BillingProvider {
       await callApi(StripeSubscription, (api) => cancelSubscription(api, id))
     },
     list: () => listAll(deps, callApi),
+    check: async () => {
+      for (const id of [deps.planPriceId, deps.addonPriceId]) await callApi(Price, (api) => api.prices.retrieve(id))
+    },
   }
 }
 

@@ -18,12 +18,8 @@ export interface SmtpOptions {
 /** For each step of the conversation, in milliseconds. The signal of an attempt limits all of them together. */
 const stepMillisMax = 10_000
 
-/**
- * Opens a connection for each mail, so that no state of an earlier one matters. The Message-ID is the same in all attempts: a
- * server that has accepted one can drop the others.
- */
-export function createSmtpDelivery({ smtp, from, brandName, ca }: SmtpOptions): Deliver {
-  const transport = createTransport({
+const createSmtpTransport = ({ smtp, ca }: Pick<SmtpOptions, 'smtp' | 'ca'>) =>
+  createTransport({
     host: smtp.host,
     port: smtp.port,
     secure: smtp.tls === 'implicit',
@@ -44,6 +40,22 @@ export function createSmtpDelivery({ smtp, from, brandName, ca }: SmtpOptions): 
     disableFileAccess: true,
     disableUrlAccess: true,
   })
+
+/** Connects, and signs in where the server requires it, without sending a mail. Rejects with the reason, without secrets. */
+export async function checkSmtp(options: Pick<SmtpOptions, 'smtp' | 'ca'>): Promise<void> {
+  try {
+    await createSmtpTransport(options).verify()
+  } catch (error) {
+    throw describeFailure(error as SmtpFailure)
+  }
+}
+
+/**
+ * Opens a connection for each mail, so that no state of an earlier one matters. The Message-ID is the same in all attempts: a
+ * server that has accepted one can drop the others.
+ */
+export function createSmtpDelivery({ smtp, from, brandName, ca }: SmtpOptions): Deliver {
+  const transport = createSmtpTransport({ smtp, ...(ca === undefined ? {} : { ca }) })
   return async ({ id, content }, signal) => {
     const mail = content as Mail
     if (!isSafeAddress(mail.to)) throw new UndeliverableError('the address of the recipient is not valid for SMTP')
