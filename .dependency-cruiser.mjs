@@ -19,6 +19,16 @@ const allowedImports = {
   client: [],
   web: ['^domain/', '^platform/', '^client/'],
   cli: ['^domain/', '^platform/', '^client/'],
+  // The doctor reads what the service reads, since it also runs while the service does not (docs/decisions/0033).
+  'cli/doctor': [
+    '^cli/',
+    '^client/',
+    '^domain/',
+    '^platform/',
+    '^db/',
+    '^providers/',
+    '^activities/(provider-checks|relay-providers)\\.ts$',
+  ],
   'relay-node': ['^platform/'],
 }
 
@@ -28,7 +38,7 @@ const allowedTypeImports = {
   platform: ['^domain/'],
 }
 
-export const folders = [...Object.keys(allowedImports), 'bench', 'test']
+export const folders = [...Object.keys(allowedImports).filter((folder) => !folder.includes('/')), 'bench', 'test']
 const allFolders = `^(${folders.join('|')})/`
 
 /**
@@ -36,7 +46,11 @@ const allFolders = `^(${folders.join('|')})/`
  * @param {string} path
  */
 export const nodeOf = (path) =>
-  new RegExp(workflowInterface).test(path) ? 'messages' : folders.find((folder) => path.startsWith(`${folder}/`))
+  new RegExp(workflowInterface).test(path)
+    ? 'messages'
+    : path.startsWith('cli/doctor/')
+      ? 'doctor'
+      : folders.find((folder) => path.startsWith(`${folder}/`))
 
 /**
  * Whether files of a folder may import only the types of another.
@@ -48,9 +62,11 @@ export const isTypesOnly = (from, to) => allowedTypeImports[from]?.includes(`^${
 const folderRules = Object.entries(allowedImports).flatMap(([folder, allowed]) => {
   const own = `^${folder}/`
   const types = allowedTypeImports[folder] ?? []
-  const rule = (name, comment, to) => ({ name, comment, severity: 'error', from: { path: own }, to })
+  const inner = Object.keys(allowedImports).filter((other) => other.startsWith(`${folder}/`))
+  const from = { path: own, ...(inner.length > 0 ? { pathNot: inner.map((other) => `^${other}/`) } : {}) }
+  const rule = (name, comment, to) => ({ name, comment, severity: 'error', from, to })
   return [
-    rule(`${folder}-imports`, `${folder}/ must not import this file`, {
+    rule(`${folder.replace('/', '-')}-imports`, `${folder}/ must not import this file`, {
       path: allFolders,
       pathNot: [own, ...allowed, ...types],
     }),

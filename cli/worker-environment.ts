@@ -20,7 +20,8 @@ export async function runWithWorkerEnvironment(file: string, args: readonly stri
   })
 }
 
-async function readWorkerEnvironment(stack: StackConfig): Promise<Variables> {
+/** The variables of the worker, with those of the stack that runs in the data folder. Rejects when there is neither. */
+export async function readWorkerEnvironment(stack: StackConfig): Promise<Variables> {
   const running = await readRunningStack(stack.dataDir)
   if (!running) {
     if (stack.databaseUrl) return environmentWith(stack, {})

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../platform/log.ts'
-import { connectPostgres, type Database, isOutage } from './connection.ts'
+import { connectPostgres, type Database, isOutage, type Sql } from './connection.ts'
 
 const directory = new URL('./migrations/', import.meta.url)
 /** Key of the advisory lock that lets one process migrate at a time. */
@@ -61,6 +61,35 @@ export async function migrate(sql: Database): Promise<string[]> {
     await connection`select pg_advisory_unlock(${migrationLock})`.catch(() => {})
     await connection`reset all`.catch(() => {})
     connection.release()
+  }
+}
+
+/** How the database differs from the migrations of this version, by their names. */
+export interface MigrationDifferences {
+  readonly pending: readonly string[]
+  /** Applied by a newer version. */
+  readonly unknown: readonly string[]
+  /** Changed after they were applied. */
+  readonly changed: readonly string[]
+}
+
+/** Compares without waiting for a migration in progress. */
+export async function findMigrationDifferences(sql: Sql): Promise<MigrationDifferences> {
+  const [migrations, [table]] = await Promise.all([
+    readMigrations(),
+    sql<{ exists: boolean }[]>`select to_regclass('schema_migrations') is not null as exists`,
+  ])
+  const rows = table?.exists
+    ? await sql<{ name: string; checksum: string }[]>`select name, checksum from schema_migrations order by name`
+    : []
+  const applied = new Map(rows.map(({ name, checksum }) => [name, checksum] as const))
+  const names = new Set(migrations.map(({ name }) => name))
+  return {
+    pending: migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name),
+    unknown: rows.filter(({ name }) => !names.has(name)).map(({ name }) => name),
+    changed: migrations
+      .filter(({ name, checksum }) => applied.has(name) && applied.get(name) !== checksum)
+      .map(({ name }) => name),
   }
 }
 

@@ -1,5 +1,6 @@
 /** The commands of `svc`. */
 import { Command } from 'commander'
+import { addDoctorCommand } from '../doctor/command.ts'
 import { exitCodeTexts } from './exit-codes.ts'
 import { addSessionsCommands } from './sessions.ts'
 
@@ -16,6 +17,7 @@ export function createProgram(): Command {
     .option('--json', 'print the reply of the API as JSON')
     .addHelpText('after', `\nExit codes:\n${exitCodesHelp.join('\n')}`)
   addSessionsCommands(program)
+  addDoctorCommand(program)
   prepareCommands(program)
   return program
 }

@@ -36,6 +36,15 @@ if (tools.length > 0) {
   process.exitCode = 1
 }
 
+const doctorTools = ['faketime', 'unshare', 'mount'].filter((name) => findProgram(name, searchPath) === undefined)
+if (doctorTools.length > 0) {
+  say(
+    `The system tests give the doctor a wrong clock and a full disk, and require ${doctorTools.join(', ')} on the PATH.\n` +
+      '  Debian or Ubuntu:  apt-get install --no-install-recommends faketime util-linux mount',
+  )
+  process.exitCode = 1
+}
+
 if (findProgram('moto_server', searchPath) === undefined) {
   say(
     'The system tests start relays on an imitation of EC2, and require moto_server on the PATH.\n' +

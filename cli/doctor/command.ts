@@ -1,0 +1,42 @@
+/** `svc doctor`: says what is broken, and how to repair it. */
+import type { Command } from 'commander'
+import { processEnvironment } from '../../platform/config/environment.ts'
+
+interface Options {
+  readonly json?: boolean
+  readonly api?: string
+  readonly passwordFile?: string
+}
+
+export function addDoctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description('check the configuration, the servers, the programs and this machine, and print a fix for each fault')
+    .addHelpText(
+      'after',
+      `
+Checks the stack that npm start runs in SVC_DATA_DIR (.svc by default), or else the service that the environment
+configures, as for the worker. Changes nothing. Exit code 0: no check failed; 1: one failed; 2: wrong arguments.
+--json prints {"checks":[{"name","status":"ok"|"warn"|"fail","detail","fix"}]}.
+
+Examples:
+  svc doctor
+  svc doctor --json | jq '.checks[] | select(.status != "ok")'`,
+    )
+    .action((_, command: Command) => examineService(command.optsWithGlobals()))
+}
+
+async function examineService({ json = false, api, passwordFile }: Options): Promise<void> {
+  // Large modules, which the other commands do not load.
+  const [{ examine }, { exitCodeOf, formatJson, formatReport }, { readTarget }] = await Promise.all([
+    import('./checks.ts'),
+    import('./report.ts'),
+    import('./target.ts'),
+  ])
+  const password =
+    passwordFile === undefined ? {} : { SVC_OPERATOR_PASSWORD: undefined, SVC_OPERATOR_PASSWORD_FILE: passwordFile }
+  const results = await examine(await readTarget({ ...processEnvironment(), ...password }, api))
+  const exitCode = exitCodeOf(results)
+  // Ends the checks that hang.
+  process.stdout.write(json ? formatJson(results) : formatReport(results), () => process.exit(exitCode))
+}

@@ -1,0 +1,65 @@
+/** This machine: the disk of the data folder, and the engine that forwards video. */
+import { access, constants, statfs } from 'node:fs/promises'
+import { delimiter, dirname } from 'node:path'
+import type { Config } from '../../platform/config/config.ts'
+import { findVideoObstacle } from '../ready-message.ts'
+import { type Check, combine, type Finding, fail, ok, type Problem, warn } from './check.ts'
+import type { Target } from './target.ts'
+
+const mebibyte = 2 ** 20
+/** Less makes a write of the database or of a log fail soon. */
+const freeBytesMin = 256 * mebibyte
+/** Less calls for space before long. */
+const freeBytesWarn = 1024 * mebibyte
+const freeInodesPartMin = 0.01
+const freeInodesPartWarn = 0.05
+
+export const machineChecks = ({ stack, config }: Target): Check[] => [
+  { name: 'disk', run: () => checkDisk(stack.dataDir) },
+  ...(config ? [{ name: 'video-engine', run: async () => checkVideoEngine(config) }] : []),
+]
+
+async function checkDisk(dataDir: string): Promise<Finding> {
+  const folder = await findExisting(dataDir)
+  const { bavail, bsize, ffree, files } = await statfs(folder)
+  const freeBytes = bavail * bsize
+  // Some file systems have no limit of files, and report none.
+  const freeInodesPart = files === 0 ? 1 : ffree / files
+  const size = `${Math.round(freeBytes / mebibyte)} MiB`
+  const inodes = `${Math.round(freeInodesPart * 100)} % of the inodes`
+  const isWritable = await access(folder, constants.W_OK).then(
+    () => true,
+    () => false,
+  )
+  return combine(`${size} and ${inodes} are free at ${folder}`, [
+    ...limitProblems(`only ${size} are free at ${folder}`, freeBytes, freeBytesMin, freeBytesWarn),
+    ...limitProblems(`only ${inodes} are free at ${folder}`, freeInodesPart, freeInodesPartMin, freeInodesPartWarn),
+    ...(isWritable ? [] : [fail(`${folder} can't be written`, 'Change its owner or its mode, or set SVC_DATA_DIR.')]),
+  ])
+}
+
+function limitProblems(detail: string, free: number, failBelow: number, warnBelow: number): Problem[] {
+  if (free >= warnBelow) return []
+  return [
+    (free < failBelow ? fail : warn)(detail, 'Free some space there, or set SVC_DATA_DIR to a folder on another disk.'),
+  ]
+}
+
+/** The folder, or the nearest one above it that exists. */
+async function findExisting(folder: string): Promise<string> {
+  const exists = await access(folder).then(
+    () => true,
+    () => false,
+  )
+  return exists || dirname(folder) === folder ? folder : findExisting(dirname(folder))
+}
+
+function checkVideoEngine({ relay, regions }: Config): Finding {
+  if (!regions.some(({ provider }) => provider === 'local')) return ok('no region runs relays on this machine')
+  const obstacle = findVideoObstacle(relay.engine, relay.searchPath.split(delimiter), process.platform)
+  if (obstacle === undefined)
+    return ok(relay.engine === 'sls' ? 'the SLS server of SVC_RELAY_SLS_API_URL' : 'srt-live-transmit is installed')
+  if (relay.engine === 'none') return warn(obstacle, 'Set SVC_RELAY_ENGINE=auto to forward video.')
+  const [, install = ''] = obstacle.split(/:\s+/)
+  return fail('srt-live-transmit is not on the PATH, so relays forward no video', `Install it: ${install}`)
+}

@@ -1,0 +1,185 @@
+/** The Postgres server and its schema. */
+import { connectPostgres, type Database } from '../../db/connection.ts'
+import { findMigrationDifferences } from '../../db/migrations.ts'
+import { listInactiveSlots, listStandbys, readServerStatus, type ServerStatus } from '../../db/server-status.ts'
+import { type Check, combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
+import type { Target } from './target.ts'
+
+/** The tests run with this major version. */
+const testedVersion = 18
+/** The part of the connections above which the rest may not be enough for another process. */
+const connectionsPartMax = 0.8
+const standbyLagSecondsMax = 60
+
+/** A connection pool that all checks share, or why there is none. */
+export interface DatabaseAccess {
+  readonly sql: Database | undefined
+  /** Undefined when the server answers. Without secrets. */
+  readonly obstacle: Promise<string | undefined>
+}
+
+/** Opens connections at their first use. */
+export function openDatabase(url: string | undefined): DatabaseAccess {
+  if (url === undefined) return { sql: undefined, obstacle: Promise.resolve('DATABASE_URL is missing or wrong') }
+  const sql = connectPostgres(url, 4)
+  const obstacle = sql`select 1`.then(
+    () => undefined,
+    (error: Error) => `Postgres at ${hostOf(url)} is not usable: ${describe(error)}`,
+  )
+  return { sql, obstacle }
+}
+
+/** Runs a check that needs the database; a fault of the database itself is left to the check `postgres`. */
+export async function withDatabase(
+  { sql, obstacle }: DatabaseAccess,
+  check: (sql: Database) => Promise<Finding>,
+): Promise<Finding> {
+  if ((await obstacle) !== undefined || !sql) return notChecked('Postgres is not usable')
+  return check(sql)
+}
+
+export const postgresChecks = (target: Target, database: DatabaseAccess): Check[] => [
+  { name: 'postgres', run: () => checkServer(target, database) },
+  { name: 'migrations', run: () => withDatabase(database, checkMigrations) },
+]
+
+async function checkServer({ databaseUrl, running }: Target, { sql, obstacle }: DatabaseAccess): Promise<Finding> {
+  if (databaseUrl === undefined || !sql) return notChecked('DATABASE_URL is missing or wrong')
+  const problem = await obstacle
+  const isEmbedded = running?.servers.DATABASE_URL === databaseUrl
+  if (problem !== undefined) return fail(problem, fixOf(problem, isEmbedded))
+  const [status, standbys, slots] = await Promise.all([
+    readServerStatus(sql),
+    listStandbys(sql),
+    listInactiveSlots(sql),
+  ])
+  const { version, connections, connectionsMax } = status
+  const problems = [
+    ...settingProblems(status, isEmbedded),
+    ...standbys
+      .filter(({ lagSeconds }) => (lagSeconds ?? 0) > standbyLagSecondsMax)
+      .map(({ name, lagSeconds }) =>
+        warn(
+          `the standby ${name} is ${Math.round(lagSeconds ?? 0)} s behind`,
+          'Check the load and the network of the standby.',
+        ),
+      ),
+    ...slots.map(({ name, keptBytes }) =>
+      warn(
+        `no standby reads the replication slot ${name}, which keeps ${Math.round((keptBytes ?? 0) / 2 ** 20)} MiB of write-ahead log`,
+        'Start its standby, or drop the slot with pg_drop_replication_slot.',
+      ),
+    ),
+  ]
+  const replication =
+    standbys.length === 0
+      ? 'no standby'
+      : `standbys: ${standbys.map(({ name, state }) => `${name} (${state})`).join(', ')}`
+  return combine(
+    `Postgres ${version} at ${hostOf(databaseUrl)}, ${connections} of ${connectionsMax} connections in use, ${replication}`,
+    problems,
+  )
+}
+
+function settingProblems(status: ServerStatus, isEmbedded: boolean): Problem[] {
+  const { version, majorVersion, connections, connectionsMax } = status
+  const isOff = [
+    ...(status.fsync === 'off' ? ['fsync'] : []),
+    ...(status.fullPageWrites === 'off' ? ['full_page_writes'] : []),
+  ]
+  return [
+    ...(status.isReadOnly
+      ? [fail('the server is a standby or read-only', 'Let DATABASE_URL name the primary server.')]
+      : []),
+    ...isOff.map((name) =>
+      fail(
+        `${name} is off: a crash of the machine can destroy the database`,
+        `Set ${name} = on in postgresql.conf and restart Postgres.`,
+      ),
+    ),
+    ...(status.synchronousCommit === 'off'
+      ? [
+          warn(
+            'synchronous_commit is off: a crash loses what was confirmed just before',
+            'Set synchronous_commit = on.',
+          ),
+        ]
+      : []),
+    // The embedded server has no standby and no archive.
+    ...(status.walLevel === 'minimal' && !isEmbedded
+      ? [
+          warn(
+            'wal_level is minimal: neither a standby nor an archive is possible',
+            'Set wal_level = replica and restart Postgres.',
+          ),
+        ]
+      : []),
+    ...(majorVersion < testedVersion
+      ? [
+          warn(
+            `the version is ${version}, and the service is tested with ${testedVersion}`,
+            `Upgrade Postgres to ${testedVersion}.`,
+          ),
+        ]
+      : []),
+    ...(connections > connectionsPartMax * connectionsMax
+      ? [
+          warn(
+            `${connections} of ${connectionsMax} connections are in use`,
+            'Raise max_connections, or lower SVC_DATABASE_POOL of the programs.',
+          ),
+        ]
+      : []),
+  ]
+}
+
+async function checkMigrations(sql: Database): Promise<Finding> {
+  const { pending, unknown, changed } = await findMigrationDifferences(sql)
+  return combine('the schema has every migration of this version, and no other', [
+    ...(pending.length > 0
+      ? [
+          fail(
+            `missing: ${formatNames(pending)}`,
+            'Apply them: npm run migrate (the next start of the api or a worker does it too).',
+          ),
+        ]
+      : []),
+    ...(unknown.length > 0
+      ? [
+          fail(
+            `of a newer version: ${formatNames(unknown)}`,
+            'Run the newer version of the service with this database.',
+          ),
+        ]
+      : []),
+    ...(changed.length > 0
+      ? [
+          fail(
+            `changed after they were applied: ${formatNames(changed)}`,
+            'Restore these files, and write a new migration.',
+          ),
+        ]
+      : []),
+  ])
+}
+
+const formatNames = (names: readonly string[]): string =>
+  names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')
+
+const hostOf = (url: string): string => {
+  const { host, pathname } = new URL(url)
+  return `${host}${pathname}`
+}
+
+/** Messages of the driver and the server name hosts, roles and databases, but no password. */
+function describe(error: Error & { readonly code?: string }): string {
+  return error.message === '' ? (error.code ?? error.name) : error.message
+}
+
+function fixOf(problem: string, isEmbedded: boolean): string {
+  if (/password|authentication|role/.test(problem)) return 'Correct the user and the password in DATABASE_URL.'
+  if (/database "[^"]*" does not exist/.test(problem)) return 'Create the database, or correct DATABASE_URL.'
+  return isEmbedded
+    ? 'Run npm start again. Its log is postgres/postgres.log in the data folder.'
+    : 'Start Postgres, or correct the host and port in DATABASE_URL.'
+}

@@ -1,0 +1,69 @@
+/** The external services that the configuration names: relay providers of the regions, billing, and the mail server. */
+import { checkProvider } from '../../activities/provider-checks.ts'
+import { createRelayProviders } from '../../activities/relay-providers.ts'
+import type { Database } from '../../db/connection.ts'
+import { createBillingDeps } from '../../db/subscriptions.ts'
+import type { Config } from '../../platform/config/config.ts'
+import type { RegionConfig } from '../../platform/config/regions.ts'
+import { createLog } from '../../platform/log.ts'
+import { withTimeout } from '../../platform/timeout.ts'
+import { createBilling } from '../../providers/billing/billing.ts'
+import { checkSmtp } from '../../providers/mail/smtp.ts'
+import { type Check, type Finding, fail, ok, warn } from './check.ts'
+import type { DatabaseAccess } from './postgres.ts'
+
+const callMillisMax = 12_000
+
+export function providerChecks(config: Config, { sql }: DatabaseAccess): Check[] {
+  const hasCloud = config.regions.some(({ provider }) => provider !== 'local')
+  // The user data of cloud instances needs the program of relays, which is built at its first use.
+  const providers = hasCloud ? createRelayProviders(config, createLog('doctor', 'silent')) : undefined
+  const checkRegion = async ({ region, provider: kind }: RegionConfig): Promise<Finding> => {
+    const provider = (await providers)?.get(region)
+    if (kind === 'local' || !provider) return ok('its relays are processes of the machine of the worker')
+    const problem = await checkProvider(provider, callMillisMax)
+    if (problem === null) return ok(`${kind} accepts the credentials and the settings`)
+    return fail(
+      `${kind}: ${problem}`,
+      'Correct its credentials or its entry in SVC_REGIONS (docs/relays.md), and restart the workers.',
+    )
+  }
+  return [
+    ...config.regions.map((region) => ({ name: `region:${region.region}`, run: () => checkRegion(region) })),
+    ...(sql ? [{ name: 'billing', run: () => checkBilling(config, sql) }] : []),
+    { name: 'smtp', run: () => checkMail(config) },
+  ]
+}
+
+async function checkBilling(config: Config, sql: Database): Promise<Finding> {
+  const { provider } = await createBilling(config, createBillingDeps(sql))
+  if (provider.name === 'sandbox') return ok('the sandbox, where purchases cost nothing')
+  try {
+    await withTimeout(callMillisMax, `${provider.name} did not answer within ${callMillisMax / 1000} s`, () =>
+      provider.check(),
+    )
+    return ok(`${provider.name} accepts the credentials`)
+  } catch (error) {
+    const prefix = `SVC_${provider.name.toUpperCase()}`
+    return fail(
+      (error as Error).message,
+      `Correct ${prefix}_API_KEY and the ids of ${prefix} (docs/operating.md, Billing).`,
+    )
+  }
+}
+
+async function checkMail({ mail: { smtp, mailbox }, logLinks }: Config): Promise<Finding> {
+  if (mailbox) return ok('no mail server: the page /mailbox of the site shows all mails')
+  if (!smtp)
+    return warn(
+      `no mail server: ${logLinks ? 'links are written to the log of the worker' : 'mails are not sent'}`,
+      'Set SVC_SMTP_URL (docs/operating.md, Email).',
+    )
+  const server = `${smtp.host}:${smtp.port}`
+  try {
+    await withTimeout(callMillisMax, `no answer within ${callMillisMax / 1000} s`, () => checkSmtp({ smtp }))
+    return ok(`${server} accepts ${smtp.auth ? 'the sign-in' : 'connections without a sign-in'}`)
+  } catch (error) {
+    return fail(`${server}: ${(error as Error).message}`, 'Correct the host, port, user and password in SVC_SMTP_URL.')
+  }
+}

@@ -1,0 +1,83 @@
+/** The programs of the service: worker, API and site, and the ports that they listen on. */
+import { countAliveWorkers, heartbeatSecondsMax } from '../../db/workers.ts'
+import { isLoopback } from '../../platform/config/mail-values.ts'
+import { isFreePort } from '../../platform/embedded/ports.ts'
+import { type Check, combine, type Finding, fail, notChecked, ok } from './check.ts'
+import { type DatabaseAccess, withDatabase } from './postgres.ts'
+import type { Target } from './target.ts'
+import { startWorker } from './temporal.ts'
+
+const requestMillisMax = 5000
+
+interface Program {
+  readonly name: 'api' | 'site'
+  readonly url: string | undefined
+  readonly variable: 'PORT' | 'SVC_SITE_PORT'
+  readonly urlVariable: 'SVC_API_URL' | 'SVC_SITE_URL'
+}
+
+export function serviceChecks(target: Target, database: DatabaseAccess): Check[] {
+  const programs: readonly Program[] = [
+    { name: 'api', url: target.apiUrl, variable: 'PORT', urlVariable: 'SVC_API_URL' },
+    { name: 'site', url: target.siteUrl, variable: 'SVC_SITE_PORT', urlVariable: 'SVC_SITE_URL' },
+  ]
+  return [
+    { name: 'worker', run: () => withDatabase(database, async (sql) => checkWorkers(await countAliveWorkers(sql))) },
+    ...programs.map((program) => ({ name: program.name, run: () => checkProgram(program, target) })),
+    { name: 'ports', run: () => checkPorts(programs) },
+  ]
+}
+
+const checkWorkers = (alive: number): Finding =>
+  combine(`${alive} worker${alive === 1 ? '' : 's'} with a heartbeat in the last ${heartbeatSecondsMax} s`, [
+    ...(alive === 0 ? [fail(`no worker with a heartbeat in the last ${heartbeatSecondsMax} s`, startWorker)] : []),
+  ])
+
+async function checkProgram({ name, url, urlVariable }: Program, { running }: Target): Promise<Finding> {
+  if (url === undefined) return notChecked('the configuration is missing or wrong')
+  const reply = await fetchReadiness(url)
+  if (reply === 200) return ok(`${url} is ready`)
+  const fix = running
+    ? `See logs/${name}.log in the data folder, and run npm start again if it does not come back.`
+    : `Start it (npm run ${name}) and see its log, or correct ${urlVariable}.`
+  if (typeof reply === 'string') return fail(`${url} does not answer: ${reply}`, fix)
+  // A proxy in front of it does not publish this route.
+  if (reply < 500 && !isLoopback(new URL(url).hostname)) return ok(`${url} answers`)
+  return fail(`${url}/readyz answers ${reply}: it starts, drains, or is another program`, fix)
+}
+
+/** The status, or why there is none. */
+const fetchReadiness = (url: string): Promise<number | string> =>
+  fetch(`${url}/readyz`, { redirect: 'manual', signal: AbortSignal.timeout(requestMillisMax) }).then(
+    ({ status }) => status,
+    (error: Error) => (error.cause as Error | undefined)?.message || error.message,
+  )
+
+/** Ports of this machine are free, or the programs of the service listen on them. */
+async function checkPorts(programs: readonly Program[]): Promise<Finding> {
+  const local = programs.flatMap(({ name, url, variable }) => {
+    if (url === undefined) return []
+    const { hostname, port } = new URL(url)
+    return isLoopback(hostname) && port !== '' ? [{ name, url, variable, port: Number(port) }] : []
+  })
+  const states = await Promise.all(
+    local.map(async ({ name, url, variable, port }) => {
+      const isOurs = typeof (await fetchReadiness(url)) === 'number'
+      const state = isOurs ? 'used by the service' : (await isFreePort(port)) ? 'free' : 'taken'
+      return { name, variable, port, state }
+    }),
+  )
+  return combine(
+    states.length === 0
+      ? 'no program of the service listens on this machine'
+      : states.map(({ name, port, state }) => `${port} (${name}) is ${state}`).join(', '),
+    states
+      .filter(({ state }) => state === 'taken')
+      .map(({ name, variable, port }) =>
+        fail(
+          `port ${port} of the ${name} is taken by another program`,
+          `End that program, or set ${variable} to another port.`,
+        ),
+      ),
+  )
+}
