@@ -21,7 +21,7 @@ create() {
   echo "created  $1"
 }
 
-for name in postgres_password svc_database_password temporal_database_password jwt_secret relay_auth_secret operator_password; do
+for name in postgres_password svc_database_password temporal_database_password jwt_secret relay_auth_secret operator_password grafana_password; do
   create "$name" "$(random)"
 done
 create oauth_encryption_key "$(head -c 32 /dev/urandom | base64)"

@@ -1,0 +1,5 @@
+/** Part of `npm run generate`: writes `.env.example`. */
+import { writeFile } from 'node:fs/promises'
+import { envExample } from './env-example.ts'
+
+await writeFile(new URL('../../.env.example', import.meta.url), envExample())
