@@ -45,6 +45,15 @@ if (doctorTools.length > 0) {
   process.exitCode = 1
 }
 
+const monitoring = ['promtool', 'prometheus'].filter((name) => findProgram(name, searchPath) === undefined)
+if (monitoring.length > 0) {
+  say(
+    `The system tests check the alert rules and the dashboards, and require ${monitoring.join(' and ')} on the PATH.\n` +
+      '  Debian or Ubuntu:  apt-get install --no-install-recommends prometheus',
+  )
+  process.exitCode = 1
+}
+
 if (findProgram('moto_server', searchPath) === undefined) {
   say(
     'The system tests start relays on an imitation of EC2, and require moto_server on the PATH.\n' +
