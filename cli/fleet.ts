@@ -6,7 +6,7 @@ const words = process.argv.slice(2)
 try {
   const command = parseFleetArguments(words)
   if (command.name === 'help') process.stdout.write(command.text)
-  else await runWithWorkerEnvironment('activities/fleet/fleet.ts', words)
+  else process.exitCode = await runWithWorkerEnvironment('activities/fleet/fleet.ts', words)
 } catch (error) {
   console.error((error as Error).message)
   process.exitCode = error instanceof UsageError ? usageExitCode : 1

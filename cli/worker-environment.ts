@@ -1,5 +1,6 @@
 /** Runs a program that needs the configuration of the worker. */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readStackConfig, type StackConfig } from '../platform/config/stack.ts'
 import { readStoredSecrets } from '../platform/embedded/secrets.ts'
 import { defaultBillingProvider, environmentWith, generatedSecrets, type Variables } from './program-environment.ts'
@@ -7,17 +8,16 @@ import { nodeArguments } from './service-programs.ts'
 import { readRunningStack } from './stack-state.ts'
 
 /**
- * Uses the variables of the worker where they are set, and otherwise those of the stack that runs in the data folder. Passes the
- * exit code of the program on.
+ * Uses the variables of the worker where they are set, and otherwise those of the stack that runs in the data folder.
  * @param file of the program, below the project's folder.
+ * @returns the exit code of the program.
  */
-export async function runWithWorkerEnvironment(file: string, args: readonly string[]): Promise<void> {
+export async function runWithWorkerEnvironment(file: string, args: readonly string[]): Promise<number> {
   const stack = readStackConfig()
   const env = await readWorkerEnvironment(stack)
   const program = spawn(process.execPath, [...nodeArguments(file), ...args], { env, stdio: 'inherit' })
-  program.on('exit', (code) => {
-    process.exitCode = code ?? 1
-  })
+  const [code] = (await once(program, 'exit')) as [number | null]
+  return code ?? 1
 }
 
 /** The variables of the worker, with those of the stack that runs in the data folder. Rejects when there is neither. */

@@ -54,6 +54,8 @@ export function describeError(error: unknown): string {
   if (error instanceof ApiUnreachableError) return `error: ${message}\nIs the service running, and is --api right?`
   if (error instanceof ApiError && error.code === 'invalid_operator')
     return `error: ${message}\nThe password comes from --password-file, SVC_OPERATOR_PASSWORD or the data folder.`
+  if (error instanceof ApiError && error.status === 404)
+    return `error: The account, session, billing event or region does not exist (${message})`
   if (error instanceof ApiError && error.retryAfterSeconds !== undefined)
     return `error: ${message}\nTry again in ${error.retryAfterSeconds} s.`
   return `error: ${message}`

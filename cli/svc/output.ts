@@ -37,8 +37,10 @@ export function printTable<Row>(columns: readonly Column<Row>[], rows: readonly 
   for (const line of lines) printLine(align(line))
 }
 
+export type Field = readonly [name: string, value: Cell]
+
 /** One value per line, behind its name. */
-export function printFields(fields: readonly (readonly [name: string, value: Cell])[]): void {
+export function printFields(fields: readonly Field[]): void {
   const width = Math.max(...fields.map(([name]) => name.length))
   for (const [name, value] of fields) printLine(`${name.padEnd(width)}  ${formatCell(value)}`)
 }

@@ -1,8 +1,16 @@
 /** The commands of `svc`. */
 import { Command } from 'commander'
 import { addDoctorCommand } from '../doctor/command.ts'
+import { addAuditCommand } from './audit.ts'
+import { addBillingCommands } from './billing.ts'
+import { pathOf } from './examples.ts'
 import { exitCodeTexts } from './exit-codes.ts'
+import { addInstancesCommands } from './instances.ts'
+import { addJobsCommands } from './jobs.ts'
+import { addOverviewCommand } from './overview.ts'
+import { addRegionsCommands } from './regions.ts'
 import { addSessionsCommands } from './sessions.ts'
+import { addUsersCommands } from './users.ts'
 
 const exitCodesHelp = Object.entries(exitCodeTexts).map(([code, text]) => `  ${code}  ${text}`)
 
@@ -16,7 +24,14 @@ export function createProgram(): Command {
     )
     .option('--json', 'print the reply of the API as JSON')
     .addHelpText('after', `\nExit codes:\n${exitCodesHelp.join('\n')}`)
+  addOverviewCommand(program)
+  addUsersCommands(program)
   addSessionsCommands(program)
+  addBillingCommands(program)
+  addInstancesCommands(program)
+  addRegionsCommands(program)
+  addJobsCommands(program)
+  addAuditCommand(program)
   addDoctorCommand(program)
   prepareCommands(program)
   return program
@@ -30,7 +45,3 @@ function prepareCommands(command: Command): void {
     .showHelpAfterError(`(See ${pathOf(command)} --help)`)
   for (const child of command.commands) prepareCommands(child)
 }
-
-/** `svc sessions list` */
-export const pathOf = (command: Command): string =>
-  command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name()

@@ -1,12 +1,10 @@
 /** `svc sessions`: relay sessions of all accounts. */
 import type { Command } from 'commander'
 import { expectSuccess } from '../../client/api-error.ts'
-import type { paths } from '../../client/api-types.ts'
-import type { ApiClient } from '../../client/client.ts'
 import { relayStates } from '../../domain/relay-session.ts'
-import { readAccountId } from './accounts.ts'
 import { confirm } from './confirmation.ts'
 import { connect } from './connection.ts'
+import { addExamples } from './examples.ts'
 import {
   addDestructiveOptions,
   addListOptions,
@@ -17,22 +15,14 @@ import {
   type ListOptions,
   parseAccount,
   parseId,
+  parseWholeNumber,
 } from './options.ts'
-import { type Column, formatTime, printFields, printHeading, printJson, printTable } from './output.ts'
+import { type Column, type Field, formatTime, printFields, printHeading, printJson, printTable } from './output.ts'
 import { printList } from './pages.ts'
+import { inspectSession, readFilter, type Session, type SessionFilter, type State } from './session-requests.ts'
+import { watchSessions } from './session-watch.ts'
 
-type State = (typeof relayStates)[number]
-type Listed = paths['/api/v1/admin/sessions']['get']['responses'][200]['content']['application/json']
-export type Session = Listed['sessions'][number]
-type Inspected = paths['/api/v1/admin/sessions/{id}']['get']['responses'][200]['content']['application/json']
-
-export interface SessionFilter {
-  readonly state?: State
-  readonly region?: string
-  readonly user?: string
-}
-
-const columns: readonly Column<Session>[] = [
+export const sessionColumns: readonly Column<Session>[] = [
   { header: 'SESSION', value: (one) => one.session_id },
   { header: 'STATE', value: (one) => one.state },
   { header: 'REASON', value: (one) => one.reason },
@@ -43,26 +33,40 @@ const columns: readonly Column<Session>[] = [
   { header: 'KBIT/S', value: (one) => (one.ingest?.publishing ? one.ingest.bitrate_kbps : null) },
 ]
 
+const sessionId = ['<session>', 'id of the session', parseId] as const
+const exampleId = '5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90'
+
 export function addSessionsCommands(program: Command): void {
   const sessions = program.command('sessions').description('relay sessions of all accounts')
-  addListOptions(addFilterOptions(sessions.command('list')))
-    .description('list sessions')
+  addExamples(addListOptions(addFilterOptions(sessions.command('list'))), [
+    '--state grace',
+    '--user streamer@example.com --all --json',
+  ])
     .addOption(choiceOption('--state <state>', 'only sessions in this state', relayStates))
+    .description('list sessions')
     .action((_, command: Command) => listSessions(command.optsWithGlobals()))
-  sessions
-    .command('show')
-    .argument('<session>', 'id of the session', parseId)
+  addExamples(sessions.command('show').argument(...sessionId), [exampleId])
     .description('show a session, its transitions, and what its workflow says')
     .action((id: string, _, command: Command) => showSession(id, command.optsWithGlobals()))
-  addDestructiveOptions(sessions.command('disconnect'))
-    .argument('<session>', 'id of the session', parseId)
+  addWatchCommand(sessions)
+  addExamples(addDestructiveOptions(sessions.command('disconnect').argument(...sessionId)), [
+    `${exampleId} --reason "stuck, ticket 4711"`,
+  ])
     .description('end a session at once')
     .action((id: string, _, command: Command) => disconnectSession(id, command.optsWithGlobals()))
-  addReasonOption(sessions.command('transition'))
-    .argument('<session>', 'id of the session', parseId)
+  addExamples(addReasonOption(sessions.command('transition').argument(...sessionId)), [`${exampleId} --to stopped`])
     .addOption(choiceOption('--to <state>', 'the state to change to', relayStates).makeOptionMandatory())
     .description('make a transition by hand; the workflow refuses one that is not legal')
     .action((id: string, _, command: Command) => transitionSession(id, command.optsWithGlobals()))
+}
+
+function addWatchCommand(sessions: Command): void {
+  const watch = addFilterOptions(sessions.command('watch'))
+    .argument('[session]', 'id of a session; without it, all live ones', parseId)
+    .option('--interval <seconds>', 'time between two requests', parseWholeNumber(1, 3600), 2)
+    .description('print a line for each change of a session until Ctrl-C, or until the named session has stopped')
+    .action((id: string | undefined, _, command: Command) => watchSessions(id, command.optsWithGlobals()))
+  addExamples(watch, ['--region eu-central', exampleId])
 }
 
 /** The options that `list` and `watch` share. */
@@ -71,31 +75,19 @@ export const addFilterOptions = (command: Command): Command =>
     .option('--region <region>', 'only sessions in this region')
     .option('--user <account>', 'only sessions of this account: its email address or id', parseAccount)
 
-/** The filters as parameters of the API. Rejects when the account does not exist. */
-export async function readFilter(api: ApiClient, { state, region, user }: SessionFilter) {
-  return {
-    ...(state === undefined ? {} : { state }),
-    ...(region === undefined ? {} : { region }),
-    ...(user === undefined ? {} : { user_id: await readAccountId(api, user) }),
-  }
-}
-
 async function listSessions(options: ListOptions & SessionFilter): Promise<void> {
   const api = await connect(options)
   const filter = await readFilter(api, options)
   const readPage = async (cursor: { cursor?: string }) =>
     expectSuccess(await api.GET('/api/v1/admin/sessions', { params: { query: { ...filter, ...cursor } } }))
-  await printList({ key: 'sessions', columns, readPage }, options)
+  await printList({ key: 'sessions', columns: sessionColumns, readPage }, options)
 }
-
-export const inspectSession = async (api: ApiClient, id: string): Promise<Inspected> =>
-  expectSuccess(await api.GET('/api/v1/admin/sessions/{id}', { params: { path: { id } } }), `The request for ${id}`)
 
 async function showSession(id: string, options: GlobalOptions): Promise<void> {
   const inspected = await inspectSession(await connect(options), id)
   if (options.json) return printJson(inspected)
-  printSession(inspected.session)
   printFields([
+    ...sessionFields(inspected.session),
     ['workflow', inspected.temporal_ui_url],
     ['workflow says', inspected.live ? `${inspected.live.state} (${inspected.live.reason})` : 'no answer'],
     ['next deadline', formatTime(inspected.live?.deadline_at)],
@@ -113,23 +105,21 @@ async function showSession(id: string, options: GlobalOptions): Promise<void> {
   )
 }
 
-function printSession(session: Session): void {
-  printFields([
-    ['session', session.session_id],
-    ['state', `${session.state} (${session.reason})`],
-    ['detail', session.detail],
-    ['region', session.region],
-    ['connection', session.connection_id],
-    ['account', session.user_id],
-    ['instance', session.instance_id],
-    ['created', formatTime(session.created_at)],
-    ['active', formatTime(session.active_at)],
-    ['grace ends', formatTime(session.grace_ends_at)],
-    ['stopped', formatTime(session.stopped_at)],
-    ['ends at the latest', formatTime(session.ends_at)],
-    ['receives', session.ingest?.publishing ? `${session.ingest.bitrate_kbps} kbit/s` : 'nothing'],
-  ])
-}
+const sessionFields = (session: Session): Field[] => [
+  ['session', session.session_id],
+  ['state', `${session.state} (${session.reason})`],
+  ['detail', session.detail],
+  ['region', session.region],
+  ['connection', session.connection_id],
+  ['account', session.user_id],
+  ['instance', session.instance_id],
+  ['created', formatTime(session.created_at)],
+  ['active', formatTime(session.active_at)],
+  ['grace ends', formatTime(session.grace_ends_at)],
+  ['stopped', formatTime(session.stopped_at)],
+  ['ends at the latest', formatTime(session.ends_at)],
+  ['receives', session.ingest?.publishing ? `${session.ingest.bitrate_kbps} kbit/s` : 'nothing'],
+]
 
 async function disconnectSession(id: string, options: ChangeOptions): Promise<void> {
   const api = await connect(options)
@@ -147,4 +137,4 @@ async function transitionSession(id: string, options: ChangeOptions & { readonly
 }
 
 const printChange = (reply: { session: Session }, { json }: GlobalOptions): void =>
-  json ? printJson(reply) : printSession(reply.session)
+  json ? printJson(reply) : printFields(sessionFields(reply.session))

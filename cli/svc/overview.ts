@@ -1,0 +1,61 @@
+/** `svc overview`: the health of the service and the last hour. */
+import type { Command } from 'commander'
+import { expectSuccess } from '../../client/api-error.ts'
+import type { Reply } from '../../client/reply.ts'
+import { connect } from './connection.ts'
+import { addExamples } from './examples.ts'
+import type { GlobalOptions } from './options.ts'
+import { formatDuration, formatTime, printFields, printHeading, printJson, printTable } from './output.ts'
+
+type Overview = Reply<'get', '/admin/overview'>
+type Minute = Overview['minutes'][number]
+
+export function addOverviewCommand(program: Command): void {
+  addExamples(program.command('overview'), ['', '--json'])
+    .description('show the health of the service and the last hour')
+    .action((_, command: Command) => showOverview(command.optsWithGlobals()))
+}
+
+async function showOverview(options: GlobalOptions): Promise<void> {
+  const api = await connect(options)
+  const overview = expectSuccess(await api.GET('/api/v1/admin/overview'))
+  if (options.json) return printJson(overview)
+  printOverview(overview)
+}
+
+function printOverview(overview: Overview): void {
+  const { sessions, provisioning, commands, billing_events: events, jobs, outbox, orphans } = overview
+  const sum = (name: Exclude<keyof Minute, 'at'>) => overview.minutes.reduce((total, minute) => total + minute[name], 0)
+  printFields([
+    ['as of', formatTime(overview.as_of)],
+    ['sessions', `${sessions.provisioning} provisioning, ${sessions.active} active, ${sessions.grace} in grace`],
+    ['last hour', `${sum('started')} started, ${sum('stopped')} stopped, ${sum('provisioning_failed')} failed`],
+    [
+      'start to active',
+      `p50 ${formatSeconds(provisioning.p50_seconds)}, p95 ${formatSeconds(provisioning.p95_seconds)}`,
+    ],
+    ['failed sign-ins', sum('sign_ins_failed')],
+    ['workers', overview.workers.alive],
+    ['undelivered commands', withAge(commands.undelivered, commands.oldest_seconds)],
+    ['billing events', `${events.pending} pending, ${events.parked} parked, ${events.dead} dead`],
+    ['overdue jobs', jobs.overdue.join(', ')],
+    ['failing jobs', jobs.failing.join(', ')],
+    ['messages to send', `${withAge(outbox.pending, outbox.oldest_seconds)}, ${outbox.failed} given up`],
+    ['orphans', withAge(orphans.instances, orphans.oldest_seconds)],
+  ])
+  printHeading('Regions')
+  printTable(
+    [
+      { header: 'REGION', value: (one) => one.region },
+      { header: 'STATUS', value: (one) => one.status },
+      { header: 'SESSIONS', value: (one) => `${one.sessions}/${one.capacity}` },
+      { header: 'DRAINED SINCE', value: (one) => formatTime(one.drained_at) },
+    ],
+    overview.regions,
+  )
+}
+
+const formatSeconds = (seconds: number | null): string => (seconds === null ? '-' : `${seconds.toFixed(1)} s`)
+
+const withAge = (count: number, oldestSeconds: number): string =>
+  count === 0 ? '0' : `${count}, the oldest for ${formatDuration(oldestSeconds)}`

@@ -1,0 +1,57 @@
+/** `svc regions`: regions with their instances. */
+import type { Command } from 'commander'
+import { expectSuccess } from '../../client/api-error.ts'
+import type { Reply } from '../../client/reply.ts'
+import { confirm } from './confirmation.ts'
+import { connect } from './connection.ts'
+import { addExamples } from './examples.ts'
+import { addDestructiveOptions, addReasonOption, type ChangeOptions, type GlobalOptions } from './options.ts'
+import { type Column, formatTime, printJson, printTable } from './output.ts'
+
+type Region = Reply<'get', '/admin/regions'>['regions'][number]
+
+const region = ['<region>', 'id of the region'] as const
+
+export function addRegionsCommands(program: Command): void {
+  const regions = program.command('regions').description('regions with their instances')
+  addExamples(regions.command('list'), ['', '--json'])
+    .description('list regions')
+    .action((_, command: Command) => listRegions(command.optsWithGlobals()))
+  addExamples(addDestructiveOptions(regions.command('drain').argument(...region)), [
+    'eu-central --reason "maintenance of the provider"',
+  ])
+    .description('refuse new sessions in a region; its live sessions run on')
+    .action((id: string, _, command: Command) => changeRegion(id, 'drain', command.optsWithGlobals()))
+  addExamples(addReasonOption(regions.command('resume').argument(...region)), ['eu-central'])
+    .description('allow new sessions again')
+    .action((id: string, _, command: Command) => changeRegion(id, 'resume', command.optsWithGlobals()))
+}
+
+const columns: readonly Column<Region>[] = [
+  { header: 'REGION', value: (one) => one.region },
+  { header: 'NAME', value: (one) => one.display_name },
+  { header: 'PROVIDER', value: (one) => one.provider },
+  { header: 'CAPACITY', value: (one) => one.capacity },
+  { header: 'SESSIONS', value: (one) => one.sessions },
+  { header: 'BOUND', value: (one) => one.instances.bound },
+  { header: 'WARM', value: (one) => `${one.instances.warm_ready}/${one.warm}` },
+  { header: 'LEFTOVER', value: (one) => one.instances.leftover },
+  { header: 'DRAINED SINCE', value: (one) => formatTime(one.drained_at) },
+]
+
+async function listRegions(options: GlobalOptions): Promise<void> {
+  const api = await connect(options)
+  const reply = expectSuccess(await api.GET('/api/v1/admin/regions'))
+  if (options.json) return printJson(reply)
+  printTable(columns, reply.regions)
+}
+
+async function changeRegion(id: string, change: 'drain' | 'resume', options: ChangeOptions): Promise<void> {
+  const api = await connect(options)
+  if (change === 'drain') await confirm(`Refuse new sessions in ${id}?`, options)
+  const body = options.reason === undefined ? {} : { reason: options.reason }
+  const params = { path: { region: id } }
+  const reply = expectSuccess(await api.POST(`/api/v1/admin/regions/{region}/${change}`, { params, body }))
+  if (options.json) return printJson(reply)
+  printTable(columns, [reply.region])
+}
