@@ -41,8 +41,9 @@ export function createApp({ services, authenticate, httpMetrics, routes, unversi
   const router = new Router({ prefix: basePath, sensitive: true, strict: true })
   // Without an operator password the operator routes do not exist: 404 for every method.
   const hasOperators = services.config.operatorPassword !== undefined
-  for (const route of routes)
-    if (hasOperators || route.caller !== 'operator') register(router, route, services, authenticate)
+  const offered = routes.filter(({ caller }) => hasOperators || caller !== 'operator')
+  const exactPaths = new Set(offered.map(({ path }) => basePath + path))
+  for (const route of offered) register(router, route, { services, authenticate, exactPaths })
   app.use(router.routes())
   app.use(refuseUnmatched([unversionedRoutes, router]))
   return app
@@ -132,12 +133,21 @@ const refuseUntilReady =
     throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '2' } })
   }
 
+interface Registration {
+  readonly services: Services
+  readonly authenticate: Authenticate
+  /** The paths of all routes; those with parameters equal no request's path. */
+  readonly exactPaths: ReadonlySet<string>
+}
+
 /** Checks a request in this order: origin, credentials, rate limit, input. Then runs the handler. */
-function register(router: Router, route: Route, services: Services, authenticate: Authenticate): void {
+function register(router: Router, route: Route, { services, authenticate, exactPaths }: Registration): void {
   const path = route.path.replaceAll(/\{(\w+)\}/g, ':$1')
   const checkOrigin = createOriginCheck(services.config)
   const isOperatorWrite = route.caller === 'operator' && route.method !== 'GET'
-  router.register(path, [route.method], async (ctx) => {
+  router.register(path, [route.method], async (ctx, next) => {
+    // The path is that of another route, which does not support this method.
+    if (route.params && exactPaths.has(ctx.path)) return next()
     if (route.secret) ctx.set('Cache-Control', 'no-store')
     const ip = clientAddress(ctx)
     const header = (name: string) => ctx.get(name) || undefined

@@ -103,6 +103,9 @@ describe('an unsupported method of a known path', () => {
     ['GET', `/api/v1/auth/sessions/${randomUUID()}`, 'DELETE'],
     ['PATCH', `/api/v1/admin/sessions/${randomUUID()}`, 'GET, HEAD'],
     ['POST', '/health', 'GET, HEAD'],
+    // Other routes have a parameter in the place of these last segments.
+    ['DELETE', '/api/v1/auth/sessions/revoke-others', 'POST'],
+    ['DELETE', '/api/v1/auth/oauth/providers', 'GET, HEAD'],
     ['PROPFIND', '/api/v1/relay/stop', 'POST'],
   ])('%s %s is refused with Allow: %s', async (method, path, allow) => {
     const answer = await ask(path, { method })
