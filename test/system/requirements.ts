@@ -72,6 +72,15 @@ if (findKustomize() === undefined || findProgram('kubernetes-validate', searchPa
   process.exitCode = 1
 }
 
+if (findProgram('schemathesis', searchPath) === undefined) {
+  say(
+    'The system tests compare the service with its OpenAPI document, and require schemathesis on the PATH.\n' +
+      '  python3 -m venv ~/.schemathesis && ~/.schemathesis/bin/pip install schemathesis==4.32.5 && export PATH=$PATH:~/.schemathesis/bin\n' +
+      '  or, where pip may install programs:  pip install schemathesis==4.32.5',
+  )
+  process.exitCode = 1
+}
+
 await findTestServer(say).catch((error: Error) => {
   say(
     `The system tests require Temporal's test server, which can skip time, and it could not be installed: ${error.message}\n` +

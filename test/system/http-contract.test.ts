@@ -1,0 +1,128 @@
+/** The live service keeps to its OpenAPI document, by the checks of Schemathesis; http-contract.toml names their exceptions. */
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { sampleValues } from '../../api/openapi/sample-values.ts'
+import { type Client, signUp, type TokenSet } from '../support/api.ts'
+import { billingEvent, fetchEvents, sandboxSender } from '../support/billing.ts'
+import { pluginLogins } from '../support/plugin-logins.ts'
+import { eventually, operator, operatorPassword, startService, type TestService } from '../support/relays.ts'
+
+const config = fileURLToPath(new URL('http-contract.toml', import.meta.url))
+const region = String(sampleValues.region)
+
+test('every reply of the live service is one that its OpenAPI document describes', { timeout: 600_000 }, async () => {
+  const service = await startService({
+    variables: {
+      SVC_REGIONS: JSON.stringify([{ region, display_name: 'This machine', provider: 'local', default: true }]),
+    },
+  })
+  const caller = await signUp(service.api)
+  const document = await describeExisting(service, caller)
+  const [secret = ''] = service.api.services.config.relayAuthSecrets
+  const variables = {
+    OPERATOR_PASSWORD: operatorPassword,
+    RELAY_SECRET: secret,
+    USER_EMAIL: caller.email,
+    USER_PASSWORD: caller.password,
+  }
+  const args = [document, '--url', service.api.url]
+  const { code, output } = await runSchemathesis(args, { folder: service.dataDir, variables })
+  expect(code, output).toBe(0)
+})
+
+type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> }
+type Operation = { readonly parameters?: { readonly name: string; example?: unknown }[] }
+
+/**
+ * Creates an account, a relay session, a billing event and a plugin login, and puts their values in the place of the examples of
+ * the document, so that the requests reach more than the replies for unknown ids.
+ * @returns the path of the document.
+ */
+async function describeExisting({ api, dataDir }: TestService, caller: { userId: string; bearer: string }) {
+  const owner = await signUpExample(api)
+  for (const userId of [caller.userId, owner])
+    await api.post(`/admin/users/${userId}/grant`, { plan_tier: 'paid', addons: 3 }, { headers: operator })
+  const key = { 'Idempotency-Key': crypto.randomUUID() }
+  const started = await api.post('/relay/start', {}, { bearer: caller.bearer, headers: key })
+  expect(started.status).toBe(201)
+  const { session } = await eventually(
+    async () => (await api.get<{ session: Session | null }>('/relay/active', { bearer: caller.bearer })).body,
+    (active) => active.session?.state === 'active',
+  )
+  if (!session) throw new Error('the relay is not active')
+  await sandboxSender(api).send(billingEvent('payment.refunded', { user_id: owner, amount: 'partial' }))
+  const [event] = (await fetchEvents(api)).events
+  const attempt = await pluginLogins(api).startPlugin()
+  const text = await (await fetch(`${api.url}/openapi.json`)).text()
+  const replaced = [
+    [sampleValues.session_id, session.session_id],
+    [sampleValues.instance_id, session.instance_id],
+    [sampleValues.pair_token, session.pair_token],
+    [sampleValues.login_attempt_id, attempt.login_attempt_id],
+    [sampleValues.poll_token, attempt.poll_token],
+    [sampleValues.user_id, owner],
+  ].reduce((result, [example, value]) => result.replaceAll(`"${example}"`, `"${value}"`), text)
+  const document = JSON.parse(replaced) as Document
+  const idsByPath = {
+    '/api/v1/admin/users/': owner,
+    '/api/v1/admin/sessions/': session.session_id,
+    '/api/v1/relay/sessions/': session.session_id,
+    '/api/v1/admin/billing/events/': event?.id,
+    '/api/v1/auth/plugin/login/attempts/': attempt.login_attempt_id,
+  }
+  for (const [path, id] of Object.entries(idsByPath)) setIdExamples(document, path, id)
+  const file = join(dataDir, 'openapi.json')
+  await writeFile(file, JSON.stringify(document))
+  return file
+}
+
+interface Session {
+  readonly state: string
+  readonly session_id: string
+  readonly instance_id: string
+  readonly pair_token: string
+}
+
+function setIdExamples({ paths }: Document, prefix: string, id: string | undefined): void {
+  const operations = Object.entries(paths).flatMap(([path, item]) =>
+    path.startsWith(`${prefix}{id}`) ? Object.values(item) : [],
+  )
+  expect(operations, prefix).not.toEqual([])
+  for (const { parameters = [] } of operations)
+    for (const parameter of parameters) if (parameter.name === 'id') parameter.example = id
+}
+
+/** Creates the account whose address and password are the examples of the document. */
+async function signUpExample(api: Client): Promise<string> {
+  const { email, password } = sampleValues
+  const { body } = await api.post<TokenSet>('/auth/signup', { email, password })
+  const session = await api.get<{ user: { id: string } }>('/auth/session', { bearer: body.cp_access_jwt })
+  return session.body.user.id
+}
+
+interface Run {
+  /** Where it stores what it has found. */
+  readonly folder: string
+  readonly variables: Readonly<Record<string, string>>
+}
+
+/** Runs it with the same requests each time. It ends with code 1 when a check has failed. */
+function runSchemathesis(args: readonly string[], { folder, variables }: Run) {
+  const options = ['--config-file', config, 'run', '--generation-deterministic', '--max-examples', '10', '--no-color']
+  return new Promise<{ readonly code: number; readonly output: string }>((resolve, reject) => {
+    const child = execFile(
+      'schemathesis',
+      [...options, ...args],
+      {
+        cwd: folder,
+        env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...variables },
+        maxBuffer: 2 ** 26,
+      },
+      (_, stdout, stderr) => resolve({ code: child.exitCode ?? -1, output: stdout + stderr }),
+    )
+    child.on('error', reject)
+  })
+}
