@@ -1,5 +1,6 @@
-/** `npm run build`: builds the workflow bundle ahead of time, for a container image. */
+/** `npm run build`: builds the workflow bundles ahead of time, for a container image. */
 import { createLog } from '../../platform/log.ts'
-import { workflowBundlePath } from './workflow-bundle.ts'
+import { workflowBundlePath, workflowRegistries } from './workflow-bundle.ts'
 
-process.stdout.write(`${await workflowBundlePath(createLog('build', 'info'))}\n`)
+const log = createLog('build', 'info')
+for (const registry of workflowRegistries) process.stdout.write(`${await workflowBundlePath(log, registry)}\n`)

@@ -46,8 +46,8 @@ import { createRelaySessionActivities } from '../relay-sessions.ts'
 import { createSubscriptionActivities } from '../subscriptions.ts'
 import { createWarmInstanceActivities } from '../warm-instances.ts'
 import { type ClockSkew, createClockSkew } from './clock-skew.ts'
+import { versionedWorkflows } from './deployment-version.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
-import { workflowBundlePath } from './workflow-bundle.ts'
 
 const heartbeatSeconds = 5
 /** How long activities may continue after the worker was asked to stop. Then they are cancelled and retried elsewhere. */
@@ -94,7 +94,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     connection,
     namespace: config.temporal.namespace,
     taskQueue,
-    workflowBundle: { codePath: await workflowBundlePath(log) },
+    ...(await versionedWorkflows(config, log)),
     activities: {
       ...createRelaySessionActivities({ config, sql, sealing, providers: measuredProviders, metrics, clockSkew }),
       ...createSubscriptionActivities({ config, sql, sealing, relaySessions }),

@@ -14,9 +14,15 @@ const bundles = new URL('dist/', root)
 /** The folders that workflow code may import (docs/architecture.md). */
 const sourceFolders = ['workflows/', 'domain/'] as const
 
+/** The entry of the bundle for unversioned workers, and of that for versioned ones (`deployment-version.ts`). */
+export const workflowRegistries = ['registry', 'versioned-registry'] as const
+
 /** The path of a bundle of the current workflow code. Building it takes some seconds. */
-export async function workflowBundlePath(log: Logger): Promise<string> {
-  const bundle = new URL(`workflow-bundle-${await workflowFingerprint(root)}.js`, bundles)
+export async function workflowBundlePath(
+  log: Logger,
+  registry: (typeof workflowRegistries)[number] = 'registry',
+): Promise<string> {
+  const bundle = new URL(`workflow-bundle-${registry}-${await workflowFingerprint(root)}.js`, bundles)
   const exists = await access(bundle).then(
     () => true,
     () => false,
@@ -24,12 +30,12 @@ export async function workflowBundlePath(log: Logger): Promise<string> {
   if (!exists) {
     log.info('building the workflow bundle, which takes some seconds')
     const { code } = await bundleWorkflowCode({
-      workflowsPath: fileURLToPath(new URL('workflows/registry.ts', root)),
+      workflowsPath: fileURLToPath(new URL(`workflows/${registry}.ts`, root)),
       logger: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
     })
     await mkdir(bundles, { recursive: true })
     // Renamed when it is complete, so that a process never reads a partial bundle that another one is writing.
-    const draft = new URL(`workflow-bundle-${process.pid}.draft`, bundles)
+    const draft = new URL(`workflow-bundle-${registry}-${process.pid}.draft`, bundles)
     await writeFile(draft, code)
     await rename(draft, bundle)
   }

@@ -91,6 +91,16 @@ export const webhookSecrets = z
       .max(2, 'has more than two secrets: keep the new one and the old one'),
   )
 
+/** The name of a worker deployment in Temporal, which reserves dots and colons for versions. */
+export const deploymentName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/, 'is not 1 to 63 letters, digits, hyphens and underscores')
+
+/** The version of a worker within its deployment, such as the tag of an image or the id of a commit. */
+export const buildId = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'is not 1 to 63 letters, digits, dots, hyphens and underscores')
+
 /** A price per month, with at most two decimals. */
 export const price = z
   .string()

@@ -59,6 +59,10 @@ const servers = {
   TEMPORAL_TLS_CERT: apiAndWorker('Client certificate for Temporal, PEM; requires the key.'),
   TEMPORAL_TLS_KEY: apiAndWorker('Client key for Temporal, PEM.'),
   SVC_TEMPORAL_TASK_QUEUE: apiAndWorker('Task queue of the workflows and activities.'),
+  SVC_WORKER_BUILD_ID: worker(
+    'Version for Worker Deployment Versioning of Temporal, such as the tag of the image. Without it the worker is unversioned.',
+  ),
+  SVC_WORKER_DEPLOYMENT: worker('Name of the deployment in Temporal that the version of the worker belongs to.'),
   SVC_WORKER_ALIVE_FILE: worker('File that is replaced every 5 s while the event loop runs, for probes.'),
   SVC_WORKER_METRICS_ADDRESS: worker('ip:port where Prometheus reads the metrics of the Temporal SDK.'),
   SVC_TEMPORAL_UI_URL: api('Base of the links to workflows in the API of operators.'),

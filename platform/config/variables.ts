@@ -3,8 +3,10 @@ import { z } from 'zod'
 import { relayEngineSettings } from '../relay-engines.ts'
 import { defaultRegions, regions } from './regions.ts'
 import {
+  buildId,
   currency,
   days,
+  deploymentName,
   encryptionKeys,
   flag,
   httpsUrl,
@@ -47,6 +49,8 @@ export const Variables = z.object({
   TEMPORAL_TLS: flag.default(false),
   SVC_TEMPORAL_TASK_QUEUE: z.string().min(1).default('relay-control-plane'),
   SVC_WORKER_ALIVE_FILE: z.string().min(1).optional(),
+  SVC_WORKER_DEPLOYMENT: deploymentName.default('relay-control-plane'),
+  SVC_WORKER_BUILD_ID: buildId.optional(),
   SVC_WORKER_METRICS_ADDRESS: ipAddressWithPort.optional(),
   SVC_TEMPORAL_UI_URL: url.default('http://localhost:8233'),
   SVC_JWT_SECRET: secret,

@@ -1,6 +1,7 @@
 /** The whole service with fake relays: they exist in memory only, and the test sends their health reports. */
 import { expect } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
+import type { Config } from '../../platform/config/config.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
 import type { Answer, ErrorBody } from './api.ts'
@@ -13,7 +14,7 @@ export interface FakeRelayService extends TestService {
   sendReport(sessionId: string, fields?: object): Promise<Answer<Partial<ErrorBody>>>
   /** Starts a relay and makes it active with one report. @param body of the request. */
   startActiveRelay(user: RelayUser, body?: object): Promise<SessionView>
-  startWorker(): Promise<Lifecycle>
+  startWorker(version?: Config['workerVersion']): Promise<Lifecycle>
 }
 
 interface Options {
@@ -47,6 +48,6 @@ export async function startFakeRelayService({
       await sendReport(session_id)
       return (await eventually(find, (session) => session?.state === 'active')) as SessionView
     },
-    startWorker: () => startTestWorker(api, () => relayProvider),
+    startWorker: (version) => startTestWorker(api, () => relayProvider, version),
   }
 }

@@ -12,6 +12,7 @@ import { startWorker } from '../../activities/worker/start-worker.ts'
 import type { RelaySocketLimits } from '../../api/live/relay-sockets.ts'
 import type { SessionView } from '../../api/relay-session-view.ts'
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
+import type { Config } from '../../platform/config/config.ts'
 import { isFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { endLocalRelays } from '../../platform/local-relays.ts'
@@ -103,15 +104,19 @@ export function installRuntimeOnce(): void {
   hasRuntime = true
 }
 
-/** Starts a worker in this process. It ends after the tests of the file, or earlier when the test stops it. */
+/**
+ * Starts a worker in this process. It ends after the tests of the file, or earlier when the test stops it.
+ * @param workerVersion of a versioned worker; none by default.
+ */
 export async function startTestWorker(
   api: TestApi,
   around?: (provider: RelayProvider, region: string) => RelayProvider,
+  workerVersion: Config['workerVersion'] = null,
 ): Promise<Lifecycle> {
   const log = createLog('worker', 'fatal')
   installRuntimeOnce()
   const life = new Lifecycle(log)
-  const { config } = api.services
+  const config = { ...api.services.config, workerVersion }
   const sql = life.hold('database', connectPostgres(config.database.url, 5, workerLimits), (it) =>
     it.end({ timeout: 5 }),
   )
