@@ -3,6 +3,7 @@
 import type { Route } from './http/route.ts'
 import * as accountActivity from './routes/account-activity.ts'
 import * as accountChanges from './routes/account-changes.ts'
+import * as accountExport from './routes/account-export.ts'
 import * as accounts from './routes/accounts.ts'
 import * as adminAccountErasure from './routes/admin-account-erasure.ts'
 import * as adminBilling from './routes/admin-billing.ts'
@@ -60,6 +61,7 @@ export const routes: readonly Route[] = [
   accountChanges.confirmEmail,
   accountChanges.scheduleDeletion,
   accountChanges.restore,
+  accountExport.exportOwn,
   audit.own,
   accountActivity.list,
   loginAttempts.start,
@@ -116,6 +118,7 @@ export const routes: readonly Route[] = [
   adminUsers.grant,
   adminUsers.relayAccess,
   adminUsers.disable,
+  accountExport.exportForOperator,
   adminAccountErasure.erase,
   audit.list,
   adminSessions.listSessions,

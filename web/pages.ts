@@ -17,6 +17,7 @@ import * as account from './pages/account.tsx'
 import * as accountActivity from './pages/account-activity.tsx'
 import * as accountChanges from './pages/account-changes.tsx'
 import * as accountDeletion from './pages/account-deletion.tsx'
+import * as accountExport from './pages/account-export.tsx'
 import * as accountNotifications from './pages/account-notifications.tsx'
 import * as accountSecurity from './pages/account-security.tsx'
 import * as approval from './pages/approval.tsx'
@@ -91,6 +92,7 @@ export const pages: readonly PageRoute[] = [
   accountDeletion.show,
   accountDeletion.submit,
   accountDeletion.restore,
+  accountExport.download,
   accountActivity.show,
   account.checkout,
   account.payments,

@@ -34,6 +34,7 @@ export const rateLimitDefaults = {
   notification_test: 5,
   /** Uses of links that turn a notification off, from one network. */
   unsubscribe: 30,
+  account_export: 5,
   /** Wrong operator passwords from one address. */
   operator: 5,
   /** Wrong operator passwords from all networks together that no operator has signed in from recently; see `api/identity/operator-credentials.ts`. */

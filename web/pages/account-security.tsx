@@ -3,6 +3,7 @@ import { type ApiResponse, ApiUnavailableError } from '../api.ts'
 import type { AccountSummary, Reply } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { DeleteAccount, DeletionBanner } from './account-deletion.tsx'
+import { DownloadData } from './account-export.tsx'
 import { Profile } from './account-profile.tsx'
 import { AuthSessions, LinkedAccounts } from './account-sign-ins.tsx'
 import { AccountTabs } from './account-tabs.tsx'
@@ -123,6 +124,7 @@ async function securityPage(visit: Visit, refused?: Refusal): Promise<PageResult
           </div>
           <div class="stack">
             <AuthSessions sessions={sessions.body.sessions} />
+            <DownloadData />
             <DeleteAccount user={user} />
           </div>
         </div>

@@ -21,6 +21,7 @@ const actionTexts: Readonly<Record<string, string>> = {
   email_change_requested: 'Change of the email address requested',
   email_changed: 'Email address changed',
   account_deletion_scheduled: 'Deletion of the account scheduled',
+  account_exported: 'Data of the account downloaded',
   account_restored: 'Deletion of the account withdrawn',
   oauth_linked: 'Account linked',
   oauth_unlinked: 'Account unlinked',

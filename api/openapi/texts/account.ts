@@ -55,6 +55,32 @@ export const accountTexts: OperationTexts = {
     description:
       'Changes the address with the token of the mailed link, which works once. Refused if another account has the address by then.',
   },
+  'GET /auth/account/export': {
+    id: 'exportAccount',
+    description:
+      'Everything that is stored about the account, by table, as a file. Secrets are left out. Requires a sign-in that is at most 10 minutes old.',
+    replies: {
+      200: {
+        account: {
+          summary: 'The data of a new account',
+          value: {
+            user_id: '0b9a6f3e-41c7-4d58-8e2b-7c1d5f90a364',
+            exported_at: '2026-08-01T18:00:00.000Z',
+            tables: {
+              notification_settings: [
+                {
+                  user_id: '0b9a6f3e-41c7-4d58-8e2b-7c1d5f90a364',
+                  kind: 'payment_failed',
+                  channel: 'email',
+                  enabled_at: '2026-07-15T09:30:00+00:00',
+                },
+              ],
+            },
+          },
+        },
+      },
+    },
+  },
   'POST /auth/account/delete': {
     id: 'scheduleDeletion',
     description:

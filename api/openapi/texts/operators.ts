@@ -28,6 +28,11 @@ export const operatorTexts: OperationTexts = {
     id: 'getUser',
     description: 'An account with its entitlement and its live sessions, without secrets.',
   },
+  'GET /admin/users/{id}/export': {
+    id: 'exportUser',
+    description:
+      'Everything that is stored about an account, by table, to answer a request of its owner. Secrets, notes of operators and their addresses are left out. Audited.',
+  },
   'POST /admin/users/{id}/erase': {
     id: 'eraseUser',
     description:

@@ -159,3 +159,22 @@ test('without a sign-in every form redirects to the login page and changes nothi
     expect((await anonymous.post(path, {})).name).toBe('login')
   expect((await api.get('/auth/session', { bearer: plugin.bearer })).status).toBe(200)
 })
+
+test('the data of the account can be downloaded as a file', async () => {
+  const user = await api.given.user()
+  const browser = browserOf(user)
+  expect((await browser.open('/account/security')).links).toContain('/account/security/export')
+  const reply = await browser.request('GET', '/account/security/export')
+  expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+  expect(reply.headers.get('content-disposition')).toMatch(/^attachment; filename="account-\d{4}-\d\d-\d\d\.json"$/)
+  const { user_id, tables } = JSON.parse(reply.text) as { user_id: string; tables: { users: object[] } }
+  expect([user_id, tables.users]).toMatchObject([user.userId, [{ email: user.email }]])
+})
+
+test('a download with an old sign-in asks for a new one', async () => {
+  const user = await api.given.user()
+  await api.sql`update auth_sessions set created_at = now() - interval '11 minutes' where id = ${user.authSessionId}`
+  const page = await browserOf(user).open('/account/security/export')
+  expect([page.status, page.name, page.problem]).toEqual([403, 'account-export', 'recent_sign_in_required'])
+  expect(page.links).toContain('/account/security')
+})
