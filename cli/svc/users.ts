@@ -29,6 +29,7 @@ import {
   printTable,
 } from './output.ts'
 import { sessionColumns } from './sessions.ts'
+import { addUserDataCommands } from './user-data.ts'
 
 type UserDetail = Reply<'get', '/admin/users/{id}'>
 type User = UserDetail['user']
@@ -54,6 +55,7 @@ export function addUsersCommands(program: Command): void {
     .action((text: string, _, command: Command) => listSubscriptions(text, command.optsWithGlobals()))
   addGrantCommand(users)
   addAccessCommands(users)
+  addUserDataCommands(users)
 }
 
 function addGrantCommand(users: Command): void {
