@@ -2,7 +2,8 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readWorkerConfig } from '../platform/config/config.ts'
-import { readStackConfig, type StackConfig } from '../platform/config/stack.ts'
+import { processEnvironment } from '../platform/config/environment.ts'
+import type { StackConfig } from '../platform/config/stack.ts'
 import { DataFolder } from '../platform/embedded/data-folder.ts'
 import { explainFolderError } from '../platform/embedded/data-folder-errors.ts'
 import { choosePortOnce } from '../platform/embedded/ports.ts'
@@ -31,6 +32,7 @@ import { waitUntilHealthy } from './service-health.ts'
 import { chooseServicePorts, type ServicePorts } from './service-ports.ts'
 import { runProgram, startProgram } from './service-programs.ts'
 import { readState, removeRunningStack, updateState, writeRunningStack } from './stack-state.ts'
+import { readCheckedStackConfig, refuseTakenPorts } from './start-checks.ts'
 import { type RunningProgram, SupervisedProgram } from './supervised-program.ts'
 
 /** One Ctrl-C arrives twice, from the terminal and through npm. A second signal after this time forces the end. */
@@ -51,6 +53,7 @@ async function startStack(stack: StackConfig): Promise<void> {
   const dataDir = folder.path
   lockedDataDir = dataDir
   for (const name of folder.endedLeftovers) progress.print(`! Ended ${name}, which a killed start had left running`)
+  await refuseTakenPorts(stack.environment, folder)
   const logs = join(dataDir, 'logs')
   await mkdir(logs, { recursive: true })
 
@@ -285,7 +288,7 @@ async function killAll(): Promise<void> {
 const untilStopping = new Promise<void>((resolve) => stopping.signal.addEventListener('abort', () => resolve()))
 stopOnSignals()
 try {
-  const stack = readStackConfig()
+  const stack = await readCheckedStackConfig(processEnvironment())
   stopWithNpm(stack)
   await Promise.race([startStack(stack), untilStopping])
   await untilStopping

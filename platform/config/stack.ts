@@ -74,4 +74,27 @@ export function readStackConfig(env: Environment = process.env) {
   })
 }
 
+/** The servers that listen on this machine, each with the variable that fixes its port and with the one that replaces it. */
+const portsOfServers = [
+  { server: 'the API', variable: 'PORT' },
+  { server: 'the site', variable: 'SVC_SITE_PORT' },
+  { server: 'the embedded Postgres', variable: 'SVC_EMBEDDED_PG_PORT', unless: 'DATABASE_URL' },
+  { server: 'the embedded Temporal', variable: 'SVC_EMBEDDED_TEMPORAL_PORT', unless: 'TEMPORAL_ADDRESS' },
+  {
+    server: 'the web UI of the embedded Temporal',
+    variable: 'SVC_EMBEDDED_TEMPORAL_UI_PORT',
+    unless: 'TEMPORAL_ADDRESS',
+  },
+] as const
+
+/** The ports that variables fix. Leaves those out whose variable is wrong, which `readStackConfig` reports. */
+export function readFixedPorts(env: Environment) {
+  const isSet = (name: string) => Boolean(env[name] || env[`${name}_FILE`])
+  return portsOfServers.flatMap((entry) => {
+    if ('unless' in entry && isSet(entry.unless)) return []
+    const port = optionalPort.safeParse(env[entry.variable] || undefined).data
+    return port === undefined ? [] : [{ server: entry.server, variable: entry.variable, port }]
+  })
+}
+
 export type StackConfig = ReturnType<typeof readStackConfig>

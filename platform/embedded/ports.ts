@@ -40,11 +40,18 @@ export interface PortChoice {
 export async function choosePort({ server, variable, explicit, preferred }: PortChoice): Promise<number> {
   for (const port of explicit === undefined ? preferred : [explicit]) if (await isFreePort(port)) return port
   if (explicit === undefined) return findFreePort()
-  throw new Error(
-    `Port ${explicit} for ${server} (${variable}) is taken by another program. ` +
-      `End that program, set ${variable} to another port, or unset it to use any free port.`,
-  )
+  throw new Error(describeTakenPort({ server, variable, port: explicit }))
 }
+
+/** A port that a variable sets. */
+export interface FixedPort extends Pick<PortChoice, 'server' | 'variable'> {
+  readonly port: number
+}
+
+/** With the way out. */
+export const describeTakenPort = ({ server, variable, port }: FixedPort): string =>
+  `Port ${port} for ${server} (${variable}) is taken by another program. ` +
+  `End that program, set ${variable} to another port, or unset it to use any free port.`
 
 /** Chooses the port at the first call, and returns the same port at every later call, so that a restarted server keeps it. */
 export function choosePortOnce(choice: PortChoice): () => Promise<number> {

@@ -29,18 +29,19 @@ export const secretsFile = (dataDir: string): string => join(dataDir, 'secrets.j
 
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
 
+export const generateSecrets = (): StackSecrets => ({
+  SVC_JWT_SECRET: random(48),
+  SVC_RELAY_AUTH_SECRET: random(48),
+  OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+  SVC_OPERATOR_PASSWORD: random(18),
+  SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+  demo: { email: 'demo@example.com', password: random(15) },
+})
+
 /** Returns the configured secrets, and for the others those in the file. Generates missing ones and adds them to the file. */
 export async function provideSecrets(dataDir: string, configured: ConfiguredSecrets): Promise<StackSecrets> {
   const stored = await readStoredSecrets(dataDir)
-  const secrets: StackSecrets = {
-    SVC_JWT_SECRET: random(48),
-    SVC_RELAY_AUTH_SECRET: random(48),
-    OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-    SVC_OPERATOR_PASSWORD: random(18),
-    SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
-    demo: { email: 'demo@example.com', password: random(15) },
-    ...stored,
-  }
+  const secrets: StackSecrets = { ...generateSecrets(), ...stored }
   if (Object.keys(stored).length < Object.keys(secrets).length) {
     await mkdir(dataDir, { recursive: true })
     await writeFileAtomically(secretsFile(dataDir), `${JSON.stringify(secrets, null, 2)}\n`)

@@ -1,0 +1,96 @@
+/** What `npm start` checks before it boots, builds or downloads anything: the variables of all programs, and the fixed ports. */
+import { realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readWorkerConfig } from '../platform/config/config.ts'
+import { ConfigError, type Environment } from '../platform/config/environment.ts'
+import { readSiteConfig } from '../platform/config/site.ts'
+import { readFixedPorts, readStackConfig, type StackConfig } from '../platform/config/stack.ts'
+import type { DataFolder } from '../platform/embedded/data-folder.ts'
+import { describeTakenPort, type FixedPort, isFreePort } from '../platform/embedded/ports.ts'
+import { generateSecrets } from '../platform/embedded/secrets.ts'
+import { listProcesses } from '../platform/processes.ts'
+import { siteEnvironment, type Variables } from './program-environment.ts'
+
+/** How long a program of a killed start may take to release its port. */
+const releaseMillisMax = 10_000
+
+/** Throws `ConfigError` with all problems of all programs, and with the fixed ports that are taken. */
+export async function readCheckedStackConfig(env: Environment): Promise<StackConfig> {
+  const problems = findConfigProblems(env)
+  if (problems.length > 0) throw new ConfigError([...problems, ...(await findTakenPorts(readFixedPorts(env)))])
+  return readStackConfig(env)
+}
+
+function findConfigProblems(env: Environment): string[] {
+  const planned = plannedEnvironment(env)
+  const readers = [
+    () => readStackConfig(env),
+    () => readWorkerConfig(planned),
+    () => readSiteConfig(siteEnvironment(planned, '')),
+  ]
+  const problems = readers.flatMap((read) => {
+    try {
+      read()
+      return []
+    } catch (error) {
+      if (error instanceof ConfigError) return error.problems
+      throw error
+    }
+  })
+  return [...new Set([...problems, ...findEqualPorts(env)])]
+}
+
+/** The environment that the programs will have, with values of the same form for those that are known only later. */
+function plannedEnvironment(env: Environment): Variables {
+  const isSet = (name: string) => Boolean(env[name] || env[`${name}_FILE`])
+  const isEmbedded = !isSet('DATABASE_URL') || !isSet('TEMPORAL_ADDRESS')
+  const { demo: _, ...secrets } = generateSecrets()
+  const later = {
+    DATABASE_URL: 'postgres://127.0.0.1/svc',
+    TEMPORAL_ADDRESS: '127.0.0.1:7233',
+    ...(isEmbedded ? { ...secrets, SVC_BILLING_PROVIDER: 'sandbox' } : {}),
+  }
+  const entries = [...Object.entries(env), ...Object.entries(later).filter(([name]) => !isSet(name))]
+  return Object.fromEntries(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+}
+
+function findEqualPorts(env: Environment): string[] {
+  const ports = readFixedPorts(env)
+  return ports.flatMap(({ variable, port }, index) =>
+    ports
+      .slice(index + 1)
+      .filter((other) => other.port === port)
+      .map((other) => `${variable} and ${other.variable} are both ${port}: each server needs a port of its own`),
+  )
+}
+
+/** @returns a line for each fixed port that another program listens on. */
+async function findTakenPorts(ports: readonly FixedPort[]): Promise<string[]> {
+  const lines: string[] = []
+  // One after the other, since two variables may name the same port.
+  for (const fixed of ports) if (!(await isFreePort(fixed.port))) lines.push(describeTakenPort(fixed))
+  return lines
+}
+
+/** Throws `ConfigError` with all fixed ports that are taken. Waits for the programs that a killed start had left running. */
+export async function refuseTakenPorts(env: Environment, folder: DataFolder): Promise<void> {
+  const hasServers = await hasUnrecordedServers(folder)
+  // The start of an embedded server ends a leftover one, and checks its port then.
+  const ports = readFixedPorts(env).filter(({ variable }) => !hasServers || !variable.startsWith('SVC_EMBEDDED_'))
+  const hasLeftovers = hasServers || folder.endedLeftovers.length > 0
+  for (const deadline = Date.now() + (hasLeftovers ? releaseMillisMax : 0); ; await sleep(200)) {
+    const taken = await findTakenPorts(ports)
+    if (taken.length === 0) return
+    if (Date.now() >= deadline) throw new ConfigError(taken)
+  }
+}
+
+/** Whether a server of this folder runs that was killed before a record named it. */
+async function hasUnrecordedServers({ path }: DataFolder): Promise<boolean> {
+  const cluster = await realpath(join(path, 'postgres', 'data')).catch(() => path)
+  const servers = await listProcesses((command) =>
+    [` -D ${cluster}`, ` -D ${path}/`, ` --db-filename ${path}/`].some((argument) => command.includes(argument)),
+  )
+  return servers.length > 0
+}
