@@ -8,7 +8,8 @@ import type { Target } from './target.ts'
 
 const skewSecondsWarn = 2
 const skewSecondsMax = 30
-const requestMillisMax = 5000
+const requestMillisMax = 4000
+const samples = 3
 
 interface Skew {
   readonly clocks: string
@@ -49,11 +50,16 @@ const readApiSkew = (apiUrl: string): Promise<Skew[]> =>
     () => [],
   )
 
-/** Compares with the middle of the round trip, when the other side has read its clock. */
+/** Compares with the middle of the shortest round trip, when the other side has read its clock. */
 async function measureSkew(readMillis: () => Promise<number>): Promise<number> {
-  const sentAt = Date.now()
-  const millis = await readMillis()
-  return ((sentAt + Date.now()) / 2 - millis) / 1000
+  let shortest = { tripMillis: Number.POSITIVE_INFINITY, skewMillis: 0 }
+  for (let sample = 0; sample < samples; sample += 1) {
+    const sentAt = performance.now()
+    const millis = await readMillis()
+    const tripMillis = performance.now() - sentAt
+    if (tripMillis < shortest.tripMillis) shortest = { tripMillis, skewMillis: Date.now() - tripMillis / 2 - millis }
+  }
+  return shortest.skewMillis / 1000
 }
 
 const describe = ({ clocks, seconds }: Skew): string =>
