@@ -54,6 +54,15 @@ if (monitoring.length > 0) {
   process.exitCode = 1
 }
 
+if (findProgram('caddy', searchPath) === undefined) {
+  say(
+    'The system tests send requests through the edge, and require caddy on the PATH.\n' +
+      '  Debian or Ubuntu:  apt-get install --no-install-recommends caddy\n' +
+      '  macOS:             brew install caddy',
+  )
+  process.exitCode = 1
+}
+
 if (findProgram('moto_server', searchPath) === undefined) {
   say(
     'The system tests start relays on an imitation of EC2, and require moto_server on the PATH.\n' +
