@@ -27,3 +27,5 @@ done
 create oauth_encryption_key "$(head -c 32 /dev/urandom | base64)"
 create billing_webhook_secret "whsec_$(head -c 32 /dev/urandom | base64)"
 create database_url "postgres://svc:$(cat svc_database_password)@postgres:5432/svc"
+create temporal_database_url "postgres://temporal:$(cat temporal_database_password)@postgres:5432/temporal"
+create temporal_visibility_database_url "postgres://temporal:$(cat temporal_database_password)@postgres:5432/temporal_visibility"

