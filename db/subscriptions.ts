@@ -193,9 +193,14 @@ async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest
       is distinct from (excluded.user_id, excluded.status, excluded.quantity, excluded.period_start, excluded.period_end)`
 }
 
+export interface AccountWithDeadline {
+  id: string
+  planStatus: PlanStatus
+}
+
 /** Accounts whose entitlement changes at a deadline: each needs a running workflow. */
-export const listAccountsWithDeadline = async (sql: Sql): Promise<string[]> =>
-  (await sql<{ id: string }[]>`select id from users where entitlement_due_at is not null`).map((row) => row.id)
+export const listAccountsWithDeadline = async (sql: Sql): Promise<AccountWithDeadline[]> =>
+  sql<AccountWithDeadline[]>`select id, plan_status from users where entitlement_due_at is not null`
 
 /** The number of accounts whose deadline passed more than `afterSeconds` ago. */
 export const countOverdueAccounts = async (sql: Sql, afterSeconds: number): Promise<number> =>

@@ -2,7 +2,7 @@
 import type { Client } from '@temporalio/client'
 import * as messages from './messages.ts'
 import { createRunningWorkflows, isWorkflowNotFound } from './running-workflows-client.ts'
-import { UserIdAttribute } from './search-attributes.ts'
+import { PlanStatusAttribute, UserIdAttribute } from './search-attributes.ts'
 import { type FindMaskedEmail, listDetails } from './static-details-client.ts'
 
 export interface SubscriptionWorkflows {
@@ -10,8 +10,8 @@ export interface SubscriptionWorkflows {
   wake(userId: string): Promise<void>
   /** The workflow's snapshot; undefined when it does not run, as for an account on the free tier. */
   snapshot(userId: string): Promise<messages.SubscriptionSnapshot | undefined>
-  /** The ids of the accounts whose workflow runs. Lags some seconds behind. */
-  listRunning(): Promise<Set<string>>
+  /** The plan status of each account whose workflow runs, by the account's id. Lags some seconds behind. */
+  listRunning(): Promise<Map<string, string | undefined>>
   /** Whether the account's workflow runs, without any lag. */
   isRunning(userId: string): Promise<boolean>
 }
@@ -67,9 +67,10 @@ export function createSubscriptionWorkflows(
       }
     },
     listRunning: async () => {
-      const userIds = new Set<string>()
-      for await (const { workflowId } of running.list()) userIds.add(messages.userIdOf(workflowId))
-      return userIds
+      const planStatuses = new Map<string, string | undefined>()
+      for await (const { workflowId, typedSearchAttributes } of running.list())
+        planStatuses.set(messages.userIdOf(workflowId), typedSearchAttributes.get(PlanStatusAttribute))
+      return planStatuses
     },
     isRunning: (userId) => running.isRunning(messages.subscriptionWorkflowId(userId)),
   }

@@ -70,12 +70,21 @@ export async function restartWorkflow(sessionId: string, { sql, log, relaySessio
 async function restartLostSubscriptions(deps: Deps, signal?: AbortSignal): Promise<void> {
   const { sql, log, subscriptions } = deps
   const running = await subscriptions.listRunning()
-  const missing = (await listAccountsWithDeadline(sql)).filter((userId) => !running.has(userId))
+  const accounts = await listAccountsWithDeadline(sql)
+  const missing = accounts.filter(({ id }) => !running.has(id)).map(({ id }) => id)
   await forEach(missing, deps, signal, async (userId) => {
     if (await subscriptions.isRunning(userId)) return
     log.warn({ user_id: userId }, 'the workflow of an account was lost and is restarted')
     await subscriptions.wake(userId)
   })
+  // After a restore from backups a workflow may be older than its account, and not wait for its deadline.
+  const differing = accounts.filter(({ id, planStatus }) => (running.get(id) ?? planStatus) !== planStatus)
+  await forEach(
+    differing.map(({ id }) => id),
+    deps,
+    signal,
+    (userId) => subscriptions.wake(userId),
+  )
 }
 
 /** Does the work for the ids, or for a random part of them when one run cannot take all: each has its turn, even if some always fail. */
