@@ -26,19 +26,32 @@ import {
 
 export interface ControlPlane {
   readonly client: Client
+  /** Signs the sandbox's webhooks. */
+  readonly webhookSecret: string
   readonly api: Program
   readonly worker: Program
   /** The proxy between both programs and Postgres. */
   readonly postgres: { block(): Promise<void>; open(): Promise<void> }
-  readonly temporal: { stop(): Promise<void>; start(): Promise<void>; deleteStore(): void }
+  readonly temporal: {
+    readonly address: string
+    stop(): Promise<void>
+    start(): Promise<void>
+    deleteStore(): void
+  }
   relays(): ReturnType<typeof relayProcesses>
-  paidUser(): Promise<{ start(): Promise<Answer<OneSession>>; stop(immediate?: boolean): Promise<Answer<OneSession>> }>
+  paidUser(): Promise<{
+    start(body?: object): Promise<Answer<OneSession>>
+    stop(immediate?: boolean): Promise<Answer<OneSession>>
+  }>
   history(sessionId: string): Promise<History>
   untilState(sessionId: string, state: string): Promise<History>
 }
 
-/** Starts the service for the tests of a file, and ends all processes after them. */
-export async function startControlPlane(): Promise<ControlPlane> {
+/**
+ * Starts the service for the tests of a file, and ends all processes after them.
+ * @param variables of api and worker, beside short times.
+ */
+export async function startControlPlane(variables: Readonly<Record<string, string>> = {}): Promise<ControlPlane> {
   const dataDir = mkdtempSync(join(tmpdir(), 'relay-outage-'))
   const database = await createDatabase()
   const postgres = await passageTo(database.url)
@@ -59,6 +72,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
     SVC_DATA_DIR: dataDir,
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
+    ...variables,
   })
   const [api, worker] = [startProgram('api', env), startProgram('worker', env)]
   const client = new Client(`http://127.0.0.1:${port}`)
@@ -67,6 +81,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
     (await client.get<History>(`/admin/sessions/${sessionId}`, { headers: operator })).body
   return {
     ...{ client, api, worker, postgres, temporal, history },
+    webhookSecret: env.SVC_BILLING_WEBHOOK_SECRET ?? '',
     relays: () => relayProcesses(dataDir),
     paidUser: () => paidUser(client),
     untilState: (sessionId, state) =>
@@ -101,8 +116,8 @@ async function paidUser(client: Client) {
   await client.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid' }, { headers: operator })
   const asking = { bearer: user.bearer, headers: { 'Idempotency-Key': randomUUID() } }
   return {
-    start: () =>
-      client.post<OneSession>('/relay/start', {}, { ...asking, headers: { 'Idempotency-Key': randomUUID() } }),
+    start: (body: object = {}) =>
+      client.post<OneSession>('/relay/start', body, { ...asking, headers: { 'Idempotency-Key': randomUUID() } }),
     stop: (immediate = true) => client.post<OneSession>('/relay/stop', { connection_id: 'default', immediate }, asking),
   }
 }
