@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { addDoctorCommand } from '../doctor/command.ts'
 import { addAuditCommand } from './audit.ts'
 import { addBillingCommands } from './billing.ts'
+import { addCompletionCommand } from './completion.ts'
 import { pathOf } from './examples.ts'
 import { exitCodeTexts } from './exit-codes.ts'
 import { addInstancesCommands } from './instances.ts'
@@ -33,6 +34,7 @@ export function createProgram(): Command {
   addJobsCommands(program)
   addAuditCommand(program)
   addDoctorCommand(program)
+  addCompletionCommand(program)
   prepareCommands(program)
   return program
 }

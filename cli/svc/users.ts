@@ -3,17 +3,20 @@ import type { Command } from 'commander'
 import { expectSuccess } from '../../client/api-error.ts'
 import type { ApiClient } from '../../client/client.ts'
 import type { Reply } from '../../client/reply.ts'
-import { addonsMax, planTiers } from '../../domain/plans.ts'
+import { addonsMax, planStatuses, planTiers } from '../../domain/plans.ts'
 import { findUser, readAccountId } from './accounts.ts'
 import { confirm } from './confirmation.ts'
 import { connect } from './connection.ts'
 import { addExamples } from './examples.ts'
+import { usageError } from './exit-codes.ts'
 import {
   addDestructiveOptions,
+  addListOptions,
   addReasonOption,
   type ChangeOptions,
   choiceOption,
   type GlobalOptions,
+  type ListOptions,
   parseAccount,
   parseTime,
   parseWholeNumber,
@@ -28,6 +31,7 @@ import {
   printJson,
   printTable,
 } from './output.ts'
+import { printList } from './pages.ts'
 import { sessionColumns } from './sessions.ts'
 import { addUserDataCommands } from './user-data.ts'
 
@@ -53,9 +57,20 @@ export function addUsersCommands(program: Command): void {
   addExamples(users.command('subscriptions').argument(...account), ['streamer@example.com'])
     .description('list what an account pays for')
     .action((text: string, _, command: Command) => listSubscriptions(text, command.optsWithGlobals()))
+  addListCommand(users)
   addGrantCommand(users)
   addAccessCommands(users)
   addUserDataCommands(users)
+}
+
+function addListCommand(users: Command): void {
+  const list = addListOptions(users.command('list'))
+    .addOption(choiceOption('--plan <tier>', 'only accounts with this plan', planTiers))
+    .addOption(choiceOption('--status <status>', 'only accounts whose plan has this status', planStatuses))
+    .addOption(choiceOption('--disabled <disabled>', 'only disabled accounts, or only others', ['true', 'false']))
+    .description('list accounts by one filter or more')
+    .action((_, command: Command) => listUsers(command.optsWithGlobals()))
+  addExamples(list, ['--status past_due', '--disabled true --all --json'])
 }
 
 function addGrantCommand(users: Command): void {
@@ -106,6 +121,26 @@ async function findUsers(text: string, options: GlobalOptions): Promise<void> {
   const user = await findUser(await connect(options), text)
   if (options.json) return printJson({ users: [user], next_cursor: null })
   printTable(userColumns, [user])
+}
+
+interface UserFilter {
+  readonly plan?: (typeof planTiers)[number]
+  readonly status?: (typeof planStatuses)[number]
+  readonly disabled?: 'true' | 'false'
+}
+
+async function listUsers(options: ListOptions & UserFilter): Promise<void> {
+  const { plan, status, disabled } = options
+  if ((plan ?? status ?? disabled) === undefined) throw usageError('Add --plan, --status or --disabled.')
+  const api = await connect(options)
+  const filter = {
+    ...(plan === undefined ? {} : { plan_tier: plan }),
+    ...(status === undefined ? {} : { plan_status: status }),
+    ...(disabled === undefined ? {} : { disabled }),
+  }
+  const readPage = async (cursor: { cursor?: string }) =>
+    expectSuccess(await api.GET('/api/v1/admin/users', { params: { query: { ...filter, ...cursor } } }))
+  await printList({ key: 'users', columns: userColumns, readPage }, options)
 }
 
 async function showUser(text: string, options: GlobalOptions): Promise<void> {

@@ -1,0 +1,101 @@
+import { beforeAll, expect, test, vi } from 'vitest'
+import { recordGrant } from '../../../db/billing-events.ts'
+import { recordObservations } from '../../../db/orphans.ts'
+import { startApi, type TestApi } from '../../support/api.ts'
+import { operatorPassword } from '../../support/relays.ts'
+import { operatorVariables, runSvc, startSvc, svcOf } from '../../support/svc.ts'
+
+// Each command is a process of its own, and some tests run several.
+vi.setConfig({ testTimeout: 90_000 })
+
+/** Without a worker, so that rows stay as they are written. */
+let api: TestApi
+let svc: ReturnType<typeof svcOf>
+beforeAll(async () => {
+  api = await startApi({ SVC_OPERATOR_PASSWORD: operatorPassword })
+  svc = svcOf(api.url)
+})
+
+const linesOf = (text: string) => text.trimEnd().split('\n')
+
+async function writeSessions(userId: string, count: number): Promise<void> {
+  await api.sql`
+    insert into relay_sessions (user_id, connection_id, region, command_initiator)
+    select ${userId}, 'c' || n, 'local', 'user' from generate_series(1, ${count}::int) n`
+}
+
+test('more sessions than a page has are listed page by page, and all at once with --all', async () => {
+  const { userId } = await api.given.user()
+  await writeSessions(userId, 150)
+  const first = await runSvc(['sessions', 'list', '--user', userId], operatorVariables(api.url))
+  expect(linesOf(first.stdout)).toHaveLength(101)
+  const [, cursor = ''] = /--cursor (\S+)/.exec(first.stderr) ?? []
+  const second = await runSvc(['sessions', 'list', '--user', userId, '--cursor', cursor], operatorVariables(api.url))
+  expect(linesOf(second.stdout)).toHaveLength(51)
+  expect(second.stderr).toBe('')
+  const { sessions, next_cursor } = JSON.parse(await svc('sessions', 'list', '--user', userId, '--all', '--json'))
+  expect(new Set(sessions.map((one: { session_id: string }) => one.session_id)).size).toBe(150)
+  expect(next_cursor).toBeNull()
+})
+
+test('a reader that ends early ends the command without an error', async () => {
+  const { userId } = await api.given.user()
+  await writeSessions(userId, 250)
+  const words = ['sessions', 'list', '--user', userId, '--all', '--json']
+  const { child, ended } = await startSvc(words, operatorVariables(api.url))
+  child.stdout.once('data', () => child.stdout.destroy())
+  expect(await ended).toMatchObject({ code: 0, stderr: '' })
+})
+
+test('billing events are listed by status, shown and replayed', async () => {
+  const { userId, email } = await api.given.user()
+  const id = await recordGrant(api.sql, { userId, planTier: 'paid', addons: 1, until: null })
+  expect(await svc('billing', 'events', 'list', '--status', 'pending', '--user', email)).toMatch(
+    new RegExp(`^EVENT .*\\n${id} .* pending +operator `),
+  )
+  expect(await svc('billing', 'events', 'show', id)).toMatch(/^Normalised$[\s\S]*^quantity +1$/m)
+  expect(await svc('billing', 'events', 'replay', id, '--reason', 'after an upgrade')).toMatch(/^status +pending$/m)
+  const refused = await runSvc(
+    ['billing', 'events', 'dismiss', id, '--reason', 'no longer needed'],
+    operatorVariables(api.url),
+  )
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Only a parked or dead event') })
+})
+
+test('accounts that pay for nothing are listed', async () => {
+  expect(linesOf(await svc('billing', 'unused', '--billed', 'twice'))).toHaveLength(1)
+})
+
+test('instances and orphans are listed', async () => {
+  await recordObservations(api.sql, {
+    region: 'local',
+    listed: [{ instanceId: 'i-orphan', sessionId: null }],
+    listLagSeconds: 0,
+  })
+  expect(await svc('orphans')).toMatch(/^INSTANCE .*\ni-orphan +local +- +no /)
+  const { instances } = JSON.parse(await svc('instances', 'list', '--instance', 'i-orphan', '--json'))
+  expect(instances).toEqual([expect.objectContaining({ instance_id: 'i-orphan', owned: false })])
+})
+
+test('a region is drained with a reason and resumed', async () => {
+  expect(await svc('regions', 'drain', 'local', '--reason', 'maintenance')).toMatch(/ \d{4}-\d\d-\d\dT[\d:]+Z\n$/)
+  expect(await svc('regions', 'resume', 'local')).toMatch(/ -\n$/)
+  const missing = await runSvc(['regions', 'resume', 'nowhere'], operatorVariables(api.url))
+  expect(missing.code).toBe(3)
+})
+
+test('jobs and the overview are shown', async () => {
+  await api.sql`insert into jobs (name) values ('a_job') on conflict do nothing`
+  expect(await svc('jobs', 'list')).toMatch(/^a_job +0 +0 +-/m)
+  expect(await svc('overview')).toMatch(/^workers +0$[\s\S]*^Regions\n/m)
+})
+
+test('control characters in texts of users do not reach the terminal', async () => {
+  const { userId, email } = await api.given.user()
+  await api.sql`
+    insert into audit_entries (user_id, initiator, action, client)
+    values (${userId}, 'user', 'signed_in', ${'evil\u001b]0;title\u0007'})`
+  const text = await svc('audit', '--user', email)
+  expect(text).toContain('evil ]0;title ')
+  expect(text.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
+})
