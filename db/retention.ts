@@ -99,7 +99,15 @@ export const boundedTables = {
     'usage_days',
   ],
   /** One row for each item of the configuration or of the program. */
-  keptPermanently: ['jobs', 'presence', 'provider_checks', 'regions', 'relay_legal_transitions', 'schema_migrations'],
+  keptPermanently: [
+    'certificate_checks',
+    'jobs',
+    'presence',
+    'provider_checks',
+    'regions',
+    'relay_legal_transitions',
+    'schema_migrations',
+  ],
 } as const
 
 /**

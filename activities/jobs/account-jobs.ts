@@ -5,7 +5,7 @@ import { deleteBillingBodies, deleteExpired, retentionRules } from '../../db/ret
 import { deleteEndedRelaySessions } from '../../db/session-retention.ts'
 import { deleteEndedWorkers } from '../../db/workers.ts'
 import type { RetentionConfig } from '../../platform/config/retention.ts'
-import type { WorkerMetrics } from '../worker/metrics.ts'
+import { sumWorkerMetrics, type WorkerMetrics } from '../worker/metrics.ts'
 import type { Job } from './jobs.ts'
 
 interface Deps {
@@ -50,7 +50,7 @@ export async function deleteExpiredData(
     }
   }
   metrics.countExpiredRows('rate_limit_windows', await deleteEndedWindows(sql))
-  metrics.countExpiredRows('workers', await deleteEndedWorkers(sql))
+  metrics.countExpiredRows('workers', await deleteEndedWorkers(sql, sumWorkerMetrics))
   for (const rule of retentionRules)
     await repeat(rule.table, rowsMax, () => deleteExpired(sql, rule, retention, rowsMax))
   await repeat('relay_sessions', sessionsMax, () => deleteEndedRelaySessions(sql, retention, sessionsMax))

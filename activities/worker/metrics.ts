@@ -1,8 +1,9 @@
 /** Metrics of a worker. It has no HTTP listener: its heartbeat stores them in Postgres, and the API's `/metrics` shows their sum. */
-import { Counter, Histogram, type Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, Histogram, type Registry } from 'prom-client'
 import type { TransitionsRequest } from '../../db/relay-transitions.ts'
 import type { RelayState } from '../../domain/relay-session.ts'
-import type { ProviderFailure } from '../../providers/relay/provider.ts'
+import type { RegionConfig } from '../../platform/config/regions.ts'
+import { type ProviderFailure, providerFailures } from '../../providers/relay/provider.ts'
 import { type ReconciledDifference, reconciliationOutcomes } from '../jobs/billing-reconciliation.ts'
 
 /** A request for transitions, with the values of their metric labels. */
@@ -27,7 +28,14 @@ export interface WorkerMetrics {
   countExpiredRows(table: string, rows: number): void
 }
 
-export function createWorkerMetrics(registry: Registry): WorkerMetrics {
+/**
+ * @param regions those that the worker serves. Their counters of failures begin at 0, since Prometheus does not see the increase
+ * to the first value of a counter.
+ */
+export function createWorkerMetrics(
+  registry: Registry,
+  regions: readonly Pick<RegionConfig, 'region' | 'provider'>[] = [],
+): WorkerMetrics {
   const registers = [registry]
   const transitions = new Counter({
     name: 'svc_relay_transitions_total',
@@ -87,6 +95,13 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
     registers,
   })
 
+  for (const { region, provider } of regions) {
+    for (const outcome of ['relay_ready', 'provision_failed', 'provision_timeout'])
+      provisioning.inc({ region, outcome }, 0)
+    for (const failure of providerFailures) failures.inc({ provider, region, failure }, 0)
+    blockedSweeps.inc({ region }, 0)
+  }
+
   return {
     registry,
     countTransitions: ({ region, createdAt, transitions: written, from }, now) => {
@@ -110,3 +125,7 @@ export function createWorkerMetrics(registry: Registry): WorkerMetrics {
     countOrphanSweep: (region, isBlocked) => blockedSweeps.inc({ region }, isBlocked ? 1 : 0),
   }
 }
+
+/** Adds up the metrics of several workers, each as prom-client exports them. */
+export const sumWorkerMetrics = (metrics: readonly (readonly object[])[]): Promise<object[]> =>
+  AggregatorRegistry.aggregate(metrics as never).getMetricsAsJSON()

@@ -66,7 +66,7 @@ interface Deps {
 /** Resolves when the worker accepts work. Everything that it opens is closed with `life`. */
 export async function startWorker({ config, log, sql, life, providers, onFailure }: Deps): Promise<void> {
   const workerId = randomUUID()
-  const metrics = createWorkerMetrics(new Registry())
+  const metrics = createWorkerMetrics(new Registry(), config.regions)
   const clockSkew = createClockSkew(log)
   const { client } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
   const connection = life.hold('Temporal worker connection', await connectTemporalWorker(config.temporal, log), (it) =>

@@ -81,7 +81,8 @@ export interface RelayProvider {
  * repeated after a pause and does not count as a failure. `try_other_zone`: nothing was created, and this zone has no room.
  * `give_up`: another attempt would fail too.
  */
-export type ProviderFailure = 'retry' | 'throttled' | 'try_other_zone' | 'give_up'
+export const providerFailures = ['retry', 'throttled', 'try_other_zone', 'give_up'] as const
+export type ProviderFailure = (typeof providerFailures)[number]
 
 export interface ProviderErrorOptions extends ErrorOptions {
   /** Shown to the user when the call is given up. */
