@@ -8,6 +8,7 @@ import { providerChecks } from './providers.ts'
 import { secretChecks } from './secrets.ts'
 import { serviceChecks } from './service.ts'
 import type { Target } from './target.ts'
+import { taskQueueChecks } from './task-queue.ts'
 import { openTemporal, temporalChecks } from './temporal.ts'
 
 /** Runs all checks that the configuration allows. Changes nothing. Never rejects because of a fault of the service. */
@@ -20,6 +21,7 @@ export async function examine(target: Target): Promise<CheckResult[]> {
       ...secretChecks(target, database),
       ...postgresChecks(target, database),
       ...temporalChecks(target, temporal),
+      ...taskQueueChecks(target, temporal),
       ...serviceChecks(target, database),
       ...clockChecks(target, database),
       ...(target.config ? providerChecks(target.config, database) : []),

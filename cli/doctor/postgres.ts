@@ -10,6 +10,8 @@ const testedVersion = 18
 /** The part of the connections above which the rest may not be enough for another process. */
 const connectionsPartMax = 0.8
 const standbyLagSecondsMax = 60
+/** Shorter than that of a check, so that a server that hangs is named. */
+const limits = { statementMillisMax: 8000, lockMillisMax: 3000, answerMillisMax: 9000 }
 
 /** A connection pool that all checks share, or why there is none. */
 export interface DatabaseAccess {
@@ -21,7 +23,7 @@ export interface DatabaseAccess {
 /** Opens connections at their first use. */
 export function openDatabase(url: string | undefined): DatabaseAccess {
   if (url === undefined) return { sql: undefined, obstacle: Promise.resolve('DATABASE_URL is missing or wrong') }
-  const sql = connectPostgres(url, 4)
+  const sql = connectPostgres(url, 4, limits)
   const obstacle = sql`select 1`.then(
     () => undefined,
     (error: Error) => `Postgres at ${hostOf(url)} is not usable: ${describe(error)}`,

@@ -5,7 +5,7 @@ import { isFreePort } from '../../platform/embedded/ports.ts'
 import { type Check, combine, type Finding, fail, notChecked, ok } from './check.ts'
 import { type DatabaseAccess, withDatabase } from './postgres.ts'
 import type { Target } from './target.ts'
-import { startWorker } from './temporal.ts'
+import { startWorkerFix } from './task-queue.ts'
 
 const requestMillisMax = 5000
 
@@ -30,7 +30,7 @@ export function serviceChecks(target: Target, database: DatabaseAccess): Check[]
 
 const checkWorkers = (alive: number): Finding =>
   combine(`${alive} worker${alive === 1 ? '' : 's'} with a heartbeat in the last ${heartbeatSecondsMax} s`, [
-    ...(alive === 0 ? [fail(`no worker with a heartbeat in the last ${heartbeatSecondsMax} s`, startWorker)] : []),
+    ...(alive === 0 ? [fail(`no worker with a heartbeat in the last ${heartbeatSecondsMax} s`, startWorkerFix)] : []),
   ])
 
 async function checkProgram({ name, url, urlVariable }: Program, { running }: Target): Promise<Finding> {

@@ -1,4 +1,4 @@
-/** The Temporal server, its namespace, and the task queue of the workers. */
+/** The Temporal server and its namespace. */
 import { type Client, isGrpcServiceError } from '@temporalio/client'
 import { connectTemporal, searchAttributes, type TemporalConfig } from '../../platform/temporal.ts'
 import { type Check, combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
@@ -7,10 +7,6 @@ import type { Target } from './target.ts'
 const callMillisMax = 5000
 /** Ended workflows are readable for this long at least, so that an operator can examine a failure of the day before. */
 const retentionSecondsMin = 86_400
-/** Tasks that wait for longer mean that workers are too few, or stuck. */
-const backlogSecondsMax = 60
-
-const taskQueueTypes = { workflow: 1, activity: 2 } as const
 
 /** A client that all checks share, or why there is none. */
 export interface TemporalAccess {
@@ -29,7 +25,7 @@ export function openTemporal(config: TemporalConfig | undefined): TemporalAccess
       close: async () => {},
     }
   const { client, close } = connectTemporal(config)
-  const obstacle = call(client, () => client.workflowService.getSystemInfo({})).then(
+  const obstacle = callTemporal(client, () => client.workflowService.getSystemInfo({})).then(
     () => undefined,
     (error: unknown) => `Temporal at ${config.address} does not answer: ${describe(error)}`,
   )
@@ -50,21 +46,15 @@ export const temporalChecks = ({ temporal, running }: Target, access: TemporalAc
       return fail(problem, fix)
     },
   },
-  {
-    name: 'task-queue',
-    run: async () =>
-      (await access.obstacle) === undefined && temporal && access.client
-        ? checkTaskQueue(access.client, temporal)
-        : notChecked('Temporal does not answer'),
-  },
 ]
 
-const call = <Value>(client: Client, work: () => Promise<Value>): Promise<Value> =>
+/** Limited in time. */
+export const callTemporal = <Value>(client: Client, work: () => Promise<Value>): Promise<Value> =>
   client.withDeadline(Date.now() + callMillisMax, work)
 
 async function checkNamespace(client: Client, { address, namespace }: TemporalConfig): Promise<Finding> {
-  const { serverVersion } = await call(client, () => client.workflowService.getSystemInfo({}))
-  const found = await call(client, () => client.workflowService.describeNamespace({ namespace })).catch(
+  const { serverVersion } = await callTemporal(client, () => client.workflowService.getSystemInfo({}))
+  const found = await callTemporal(client, () => client.workflowService.describeNamespace({ namespace })).catch(
     (error: unknown) => {
       if (isGrpcServiceError(error) && error.code === 5) return undefined
       throw error
@@ -96,7 +86,7 @@ async function findSearchAttributeProblems(client: Client, namespace: string): P
   const { connection } = client
   const operatorService = 'operatorService' in connection ? connection.operatorService : undefined
   if (!operatorService) return []
-  const { customAttributes } = await call(client, () => operatorService.listSearchAttributes({ namespace }))
+  const { customAttributes } = await callTemporal(client, () => operatorService.listSearchAttributes({ namespace }))
   const missing = searchAttributes.filter((name) => !Object.hasOwn(customAttributes, name))
   if (missing.length === 0) return []
   const options = missing.map((name) => `--name ${name} --type Keyword`).join(' ')
@@ -107,51 +97,6 @@ async function findSearchAttributeProblems(client: Client, namespace: string): P
     ),
   ]
 }
-
-async function checkTaskQueue(client: Client, { namespace, taskQueue }: TemporalConfig): Promise<Finding> {
-  const describeQueue = (taskQueueType: number) =>
-    call(client, () =>
-      client.workflowService.describeTaskQueue({
-        namespace,
-        taskQueue: { name: taskQueue },
-        taskQueueType,
-        reportStats: true,
-      }),
-    )
-  const queues = await Promise.all(
-    Object.entries(taskQueueTypes).map(async ([kind, type]) => ({ kind, ...(await describeQueue(type)) })),
-  )
-  const pollers = new Set(queues.flatMap((queue) => queue.pollers.map(({ identity }) => identity)))
-  const versions = new Set(
-    queues.flatMap((queue) =>
-      queue.pollers.flatMap(({ deploymentOptions }) =>
-        deploymentOptions?.buildId ? [`${deploymentOptions.deploymentName}.${deploymentOptions.buildId}`] : [],
-      ),
-    ),
-  )
-  const tasks = queues
-    .map(({ kind, stats }) => `${Number(stats?.approximateBacklogCount ?? 0)} ${kind} tasks`)
-    .join(' and ')
-  return combine(
-    `${pollers.size} worker${pollers.size === 1 ? '' : 's'} poll${pollers.size === 1 ? 's' : ''} ${taskQueue}${versions.size === 0 ? '' : ` (versions ${[...versions].sort().join(', ')})`}, ${tasks} wait`,
-    [
-      ...queues
-        .filter((queue) => queue.pollers.length === 0)
-        .map(({ kind }) => fail(`no worker polls ${taskQueue} for ${kind} tasks`, startWorker)),
-      ...queues
-        .filter(({ stats }) => Number(stats?.approximateBacklogAge?.seconds ?? 0) > backlogSecondsMax)
-        .map(({ kind, stats }) =>
-          warn(
-            `the oldest ${kind} task has waited for ${Number(stats?.approximateBacklogAge?.seconds)} s`,
-            'Start more workers, or see the log of the worker.',
-          ),
-        ),
-    ],
-  )
-}
-
-export const startWorker =
-  'Start a worker (npm run worker, or npm start), and see its log (logs/worker.log in the data folder of npm start).'
 
 function describe(error: unknown): string {
   if (!isGrpcServiceError(error)) return (error as Error).message

@@ -70,12 +70,12 @@ const configOf = (v: Values) => ({
   temporal: temporalConfig(v),
   /** The file that the worker replaces every 5 s; undefined for none. */
   workerAliveFile: v.SVC_WORKER_ALIVE_FILE,
-  /** Where the worker serves the metrics of the Temporal SDK and of its process; undefined: nowhere. */
   /** Null for an unversioned worker. */
   workerVersion:
     v.SVC_WORKER_BUILD_ID === undefined
       ? null
       : { deploymentName: v.SVC_WORKER_DEPLOYMENT, buildId: v.SVC_WORKER_BUILD_ID },
+  /** Where the worker serves the metrics of the Temporal SDK and of its process; undefined: nowhere. */
   workerMetricsAddress: v.SVC_WORKER_METRICS_ADDRESS,
   jwt: {
     secret: v.SVC_JWT_SECRET,

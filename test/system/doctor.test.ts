@@ -1,6 +1,6 @@
 /** `svc doctor` on a running `npm start`, with one fault after another. Needs faketime and unshare (util-linux). */
 import { execFile } from 'node:child_process'
-import { mkdir, readFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -135,6 +135,15 @@ describe('names the fault and the fix for', () => {
     expect(failed).toEqual(['secrets'])
     expect(find('secrets')?.detail).toBe('SVC_BILLING_WEBHOOK_SECRET and SVC_JWT_SECRET are equal')
     expect(output).not.toContain(same)
+  })
+
+  test('generated secrets that other users can read', async () => {
+    const file = join(dataDir, 'secrets.json')
+    await chmod(file, 0o644)
+    const { failed, find } = await examine()
+    await chmod(file, 0o600)
+    expect(failed).toEqual(['secrets'])
+    expect(find('secrets')).toMatchObject({ detail: expect.stringContaining('(mode 644)'), fix: `chmod 600 ${file}` })
   })
 
   test('a wrong password in DATABASE_URL', async () => {
