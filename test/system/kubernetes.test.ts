@@ -1,11 +1,12 @@
 /** The manifests of deploy/kubernetes, rendered as `kubectl apply -k` renders them. No cluster runs here. */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
 import { readConfig, readWorkerConfig } from '../../platform/config/config.ts'
 import { readSiteConfig } from '../../platform/config/site.ts'
 import { Variables } from '../../platform/config/variables.ts'
@@ -225,6 +226,41 @@ test('each pod that a policy selects is denied everything else, in both directio
   expect(reaches('postgres')).toEqual(['api', 'migrate', 'worker'])
   expect(reaches('temporal')).toEqual(['api', 'worker'])
   expect(reaches('internet')).toEqual(['api', 'worker'])
+})
+
+test('the rules are those that Prometheus has under compose', async () => {
+  const folder = fileURLToPath(new URL('../../deploy/prometheus/rules/', import.meta.url))
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.yml'))
+  const files = await Promise.all(
+    names.map(async (name) => [name.slice(0, -'.yml'.length), parse(await readFile(join(folder, name), 'utf8'))]),
+  )
+  const rules = ofKind('PrometheusRule').map(({ metadata, spec }) => [metadata.name, spec])
+  expect(Object.fromEntries(rules), 'run npm run generate').toEqual(Object.fromEntries(files))
+})
+
+test('the workers of another version run beside the others, with their configuration and under the same policies', async () => {
+  const folder = join(await temporaryFolder(), 'kubernetes')
+  await copyManifests(folder)
+  const file = join(folder, 'overlays/production/kustomization.yaml')
+  await writeFile(
+    file,
+    (await readFile(file, 'utf8')).replace('  - ingress.yaml', '  - ingress.yaml\n  - worker-version'),
+  )
+  objects = parseObjects(await renderOverlay('production', folder))
+  onTestFinished(() => {
+    objects = parseObjects(text)
+  })
+  const [worker, version] = ['worker', 'worker-0-2-0'].map((name) =>
+    ofKind('Deployment').find(({ metadata }) => metadata.name === name),
+  )
+  if (!worker || !version) throw new Error('a deployment is missing')
+  expect(selected(worker.spec.selector)).toEqual([worker])
+  expect(selected(version.spec.selector)).toEqual([version])
+  expect(variablesOf(version)).toEqual({ ...variablesOf(worker), SVC_WORKER_BUILD_ID: '0.2.0' })
+  expect(secretKeysOf(version)).toEqual(secretKeysOf(worker))
+  expect(containerOf(version).image).toBe('registry.example.com/relay-control-plane:0.2.0')
+  const policies = ofKind('NetworkPolicy', 'PodDisruptionBudget').map(({ spec }) => spec.podSelector ?? spec.selector)
+  for (const matched of policies.map(selected)) expect(matched.includes(version)).toBe(matched.includes(worker))
 })
 
 test('a release with another image gets a migration job of its own', async () => {
