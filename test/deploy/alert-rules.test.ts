@@ -97,3 +97,25 @@ test('rules use only metrics that docs/operating.md describes, and figures that 
   expect(names.length).toBeGreaterThan(40)
   expect(unknown).toEqual([])
 })
+
+test('the runbooks use only commands and options of svc that exist', async () => {
+  const sections = new Map(
+    (await read('docs/cli.md')).split('\n### ').map((text) => [/^`svc ?([a-z -]*)`/.exec(text)?.[1], text] as const),
+  )
+  const problems: string[] = []
+  let commands = 0
+  for (const name of [...alertNames, 'README']) {
+    const text = await read(`docs/runbooks/${name}.md`)
+    for (const [, line = ''] of text.matchAll(/npm run svc -- ([^`#\n]+)/g)) {
+      commands += 1
+      const words = line.trim().split(/\s+/)
+      const end = words.findIndex((word) => !/^[a-z-]+$/.test(word) || word.startsWith('-'))
+      const section = sections.get((end < 0 ? words : words.slice(0, end)).join(' '))
+      const options = words.filter((word) => word.startsWith('--'))
+      if (section === undefined || options.some((option) => !section.includes(`${option} `)))
+        problems.push(`${name}: svc ${line}`)
+    }
+  }
+  expect(commands).toBeGreaterThan(30)
+  expect(problems).toEqual([])
+})

@@ -49,6 +49,16 @@ describe('while Temporal is unavailable', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store')
   })
 
+  test('the metrics page is complete', async () => {
+    const startedAt = performance.now()
+    const answer = await page(alone.api, '/metrics')
+    const text = await answer.text()
+    // The client's calls to Temporal have a limit of 10 s.
+    expect([answer.status, performance.now() - startedAt < 5000]).toEqual([200, true])
+    expect(text).toMatch(/^svc_metrics_complete 1$/m)
+    expect(text).toMatch(/^svc_relay_commands_undelivered \d+$/m)
+  })
+
   test('operators can inspect and disconnect a session, but not request a transition', async () => {
     const user = await alone.user()
     const { session_id } = (await user.start()).body.session
