@@ -1,5 +1,5 @@
 /** What `npm start` checks before it boots, builds or downloads anything: the variables of all programs, and the fixed ports. */
-import { realpath } from 'node:fs/promises'
+import { access, constants, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readWorkerConfig } from '../platform/config/config.ts'
@@ -17,7 +17,7 @@ const releaseMillisMax = 10_000
 
 /** Throws `ConfigError` with all problems of all programs, and with the fixed ports that are taken. */
 export async function readCheckedStackConfig(env: Environment): Promise<StackConfig> {
-  const problems = findConfigProblems(env)
+  const problems = [...findConfigProblems(env), ...(await findProgramProblems(env))]
   if (problems.length > 0) throw new ConfigError([...problems, ...(await findTakenPorts(readFixedPorts(env)))])
   return readStackConfig(env)
 }
@@ -39,6 +39,17 @@ function findConfigProblems(env: Environment): string[] {
     }
   })
   return [...new Set([...problems, ...findEqualPorts(env)])]
+}
+
+/** The Temporal CLI that a variable names. Without the variable the start looks for one, or installs it. */
+async function findProgramProblems(env: Environment): Promise<string[]> {
+  const path = env.SVC_TEMPORAL_CLI
+  if (!path || env.TEMPORAL_ADDRESS || env.TEMPORAL_ADDRESS_FILE) return []
+  const isProgram = await access(path, constants.X_OK).then(
+    async () => (await stat(path)).isFile(),
+    () => false,
+  )
+  return isProgram ? [] : [`SVC_TEMPORAL_CLI is ${path}, which is not a program: correct it, or unset it to use any`]
 }
 
 /** The environment that the programs will have, with values of the same form for those that are known only later. */

@@ -34,15 +34,17 @@ test('wrong variables of all programs and all taken ports are listed together, b
     SVC_REGIONS: '[',
     SVC_SUPPORT_EMAIL: 'nobody',
     SVC_DEMO_EMAIL: 'nobody',
+    SVC_TEMPORAL_CLI: '/nowhere/temporal',
     PORT: api,
     SVC_EMBEDDED_TEMPORAL_PORT: temporal,
   })
-  expect(problems).toHaveLength(6)
+  expect(problems).toHaveLength(7)
   for (const start of [
     'SVC_JWT_SECRET is shorter than 32 bytes: generate one with',
     'SVC_REGIONS is not JSON',
     'SVC_SUPPORT_EMAIL ',
     'SVC_DEMO_EMAIL ',
+    'SVC_TEMPORAL_CLI is /nowhere/temporal, which is not a program',
     `Port ${api} for the API (PORT) is taken by another program. End that program, set PORT to another port, or unset it`,
     `Port ${temporal} for the embedded Temporal (SVC_EMBEDDED_TEMPORAL_PORT) is taken by another program.`,
   ])
