@@ -19,7 +19,7 @@ export const readServerStatus = async (sql: Sql): Promise<ServerStatus> => {
   const [row] = await sql<ServerStatus[]>`
     select current_setting('server_version') as version,
       current_setting('server_version_num')::int / 10000 as major_version,
-      (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
+      (select sum(numbackends)::int from pg_stat_database) as connections,
       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as connections_max,
       pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as is_read_only,
       current_setting('fsync') as fsync, current_setting('full_page_writes') as full_page_writes,

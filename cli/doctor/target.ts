@@ -42,12 +42,12 @@ export async function readTarget(env: Environment, api?: string): Promise<Target
   const stack = read(() => readStackConfig(env)) ?? readStackConfig(localVariables(env))
   const running = await readRunningStack(stack.dataDir)
   const ports = running ? await readState(stack.dataDir) : {}
-  const environment = running ? await readStackEnvironment(stack) : hasDatabase(env) ? env : {}
+  const environment = running ? await readStackEnvironment(stack, problems) : hasDatabase(env) ? env : {}
   if (!running && !hasDatabase(env))
     problems.add(
       `no stack is running in ${stack.dataDir}, and DATABASE_URL is not set: run npm start, or set the variables of the service`,
     )
-  const isConfigured = running !== undefined || hasDatabase(env)
+  const isConfigured = Object.keys(environment).length > 0
   const readIfConfigured = <Value>(reader: () => Value) => (isConfigured ? read(reader) : undefined)
   const config = readIfConfigured(() => readWorkerConfig(environment))
   const site = readIfConfigured(() => readSiteConfig(siteVariables(environment, config?.apiUrl)))
@@ -66,13 +66,19 @@ export async function readTarget(env: Environment, api?: string): Promise<Target
 
 const hasDatabase = (env: Environment): boolean => Boolean(env.DATABASE_URL || env.DATABASE_URL_FILE)
 
-async function readStackEnvironment(stack: StackConfig): Promise<Variables> {
+/** Empty when the secrets of the data folder cannot be read. */
+async function readStackEnvironment(stack: StackConfig, problems: Set<string>): Promise<Variables> {
   const { apiPort, sitePort } = await readState(stack.dataDir)
-  return {
-    ...mailboxVariable(stack),
-    ...(apiPort === undefined ? {} : { PORT: String(apiPort) }),
-    ...(sitePort === undefined ? {} : { SVC_SITE_PORT: String(sitePort) }),
-    ...(await readWorkerEnvironment(stack)),
+  try {
+    return {
+      ...mailboxVariable(stack),
+      ...(apiPort === undefined ? {} : { PORT: String(apiPort) }),
+      ...(sitePort === undefined ? {} : { SVC_SITE_PORT: String(sitePort) }),
+      ...(await readWorkerEnvironment(stack)),
+    }
+  } catch (error) {
+    problems.add((error as Error).message)
+    return {}
   }
 }
 

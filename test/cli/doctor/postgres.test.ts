@@ -4,9 +4,12 @@ import { openDatabase, postgresChecks } from '../../../cli/doctor/postgres.ts'
 import { secretChecks } from '../../../cli/doctor/secrets.ts'
 import { readTarget } from '../../../cli/doctor/target.ts'
 import { connectPostgres, type Database } from '../../../db/connection.ts'
+import { startEmbeddedPostgres } from '../../../platform/embedded/postgres.ts'
+import { createLog } from '../../../platform/log.ts'
 import { createSealing } from '../../../platform/sealing.ts'
 import { createDatabase } from '../../support/api.ts'
 import { testEnvironment } from '../../support/environment.ts'
+import { makeFolder, removeFolder } from '../../support/folders.ts'
 import { startOwnPostgres } from '../../support/own-postgres.ts'
 
 async function givenDatabase(): Promise<{ url: string; sql: Database }> {
@@ -44,6 +47,23 @@ test('settings that lose data in a crash have failed or are warnings', { timeout
     detail: expect.stringMatching(/^fsync is off.*synchronous_commit is off.*wal_level is minimal/),
     fix: expect.stringContaining('Set fsync = on in postgresql.conf'),
   })
+})
+
+test('a replication slot that no standby reads is a warning', { timeout: 60_000 }, async () => {
+  const dir = await makeFolder()
+  const settings = { fsync: 'off', wal_level: 'replica', max_wal_senders: '2' }
+  const server = await startEmbeddedPostgres({ dir, log: createLog('postgres', 'silent'), settings })
+  onTestFinished(async () => {
+    await server.stop()
+    await removeFolder(dir)
+  })
+  const sql = connectPostgres(server.url, 1)
+  await sql`select pg_create_physical_replication_slot('standby_1', true)`
+  await sql.end()
+  const { postgres } = await examine(server.url)
+  expect(postgres?.detail).toMatch(/no standby reads the replication slot standby_1, which keeps \d+ MiB/)
+  expect(postgres?.detail).not.toContain('wal_level')
+  expect(postgres?.fix).toContain('pg_drop_replication_slot')
 })
 
 test('a database that only permits reading has failed', async () => {
