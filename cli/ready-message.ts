@@ -14,6 +14,8 @@ export interface ReadyStack {
   operatorPassword: string
   logs: string
   demo: DemoAccount | undefined
+  /** The data folder that the other commands have to be given; undefined for the default one. */
+  dataDir: string | undefined
   /** Why relays forward no video, with the way out; undefined when they do. */
   videoObstacle: string | undefined
 }
@@ -56,6 +58,10 @@ export function curlCommands(api: string, demo: DemoAccount) {
   }
 }
 
+/** A command of this project for another terminal. */
+const npmCommand = ({ dataDir }: ReadyStack, command: string): string =>
+  `${dataDir === undefined ? '' : `SVC_DATA_DIR=${quoted(dataDir)} `}npm run ${command}`
+
 export function formatReadyMessage(stack: ReadyStack): string {
   const rows: [string, string | undefined][] = [
     ['Site', stack.site],
@@ -76,10 +82,11 @@ export function formatReadyMessage(stack: ReadyStack): string {
     if (stack.videoObstacle === undefined)
       lines.push('', '  When it is active, publish a test pattern to it and play it (needs ffmpeg):', '', publish, play)
     lines.push('', '  Stop the relay:', '', stop)
-    lines.push('', '  See all of it in another terminal:  npm run demo')
+    lines.push('', `  See all of it in another terminal:  ${npmCommand(stack, 'demo')}`)
   }
   if (stack.videoObstacle !== undefined) lines.push('', `  ! ${stack.videoObstacle}`)
   lines.push('', '  Connect encoders and players:  docs/relays.md')
-  lines.push('', '  Give an account a paid plan:  npm run grant -- EMAIL')
+  lines.push('', `  Give an account a paid plan:  ${npmCommand(stack, 'grant -- EMAIL')}`)
+  lines.push('', `  Show and change everything, or check it:  ${npmCommand(stack, 'svc -- --help')}`)
   return ['', ...lines, '', '  Press Ctrl-C to stop everything.', ''].join('\n')
 }

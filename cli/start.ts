@@ -1,6 +1,7 @@
 /** `npm start`: runs the whole service, with an embedded Postgres and Temporal unless others are configured. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { readWorkerConfig } from '../platform/config/config.ts'
 import { processEnvironment } from '../platform/config/environment.ts'
 import type { StackConfig } from '../platform/config/stack.ts'
@@ -39,6 +40,9 @@ import { type RunningProgram, SupervisedProgram } from './supervised-program.ts'
 const sameSignalMillis = 700
 /** A program that crashes so many times right after its start ends the whole start. */
 const crashesMax = 3
+
+/** Where the other commands look for the stack without `SVC_DATA_DIR`, since npm runs them in the project's folder. */
+const defaultDataDir = fileURLToPath(new URL('../.svc', import.meta.url))
 
 const progress = new Progress()
 const log = createLog('start', 'warn', { write: (line) => progress.print(formatWarning('start', line) ?? line) })
@@ -117,6 +121,7 @@ async function startStack(stack: StackConfig): Promise<void> {
       operatorPassword: stack.secrets.SVC_OPERATOR_PASSWORD ? 'as configured' : `in ${secretsFile(dataDir)}`,
       logs: `${logs}/ (api.log, worker.log, site.log; warnings appear here too)`,
       demo,
+      dataDir: dataDir === defaultDataDir ? undefined : dataDir,
       videoObstacle: findVideoObstacle(config.relay.engine, stack.searchPath, process.platform),
     }),
   )

@@ -13,6 +13,7 @@ const stack: ReadyStack = {
   operatorPassword: 'as configured',
   logs: 'logs/',
   demo: { email: 'demo@example.com', password: 'a few words' },
+  dataDir: undefined,
   videoObstacle: undefined,
 }
 
@@ -28,6 +29,21 @@ test('where relays forward video, the message has lines that publish and play a 
   const lines = formatReadyMessage(stack).split('\n')
   expect(lines.filter((line) => /^ff(mpeg|play) /.test(line))).toHaveLength(2)
   expect(lines.join('\n')).not.toContain('no video')
+})
+
+test('the commands of a stack in another data folder name that folder', () => {
+  const commandsOf = (message: string) =>
+    message.split('\n').flatMap((line) => /(\S+ )?npm run .*/.exec(line)?.[0] ?? [])
+  expect(commandsOf(formatReadyMessage(stack))).toEqual(
+    [' npm run demo', ' npm run grant -- EMAIL', ' npm run svc -- --help'].map((text) =>
+      expect.stringContaining(text.trim()),
+    ),
+  )
+  expect(commandsOf(formatReadyMessage({ ...stack, dataDir: '/srv/relays' }))).toEqual([
+    "SVC_DATA_DIR='/srv/relays' npm run demo",
+    "SVC_DATA_DIR='/srv/relays' npm run grant -- EMAIL",
+    "SVC_DATA_DIR='/srv/relays' npm run svc -- --help",
+  ])
 })
 
 test('the message names the mailbox only where there is one', () => {
