@@ -1,7 +1,7 @@
 /** The demo account of a new stack, created through the public API. */
 import { expectSuccess } from '../client/api-error.ts'
 import { createApiClient } from '../client/client.ts'
-import { createOperatorClient, findUserId, grantPlan } from './plan-grants.ts'
+import { createOperatorClient, findUserByEmail, grantPlan } from './plan-grants.ts'
 
 export interface DemoAccount {
   email: string
@@ -22,16 +22,16 @@ export async function ensureDemoAccount(
   isReady: boolean,
 ): Promise<void> {
   const operator = createOperatorClient(api, operatorPassword)
-  const existingId = await findUserId(operator, account.email)
-  if (existingId !== undefined && isReady) return
-  if (existingId === undefined) {
+  const existing = await findUserByEmail(operator, account.email)
+  if (existing && isReady) return
+  if (!existing) {
     const created = await createApiClient({ baseUrl: api, retryMillisMax }).POST('/api/v1/auth/signup', {
       body: account,
     })
     // 409: an earlier attempt created the account, and its answer was lost.
     if (created.response.status !== 409) expectSuccess(created, 'The sign-up of the demo account')
   }
-  const id = existingId ?? (await findUserId(operator, account.email))
-  if (id === undefined) throw new Error('The demo account does not exist after its sign-up')
-  await grantPlan(operator, id, { plan_tier: 'paid', addons: 3 })
+  const user = existing ?? (await findUserByEmail(operator, account.email))
+  if (!user) throw new Error('The demo account does not exist after its sign-up')
+  await grantPlan(operator, user.id, { plan_tier: 'paid', addons: 3 })
 }

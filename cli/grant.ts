@@ -1,9 +1,7 @@
-/** `npm run grant -- EMAIL`: grants an account of the running stack a complimentary plan. */
+/** `npm run grant -- EMAIL`: `svc users grant` with a usage of its own, for an account of the running stack. */
 import { parseArgs } from 'node:util'
-import { readStackConfig } from '../platform/config/stack.ts'
-import { readStoredSecrets } from '../platform/embedded/secrets.ts'
-import { createOperatorClient, findUserId, grantPlan, type Plan } from './plan-grants.ts'
-import { readRunningStack } from './stack-state.ts'
+import { findUserByEmail, grantPlan, type Plan } from './plan-grants.ts'
+import { connect } from './svc/connection.ts'
 
 const usage = 'Usage: npm run grant -- EMAIL [--plan paid|free] [--addons 0..3]'
 
@@ -21,15 +19,10 @@ function readArguments(): { email: string; plan: Plan } {
 
 try {
   const { email, plan } = readArguments()
-  const { dataDir, secrets } = readStackConfig()
-  const api = (await readRunningStack(dataDir))?.api
-  if (!api) throw new Error(`No stack is running in ${dataDir}. Start it first: npm start`)
-  const password = secrets.SVC_OPERATOR_PASSWORD ?? (await readStoredSecrets(dataDir)).SVC_OPERATOR_PASSWORD
-  if (!password) throw new Error('The operator password is missing: set SVC_OPERATOR_PASSWORD')
-  const operator = createOperatorClient(api, password)
-  const userId = await findUserId(operator, email)
-  if (!userId) throw new Error(`There is no account with the address ${email}. Sign up first.`)
-  await grantPlan(operator, userId, plan)
+  const operator = await connect({})
+  const user = await findUserByEmail(operator, email)
+  if (!user) throw new Error(`There is no account with the address ${email}. Sign up first.`)
+  await grantPlan(operator, user.id, plan)
   const addons = plan.addons === 0 ? '' : ` with ${plan.addons} add-on${plan.addons === 1 ? '' : 's'}`
   console.log(`${email} now has the ${plan.plan_tier} plan${addons}.`)
 } catch (error) {

@@ -1,10 +1,18 @@
 /** Complimentary plans, granted through the operators' API. */
 import { expectSuccess } from '../client/api-error.ts'
 import { type ApiClient, createApiClient, operatorCredentials } from '../client/client.ts'
+import type { Reply } from '../client/reply.ts'
+
+export type User = Reply<'get', '/admin/users'>['users'][number]
+type Grant = Reply<'post', '/admin/users/{id}/grant'>
 
 export interface Plan {
   readonly plan_tier: 'free' | 'paid'
   readonly addons: number
+  /** ISO 8601; without it the grant does not end. */
+  readonly until?: string
+  /** For the audit trail. */
+  readonly reason?: string
 }
 
 /** Rate limits last a minute, and several starts in a row may reach them. */
@@ -14,14 +22,14 @@ const retryMillisMax = 70_000
 export const createOperatorClient = (api: string, operatorPassword: string, retryMillis = retryMillisMax): ApiClient =>
   createApiClient({ baseUrl: api, headers: operatorCredentials(operatorPassword), retryMillisMax: retryMillis })
 
-/** The id of the account with an email address; undefined when there is none. */
-export async function findUserId(operator: ApiClient, email: string): Promise<string | undefined> {
+/** The account with an email address; undefined when there is none. */
+export async function findUserByEmail(operator: ApiClient, email: string): Promise<User | undefined> {
   const found = await operator.GET('/api/v1/admin/users', { params: { query: { email } } })
-  return expectSuccess(found, `The search for ${email}`).users[0]?.id
+  return expectSuccess(found, `The search for ${email}`).users[0]
 }
 
 /** Grants a complimentary plan, or withdraws it with the tier `free`. Safe to repeat. */
-export async function grantPlan(operator: ApiClient, userId: string, plan: Plan): Promise<void> {
-  const path = { id: userId }
-  expectSuccess(await operator.POST('/api/v1/admin/users/{id}/grant', { params: { path }, body: plan }), 'The grant')
+export async function grantPlan(operator: ApiClient, userId: string, plan: Plan): Promise<Grant> {
+  const params = { path: { id: userId } }
+  return expectSuccess(await operator.POST('/api/v1/admin/users/{id}/grant', { params, body: plan }), 'The grant')
 }

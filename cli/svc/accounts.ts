@@ -1,10 +1,8 @@
 /** How commands name an account: by its email address or its id. */
 import { expectSuccess } from '../../client/api-error.ts'
 import type { ApiClient } from '../../client/client.ts'
-import type { Reply } from '../../client/reply.ts'
+import { findUserByEmail, type User } from '../plan-grants.ts'
 import { notFoundError } from './exit-codes.ts'
-
-type User = Reply<'get', '/admin/users'>['users'][number]
 
 /** Rejects when there is no such account. */
 export async function findUser(api: ApiClient, account: string): Promise<User> {
@@ -12,8 +10,7 @@ export async function findUser(api: ApiClient, account: string): Promise<User> {
     const params = { path: { id: account } }
     return expectSuccess(await api.GET('/api/v1/admin/users/{id}', { params }), `The request for ${account}`).user
   }
-  const found = await api.GET('/api/v1/admin/users', { params: { query: { email: account } } })
-  const [user] = expectSuccess(found, `The search for ${account}`).users
+  const user = await findUserByEmail(api, account)
   if (!user) throw notFoundError(`There is no account with the address ${account}.`)
   return user
 }

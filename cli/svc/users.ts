@@ -4,6 +4,7 @@ import { expectSuccess } from '../../client/api-error.ts'
 import type { ApiClient } from '../../client/client.ts'
 import type { Reply } from '../../client/reply.ts'
 import { addonsMax, planStatuses, planTiers } from '../../domain/plans.ts'
+import { grantPlan as requestGrant } from '../plan-grants.ts'
 import { findUser, readAccountId } from './accounts.ts'
 import { confirm } from './confirmation.ts'
 import { connect } from './connection.ts'
@@ -218,15 +219,13 @@ interface GrantOptions extends ChangeOptions {
 
 async function grantPlan(text: string, options: GrantOptions): Promise<void> {
   const api = await connect(options)
-  const path = { id: await readAccountId(api, text) }
   const { plan, addons, until, reason } = options
-  const body = {
+  const reply = await requestGrant(api, await readAccountId(api, text), {
     plan_tier: plan,
     addons,
     ...(until === undefined ? {} : { until }),
     ...(reason === undefined ? {} : { reason }),
-  }
-  const reply = expectSuccess(await api.POST('/api/v1/admin/users/{id}/grant', { params: { path }, body }))
+  })
   if (options.json) return printJson(reply)
   printFields(entitlementFields(reply.entitlement))
 }

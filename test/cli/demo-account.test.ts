@@ -2,7 +2,7 @@ import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
 import { ensureDemoAccount } from '../../cli/demo-account.ts'
-import { createOperatorClient, findUserId } from '../../cli/plan-grants.ts'
+import { createOperatorClient, findUserByEmail } from '../../cli/plan-grants.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { freePort, operator, operatorPassword, passageTo } from '../support/relays.ts'
@@ -84,7 +84,7 @@ test('an error of the API is reported at once, with its code', async () => {
 
 test('an API that could not be reached is reported with its URL and the cause', async () => {
   const url = `http://127.0.0.1:${await freePort()}`
-  await expect(findUserId(createOperatorClient(url, operatorPassword, 0), 'x@example.com')).rejects.toThrow(
+  await expect(findUserByEmail(createOperatorClient(url, operatorPassword, 0), 'x@example.com')).rejects.toThrow(
     `${url}/api/v1/admin/users?email=x%40example.com could not be reached: connect ECONNREFUSED`,
   )
 })

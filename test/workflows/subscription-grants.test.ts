@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createOperatorClient, findUserId, grantPlan as grantFromCommandLine } from '../../cli/plan-grants.ts'
+import { createOperatorClient, findUserByEmail, grantPlan as grantFromCommandLine } from '../../cli/plan-grants.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
 import { operator, operatorPassword } from '../support/relays.ts'
 import {
@@ -108,7 +108,7 @@ describe.concurrent('a complimentary plan', () => {
   test('can be granted on the command line', async () => {
     const subscriber = await newSubscriber(service)
     const operatorClient = createOperatorClient(service.api.url, operatorPassword)
-    expect(await findUserId(operatorClient, subscriber.email)).toBe(subscriber.userId)
+    expect((await findUserByEmail(operatorClient, subscriber.email))?.id).toBe(subscriber.userId)
     await grantFromCommandLine(operatorClient, subscriber.userId, { plan_tier: 'paid', addons: 3 })
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', addons: 3 })
     await subscriber.startRelay()
