@@ -1,0 +1,76 @@
+/** A load balancer in front of several API processes: round robin over those whose /readyz answers 200, and no retries. */
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { atEnd } from './at-end.ts'
+
+const checkMillis = 200
+
+export interface ForwardedRequest {
+  /** Such as `GET /api/v1/relay/active`, without the query. */
+  readonly operation: string
+  /** 502 when the process closed the connection without a reply, and 503 when no process was ready. */
+  readonly status: number
+  readonly retryAfter: string | undefined
+  /** The port of the process. */
+  readonly port: number | undefined
+}
+
+export interface LoadBalancer {
+  readonly url: string
+  /** All requests so far, in the order of their replies. */
+  readonly forwarded: readonly ForwardedRequest[]
+  readonly readyPorts: () => readonly number[]
+}
+
+/** Starts it on a free port, and closes it after the tests of the file. */
+export async function startLoadBalancer(ports: readonly number[]): Promise<LoadBalancer> {
+  const forwarded: ForwardedRequest[] = []
+  const agent = new Agent({ keepAlive: true })
+  let ready: readonly number[] = []
+  let next = 0
+  const server = createServer((incoming, outgoing) => {
+    const port = ready[next++ % Math.max(1, ready.length)]
+    const operation = `${incoming.method} ${incoming.url?.split('?')[0]}`
+    outgoing.on('finish', () => {
+      const retryAfter = outgoing.getHeader('retry-after')?.toString()
+      forwarded.push({ operation, status: outgoing.statusCode, retryAfter, port })
+    })
+    if (port === undefined) outgoing.writeHead(503).end()
+    else forward(incoming, outgoing, { agent, port })
+  })
+  const check = async () => {
+    const answers = await Promise.all(ports.map(isReady))
+    ready = ports.filter((_, index) => answers[index])
+    timer = setTimeout(check, checkMillis)
+  }
+  let timer = setTimeout(check, 0)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  atEnd(() => {
+    clearTimeout(timer)
+    agent.destroy()
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, forwarded, readyPorts: () => ready }
+}
+
+const isReady = (port: number): Promise<boolean> =>
+  fetch(`http://127.0.0.1:${port}/readyz`).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+function forward(incoming: IncomingMessage, outgoing: ServerResponse, { agent, port }: { agent: Agent; port: number }) {
+  const { method, url: path, headers } = incoming
+  const options = { host: '127.0.0.1', port, method, path, headers, agent }
+  const upstream = request(options, (reply) => {
+    outgoing.writeHead(reply.statusCode ?? 502, reply.headers)
+    reply.on('error', () => outgoing.destroy()).pipe(outgoing)
+  })
+  upstream.on('error', () => {
+    if (outgoing.headersSent) outgoing.destroy()
+    else outgoing.writeHead(502).end()
+  })
+  incoming.pipe(upstream)
+}
