@@ -19,6 +19,7 @@ import { listen } from '../platform/listener.ts'
 import type { Logger } from '../platform/log.ts'
 import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal } from '../platform/temporal.ts'
+import type { Tracing } from '../platform/tracing.ts'
 import { createBilling } from '../providers/billing/billing.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
@@ -52,6 +53,7 @@ interface Deps {
   readonly life: Lifecycle
   /** Limits of WebSocket clients that differ from the defaults. */
   readonly socketLimits?: Partial<RelaySocketLimits>
+  readonly tracing?: Tracing | undefined
 }
 
 export interface RunningApi {
@@ -90,6 +92,7 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
       isDraining: () => life.isStopping,
     }),
     isReady,
+    tracing: deps.tracing,
   })
   const handleRequest = app.callback()
   // The app refuses a request without a Host header itself, with the error body of the API.
@@ -117,8 +120,10 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
 }
 
 async function createServices(deps: Deps, registry: Registry): Promise<Services> {
-  const { config, log, sql, life, socketLimits } = deps
-  const { client: temporal } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
+  const { config, log, sql, life, socketLimits, tracing } = deps
+  const { client: temporal } = life.hold('Temporal client', connectTemporal(config.temporal, tracing), (it) =>
+    it.close(),
+  )
   const maskedEmailOf = (userId: string) => findMaskedEmail(sql, userId)
   const relaySessions = createRelaySessionWorkflows(temporal, {
     taskQueue: config.temporal.taskQueue,

@@ -9,6 +9,7 @@ import {
   makeGrpcRetryInterceptor,
 } from '@temporalio/client'
 import type { Config } from './config/config.ts'
+import type { Tracing } from './tracing.ts'
 
 export type TemporalConfig = Config['temporal']
 
@@ -27,7 +28,10 @@ export const connectionOptions = ({ address, apiKey, tls, tlsCa, tlsCert, tlsKey
 })
 
 /** A client that connects at its first use, and again whenever the connection is lost. */
-export function connectTemporal(config: TemporalConfig): { client: Client; close(): Promise<void> } {
+export function connectTemporal(
+  config: TemporalConfig,
+  tracing?: Pick<Tracing, 'clientInterceptor'>,
+): { client: Client; close(): Promise<void> } {
   const retries = createRetries()
   const options: ConnectionOptions = { ...connectionOptions(config), interceptors: [retries.interceptor] }
   const connection = Connection.lazy(options)
@@ -35,7 +39,8 @@ export function connectTemporal(config: TemporalConfig): { client: Client; close
     await retries.end()
     await connection.close()
   }
-  return { client: new Client({ connection, namespace: config.namespace }), close }
+  const interceptors = { workflow: tracing ? [tracing.clientInterceptor] : [] }
+  return { client: new Client({ connection, namespace: config.namespace, interceptors }), close }
 }
 
 /**

@@ -8,10 +8,11 @@ import { workflowBundlePath } from './workflow-bundle.ts'
 export async function versionedWorkflows(
   { workerVersion }: Config,
   log: Logger,
+  isTraced: boolean,
 ): Promise<Pick<WorkerOptions, 'workflowBundle' | 'workerDeploymentOptions'>> {
-  if (workerVersion === null) return { workflowBundle: { codePath: await workflowBundlePath(log) } }
+  if (workerVersion === null) return { workflowBundle: { codePath: await workflowBundlePath(log, { isTraced }) } }
   return {
-    workflowBundle: { codePath: await workflowBundlePath(log, 'versioned-registry') },
+    workflowBundle: { codePath: await workflowBundlePath(log, { registry: 'versioned-registry', isTraced }) },
     workerDeploymentOptions: {
       useWorkerVersioning: true,
       version: workerVersion,

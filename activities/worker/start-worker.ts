@@ -15,6 +15,7 @@ import { type PeriodicTask, startPeriodicTask } from '../../platform/periodic-ta
 import { createSealing, type Sealing } from '../../platform/sealing.ts'
 import { connectTemporal, isTemporalReachable } from '../../platform/temporal.ts'
 import { connectTemporalWorker, registerSearchAttributes } from '../../platform/temporal-worker.ts'
+import type { Tracing } from '../../platform/tracing.ts'
 import { type Billing, createBilling } from '../../providers/billing/billing.ts'
 import { createMailDelivery } from '../../providers/mail/delivery.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
@@ -61,14 +62,15 @@ interface Deps {
   readonly providers: RelayProviders
   /** Called when the worker has failed and accepts no more work. The process should end, so that it is restarted. */
   readonly onFailure: (error: unknown) => void
+  readonly tracing?: Tracing | undefined
 }
 
 /** Resolves when the worker accepts work. Everything that it opens is closed with `life`. */
-export async function startWorker({ config, log, sql, life, providers, onFailure }: Deps): Promise<void> {
+export async function startWorker({ config, log, sql, life, providers, onFailure, tracing }: Deps): Promise<void> {
   const workerId = randomUUID()
   const metrics = createWorkerMetrics(new Registry(), config.regions)
   const clockSkew = createClockSkew(log)
-  const { client } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
+  const { client } = life.hold('Temporal client', connectTemporal(config.temporal, tracing), (it) => it.close())
   const connection = life.hold('Temporal worker connection', await connectTemporalWorker(config.temporal, log), (it) =>
     it.close(),
   )
@@ -94,7 +96,8 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     connection,
     namespace: config.temporal.namespace,
     taskQueue,
-    ...(await versionedWorkflows(config, log)),
+    ...(await versionedWorkflows(config, log, tracing !== undefined)),
+    ...tracing?.worker,
     activities: {
       ...createRelaySessionActivities({ config, sql, sealing, providers: measuredProviders, metrics, clockSkew }),
       ...createSubscriptionActivities({ config, sql, sealing, relaySessions }),

@@ -1,8 +1,10 @@
 /** `npm run worker`: the background process. Its state is in Postgres; with `SVC_WORKER_METRICS_ADDRESS` it listens for Prometheus. */
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
 import { migrateWhenReachable } from '../../db/migrations.ts'
+import { withStatementSpans } from '../../db/statement-spans.ts'
 import { readWorkerConfig } from '../../platform/config/config.ts'
 import { runProgram } from '../../platform/program.ts'
+import { startTracing } from '../../platform/start-tracing.ts'
 import { createRelayProviders } from '../relay-providers.ts'
 import { startAliveFile } from './alive-file.ts'
 import { startProcessMetrics } from './process-metrics.ts'
@@ -15,14 +17,16 @@ await runProgram('worker', readWorkerConfig, async ({ config, log, life }) => {
   if (config.workerMetricsAddress)
     life.hold('process metrics', startProcessMetrics(metricMeter, log), (it) => it.stop())
   const { url, connectionsMax } = config.database
-  const sql = life.hold('database', connectPostgres(url, connectionsMax, workerLimits), (it) => it.end({ timeout: 5 }))
+  const tracing = await startTracing(config, 'relay-control-plane-worker', life)
+  const pool = life.hold('database', connectPostgres(url, connectionsMax, workerLimits), (it) => it.end({ timeout: 5 }))
+  const sql = tracing ? withStatementSpans(pool, tracing) : pool
   const onFailure = (error: unknown) => {
     log.fatal({ err: error }, 'the worker failed')
     process.exit(1)
   }
   migrateWhenReachable(url, log)
     .then(() => createRelayProviders(config, log))
-    .then((providers) => startWorker({ config, log, sql, life, providers, onFailure }))
+    .then((providers) => startWorker({ config, log, sql, life, providers, onFailure, tracing }))
     .then(() => {
       alive.markAccepting()
       log.info('the worker accepts work')

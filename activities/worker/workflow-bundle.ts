@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 import type { Logger } from '../../platform/log.ts'
 
+const require = createRequire(import.meta.url)
+const interceptors = '@temporalio/interceptors-opentelemetry/lib/workflow-interceptors'
 const root = new URL('../../', import.meta.url)
 const bundles = new URL('dist/', root)
 /** The folders that workflow code may import (docs/architecture.md). */
@@ -17,12 +19,22 @@ const sourceFolders = ['workflows/', 'domain/'] as const
 /** The entry of the bundle for unversioned workers, and of that for versioned ones (`deployment-version.ts`). */
 export const workflowRegistries = ['registry', 'versioned-registry'] as const
 
+interface BundleKind {
+  readonly registry?: (typeof workflowRegistries)[number]
+  /**
+   * Whether workflows run with the interceptors of OpenTelemetry. They send no commands: the bundles with and without them replay
+   * the same histories.
+   */
+  readonly isTraced?: boolean
+}
+
 /** The path of a bundle of the current workflow code. Building it takes some seconds. */
 export async function workflowBundlePath(
   log: Logger,
-  registry: (typeof workflowRegistries)[number] = 'registry',
+  { registry = 'registry', isTraced = false }: BundleKind = {},
 ): Promise<string> {
-  const bundle = new URL(`workflow-bundle-${registry}-${await workflowFingerprint(root)}.js`, bundles)
+  const kind = isTraced ? `${registry}-traced` : registry
+  const bundle = new URL(`workflow-bundle-${kind}-${await workflowFingerprint(root)}.js`, bundles)
   const exists = await access(bundle).then(
     () => true,
     () => false,
@@ -31,11 +43,12 @@ export async function workflowBundlePath(
     log.info('building the workflow bundle, which takes some seconds')
     const { code } = await bundleWorkflowCode({
       workflowsPath: fileURLToPath(new URL(`workflows/${registry}.ts`, root)),
+      workflowInterceptorModules: isTraced ? [require.resolve(interceptors)] : [],
       logger: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
     })
     await mkdir(bundles, { recursive: true })
     // Renamed when it is complete, so that a process never reads a partial bundle that another one is writing.
-    const draft = new URL(`workflow-bundle-${registry}-${process.pid}.draft`, bundles)
+    const draft = new URL(`workflow-bundle-${kind}-${process.pid}.draft`, bundles)
     await writeFile(draft, code)
     await rename(draft, bundle)
   }
@@ -44,7 +57,7 @@ export async function workflowBundlePath(
 
 /** @param projectRoot the URL of the folder that contains the source folders, with a slash at its end. */
 export async function workflowFingerprint(projectRoot: URL): Promise<string> {
-  const { version } = createRequire(import.meta.url)('@temporalio/worker/package.json') as { version: string }
+  const { version } = require('@temporalio/worker/package.json') as { version: string }
   const hash = createHash('sha256').update(version)
   for (const folder of sourceFolders) {
     const names = await readdir(new URL(folder, projectRoot), { recursive: true })

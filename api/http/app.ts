@@ -8,6 +8,7 @@ import { isInvalidText, isOutage } from '../../db/connection.ts'
 import { findAllowedMethods } from '../../platform/koa/allowed-methods.ts'
 import { clientAddress, createKoa } from '../../platform/koa/client-address.ts'
 import { createSecurityHeaders } from '../../platform/koa/security-headers.ts'
+import type { Tracing } from '../../platform/tracing.ts'
 import type { Services } from '../services.ts'
 import type { Authenticate } from './authentication.ts'
 import { type HttpMetrics, routeTemplate } from './http-metrics.ts'
@@ -15,6 +16,7 @@ import { clientNetwork } from './ip-networks.ts'
 import { Refusal } from './refusals.ts'
 import { readBytes, readJson, requireJson } from './request-bodies.ts'
 import { createOriginCheck } from './request-origin.ts'
+import { traceRequest } from './request-spans.ts'
 import type { CallerKind, Route } from './route.ts'
 
 export const basePath = '/api/v1'
@@ -28,10 +30,13 @@ interface Deps {
   readonly unversionedRoutes: Router
   /** False until the database migrations have run. */
   readonly isReady: () => boolean
+  readonly tracing: Tracing | undefined
 }
 
-export function createApp({ services, authenticate, httpMetrics, routes, unversionedRoutes, isReady }: Deps): Koa {
+export function createApp(deps: Deps): Koa {
+  const { services, authenticate, httpMetrics, routes, unversionedRoutes, isReady, tracing } = deps
   const app = createKoa(services.config.trustedProxyHops)
+  if (tracing) app.use(traceRequest(tracing))
   app.use(recordRequest(services, httpMetrics))
   app.use(handleErrors(services))
   app.use(setSecurityHeaders)

@@ -75,6 +75,10 @@ const configOf = (v: Values) => ({
     v.SVC_WORKER_BUILD_ID === undefined
       ? null
       : { deploymentName: v.SVC_WORKER_DEPLOYMENT, buildId: v.SVC_WORKER_BUILD_ID },
+  tracing: {
+    isEnabled:
+      !v.OTEL_SDK_DISABLED && (v.OTEL_EXPORTER_OTLP_ENDPOINT ?? v.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) !== undefined,
+  },
   /** Where the worker serves the metrics of the Temporal SDK and of its process; undefined: nowhere. */
   workerMetricsAddress: v.SVC_WORKER_METRICS_ADDRESS,
   jwt: {

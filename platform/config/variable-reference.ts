@@ -158,6 +158,21 @@ const retention = {
   SVC_RETENTION_BILLING_DAYS: worker('Billing events of erased accounts: the period of the tax law of your country.'),
 } satisfies Section
 
+const traces = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: apiAndWorker(
+    'URL of an OTLP collector, such as http://collector:4318. Without it there are no traces.',
+  ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: apiAndWorker(
+    'The same with the complete path, such as http://collector:4318/v1/traces.',
+  ),
+  OTEL_EXPORTER_OTLP_HEADERS: apiAndWorker('Headers for the collector: name=value,name=value.'),
+  OTEL_SERVICE_NAME: apiAndWorker('Name of the service in traces, in place of relay-control-plane-api and -worker.'),
+  OTEL_RESOURCE_ATTRIBUTES: apiAndWorker('Further attributes of the processes: name=value,name=value.'),
+  OTEL_TRACES_SAMPLER: apiAndWorker('Which requests are traced, such as parentbased_traceidratio. All by default.'),
+  OTEL_TRACES_SAMPLER_ARG: apiAndWorker('The ratio of that sampler, such as 0.1.'),
+  OTEL_SDK_DISABLED: apiAndWorker('true turns traces off.'),
+} satisfies Section
+
 /** Every variable of the schema, in the order of `.env.example`. */
 export const variableSections = {
   'Addresses and proxies': addresses,
@@ -170,6 +185,7 @@ export const variableSections = {
   Relays: relays,
   Billing: billing,
   Retention: retention,
+  Traces: traces,
 } as const
 
 /** The same by name. */
@@ -184,4 +200,5 @@ export const variableReference = {
   ...relays,
   ...billing,
   ...retention,
+  ...traces,
 } as const satisfies Record<keyof Values, VariableReference>

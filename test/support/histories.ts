@@ -43,12 +43,14 @@ export async function readHistories(
 /**
  * Replays histories against the current workflow code and returns the names of those that fail.
  * @param workflowIdOf the id that a history's workflow has in the replay.
+ * @param isTraced whether the workflows run with the interceptors of OpenTelemetry.
  */
 export async function findReplayFailures(
   histories: ReadonlyMap<string, string>,
   workflowIdOf: (name: string) => string,
+  isTraced = false,
 ): Promise<string[]> {
-  const workflowBundle = { codePath: await workflowBundlePath(createLog('test', 'fatal')) }
+  const workflowBundle = { codePath: await workflowBundlePath(createLog('test', 'fatal'), { isTraced }) }
   const names = new Map([...histories.keys()].map((name) => [workflowIdOf(name), name]))
   const replayed = [...histories].map(([name, text]) => ({ workflowId: workflowIdOf(name), history: JSON.parse(text) }))
   const failed: string[] = []
