@@ -13,6 +13,7 @@ import { eventually } from '../support/relays.ts'
 import {
   activeByRelay,
   addonSubscriptionId,
+  hourMillis,
   isFree,
   isPastDue,
   lastTransition,
@@ -102,6 +103,16 @@ describe.concurrent('the subscription workflow', () => {
     await triggerJob(service, 'wake_subscriptions')
     await subscriber.waitForPlan(isFree)
     await waitForDisconnect(service, relay)
+  })
+
+  test('reads its inbox when its account has another plan status, as after a restore of one store', {
+    timeout: 90_000,
+  }, async () => {
+    const subscriber = await newPaidSubscriber(service)
+    await failPayment(subscriber, hourMillis)
+    await service.api.sql`update users set plan_status = 'cancelled' where id = ${subscriber.userId}`
+    await triggerJob(service, 'restart_workflows')
+    await subscriber.waitForPlan(isPastDue, 60)
   })
 
   test('ignores a cancellation: the paid plan and its deadline stay', async () => {
