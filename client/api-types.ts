@@ -1429,7 +1429,7 @@ export interface paths {
         };
         /**
          * Show an account
-         * @description An account with its entitlement and its live sessions, without secrets.
+         * @description An account with its entitlement, its live sessions without secrets, and the snapshot of its subscription workflow, which may take 2 seconds.
          */
         get: operations["getUser"];
         put?: never;
@@ -5702,6 +5702,25 @@ export interface operations {
                         entitlement: components["schemas"]["Entitlement"];
                         usage: components["schemas"]["Usage"];
                         sessions: components["schemas"]["OperatorRelaySession"][];
+                        /** @description The subscription workflow of the account, which wrote its entitlement. */
+                        subscription: {
+                            /** @description Null when the workflow does not run, or does not answer in 2 seconds. */
+                            live: {
+                                /** @enum {string} */
+                                plan_tier: "free" | "paid";
+                                /** @enum {string} */
+                                plan_status: "none" | "active" | "past_due" | "cancelled";
+                                addons: number;
+                                grace_ends_at: string | null;
+                                ends_at: string | null;
+                                /** @description When the workflow wakes up without a signal. */
+                                wakes_at: string | null;
+                            } | null;
+                            /** @description Why `live` is null. `not_running`: nothing to wait for, as for an account that never had a plan. `no_answer`: Temporal or all workers are unavailable. */
+                            live_missing: ("not_running" | "no_answer") | null;
+                            workflow_id: string;
+                            temporal_ui_url: string;
+                        };
                     };
                 };
             };
@@ -6554,6 +6573,8 @@ export interface operations {
                             /** @description When the workflow wakes up without a signal. */
                             wakes_at: string | null;
                         } | null;
+                        /** @description Why `live` is null. `not_running`: nothing to wait for, as for an account that never had a plan. `no_answer`: Temporal or all workers are unavailable. */
+                        live_missing: ("not_running" | "no_answer") | null;
                         workflow_id: string;
                         temporal_ui_url: string;
                     };

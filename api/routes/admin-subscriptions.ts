@@ -1,18 +1,15 @@
 /** Operators' view of accounts' subscriptions. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { listUnusedBilling } from '../../db/account-figures.ts'
 import { type AccountSubscription, listSubscriptions } from '../../db/account-subscriptions.ts'
 import { findEntitlement } from '../../db/entitlements.ts'
 import { findPlan } from '../../db/subscriptions.ts'
 import { billingSources } from '../../domain/billing-event.ts'
-import { planStatuses, planTiers, subscriptionKinds, subscriptionStatuses } from '../../domain/plans.ts'
-import { workflowUrl } from '../../platform/temporal.ts'
-import { type SubscriptionSnapshot, subscriptionWorkflowId } from '../../workflows/messages.ts'
+import { subscriptionKinds, subscriptionStatuses } from '../../domain/plans.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
+import { SubscriptionWorkflowView, showSubscriptionWorkflow } from '../subscription-workflow-view.ts'
 import { EntitlementView, presentEntitlement } from './session-summary.ts'
 
 export const OperatorSubscription = z.object({
@@ -56,9 +53,6 @@ export const listOfAccount = route({
   },
 })
 
-/** The longest wait for the workflow's snapshot, in milliseconds: without a worker the rest of the answer is still useful. */
-const snapshotMillisMax = 2000
-
 export const showSubscription = route({
   method: 'GET',
   path: '/admin/users/{id}/subscription',
@@ -66,58 +60,19 @@ export const showSubscription = route({
   caller: 'operator',
   params: z.object({ id }),
   answers: {
-    200: z.object({
-      entitlement: EntitlementView,
-      live: z
-        .object({
-          plan_tier: z.enum(planTiers),
-          plan_status: z.enum(planStatuses),
-          addons: z.int(),
-          grace_ends_at: timestamp.nullable(),
-          ends_at: timestamp.nullable(),
-          wakes_at: timestamp.nullable().describe('When the workflow wakes up without a signal.'),
-        })
-        .nullable()
-        .describe('Null when the workflow does not run, or does not answer in 2 seconds.'),
-      workflow_id: z.string(),
-      temporal_ui_url: z.string(),
-    }),
+    200: z.object({ entitlement: EntitlementView, ...SubscriptionWorkflowView.shape }),
   },
   refuses: ['not_found'],
   handle: async ({ params }, services) => {
     const { sql, config } = services
     const entitlement = await findEntitlement(sql, params.id, config.timeBank)
     if (!entitlement) throw new Refusal('not_found')
-    const workflowId = subscriptionWorkflowId(params.id)
     return ok({
       entitlement: presentEntitlement(entitlement),
-      live: await liveView(params.id, services),
-      workflow_id: workflowId,
-      temporal_ui_url: workflowUrl(config.temporal, workflowId),
+      ...(await showSubscriptionWorkflow(params.id, services)),
     })
   },
 })
-
-/** The workflow's snapshot; null when it does not run or is not available in time. */
-async function liveView(userId: string, { subscriptions, log }: Services) {
-  const queried = subscriptions.snapshot(userId).catch((error: unknown) => {
-    log.warn({ err: error }, 'a subscription workflow did not answer a query')
-    return undefined
-  })
-  const snapshot = await Promise.race([queried, sleep(snapshotMillisMax, undefined, { ref: false })])
-  return snapshot ? presentSnapshot(snapshot) : null
-}
-
-const presentSnapshot = (snapshot: SubscriptionSnapshot) => ({
-  plan_tier: snapshot.planTier,
-  plan_status: snapshot.planStatus,
-  addons: snapshot.addons,
-  grace_ends_at: toTimestamp(snapshot.graceEndsAt),
-  ends_at: toTimestamp(snapshot.endsAt),
-  wakes_at: toTimestamp(snapshot.wakesAt),
-})
-
-const toTimestamp = (millis: number | null): string | null => (millis === null ? null : new Date(millis).toISOString())
 
 const pageMax = 50
 

@@ -16,6 +16,7 @@ import { Refusal } from '../http/refusals.ts'
 import { ok, type Request, route } from '../http/route.ts'
 import { id, Reason, reasonDetail, storableText } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
+import { SubscriptionWorkflowView, showSubscriptionWorkflow } from '../subscription-workflow-view.ts'
 import { OperatorSession, presentForOperator } from './admin-sessions.ts'
 import { EntitlementView, presentEntitlement, presentUser, UserView } from './session-summary.ts'
 import { presentUsage, UsageView } from './usage.ts'
@@ -27,6 +28,9 @@ const UserDetail = z.object({
   entitlement: EntitlementView,
   usage: UsageView,
   sessions: z.array(OperatorSession),
+  subscription: SubscriptionWorkflowView.describe(
+    'The subscription workflow of the account, which wrote its entitlement.',
+  ),
 })
 
 const presentAccount = (profile: ProfileRow, entitlement: Entitlement): z.infer<typeof OperatorUser> => ({
@@ -106,11 +110,16 @@ export const showUser = route({
   answers: { 200: UserDetail },
   refuses: ['not_found'],
   handle: async ({ params }, services) => {
-    const [account, sessions] = await Promise.all([
+    const [account, sessions, subscription] = await Promise.all([
       readAccount(params.id, services),
       listLiveSessions(services.sql, params.id),
+      showSubscriptionWorkflow(params.id, services),
     ])
-    return ok({ ...account, sessions: sessions.map((row) => presentForOperator(row, services.config.relay)) })
+    return ok({
+      ...account,
+      sessions: sessions.map((row) => presentForOperator(row, services.config.relay)),
+      subscription,
+    })
   },
 })
 

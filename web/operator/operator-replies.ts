@@ -2,7 +2,6 @@
 import type { Reply } from '../api-replies.ts'
 
 export type AccountDetail = Reply<'get', '/admin/users/{id}'>
-export type SubscriptionDetail = Reply<'get', '/admin/users/{id}/subscription'>
 export type ProviderSubscription = Reply<'get', '/admin/users/{id}/subscriptions'>['subscriptions'][number]
 export type SessionPage = Reply<'get', '/admin/sessions'>
 export type OperatorSession = SessionPage['sessions'][number]

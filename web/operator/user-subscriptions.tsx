@@ -2,16 +2,17 @@
 import { DateTime, Day } from '../time-text.tsx'
 import { Comparison } from './comparison.tsx'
 import { Identifier } from './identifier.tsx'
-import type { ProviderSubscription, SubscriptionDetail } from './operator-replies.ts'
+import type { AccountDetail, ProviderSubscription } from './operator-replies.ts'
 import { ScrollingTable } from './scrolling-table.tsx'
 import { WorkflowHead } from './workflow-head.tsx'
 
 interface SubscriptionsProps {
   readonly subscriptions: readonly ProviderSubscription[]
-  readonly detail: SubscriptionDetail
+  readonly entitlement: AccountDetail['entitlement']
+  readonly workflow: AccountDetail['subscription']
 }
 
-export const Subscriptions = ({ subscriptions, detail }: SubscriptionsProps) => (
+export const Subscriptions = ({ subscriptions, entitlement, workflow }: SubscriptionsProps) => (
   <>
     <h2>Subscriptions</h2>
     <ScrollingTable label="Subscriptions" headings={headings} empty="No subscription at a provider.">
@@ -19,7 +20,7 @@ export const Subscriptions = ({ subscriptions, detail }: SubscriptionsProps) => 
         <SubscriptionRow key={`${one.provider} ${one.subscription_id}`} subscription={one} />
       ))}
     </ScrollingTable>
-    <SubscriptionWorkflow detail={detail} />
+    <SubscriptionWorkflow entitlement={entitlement} workflow={workflow} />
   </>
 )
 
@@ -47,19 +48,21 @@ const statusLooks: Readonly<Record<ProviderSubscription['status'], string>> = {
   ...{ active: 'good', past_due: 'bad', cancelled: 'warn', ended: 'plain' },
 }
 
-const SubscriptionWorkflow = ({ detail }: { readonly detail: SubscriptionDetail }) => {
-  const { entitlement, live } = detail
+const SubscriptionWorkflow = ({ entitlement, workflow }: Omit<SubscriptionsProps, 'subscriptions'>) => {
+  const { live } = workflow
   return (
     <section class="card" aria-labelledby="subscription-workflow" data-workflow={live ? 'running' : 'none'}>
       <WorkflowHead
         id="subscription-workflow"
         title="Subscription workflow"
-        workflowId={detail.workflow_id}
-        temporalUiUrl={detail.temporal_ui_url}
+        workflowId={workflow.workflow_id}
+        temporalUiUrl={workflow.temporal_ui_url}
       />
       {live === null ? (
-        <p class="muted">
-          The workflow doesn’t run, or didn’t answer in two seconds. It runs only while there is something to wait for.
+        <p class={workflow.live_missing === 'no_answer' ? 'warning' : 'muted'}>
+          {workflow.live_missing === 'no_answer'
+            ? 'The workflow didn’t answer in two seconds. Check Temporal and the workers.'
+            : 'The workflow doesn’t run. It runs only while there is something to wait for.'}
         </p>
       ) : (
         <>

@@ -3,14 +3,7 @@ import type { ComponentChildren } from 'preact'
 import type { ApiResponse } from '../api.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { NoticeMessage, type Problem, ProblemMessage } from '../pages/messages.tsx'
-import type {
-  AccountDetail,
-  AuditPage,
-  EventPage,
-  ProviderSubscription,
-  SessionPage,
-  SubscriptionDetail,
-} from './operator-replies.ts'
+import type { AccountDetail, AuditPage, EventPage, ProviderSubscription, SessionPage } from './operator-replies.ts'
 import { refusedPage, withCode } from './refused-page.tsx'
 import { PlanBadge } from './state-badges.tsx'
 import { submitAct } from './submit-act.ts'
@@ -88,7 +81,6 @@ interface Outcome {
 
 interface Account {
   readonly detail: AccountDetail
-  readonly subscription: SubscriptionDetail
   readonly subscriptions: readonly ProviderSubscription[]
   readonly events: EventPage
   readonly sessions: SessionPage
@@ -119,7 +111,6 @@ async function readAccount({ params, callOperatorApi }: Visit): Promise<Account 
   const filter = `?user_id=${encodeURIComponent(params.id ?? '')}`
   const responses = await Promise.all([
     callOperatorApi<AccountDetail>('GET', user),
-    callOperatorApi<SubscriptionDetail>('GET', `${user}/subscription`),
     callOperatorApi<{ subscriptions: ProviderSubscription[] }>('GET', `${user}/subscriptions`),
     callOperatorApi<EventPage>('GET', `/api/v1/admin/billing/events${filter}`),
     callOperatorApi<SessionPage>('GET', `/api/v1/admin/sessions${filter}`),
@@ -127,10 +118,9 @@ async function readAccount({ params, callOperatorApi }: Visit): Promise<Account 
   ])
   const refused = responses.find(({ status }) => status !== 200)
   if (refused) return { refused }
-  const [detail, subscription, subscriptions, events, sessions, audit] = responses
+  const [detail, subscriptions, events, sessions, audit] = responses
   return {
     detail: detail.body,
-    subscription: subscription.body,
     subscriptions: subscriptions.body.subscriptions,
     events: events.body,
     sessions: sessions.body,
@@ -144,7 +134,7 @@ interface UserPageProps {
 }
 
 const UserPage = ({ account, children }: UserPageProps) => {
-  const { detail, subscription, subscriptions, events, sessions, audit } = account
+  const { detail, subscriptions, events, sessions, audit } = account
   const { user, entitlement, usage } = detail
   return (
     <>
@@ -162,7 +152,7 @@ const UserPage = ({ account, children }: UserPageProps) => {
       </div>
       <UserActs user={user} entitlement={entitlement} />
       <Relays userId={user.id} sessions={sessions} />
-      <Subscriptions subscriptions={subscriptions} detail={subscription} />
+      <Subscriptions subscriptions={subscriptions} entitlement={entitlement} workflow={detail.subscription} />
       <RecentEvents userId={user.id} events={events.events} />
       <RecentAudit userId={user.id} entries={audit.entries} />
     </>

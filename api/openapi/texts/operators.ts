@@ -26,7 +26,8 @@ export const operatorTexts: OperationTexts = {
   },
   'GET /admin/users/{id}': {
     id: 'getUser',
-    description: 'An account with its entitlement and its live sessions, without secrets.',
+    description:
+      'An account with its entitlement, its live sessions without secrets, and the snapshot of its subscription workflow, which may take 2 seconds.',
   },
   'GET /admin/users/{id}/export': {
     id: 'exportUser',

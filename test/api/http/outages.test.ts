@@ -72,6 +72,13 @@ describe('while Temporal is unavailable', () => {
     expect(statusAndCode(transition)).toEqual([503, 'temporarily_unavailable'])
     expect([ended.status, ended.body.session.state]).toEqual([200, 'provisioning'])
   })
+
+  test('operators see an account without the snapshot of its workflow, and why it is missing', async () => {
+    const { userId, email } = await alone.user()
+    const { status, body } = await alone.api.get(`/admin/users/${userId}`, { headers: operator })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ user: { email }, subscription: { live: null, live_missing: 'no_answer' } })
+  })
 })
 
 describe('while Postgres is unavailable', () => {

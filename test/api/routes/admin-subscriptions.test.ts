@@ -161,6 +161,7 @@ test('the gauge of accounts has every plan, also those without an account', asyn
 interface SubscriptionReply {
   readonly entitlement: { readonly plan_tier: string }
   readonly live: Readonly<Record<string, unknown>> | null
+  readonly live_missing: string | null
   readonly workflow_id: string
   readonly temporal_ui_url: string
 }
@@ -180,14 +181,25 @@ describe('the operators’ view of an account’s subscription', () => {
       ends_at: null,
       wakes_at: expect.toSatisfy((at: unknown) => at === null || typeof at === 'string'),
     })
+    expect(body.live_missing).toBeNull()
     expect(body.workflow_id).toBe(`subscription/${customer.userId}`)
     expect(body.temporal_ui_url).toContain(`/workflows/subscription%2F${customer.userId}`)
+  })
+
+  test('is part of the account’s view', async () => {
+    const customer = await newCustomer(api)
+    await customer.buy({ plan: 'paid' })
+    const { entitlement: _, ...workflow } = (await get<SubscriptionReply>(`/users/${customer.userId}/subscription`))
+      .body
+    const { body } = await get<{ subscription: SubscriptionReply }>(`/users/${customer.userId}`)
+    expect(body.subscription).toEqual(workflow)
+    expect(body.subscription.live).toMatchObject({ plan_tier: 'paid', plan_status: 'active' })
   })
 
   test('has no snapshot of an account that never had a plan', async () => {
     const { userId } = await api.given.user()
     const { body } = await get<SubscriptionReply>(`/users/${userId}/subscription`)
-    expect([body.entitlement.plan_tier, body.live]).toEqual(['free', null])
+    expect([body.entitlement.plan_tier, body.live, body.live_missing]).toEqual(['free', null, 'not_running'])
     expect(statusAndCode(await get(`/users/${randomUUID()}/subscription`))).toEqual([404, 'not_found'])
   })
 })

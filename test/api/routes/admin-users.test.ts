@@ -117,7 +117,7 @@ describe('an account', () => {
     const { user, session } = await started({ addons: 1 })
     const { status, body } = await get<UserDetail>(`/users/${user.userId}`)
     expect(status).toBe(200)
-    expect(Object.keys(body).sort()).toEqual(['entitlement', 'sessions', 'usage', 'user'])
+    expect(Object.keys(body).sort()).toEqual(['entitlement', 'sessions', 'subscription', 'usage', 'user'])
     expect(body.user).toMatchObject({ id: user.userId, email: user.email, plan_tier: 'paid', disabled: false })
     expect(body.entitlement).toMatchObject({ active_managed_conns: 1, max_concurrent_conns: 2 })
     expect(body.usage).toMatchObject({ consumed_seconds: 0, enforcement: expect.any(String) })
