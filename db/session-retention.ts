@@ -22,8 +22,9 @@ export const deleteEndedRelaySessions = async (
         where s.state = 'stopped' and s.stopped_at < now() - make_interval(days => ${sessionDays})
           and not exists (select from usage_intervals u where u.session_id = s.id and u.ended_at is null)
           and not exists (select from instances i where i.session_id = s.id and i.gone_at is null)
-          and not exists (select from users a where a.id = s.user_id and (
-            a.deletion_due_at is not null or a.period_start <= s.stopped_at and a.period_end > now()))
+          -- A scalar query looks up one account for each session; a join could read all accounts.
+          and (select a.deletion_due_at is null and (a.period_start <= s.stopped_at and a.period_end > now()) is not true
+            from users a where a.id = s.user_id)
         order by s.stopped_at limit ${rowsMax} for update of s skip locked),
       used as (
         select u.user_id, e.connection_id, u.started_at at time zone 'UTC' as from_at, u.ended_at at time zone 'UTC' as to_at

@@ -1,5 +1,7 @@
+import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { accountJobs } from '../../../activities/jobs/account-jobs.ts'
+import { createWorkerMetrics } from '../../../activities/worker/metrics.ts'
 import { deleteBillingBodies, deleteExpired, retentionRules } from '../../../db/retention.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { deleteExpiredRows, retentionDeps } from '../../support/retention.ts'
@@ -228,6 +230,27 @@ test('every retention rule finds its rows, and those deleted with them, by an in
       ])
     expect(await sequentialScans()).toEqual(before)
   })
+})
+
+test('deleted rows are counted by table', async () => {
+  const own = await startApi()
+  await createExpiredRows(own, 500 * day)
+  const registry = new Registry()
+  const [job] = accountJobs({ ...retentionDeps(own), metrics: createWorkerMetrics(registry) })
+  await job?.run()
+  const [metric] = (await registry.getMetricsAsJSON()).filter((one) => one.name === 'svc_retention_deleted_rows_total')
+  const rows = Object.fromEntries(metric?.values.map(({ labels, value }) => [labels.table, value]) ?? [])
+  expect(rows).toMatchObject({ auth_sessions: 2, instances: 1, mail_tokens: 1, billing_events: 1, relay_sessions: 0 })
+})
+
+test('a run that is aborted deletes nothing more', async () => {
+  const own = await startApi()
+  const account = await createExpiredRows(own, 500 * day)
+  const [job] = accountJobs(retentionDeps(own))
+  await job?.run(AbortSignal.abort())
+  expect(await countRows(own, account)).toMatchObject({ mailTokens: 1, auditEntries: 1 })
+  await job?.run()
+  expect(await countRows(own, account)).toMatchObject({ mailTokens: 0, auditEntries: 0 })
 })
 
 test('a worker deletes expired data in one job', () => {

@@ -73,6 +73,21 @@ test.each(['please-changeme-please-changeme-please', 'this-is-an-example-secret-
   },
 )
 
+test('retention periods that are shorter than rules of the service need are rejected, all at once', () => {
+  const tooShort = {
+    SVC_RETENTION_SESSION_DAYS: '34',
+    SVC_RETENTION_SIGN_IN_DAYS: '30',
+    SVC_RETENTION_BILLING_DAYS: '364',
+    SVC_RETENTION_AUDIT_DAYS: '0',
+  }
+  const named = problemsOf({ ...complete, ...tooShort }).map((line) => line.split(' ')[0])
+  expect(named.toSorted()).toEqual(Object.keys(tooShort).toSorted())
+  expect(readConfig({ ...complete, SVC_RETENTION_SESSION_DAYS: '35' }).retention).toMatchObject({
+    sessionDays: 35,
+    billingDays: 3650,
+  })
+})
+
 test('variables that conflict with each other are rejected with the reason', () => {
   const problems = problemsOf({
     ...complete,
