@@ -1,4 +1,4 @@
-/** Workers record their heartbeat and their counters here, since they have no HTTP listener. */
+/** Workers record their heartbeat and their counters here, for the metrics page of the api. */
 import { type Database, first, type Sql } from './connection.ts'
 
 /** A worker without a heartbeat for this long counts as ended. */

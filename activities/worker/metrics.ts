@@ -1,4 +1,4 @@
-/** Metrics of a worker. It has no HTTP listener: its heartbeat stores them in Postgres, and the API's `/metrics` shows their sum. */
+/** Metrics of a worker. Its heartbeat stores them in Postgres, and the API's `/metrics` shows the sum over all workers. */
 import { AggregatorRegistry, Counter, Histogram, type Registry } from 'prom-client'
 import type { TransitionsRequest } from '../../db/relay-transitions.ts'
 import type { RelayState } from '../../domain/relay-session.ts'

@@ -78,6 +78,7 @@ export function readStackConfig(env: Environment = process.env) {
 const portsOfServers = [
   { server: 'the API', variable: 'PORT' },
   { server: 'the site', variable: 'SVC_SITE_PORT' },
+  { server: 'the metrics of the worker', variable: 'SVC_WORKER_METRICS_ADDRESS' },
   { server: 'the embedded Postgres', variable: 'SVC_EMBEDDED_PG_PORT', unless: 'DATABASE_URL' },
   { server: 'the embedded Temporal', variable: 'SVC_EMBEDDED_TEMPORAL_PORT', unless: 'TEMPORAL_ADDRESS' },
   {
@@ -92,7 +93,8 @@ export function readFixedPorts(env: Environment) {
   const isSet = (name: string) => Boolean(env[name] || env[`${name}_FILE`])
   return portsOfServers.flatMap((entry) => {
     if ('unless' in entry && isSet(entry.unless)) return []
-    const port = optionalPort.safeParse(env[entry.variable] || undefined).data
+    // An address has its port after the last colon.
+    const port = optionalPort.safeParse(env[entry.variable]?.split(':').at(-1) || undefined).data
     return port === undefined ? [] : [{ server: entry.server, variable: entry.variable, port }]
   })
 }

@@ -55,14 +55,16 @@ test('wrong variables of all programs and all taken ports are listed together, b
 
 test('all taken ports are listed together, before a server has data', async () => {
   const dataDir = await temporaryFolder()
-  const [site, postgres] = [await occupyPort(), await occupyPort()]
+  const [site, postgres, metrics] = [await occupyPort(), await occupyPort(), await occupyPort()]
   const problems = await refusalOf(dataDir, {
     PORT: String(await freePort()),
     SVC_SITE_PORT: site,
+    SVC_WORKER_METRICS_ADDRESS: `127.0.0.1:${metrics}`,
     SVC_EMBEDDED_PG_PORT: postgres,
   })
   expect(problems).toEqual([
     expect.stringContaining(`Port ${site} for the site (SVC_SITE_PORT) is taken`),
+    expect.stringContaining(`Port ${metrics} for the metrics of the worker (SVC_WORKER_METRICS_ADDRESS) is taken`),
     expect.stringContaining(`Port ${postgres} for the embedded Postgres (SVC_EMBEDDED_PG_PORT) is taken`),
   ])
   expect((await readdir(dataDir)).filter((name) => ['postgres', 'temporal', 'logs'].includes(name))).toEqual([])
