@@ -44,7 +44,8 @@ function findConfigProblems(env: Environment): string[] {
 /** The Temporal CLI that a variable names. Without the variable the start looks for one, or installs it. */
 async function findProgramProblems(env: Environment): Promise<string[]> {
   const path = env.SVC_TEMPORAL_CLI
-  if (!path || env.TEMPORAL_ADDRESS || env.TEMPORAL_ADDRESS_FILE) return []
+  // A name without a folder is looked for on the PATH.
+  if (!path?.includes('/') || env.TEMPORAL_ADDRESS || env.TEMPORAL_ADDRESS_FILE) return []
   const isProgram = await access(path, constants.X_OK).then(
     async () => (await stat(path)).isFile(),
     () => false,
