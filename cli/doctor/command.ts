@@ -1,6 +1,7 @@
 /** `svc doctor`: says what is broken, and how to repair it. */
 import type { Command } from 'commander'
 import { processEnvironment } from '../../platform/config/environment.ts'
+import { addExamples } from '../svc/examples.ts'
 
 interface Options {
   readonly json?: boolean
@@ -9,21 +10,18 @@ interface Options {
 }
 
 export function addDoctorCommand(program: Command): void {
-  program
+  const doctor = program
     .command('doctor')
     .description('check the configuration, the servers, the programs and this machine, and print a fix for each fault')
     .addHelpText(
       'after',
       `
 Checks the stack that npm start runs in SVC_DATA_DIR (.svc by default), or else the service that the environment
-configures, as for the worker. Changes nothing. Exit code 0: no check failed; 1: one failed; 2: wrong arguments.
---json prints {"checks":[{"name","status":"ok"|"warn"|"fail","detail","fix"}]}.
-
-Examples:
-  svc doctor
-  svc doctor --json | jq '.checks[] | select(.status != "ok")'`,
+configures: then run it with the variables of a worker. Changes nothing. --json prints
+{"checks":[{"name","status":"ok"|"warn"|"fail","detail","fix"}]}. Exit code 1: a check failed.`,
     )
     .action((_, command: Command) => examineService(command.optsWithGlobals()))
+  addExamples(doctor, ['', `--json | jq '.checks[] | select(.status != "ok")'`])
 }
 
 async function examineService({ json = false, api, passwordFile }: Options): Promise<void> {
