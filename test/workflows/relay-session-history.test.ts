@@ -194,6 +194,7 @@ describe('recorded histories of relay session workflows', async () => {
       'health-lost-for-good',
       'provision-failed',
       'provision-timeout',
+      'restarted',
       'started-and-stopped',
       'started-on-a-warm-instance',
       'stopped-at-once',

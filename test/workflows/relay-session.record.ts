@@ -81,6 +81,18 @@ const paths: Record<string, () => Promise<string>> = {
     await handleOf(session.session_id).cancel()
     return session.session_id
   },
+  restarted: async () => {
+    const { session } = await service.activeRelay(user)
+    await handleOf(session.session_id).terminate('lost')
+    await service.api.sql`update jobs set due_at = now() where name = 'restart_workflows'`
+    await eventually(
+      () => handleOf(session.session_id).describe(),
+      ({ status }) => status.name === 'RUNNING',
+      40,
+    )
+    await user.stop({ session_id: session.session_id, immediate: true })
+    return session.session_id
+  },
   'started-on-a-warm-instance': async () => {
     await eventually(
       async () => (await service.api.sql`select from instances where is_warm and last_report_at is not null`).count,

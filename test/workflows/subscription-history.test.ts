@@ -10,6 +10,7 @@ describe('recorded histories of subscription workflows', () => {
   test('cover each course that a subscription can take', () => {
     expect([...recorded.keys()]).toEqual([
       'activated',
+      'cancelled',
       'continued-as-new',
       'failed-and-downgraded',
       'fewer-addons',

@@ -55,6 +55,14 @@ const paths: Record<string, () => Promise<Run>> = {
     await until(subscriber, 'active')
     return subscriber
   },
+  cancelled: async () => {
+    const subscriber = await paid()
+    await subscriber.sendEvent('subscription.cancelled', {
+      period_end: new Date(Date.now() + hourMillis).toISOString(),
+    })
+    await until(subscriber, 'cancelled')
+    return subscriber
+  },
   'fewer-addons': async () => {
     const subscriber = await paid(1)
     await subscriber.startRelay()
