@@ -5595,7 +5595,7 @@ export interface operations {
                 plan_tier?: "free" | "paid";
                 /** @description The plan status. */
                 plan_status?: "none" | "active" | "past_due" | "cancelled";
-                /** @description The disabled. */
+                /** @description By an operator. */
                 disabled?: "true" | "false";
                 /** @description The `next_cursor` of the previous page. */
                 cursor?: string;
@@ -6002,11 +6002,11 @@ export interface operations {
     listAuditEntries: {
         parameters: {
             query?: {
-                /** @description Only entries of this account. */
+                /** @description The account that the actions concern. */
                 user_id?: string;
                 /** @description The action. */
                 action?: string;
-                /** @description The initiator. */
+                /** @description Who acted. */
                 initiator?: "user" | "operator" | "system";
                 /** @description The `next_cursor` of the previous page. */
                 cursor?: string;
@@ -6715,7 +6715,7 @@ export interface operations {
                 instance_id?: string;
                 /** @description The name of a region. */
                 region?: string;
-                /** @description Whether the instance no longer exists. */
+                /** @description Whether they exist no more at the provider. Both without it. */
                 gone?: "true" | "false";
                 /** @description Only existing instances that were observed without an owner. */
                 orphans?: "true";

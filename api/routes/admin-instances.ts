@@ -52,7 +52,7 @@ export const listInstances = route({
   query: z.object({
     instance_id: storableText(200).optional(),
     region: storableText(32).optional(),
-    gone: z.enum(['true', 'false']).optional(),
+    gone: z.enum(['true', 'false']).optional().describe('Whether they exist no more at the provider. Both without it.'),
     orphans: z.literal('true').optional().describe('Only existing instances that were observed without an owner.'),
     cursor: storableText(200).optional(),
   }),

@@ -48,7 +48,7 @@ const UserFilter = z
       .describe('The whole address, without regard to case. Other filters are ignored.'),
     plan_tier: z.enum(planTiers).optional(),
     plan_status: z.enum(planStatuses).optional(),
-    disabled: z.enum(['true', 'false']).optional(),
+    disabled: z.enum(['true', 'false']).optional().describe('By an operator.'),
     cursor: id.optional(),
   })
   .refine(

@@ -79,12 +79,12 @@ export const list = route({
   summary: 'List audit entries',
   caller: 'operator',
   query: z.object({
-    user_id: id.optional(),
+    user_id: id.optional().describe('The account that the actions concern.'),
     action: z
       .string()
       .regex(/^[a-z_]{1,64}$/, 'must be the action of an entry')
       .optional(),
-    initiator: Initiator.optional(),
+    initiator: Initiator.optional().describe('Who acted.'),
     cursor: EntryId.optional(),
   }),
   answers: { 200: z.object({ entries: z.array(OperatorEntryView), next_cursor: EntryId.nullable() }) },
