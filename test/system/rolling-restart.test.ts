@@ -88,29 +88,33 @@ const untilState = (deployment: Deployment, sessionId: string, state: string) =>
     startSecondsMax,
   )
 
+type RelayOwner = Awaited<ReturnType<typeof paidUser>>
+
 async function paidUser({ client }: Deployment) {
   const { userId, bearer } = await signUp(client)
   await client.post(`/admin/users/${userId}/grant`, { plan_tier: 'paid', addons: 3 }, { headers: operator })
+  /** Repeats a request that was refused with 503, as its Retry-After asks. */
   const start = async (): Promise<string> => {
-    const { body } = await client.post<OneSession>(
-      '/relay/start',
-      {},
-      {
-        bearer,
-        headers: { 'Idempotency-Key': randomUUID() },
-      },
+    const headers = { 'Idempotency-Key': randomUUID() }
+    const { body } = await eventually(
+      () => client.post<OneSession>('/relay/start', {}, { bearer, headers }),
+      ({ status }) => status !== 503,
+      startSecondsMax,
     )
     return body.session.session_id
   }
   const stop = (session_id: string) =>
-    client.post<OneSession>('/relay/stop', { session_id, immediate: true }, { bearer })
+    eventually(
+      () => client.post<OneSession>('/relay/stop', { session_id, immediate: true }, { bearer }),
+      ({ status }) => status !== 503,
+      startSecondsMax,
+    )
   return { bearer, start, stop }
 }
 
 /** Reads what a plugin reads, and starts and stops relays one after another, until `signal` aborts. @returns the ended sessions. */
-async function useService(deployment: Deployment, signal: AbortSignal): Promise<string[]> {
+async function useService(deployment: Deployment, user: RelayOwner, signal: AbortSignal): Promise<string[]> {
   const { client } = deployment
-  const user = await paidUser(deployment)
   const ended: string[] = []
   const read = async () => {
     while (!signal.aborted) {
@@ -143,7 +147,8 @@ test('a rolling restart under load fails no request, and every relay ends as its
   const steadySession = await steady.start()
   await untilState(deployment, steadySession, 'active')
   const loadEnd = new AbortController()
-  const load = Promise.all([1, 2, 3].map(() => useService(deployment, loadEnd.signal)))
+  const users = await Promise.all([1, 2, 3].map(() => paidUser(deployment)))
+  const load = Promise.all(users.map((user) => useService(deployment, user, loadEnd.signal)))
   const restarts = async () => {
     const seconds: number[] = []
     for (const { program } of deployment.apis) seconds.push(await restart(deployment, program))
