@@ -153,6 +153,7 @@ async function showUser(text: string, options: GlobalOptions): Promise<void> {
   printFields([
     ...userFields(user),
     ...entitlementFields(detail.entitlement),
+    ...workflowFields(detail.subscription),
     ['usage', `${formatDuration(usage.consumed_seconds)} of ${formatDuration(usage.included_seconds)}`],
     ['cycle', `${formatTime(usage.cycle_start)} to ${formatTime(usage.cycle_end)}`],
   ])
@@ -179,18 +180,18 @@ const entitlementFields = (entitlement: Entitlement): Field[] => [
   ['grace ends', formatTime(entitlement.grace_ends_at)],
 ]
 
+const workflowFields = ({ temporal_ui_url, live }: Omit<Plan, 'entitlement'>): Field[] => [
+  ['workflow', temporal_ui_url],
+  ['workflow says', live ? `${live.plan_tier}, ${live.plan_status}, add-ons: ${live.addons}` : 'no answer'],
+  ['next deadline', formatTime(live?.wakes_at)],
+]
+
 async function showPlan(text: string, options: GlobalOptions): Promise<void> {
   const api = await connect(options)
   const path = { id: await readAccountId(api, text) }
   const plan: Plan = expectSuccess(await api.GET('/api/v1/admin/users/{id}/subscription', { params: { path } }))
   if (options.json) return printJson(plan)
-  const { live } = plan
-  printFields([
-    ...entitlementFields(plan.entitlement),
-    ['workflow', plan.temporal_ui_url],
-    ['workflow says', live ? `${live.plan_tier}, ${live.plan_status}, add-ons: ${live.addons}` : 'no answer'],
-    ['next deadline', formatTime(live?.wakes_at)],
-  ])
+  printFields([...entitlementFields(plan.entitlement), ...workflowFields(plan)])
 }
 
 const subscriptionColumns: readonly Column<Subscription>[] = [
