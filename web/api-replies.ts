@@ -1,24 +1,7 @@
-/** Bodies of the API's successful replies, derived from `api-types.ts`, which `npm run generate` writes from docs/openapi.json. */
-import type { paths } from '../client/api-types.ts'
+/** Names for the parts of the API's successful replies that several pages show. */
+import type { Reply } from '../client/reply.ts'
 
-type JsonOf<Operation, Status extends number> = Operation extends {
-  responses: Record<Status, { content: { readonly 'application/json': infer Body } }>
-}
-  ? Body
-  : never
-
-/** The JSON body of a reply, such as `Reply<'get', '/relay/active'>`. `never` when the API has no such operation. */
-export type Reply<
-  Method extends string,
-  Path extends string,
-  Status extends number = 200,
-> = `/api/v1${Path}` extends infer Key extends keyof paths
-  ? Method extends keyof paths[Key]
-    ? JsonOf<paths[Key][Method], Status>
-    : never
-  : never
-
-export type AccountSummary = Reply<'get', '/auth/session'>
+type AccountSummary = Reply<'get', '/auth/session'>
 export type Account = AccountSummary['user']
 export type LinkedAccount = Account['linked_accounts'][number]
 export type Entitlement = AccountSummary['entitlement']

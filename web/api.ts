@@ -16,11 +16,11 @@ export interface ApiRequest {
   readonly body?: object | Uint8Array | undefined
 }
 
-export interface ApiResponse<Body = unknown> {
+export interface ApiResponse {
   readonly status: number
   readonly headers: Headers
   /** Parsed when the content type is JSON; an empty object otherwise. */
-  readonly body: Body
+  readonly body: unknown
   readonly bytes: Uint8Array
 }
 
@@ -29,7 +29,7 @@ export interface Api {
    * @param path begins with `/api/v1/`. A path that the API cannot have gets a 404 without a request.
    * Rejects with {@link ApiUnavailableError}.
    */
-  call<Body = unknown>(method: string, path: string, request: ApiRequest): Promise<ApiResponse<Body>>
+  call(method: string, path: string, request: ApiRequest): Promise<ApiResponse>
 }
 
 /** The API cannot be reached, or did not reply in time, or not as documented. */
@@ -49,9 +49,9 @@ const defaultTimeouts: ApiTimeouts = { millis: 5000, slowMillis: 20_000 }
 const slowPaths = /^\/api\/v1\/(admin|billing|auth\/(oauth|merge|login|signup|password|email|account))(\/|$)/
 
 export const createApi = (apiUrl: string, timeouts: ApiTimeouts = defaultTimeouts): Api => ({
-  call: async <Body>(method: string, path: string, request: ApiRequest) => {
+  call: async (method, path, request) => {
     // A path can contain what a visitor typed, which must not lead to another resource.
-    if (!isPlainPath(path.split('?')[0] ?? '')) return notFound as ApiResponse<Body>
+    if (!isPlainPath(path.split('?')[0] ?? '')) return notFound
     try {
       const response = await fetch(apiUrl + path, {
         method,
@@ -60,7 +60,7 @@ export const createApi = (apiUrl: string, timeouts: ApiTimeouts = defaultTimeout
         ...requestInit(request),
       })
       const bytes = new Uint8Array(await response.arrayBuffer())
-      return parseReply(response.status, response.headers, bytes) as ApiResponse<Body>
+      return parseReply(response.status, response.headers, bytes)
     } catch (error) {
       throw new ApiUnavailableError('the API did not reply', { cause: error })
     }
@@ -94,8 +94,11 @@ export function visitorHeaders(
     ...others,
     ...(bearer ? { authorization: `Bearer ${bearer}` } : {}),
   }
-  return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, value.replaceAll(/[^ -~]/g, '')]))
+  return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, headerText(value)]))
 }
+
+/** Without the characters that a header cannot hold. */
+export const headerText = (value: string): string => value.replaceAll(/[^ -~]/g, '')
 
 const notFound: ApiResponse = {
   status: 404,
@@ -114,9 +117,3 @@ export const parseReply = (status: number, headers: Headers, bytes: Uint8Array):
       ? JSON.parse(new TextDecoder().decode(bytes))
       : {},
 })
-
-/** Code and message of an error reply. */
-export const readApiError = ({ body }: ApiResponse): { code: string; message: string } => {
-  const { error } = body as { error?: { code?: string; message?: string } }
-  return { code: error?.code ?? 'internal_error', message: error?.message ?? 'Something went wrong on our side.' }
-}

@@ -1,6 +1,8 @@
 /** The cookie with the token of an operator session, and requests to the API with it. */
 import type { Context } from 'koa'
-import { type Api, type ApiResponse, ApiUnavailableError, type Visitor } from './api.ts'
+import type { ApiClient } from '../client/client.ts'
+import { type Api, ApiUnavailableError, type Visitor } from './api.ts'
+import { createPageClient } from './api-client.ts'
 import { type Cookie, readCookie } from './cookies.ts'
 
 const operatorCookieName = 'svc_operator'
@@ -35,15 +37,14 @@ export class NotFoundForOperatorError extends Error {
 /** Set by the script that refreshes a page, so that a page left open does not prolong the operator session. */
 const unattendedHeader = 'x-unattended'
 
-/** @returns a function that calls the API as the operator of the request. */
-export const createOperatorCalls =
-  (ctx: Context, api: Api, visitor: Visitor) =>
-  async <Body>(method: string, apiPath: string, body?: object): Promise<ApiResponse<Body>> => {
+/** @returns a client that calls the API as the operator of the request. */
+export const createOperatorClient = (ctx: Context, api: Api, visitor: Visitor): ApiClient =>
+  createPageClient(async (method, path, { headers, body }) => {
     const isUnattended = ctx.get(unattendedHeader) !== ''
-    const response = await api.call<Body>(method, apiPath, {
+    const response = await api.call(method, path, {
       visitor,
       bearer: readOperatorToken(ctx),
-      headers: isUnattended ? { [unattendedHeader]: 'true' } : {},
+      headers: { ...headers, ...(isUnattended ? { [unattendedHeader]: 'true' } : {}) },
       body,
     })
     // Only wrong tokens are limited.
@@ -52,4 +53,4 @@ export const createOperatorCalls =
     if (response.status === 503 && method === 'GET') throw new ApiUnavailableError('the API is not available')
     if (response.status === 404) throw new NotFoundForOperatorError('the API has no such resource')
     return response
-  }
+  })

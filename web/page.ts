@@ -1,7 +1,8 @@
 /** A page as data: the site's router is built from these routes. Pages call the API and render what it replies. */
 import type { VNode } from 'preact'
+import type { ApiClient } from '../client/client.ts'
 import type { SiteConfig } from '../platform/config/site.ts'
-import type { ApiResponse, Visitor } from './api.ts'
+import type { Visitor } from './api.ts'
 import type { Cookie } from './cookies.ts'
 import type { ConsoleSection } from './operator/console-document.tsx'
 
@@ -23,28 +24,14 @@ export interface Visit {
    * Calls the API with the visitor's access token. When the API rejects the token, the sign-in is renewed and the page
    * requested again, or the visitor is sent to the login page.
    */
-  callApi<Body = Record<string, unknown>>(
-    method: string,
-    path: string,
-    body?: object,
-    headers?: Readonly<Record<string, string>>,
-  ): Promise<ApiResponse<Body>>
+  readonly api: ApiClient
   /** Calls the API without an access token. */
-  callApiAnonymously<Body = Record<string, unknown>>(
-    method: string,
-    path: string,
-    body?: object,
-    headers?: Readonly<Record<string, string>>,
-  ): Promise<ApiResponse<Body>>
+  readonly anonymousApi: ApiClient
   /**
    * Calls the API as the operator who is signed in to the console. When the API rejects the operator session, the operator is sent
    * to the console's sign-in page; when it has no such resource, the site replies with its 404 page.
    */
-  callOperatorApi<Body = Record<string, unknown>>(
-    method: string,
-    path: string,
-    body?: object,
-  ): Promise<ApiResponse<Body>>
+  readonly operatorApi: ApiClient
 }
 
 interface Cookies {

@@ -2,9 +2,10 @@
 import type { Context } from 'koa'
 import type { SiteConfig } from '../platform/config/site.ts'
 import { clientAddress } from '../platform/koa/client-address.ts'
-import { type Api, readApiError, type Visitor } from './api.ts'
+import type { Api, ApiResponse, Visitor } from './api.ts'
+import { createPageClient, readApiError } from './api-client.ts'
 import { isExpired, readAccessToken, readCookie } from './cookies.ts'
-import { createOperatorCalls } from './operator-session.ts'
+import { createOperatorClient } from './operator-session.ts'
 import type { Visit } from './page.ts'
 import { parseForm, readRequestBody } from './request-body.ts'
 
@@ -43,13 +44,16 @@ export async function createVisit(ctx: Context, { api, config }: Deps): Promise<
     visitor,
     isSignedIn: bearer !== undefined,
     cookie: (name) => readCookie(ctx.get('cookie'), name) || undefined,
-    callApi: async (method, path, body, headers = {}) => {
-      const response = await api.call<never>(method, path, { visitor, bearer, headers, body })
-      if (response.status === 401 && readApiError(response).code === 'unauthorized')
-        throw new SignInExpiredError('the API rejected the access token')
-      return response
-    },
-    callApiAnonymously: (method, path, body, headers = {}) => api.call(method, path, { visitor, headers, body }),
-    callOperatorApi: createOperatorCalls(ctx, api, visitor),
+    api: createPageClient(async (method, path, request) =>
+      refuseExpiredSignIn(await api.call(method, path, { visitor, bearer, ...request })),
+    ),
+    anonymousApi: createPageClient((method, path, request) => api.call(method, path, { visitor, ...request })),
+    operatorApi: createOperatorClient(ctx, api, visitor),
   }
+}
+
+function refuseExpiredSignIn(response: ApiResponse): ApiResponse {
+  if (response.status === 401 && readApiError({ error: response.body }).code === 'unauthorized')
+    throw new SignInExpiredError('the API rejected the access token')
+  return response
 }

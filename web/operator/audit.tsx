@@ -1,10 +1,11 @@
 /** The audit of all accounts: who did what, when and why. */
 
-import { readApiError } from '../api.ts'
-import type { Reply } from '../api-replies.ts'
+import type { Reply } from '../../client/reply.ts'
+import { readApiError, unchecked } from '../api-client.ts'
 import type { PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { DateTime } from '../time-text.tsx'
+import { readFilter } from './filter-form.tsx'
 import { ScrollingTable } from './scrolling-table.tsx'
 
 type Page = Reply<'get', '/admin/audit'>
@@ -17,23 +18,23 @@ export const show: PageRoute = {
   method: 'GET',
   path: '/operator/audit',
   caller: 'operator',
-  handle: async ({ query, callOperatorApi }) => {
-    const search = new URLSearchParams(
-      [...filterNames, 'cursor'].flatMap((name) => {
-        const value = query.get(name)?.trim()
-        return value ? [[name, value]] : []
-      }),
-    )
-    const filter = { action: '', initiator: '', user_id: '', ...Object.fromEntries(search) }
-    const response = await callOperatorApi<Page>('GET', `/api/v1/admin/audit?${search}`)
+  handle: async ({ query, operatorApi }) => {
+    const filter = readFilter(query, filterNames)
+    const result = await operatorApi.GET('/api/v1/admin/audit', {
+      params: { query: { ...filter, initiator: unchecked(filter.initiator) } },
+    })
     const frame = { name: 'operator-audit', title: 'Audit', console: 'audit' } as const
-    if (response.status === 200) return { ...frame, page: <AuditPage filter={filter} found={response.body} /> }
+    if (result.data) return { ...frame, page: <AuditPage filter={filter} found={result.data} /> }
     const problem = {
-      code: readApiError(response).code,
+      code: readApiError(result).code,
       text: 'The filter is not valid. Check the action and the account id.',
     }
     const nothing = { entries: [], next_cursor: null }
-    return { ...frame, status: response.status, page: <AuditPage filter={filter} found={nothing} problem={problem} /> }
+    return {
+      ...frame,
+      status: result.response.status,
+      page: <AuditPage filter={filter} found={nothing} problem={problem} />,
+    }
   },
 }
 

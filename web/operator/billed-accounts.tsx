@@ -2,7 +2,7 @@
 import type { PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { BillingTabs } from './billing-tabs.tsx'
-import { type Filter, Pager, pathWith, readFilter } from './filter-form.tsx'
+import { type Filter, Pager, readFilter } from './filter-form.tsx'
 import { UserLink } from './identifier.tsx'
 import type { BilledAccountPage } from './operator-replies.ts'
 import { listProblem } from './refused-page.tsx'
@@ -14,17 +14,16 @@ export const list: PageRoute = {
   method: 'GET',
   path,
   caller: 'operator',
-  handle: async ({ query, callOperatorApi }) => {
-    const billed = query.get('billed') === 'twice' ? 'twice' : 'without_plan'
+  handle: async ({ query, operatorApi }) => {
+    const billed: Billed = query.get('billed') === 'twice' ? 'twice' : 'without_plan'
     const filter = { ...readFilter(query, []), billed }
-    const apiPath = pathWith('/api/v1/admin/billing/accounts', filter)
-    const found = await callOperatorApi<Partial<BilledAccountPage>>('GET', apiPath)
+    const found = await operatorApi.GET('/api/v1/admin/billing/accounts', { params: { query: filter } })
     return {
       name: 'operator-billed-accounts',
       title: titles[billed],
       console: 'billing',
-      status: found.status,
-      page: <AccountsPage billed={billed} filter={filter} found={found.body} problem={listProblem(found)} />,
+      status: found.response.status,
+      page: <AccountsPage billed={billed} filter={filter} found={found.data ?? {}} problem={listProblem(found)} />,
     }
   },
 }

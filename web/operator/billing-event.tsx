@@ -30,9 +30,13 @@ const actOf = (name: 'replay' | 'dismiss'): PageRoute => ({
   caller: 'operator',
   returnTo: '/operator/billing',
   handle: (visit) => {
-    const { id } = visit.params
+    const { id = '' } = visit.params
     return submitAct(visit, {
-      path: `/api/v1/admin/billing/events/${id}/${name}`,
+      send: (reason) =>
+        visit.operatorApi.POST(`/api/v1/admin/billing/events/{id}/${name}`, {
+          params: { path: { id } },
+          body: { reason },
+        }),
       redirectTo: `/operator/billing/events/${id}?done=${name}`,
       showProblem: (problem, status) => eventPage(visit, { problem: withCode(problem), status }),
     })
@@ -49,9 +53,9 @@ interface Outcome {
 }
 
 async function eventPage(visit: Visit, { done = '', problem, status = 200 }: Outcome): Promise<PageResult> {
-  const apiPath = `/api/v1/admin/billing/events/${visit.params.id}`
-  const response = await visit.callOperatorApi<{ event: BillingEventDetail }>('GET', apiPath)
-  if (response.status !== 200) return refusedPage('billing', 'Billing event', response)
+  const path = { id: visit.params.id ?? '' }
+  const result = await visit.operatorApi.GET('/api/v1/admin/billing/events/{id}', { params: { path } })
+  if (!result.data) return refusedPage('billing', 'Billing event', result)
   const text = Object.hasOwn(notices, done) ? notices[done] : undefined
   return {
     name: 'operator-billing-event',
@@ -59,7 +63,7 @@ async function eventPage(visit: Visit, { done = '', problem, status = 200 }: Out
     console: 'billing',
     status,
     page: (
-      <EventPage event={response.body.event}>
+      <EventPage event={result.data.event}>
         <NoticeMessage notice={text === undefined ? undefined : { code: done, text }} />
         <ProblemMessage problem={problem} />
       </EventPage>

@@ -5,8 +5,13 @@ import type { ComponentChildren } from 'preact'
 export type Filter = Readonly<Record<string, string>>
 
 /** Reads these parameters and the cursor from the address. */
-export const readFilter = (query: URLSearchParams, names: readonly string[]): Filter =>
-  Object.fromEntries([...names, 'cursor'].map((name) => [name, query.get(name)?.trim() ?? '']))
+export const readFilter = <Name extends string>(
+  query: URLSearchParams,
+  names: readonly Name[],
+): Readonly<Record<Name | 'cursor', string>> => {
+  const entries = [...names, 'cursor' as const].map((name) => [name, query.get(name)?.trim() ?? ''])
+  return Object.fromEntries(entries) as Record<Name | 'cursor', string>
+}
 
 /** @returns the path with the parameters that have a value. */
 export function pathWith(path: string, filter: Filter): string {

@@ -2,7 +2,7 @@
 import type { PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { formatAge, formatDuration, TimeAgo } from '../time-text.tsx'
-import { Choice, type Filter, FilterForm, Pager, pathWith, readFilter, TextFilter } from './filter-form.tsx'
+import { Choice, type Filter, FilterForm, Pager, readFilter, TextFilter } from './filter-form.tsx'
 import { Identifier, SessionLink } from './identifier.tsx'
 import type { Instance, InstancePage, Region } from './operator-replies.ts'
 import { listProblem } from './refused-page.tsx'
@@ -13,7 +13,7 @@ import { InstanceUse, instanceUse } from './state-badges.tsx'
 const path = '/operator/instances'
 
 /** Which instances are shown, by the parameters of the API. */
-const shown: Readonly<Record<string, Filter>> = {
+const shown: Readonly<Record<string, { gone?: 'true' | 'false'; orphans?: 'true' }>> = {
   existing: { gone: 'false' },
   orphans: { orphans: 'true' },
   gone: { gone: 'true' },
@@ -24,24 +24,21 @@ export const list: PageRoute = {
   method: 'GET',
   path,
   caller: 'operator',
-  handle: async ({ query, callOperatorApi }) => {
-    const { show = '', ...filter } = readFilter(query, ['show', 'region', 'instance_id'])
+  handle: async ({ query, operatorApi }) => {
+    const { show, ...filter } = readFilter(query, ['show', 'region', 'instance_id'])
     // The overview links to `orphans=true`.
     const asked = query.get('orphans') === 'true' ? 'orphans' : show
     const chosen = Object.hasOwn(shown, asked) ? asked : 'existing'
     const [found, regions] = await Promise.all([
-      callOperatorApi<Partial<InstancePage>>(
-        'GET',
-        pathWith('/api/v1/admin/instances', { ...filter, ...shown[chosen] }),
-      ),
-      callOperatorApi<{ regions?: Region[] }>('GET', '/api/v1/admin/regions'),
+      operatorApi.GET('/api/v1/admin/instances', { params: { query: { ...filter, ...shown[chosen] } } }),
+      operatorApi.GET('/api/v1/admin/regions'),
     ])
-    const props = { filter: { ...filter, show: chosen }, found: found.body, regions: regions.body.regions ?? [] }
+    const props = { filter: { ...filter, show: chosen }, found: found.data ?? {}, regions: regions.data?.regions ?? [] }
     return {
       name: 'operator-instances',
       title: 'Instances',
       console: 'instances',
-      status: found.status,
+      status: found.response.status,
       page: <InstancesPage {...props} problem={listProblem(found)} />,
     }
   },

@@ -1,5 +1,6 @@
 /** The background jobs: the last run of each and its result. */
-import type { Reply } from '../api-replies.ts'
+import { expectSuccess } from '../../client/api-error.ts'
+import type { Reply } from '../../client/reply.ts'
 import type { PageRoute } from '../page.ts'
 import { formatDuration, TimeAgo } from '../time-text.tsx'
 import { ScrollingTable } from './scrolling-table.tsx'
@@ -10,9 +11,9 @@ export const show: PageRoute = {
   method: 'GET',
   path: '/operator/jobs',
   caller: 'operator',
-  handle: async ({ callOperatorApi }) => {
-    const { body } = await callOperatorApi<{ jobs: Job[] }>('GET', '/api/v1/admin/jobs')
-    return { name: 'operator-jobs', title: 'Jobs', console: 'jobs', page: <JobsPage jobs={body.jobs} /> }
+  handle: async ({ operatorApi }) => {
+    const { jobs } = expectSuccess(await operatorApi.GET('/api/v1/admin/jobs'))
+    return { name: 'operator-jobs', title: 'Jobs', console: 'jobs', page: <JobsPage jobs={jobs} /> }
   },
 }
 

@@ -1,5 +1,5 @@
 /** Bodies of the API's replies to operators. */
-import type { Reply } from '../api-replies.ts'
+import type { Reply } from '../../client/reply.ts'
 
 export type AccountDetail = Reply<'get', '/admin/users/{id}'>
 export type ProviderSubscription = Reply<'get', '/admin/users/{id}/subscriptions'>['subscriptions'][number]

@@ -1,6 +1,6 @@
 /** The health of the service as tiles: one figure each, marked when it needs attention. */
 import type { ComponentChildren } from 'preact'
-import type { Reply } from '../api-replies.ts'
+import type { Reply } from '../../client/reply.ts'
 import { formatDuration } from '../time-text.tsx'
 
 export type Overview = Reply<'get', '/admin/overview'>

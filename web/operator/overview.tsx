@@ -1,4 +1,5 @@
 /** The first page of the console: the health of the service and the last hour. */
+import { expectSuccess } from '../../client/api-error.ts'
 import { MinuteBars } from '../charts/minute-bars.tsx'
 import type { PageRoute } from '../page.ts'
 import { DateTime } from '../time-text.tsx'
@@ -8,9 +9,14 @@ export const show: PageRoute = {
   method: 'GET',
   path: '/operator',
   caller: 'operator',
-  handle: async ({ callOperatorApi }) => {
-    const { body } = await callOperatorApi<Overview>('GET', '/api/v1/admin/overview')
-    return { name: 'operator-overview', title: 'Overview', console: 'overview', page: <OverviewPage overview={body} /> }
+  handle: async ({ operatorApi }) => {
+    const overview = expectSuccess(await operatorApi.GET('/api/v1/admin/overview'))
+    return {
+      name: 'operator-overview',
+      title: 'Overview',
+      console: 'overview',
+      page: <OverviewPage overview={overview} />,
+    }
   },
 }
 

@@ -1,5 +1,5 @@
 /** Refusals of the API on pages of the console. */
-import type { ApiResponse } from '../api.ts'
+import type { ApiResult } from '../api-client.ts'
 import type { Document } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { problemOf } from '../pages/refusal-text.ts'
@@ -9,23 +9,23 @@ import type { ConsoleSection } from './console-document.tsx'
 export const withCode = (problem: Problem): Problem => ({ ...problem, text: `${problem.text} (${problem.code})` })
 
 /** Of a list whose filter or cursor the API does not accept, among others. */
-export const listProblem = (response: ApiResponse): Problem | undefined =>
-  response.status === 200
+export const listProblem = (result: ApiResult): Problem | undefined =>
+  result.response.status === 200
     ? undefined
-    : withCode(problemOf(response, { invalid_request: 'The filter is not valid. Check the ids and the values.' }))
+    : withCode(problemOf(result, { invalid_request: 'The filter is not valid. Check the ids and the values.' }))
 
 /** Instead of a page whose content the API refused. */
-export const refusedPage = (section: ConsoleSection, title: string, response: ApiResponse): Document => ({
+export const refusedPage = (section: ConsoleSection, title: string, result: ApiResult): Document => ({
   name: 'operator-refused',
   title,
   console: section,
-  status: response.status,
+  status: result.response.status,
   page: (
     <>
       <div class="page-head">
         <h1>{title}</h1>
       </div>
-      <ProblemMessage problem={withCode(problemOf(response))} />
+      <ProblemMessage problem={withCode(problemOf(result))} />
     </>
   ),
 })

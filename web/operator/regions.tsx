@@ -1,5 +1,6 @@
 /** The regions with their relays and instances. A drained region takes no new relays. */
-import type { Reply } from '../api-replies.ts'
+import { expectSuccess } from '../../client/api-error.ts'
+import type { Reply } from '../../client/reply.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { type Notice, NoticeMessage, type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { DateTime } from '../time-text.tsx'
@@ -29,7 +30,11 @@ const actOf = (act: 'drain' | 'resume'): PageRoute => ({
   returnTo: path,
   handle: (visit) =>
     submitAct(visit, {
-      path: `/api/v1/admin/regions/${visit.params.region}/${act}`,
+      send: (reason) =>
+        visit.operatorApi.POST(`/api/v1/admin/regions/{region}/${act}`, {
+          params: { path: { region: visit.params.region ?? '' } },
+          body: { reason },
+        }),
       redirectTo: `${path}?done=${act}`,
       showProblem: (problem, status) => regionsPage(visit, { problem, status }),
     }),
@@ -44,12 +49,12 @@ interface Outcome {
   readonly status?: number
 }
 
-async function regionsPage({ callOperatorApi }: Visit, outcome: Outcome): Promise<PageResult> {
-  const { body } = await callOperatorApi<{ regions: Region[] }>('GET', '/api/v1/admin/regions')
+async function regionsPage({ operatorApi }: Visit, outcome: Outcome): Promise<PageResult> {
+  const { regions } = expectSuccess(await operatorApi.GET('/api/v1/admin/regions'))
   const { done = '', problem, status = 200 } = outcome
   const text = Object.hasOwn(notices, done) ? notices[done] : undefined
   const notice = text === undefined ? undefined : { code: done, text }
-  const page = <RegionsPage regions={body.regions} notice={notice} problem={problem} />
+  const page = <RegionsPage regions={regions} notice={notice} problem={problem} />
   return { name: 'operator-regions', title: 'Regions', console: 'regions', status, page }
 }
 

@@ -1,8 +1,9 @@
 /** One relay session: its row, its workflow, its transitions and its video, and the acts of operators on it. */
 import type { ComponentChildren } from 'preact'
+import { type ApiResult, unchecked } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { NoticeMessage, type Problem, ProblemMessage } from '../pages/messages.tsx'
-import type { OperatorSessionDetail } from './operator-replies.ts'
+import type { OperatorSession, OperatorSessionDetail } from './operator-replies.ts'
 import { refusedPage, withCode } from './refused-page.tsx'
 import { SessionActs } from './session-acts.tsx'
 import { SessionFacts } from './session-facts.tsx'
@@ -26,24 +27,30 @@ export const show: PageRoute = {
   handle: (visit) => sessionPage(visit, { done: visit.query.get('done') ?? '' }),
 }
 
-const actOf = (name: 'disconnect' | 'transition', readBody: (form: URLSearchParams) => object): PageRoute => ({
+type SendAct = (visit: Visit, path: { readonly id: string }, reason: string) => Promise<ApiResult>
+
+const actOf = (name: string, send: SendAct): PageRoute => ({
   method: 'POST',
   path: `${path}/${name}`,
   caller: 'operator',
   returnTo: '/operator/sessions',
   handle: (visit) => {
-    const { id } = visit.params
+    const { id = '' } = visit.params
     return submitAct(visit, {
-      path: `/api/v1/admin/sessions/${id}/${name}`,
-      body: readBody(visit.form),
+      send: (reason) => send(visit, { id }, reason),
       redirectTo: `/operator/sessions/${id}?done=${name}`,
       showProblem: (problem, status) => sessionPage(visit, { problem: withCode(problem), status }),
     })
   },
 })
 
-export const disconnect = actOf('disconnect', () => ({}))
-export const transition = actOf('transition', (form) => ({ to: form.get('to') ?? '' }))
+export const disconnect = actOf('disconnect', ({ operatorApi }, path, reason) =>
+  operatorApi.POST('/api/v1/admin/sessions/{id}/disconnect', { params: { path }, body: { reason } }),
+)
+export const transition = actOf('transition', ({ form, operatorApi }, path, reason) => {
+  const body = { to: unchecked<OperatorSession['state']>(form.get('to') ?? ''), reason }
+  return operatorApi.POST('/api/v1/admin/sessions/{id}/transition', { params: { path }, body })
+})
 
 interface Outcome {
   readonly done?: string
@@ -52,18 +59,18 @@ interface Outcome {
 }
 
 async function sessionPage(visit: Visit, { done = '', problem, status = 200 }: Outcome): Promise<PageResult> {
-  const apiPath = `/api/v1/admin/sessions/${visit.params.id}`
-  const response = await visit.callOperatorApi<OperatorSessionDetail>('GET', apiPath)
-  if (response.status !== 200) return refusedPage('relays', 'Relay session', response)
+  const path = { id: visit.params.id ?? '' }
+  const result = await visit.operatorApi.GET('/api/v1/admin/sessions/{id}', { params: { path } })
+  if (!result.data) return refusedPage('relays', 'Relay session', result)
   const text = Object.hasOwn(notices, done) ? notices[done] : undefined
   return {
     name: 'operator-session',
-    title: `Relay ${response.body.session.connection_id}`,
+    title: `Relay ${result.data.session.connection_id}`,
     console: 'relays',
     styles: ['charts.css'],
     status,
     page: (
-      <SessionPage detail={response.body}>
+      <SessionPage detail={result.data}>
         <NoticeMessage notice={text === undefined ? undefined : { code: done, text }} />
         <ProblemMessage problem={problem} />
       </SessionPage>

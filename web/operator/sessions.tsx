@@ -1,36 +1,36 @@
 /** All relay sessions, by state, region and account. */
-import type { ApiResponse } from '../api.ts'
+import { unchecked } from '../api-client.ts'
 import type { PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
-import { Choice, type Filter, FilterForm, Pager, pathWith, readFilter, TextFilter } from './filter-form.tsx'
+import { Choice, type Filter, FilterForm, Pager, readFilter, TextFilter } from './filter-form.tsx'
 import type { Region, SessionPage } from './operator-replies.ts'
 import { listProblem } from './refused-page.tsx'
 import { SessionTable } from './session-table.tsx'
 
 const path = '/operator/sessions'
-const filterNames = ['state', 'region', 'user_id']
+const filterNames = ['state', 'region', 'user_id'] as const
 
 export const list: PageRoute = {
   method: 'GET',
   path,
   caller: 'operator',
-  handle: async ({ query, callOperatorApi }) => {
+  handle: async ({ query, operatorApi }) => {
     const filter = readFilter(query, filterNames)
     const [found, regions] = await Promise.all([
-      callOperatorApi<Partial<SessionPage>>('GET', pathWith('/api/v1/admin/sessions', filter)),
-      callOperatorApi<{ regions?: Region[] }>('GET', '/api/v1/admin/regions'),
+      operatorApi.GET('/api/v1/admin/sessions', { params: { query: { ...filter, state: unchecked(filter.state) } } }),
+      operatorApi.GET('/api/v1/admin/regions'),
     ])
     return {
       name: 'operator-sessions',
       title: 'Relays',
       console: 'relays',
-      status: found.status,
+      status: found.response.status,
       page: (
         <SessionsPage
           filter={filter}
-          found={found.body}
-          regions={regions.body.regions ?? []}
-          problem={listProblem(found as ApiResponse)}
+          found={found.data ?? {}}
+          regions={regions.data?.regions ?? []}
+          problem={listProblem(found)}
         />
       ),
     }

@@ -1,5 +1,6 @@
 /** Sign-in to the operator console and sign-out. */
-import type { ApiResponse } from '../api.ts'
+import { operatorCredentials } from '../../client/client.ts'
+import type { Reply } from '../../client/reply.ts'
 import { consolePath, consoleTarget, operatorSignInPath } from '../operator-access.ts'
 import { endedOperatorCookie, operatorCookie } from '../operator-session.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
@@ -8,10 +9,7 @@ import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { problemPage } from '../pages/problem.tsx'
 import { problemOf } from '../pages/refusal-text.ts'
 
-interface SignedIn {
-  readonly operator_token: string
-  readonly expires_at: string
-}
+type SignedIn = Reply<'post', '/admin/sign-in', 201>
 
 export const show: PageRoute = {
   method: 'GET',
@@ -20,8 +18,10 @@ export const show: PageRoute = {
   allowsCrossSiteEntry: true,
   handle: async (visit) => {
     // Without a configured operator password the API has no routes for operators, and the console does not exist.
-    const { status } = await visit.callApiAnonymously('GET', '/api/v1/admin/jobs')
-    return status === 404 ? problemPage('not_found') : signInPage({ next: consoleTarget(visit.query.get('next')) })
+    const { response } = await visit.anonymousApi.GET('/api/v1/admin/jobs')
+    return response.status === 404
+      ? problemPage('not_found')
+      : signInPage({ next: consoleTarget(visit.query.get('next')) })
   },
 }
 
@@ -32,18 +32,17 @@ export const submit: PageRoute = {
   allowsCrossSiteEntry: true,
   handle: async (visit) => {
     const next = consoleTarget(visit.form.get('next'))
-    const response = await requestToken(visit)
-    if (response.status === 404) return problemPage('not_found')
-    if (response.status === 201) return { redirectTo: next, cookies: [cookieOf(response.body)] }
-    const problem = problemOf(response, { invalid_operator: 'The operator password is incorrect.' })
-    return signInPage({ next, problem: { field: 'password', ...problem }, status: response.status })
+    const result = await requestToken(visit)
+    const { status } = result.response
+    if (status === 404) return problemPage('not_found')
+    if (result.data) return { redirectTo: next, cookies: [cookieOf(result.data)] }
+    const problem = problemOf(result, { invalid_operator: 'The operator password is incorrect.' })
+    return signInPage({ next, problem: { field: 'password', ...problem }, status })
   },
 }
 
-function requestToken({ form, callApiAnonymously }: Visit): Promise<ApiResponse<SignedIn>> {
-  const credentials = Buffer.from(`operator:${form.get('password') ?? ''}`).toString('base64')
-  return callApiAnonymously('POST', '/api/v1/admin/sign-in', {}, { authorization: `Basic ${credentials}` })
-}
+const requestToken = ({ form, anonymousApi }: Visit) =>
+  anonymousApi.POST('/api/v1/admin/sign-in', { body: {}, headers: operatorCredentials(form.get('password') ?? '') })
 
 const cookieOf = ({ operator_token, expires_at }: SignedIn) =>
   operatorCookie(operator_token, Math.max(1, Math.floor((Date.parse(expires_at) - Date.now()) / 1000)))
@@ -53,8 +52,8 @@ export const signOut: PageRoute = {
   path: '/operator/sign-out',
   caller: 'operator',
   returnTo: consolePath,
-  handle: async ({ callOperatorApi }) => {
-    await callOperatorApi('POST', '/api/v1/admin/sign-out', {})
+  handle: async ({ operatorApi }) => {
+    await operatorApi.POST('/api/v1/admin/sign-out', { body: {} })
     return { redirectTo: operatorSignInPath, cookies: [endedOperatorCookie] }
   },
 }

@@ -1,14 +1,13 @@
 /** Carries out an operator's act from its form. */
+import type { ApiResult } from '../api-client.ts'
 import type { PageResult, Visit } from '../page.ts'
 import type { Problem } from '../pages/messages.tsx'
 import { problemOf } from '../pages/refusal-text.ts'
 import { reasonOf } from './act-form.tsx'
 
 interface Act {
-  /** Of the API. */
-  readonly path: string
-  /** Besides the reason. */
-  readonly body?: object
+  /** Sends the act to the API. */
+  readonly send: (reason: string) => Promise<ApiResult>
   /** The page that shows the result. */
   readonly redirectTo: string
   /** Shows the page of the form again, with the problem. */
@@ -21,7 +20,7 @@ const missingReason: Problem = { code: 'reason_required', text: 'Nothing was cha
 export async function submitAct(visit: Visit, act: Act): Promise<PageResult> {
   const reason = reasonOf(visit.form)
   if (reason === undefined) return act.showProblem(missingReason, 400)
-  const response = await visit.callOperatorApi('POST', act.path, { ...act.body, reason })
-  if (response.status < 300) return { redirectTo: act.redirectTo }
-  return act.showProblem(problemOf(response), response.status)
+  const result = await act.send(reason)
+  const { status } = result.response
+  return status < 300 ? { redirectTo: act.redirectTo } : act.showProblem(problemOf(result), status)
 }

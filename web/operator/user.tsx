@@ -1,6 +1,6 @@
 /** One account: what it has, what it may do, and the acts of operators on it. */
 import type { ComponentChildren } from 'preact'
-import type { ApiResponse } from '../api.ts'
+import type { ApiResult } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { NoticeMessage, type Problem, ProblemMessage } from '../pages/messages.tsx'
 import type { AccountDetail, AuditPage, EventPage, ProviderSubscription, SessionPage } from './operator-replies.ts'
@@ -29,24 +29,18 @@ export const show: PageRoute = {
   handle: (visit) => userPage(visit, { done: visit.query.get('done') ?? '' }),
 }
 
-interface UserAct {
-  /** The last segment of the paths of the form. */
-  readonly name: string
-  /** The last segment of the path of the API. */
-  readonly apiName: string
-  readonly readBody: (form: URLSearchParams) => object
-}
+type SendAct = (visit: Visit, path: { readonly id: string }, reason: string) => Promise<ApiResult>
 
-const actOf = ({ name, apiName, readBody }: UserAct): PageRoute => ({
+/** @param name the last segment of the path of the form. */
+const actOf = (name: string, send: SendAct): PageRoute => ({
   method: 'POST',
   path: `${path}/${name}`,
   caller: 'operator',
   returnTo: '/operator/users',
   handle: (visit) => {
-    const { id } = visit.params
+    const { id = '' } = visit.params
     return submitAct(visit, {
-      path: `/api/v1/admin/users/${id}/${apiName}`,
-      body: readBody(visit.form),
+      send: (reason) => send(visit, { id }, reason),
       redirectTo: `/operator/users/${id}?done=${name}`,
       showProblem: (problem, status) => userPage(visit, { problem: withCode(problem), status }),
     })
@@ -54,24 +48,26 @@ const actOf = ({ name, apiName, readBody }: UserAct): PageRoute => ({
 })
 
 /** A day counts to its end, in UTC. */
-const endOf = (day: string): object => (day === '' ? {} : { until: `${day}T23:59:59Z` })
+const endOf = (day: string): { until?: string } => (day === '' ? {} : { until: `${day}T23:59:59Z` })
 
-export const grant = actOf({
-  name: 'grant',
-  apiName: 'grant',
-  readBody: (form) => ({
-    ...{ plan_tier: 'paid', addons: Number(form.get('addons') || '0') },
-    ...endOf(form.get('until') ?? ''),
-  }),
+export const grant = actOf('grant', ({ form, operatorApi }, path, reason) => {
+  const addons = Number(form.get('addons') || '0')
+  const body = { plan_tier: 'paid', addons, ...endOf(form.get('until') ?? ''), reason } as const
+  return operatorApi.POST('/api/v1/admin/users/{id}/grant', { params: { path }, body })
 })
-export const withdraw = actOf({ name: 'withdraw', apiName: 'grant', readBody: () => ({ plan_tier: 'free' }) })
-export const relayAccess = actOf({
-  name: 'relay-access',
-  apiName: 'relay-access',
-  readBody: (form) => ({ enabled: form.get('enabled') === 'true' }),
+export const withdraw = actOf('withdraw', ({ operatorApi }, path, reason) =>
+  operatorApi.POST('/api/v1/admin/users/{id}/grant', { params: { path }, body: { plan_tier: 'free', reason } }),
+)
+export const relayAccess = actOf('relay-access', ({ form, operatorApi }, path, reason) => {
+  const body = { enabled: form.get('enabled') === 'true', reason }
+  return operatorApi.POST('/api/v1/admin/users/{id}/relay-access', { params: { path }, body })
 })
-export const disable = actOf({ name: 'disable', apiName: 'disable', readBody: () => ({ disabled: true }) })
-export const enable = actOf({ name: 'enable', apiName: 'disable', readBody: () => ({ disabled: false }) })
+export const disable = actOf('disable', ({ operatorApi }, path, reason) =>
+  operatorApi.POST('/api/v1/admin/users/{id}/disable', { params: { path }, body: { disabled: true, reason } }),
+)
+export const enable = actOf('enable', ({ operatorApi }, path, reason) =>
+  operatorApi.POST('/api/v1/admin/users/{id}/disable', { params: { path }, body: { disabled: false, reason } }),
+)
 
 interface Outcome {
   readonly done?: string
@@ -106,25 +102,28 @@ async function userPage(visit: Visit, { done = '', problem, status = 200 }: Outc
 }
 
 /** Everything at once: the snapshot of the workflow takes up to two seconds. */
-async function readAccount({ params, callOperatorApi }: Visit): Promise<Account | { readonly refused: ApiResponse }> {
-  const user = `/api/v1/admin/users/${params.id}`
-  const filter = `?user_id=${encodeURIComponent(params.id ?? '')}`
-  const responses = await Promise.all([
-    callOperatorApi<AccountDetail>('GET', user),
-    callOperatorApi<{ subscriptions: ProviderSubscription[] }>('GET', `${user}/subscriptions`),
-    callOperatorApi<EventPage>('GET', `/api/v1/admin/billing/events${filter}`),
-    callOperatorApi<SessionPage>('GET', `/api/v1/admin/sessions${filter}`),
-    callOperatorApi<AuditPage>('GET', `/api/v1/admin/audit${filter}`),
+async function readAccount({ params, operatorApi }: Visit): Promise<Account | { readonly refused: ApiResult }> {
+  const { id = '' } = params
+  const path = { id }
+  const query = { user_id: id }
+  const [user, subscriptions, events, sessions, audit] = await Promise.all([
+    operatorApi.GET('/api/v1/admin/users/{id}', { params: { path } }),
+    operatorApi.GET('/api/v1/admin/users/{id}/subscriptions', { params: { path } }),
+    operatorApi.GET('/api/v1/admin/billing/events', { params: { query } }),
+    operatorApi.GET('/api/v1/admin/sessions', { params: { query } }),
+    operatorApi.GET('/api/v1/admin/audit', { params: { query } }),
   ])
-  const refused = responses.find(({ status }) => status !== 200)
-  if (refused) return { refused }
-  const [detail, subscriptions, events, sessions, audit] = responses
+  if (!user.data) return { refused: user }
+  if (!subscriptions.data) return { refused: subscriptions }
+  if (!events.data) return { refused: events }
+  if (!sessions.data) return { refused: sessions }
+  if (!audit.data) return { refused: audit }
   return {
-    detail: detail.body,
-    subscriptions: subscriptions.body.subscriptions,
-    events: events.body,
-    sessions: sessions.body,
-    audit: audit.body,
+    detail: user.data,
+    subscriptions: subscriptions.data.subscriptions,
+    events: events.data,
+    sessions: sessions.data,
+    audit: audit.data,
   }
 }
 

@@ -11,18 +11,15 @@ export const find: PageRoute = {
   method: 'GET',
   path,
   caller: 'operator',
-  handle: async ({ query, callOperatorApi }) => {
+  handle: async ({ query, operatorApi }) => {
     const search = query.get('email')?.trim() ?? ''
     const frame = { name: 'operator-users', title: 'Users', console: 'users' } as const
     if (search === '') return { ...frame, page: <UsersPage search="" /> }
     if (uuid.test(search)) return { redirectTo: `${path}/${search.toLowerCase()}` }
-    const found = await callOperatorApi<{ users?: { id: string }[] }>(
-      'GET',
-      `/api/v1/admin/users?email=${encodeURIComponent(search)}`,
-    )
-    const [user] = found.body.users ?? []
+    const found = await operatorApi.GET('/api/v1/admin/users', { params: { query: { email: search } } })
+    const [user] = found.data?.users ?? []
     if (user) return { redirectTo: `${path}/${user.id}` }
-    const { status } = found
+    const { status } = found.response
     return { ...frame, status, page: <UsersPage search={search} problem={listProblem(found)} /> }
   },
 }

@@ -1,6 +1,6 @@
 /** The activity of an account, so that its owner can detect foreign access and see what the relays did. */
-import { ApiUnavailableError } from '../api.ts'
-import type { AccountSummary, ActivityEntry, Reply } from '../api-replies.ts'
+import { requireData, unchecked } from '../api-client.ts'
+import type { ActivityEntry } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { Day, TimeAgo } from '../time-text.tsx'
 import { DeletionBanner } from './account-deletion.tsx'
@@ -25,20 +25,17 @@ export const show: PageRoute = {
   handle: (visit) => activityPage(visit),
 }
 
-type ActivityReply = Reply<'get', '/auth/activity'>
-
 async function activityPage(visit: Visit): Promise<PageResult> {
   const group = groups.find(([name]) => name === visit.query.get('group'))?.[0] ?? ''
   const cursor = visit.query.get('cursor') ?? ''
   const [summary, activity] = await Promise.all([
-    visit.callApi<AccountSummary>('GET', '/api/v1/auth/session?view=dock'),
-    visit.callApi<ActivityReply>('GET', `/api/v1/auth/activity${queryOf(group, cursor)}`),
+    visit.api.GET('/api/v1/auth/session', { params: { query: { view: 'dock' } } }),
+    visit.api.GET('/api/v1/auth/activity', { params: { query: { group: unchecked(group), cursor } } }),
   ])
   // The address may contain a cursor that does not exist.
-  if (activity.status === 400 && cursor !== '') return { redirectTo: `${path}${queryOf(group, '')}` }
-  for (const { status } of [summary, activity])
-    if (status !== 200) throw new ApiUnavailableError(`the API replied ${status} to a request of the activity page`)
-  const { user } = summary.body
+  if (activity.response.status === 400 && cursor !== '') return { redirectTo: `${path}${queryOf(group, '')}` }
+  const { user } = requireData(summary, 'a request of the activity page')
+  const { entries, next_cursor: next } = requireData(activity, 'a request of the activity page')
   return {
     name: 'account-activity',
     title: 'Activity',
@@ -55,8 +52,8 @@ async function activityPage(visit: Visit): Promise<PageResult> {
           <a href="/account/security">security page</a>.
         </p>
         <Groups current={group} />
-        <Entries entries={activity.body.entries} />
-        <OlderLink group={group} cursor={activity.body.next_cursor} />
+        <Entries entries={entries} />
+        <OlderLink group={group} cursor={next} />
       </>
     ),
   }

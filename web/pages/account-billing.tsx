@@ -1,8 +1,8 @@
 /** Purchases: the plan's renewal, what can be bought, and the links to checkout and the billing portal. */
 import { addonsMax, relayLimit } from '../../domain/plans.ts'
 import type { Prices } from '../../platform/config/site.ts'
-import type { ApiResponse } from '../api.ts'
-import type { Billing, Reply } from '../api-replies.ts'
+import { type ApiResult, unchecked } from '../api-client.ts'
+import type { Billing } from '../api-replies.ts'
 import type { PageResult, Visit } from '../page.ts'
 import { addPrices, formatPrice } from '../prices.ts'
 import { DateTime, Day } from '../time-text.tsx'
@@ -143,13 +143,13 @@ const AddonsForm = ({ addons, prices: { addon, currency } }: AddonsFormProps) =>
  */
 export async function redirectToCheckout(
   visit: Visit,
-  renderRefusal: (response: ApiResponse) => Promise<PageResult>,
+  renderRefusal: (result: ApiResult) => Promise<PageResult>,
 ): Promise<PageResult> {
   const addons = visit.form.get('addons')
-  const item = addons === null ? { plan: visit.form.get('plan') } : { addons: Number(addons) }
-  const response = await visit.callApi<Reply<'post', '/billing/checkout'>>('POST', '/api/v1/billing/checkout', item)
-  if (response.status !== 200) return renderRefusal(response)
-  const url = new URL(response.body.checkout_url)
+  const body = addons === null ? { plan: unchecked<'paid'>(visit.form.get('plan') ?? '') } : { addons: Number(addons) }
+  const result = await visit.api.POST('/api/v1/billing/checkout', { body })
+  if (!result.data) return renderRefusal(result)
+  const url = new URL(result.data.checkout_url)
   if (url.origin === visit.origin) return { redirectTo: url.pathname + url.search }
   return { continueTo: url.href, message: 'Redirecting to checkout…' }
 }
@@ -160,11 +160,11 @@ export async function redirectToCheckout(
  */
 export async function redirectToBillingPortal(
   visit: Visit,
-  renderRefusal: (response: ApiResponse) => Promise<PageResult>,
+  renderRefusal: (result: ApiResult) => Promise<PageResult>,
 ): Promise<PageResult> {
-  const response = await visit.callApi<Reply<'post', '/billing/portal'>>('POST', '/api/v1/billing/portal', {})
-  if (response.status !== 200) return renderRefusal(response)
-  const url = new URL(response.body.portal_url)
+  const result = await visit.api.POST('/api/v1/billing/portal')
+  if (!result.data) return renderRefusal(result)
+  const url = new URL(result.data.portal_url)
   if (url.origin === visit.origin) return { redirectTo: url.pathname + url.search }
   return { continueTo: url.href, message: 'Redirecting to billing…' }
 }

@@ -22,15 +22,17 @@ export const changePassword: PageRoute = {
   returnTo: passwordPath,
   handle: async (visit) => {
     const { form } = visit
-    const response = await visit.callApi('POST', '/api/v1/auth/password/change', {
+    const body = {
       current_password: form.get('current_password') ?? '',
       new_password: form.get('new_password') ?? '',
-    })
-    if (response.status === 204) return { redirectTo: '/account/security?done=password_changed' }
-    const problem = problemOf(response)
+    }
+    const result = await visit.api.POST('/api/v1/auth/password/change', { body })
+    const { status } = result.response
+    if (status === 204) return { redirectTo: '/account/security?done=password_changed' }
+    const problem = problemOf(result)
     // The API names no field, since there is only one password that can be wrong.
     const field = problem.code === 'invalid_credentials' ? { field: 'current_password' } : {}
-    return passwordPage(visit, { status: response.status, problem: { ...problem, ...field } })
+    return passwordPage(visit, { status, problem: { ...problem, ...field } })
   },
 }
 
@@ -49,9 +51,10 @@ export const changeEmail: PageRoute = {
   handle: async (visit) => {
     const [email, password] = [visit.form.get('email') ?? '', visit.form.get('password')]
     const body = password === null ? { email } : { email, password }
-    const response = await visit.callApi('POST', '/api/v1/auth/email/change', body)
-    if (response.status === 202) return { redirectTo: '/account/security?done=email_change_sent' }
-    return emailPage(visit, { email, status: response.status, problem: problemOf(response) })
+    const result = await visit.api.POST('/api/v1/auth/email/change', { body })
+    const { status } = result.response
+    if (status === 202) return { redirectTo: '/account/security?done=email_change_sent' }
+    return emailPage(visit, { email, status, problem: problemOf(result) })
   },
 }
 

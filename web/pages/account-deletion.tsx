@@ -23,9 +23,10 @@ export const submit: PageRoute = {
   handle: async (visit) => {
     const password = visit.form.get('password')
     const body = password === null ? {} : { password }
-    const response = await visit.callApi('POST', '/api/v1/auth/account/delete', body)
-    if (response.status === 200) return { redirectTo: '/account/security?done=deletion_scheduled' }
-    return deletePage(visit, { problem: problemOf(response), status: response.status })
+    const result = await visit.api.POST('/api/v1/auth/account/delete', { body })
+    const { status } = result.response
+    if (status === 200) return { redirectTo: '/account/security?done=deletion_scheduled' }
+    return deletePage(visit, { problem: problemOf(result), status })
   },
 }
 
@@ -35,9 +36,10 @@ export const restore: PageRoute = {
   caller: 'user',
   returnTo: '/account/security',
   handle: async (visit) => {
-    const response = await visit.callApi('POST', '/api/v1/auth/account/restore')
-    if (response.status === 204) return { redirectTo: '/account/security?done=restored' }
-    return deletePage(visit, { problem: problemOf(response), status: response.status })
+    const result = await visit.api.POST('/api/v1/auth/account/restore')
+    const { status } = result.response
+    if (status === 204) return { redirectTo: '/account/security?done=restored' }
+    return deletePage(visit, { problem: problemOf(result), status })
   },
 }
 

@@ -10,21 +10,22 @@ export const download: PageRoute = {
   path,
   caller: 'user',
   handle: async (visit) => {
-    const response = await visit.callApi('GET', '/api/v1/auth/account/export')
-    if (response.status !== 200)
+    const result = await visit.api.GET('/api/v1/auth/account/export')
+    const { status } = result.response
+    if (status !== 200)
       return {
         name: 'account-export',
         title: 'Download your data',
         section: 'account',
         layout: 'narrow',
-        status: response.status,
-        page: <Refused problem={problemOf(response)} />,
+        status,
+        page: <Refused problem={problemOf(result)} />,
       }
     return {
       download: {
         fileName: `account-${new Date().toISOString().slice(0, 10)}.json`,
         contentType: 'application/json; charset=utf-8',
-        content: JSON.stringify(response.body, null, 2),
+        content: JSON.stringify(result.data, null, 2),
       },
     }
   },

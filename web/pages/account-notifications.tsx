@@ -1,18 +1,12 @@
 /** What an account is notified of, by email and at its webhook or Discord channel. */
-import { type ApiResponse, ApiUnavailableError, readApiError } from '../api.ts'
-import type { AccountSummary } from '../api-replies.ts'
+import { type ApiResult, readApiError, requireData, unchecked } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { DeletionBanner } from './account-deletion.tsx'
 import { AccountTabs } from './account-tabs.tsx'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { Deliveries } from './notification-deliveries.tsx'
 import { Endpoint, SigningSecret } from './notification-endpoint.tsx'
-import {
-  endpointTypeTexts,
-  kindTexts,
-  type NotificationDelivery,
-  type NotificationOverview,
-} from './notification-texts.ts'
+import { endpointTypeTexts, kindTexts, type NotificationKind, type NotificationOverview } from './notification-texts.ts'
 import { problemOf } from './refusal-text.ts'
 
 const path = '/account/notifications'
@@ -25,6 +19,7 @@ export const show: PageRoute = {
 }
 
 const channels = ['email', 'endpoint'] as const
+const kinds = Object.keys(kindTexts) as NotificationKind[]
 
 /** The form names its channels, since boxes that are not ticked, and those of a channel that is not set up, are not sent. */
 export const save: PageRoute = {
@@ -35,11 +30,11 @@ export const save: PageRoute = {
   handle: async (visit) => {
     const { form } = visit
     const shown = channels.filter((channel) => form.getAll('channel').includes(channel))
-    const settings = Object.keys(kindTexts).flatMap((kind) =>
+    const settings = kinds.flatMap((kind) =>
       shown.map((channel) => ({ kind, channel, enabled: form.has(`${kind}.${channel}`) })),
     )
     if (settings.length === 0) return { redirectTo: path }
-    return finish(visit, await visit.callApi('POST', '/api/v1/notifications/settings', { settings }), 'saved')
+    return finish(visit, await visit.api.POST('/api/v1/notifications/settings', { body: { settings } }), 'saved')
   },
 }
 
@@ -50,27 +45,20 @@ export const saveEndpoint: PageRoute = {
   returnTo: path,
   handle: async (visit) => {
     const [type, url] = [visit.form.get('type') ?? '', (visit.form.get('url') ?? '').trim()]
-    const body = { type, url }
-    const response = await visit.callApi<SecretReply>('POST', '/api/v1/notifications/endpoint', body)
-    const { signing_secret: secret } = response.body
-    if (response.status !== 201)
-      return notificationsPage(visit, {
-        refused: { ...body, problem: urlProblemOf(response) },
-        status: response.status,
-      })
+    const body = { type: unchecked<'webhook' | 'discord'>(type), url }
+    const result = await visit.api.POST('/api/v1/notifications/endpoint', { body })
+    const { status } = result.response
+    if (status !== 201) return notificationsPage(visit, { refused: { ...body, problem: urlProblemOf(result) }, status })
+    const secret = result.data?.signing_secret
     return secret ? notificationsPage(visit, { signingSecret: secret }) : { redirectTo: `${path}?done=endpoint_saved` }
   },
 }
 
-interface SecretReply {
-  readonly signing_secret?: string | null
-}
-
 /** The API explains what is wrong with a URL in a sentence for the user. */
-function urlProblemOf(response: ApiResponse): Problem {
-  const { code, message } = readApiError(response)
+function urlProblemOf(result: ApiResult): Problem {
+  const { code, message } = readApiError(result)
   const [, text] = /^body field url: (.+)$/s.exec(message) ?? []
-  return code === 'invalid_request' && text ? { code, field: 'url', text } : problemOf(response)
+  return code === 'invalid_request' && text ? { code, field: 'url', text } : problemOf(result)
 }
 
 export const rotateSecret: PageRoute = {
@@ -79,11 +67,11 @@ export const rotateSecret: PageRoute = {
   caller: 'user',
   returnTo: path,
   handle: async (visit) => {
-    const response = await visit.callApi<SecretReply>('POST', '/api/v1/notifications/endpoint/rotate')
-    const { signing_secret: secret } = response.body
-    return response.status === 200 && secret
+    const result = await visit.api.POST('/api/v1/notifications/endpoint/rotate')
+    const secret = result.data?.signing_secret
+    return result.response.status === 200 && secret
       ? notificationsPage(visit, { signingSecret: secret })
-      : finish(visit, response, 'saved')
+      : finish(visit, result, 'saved')
   },
 }
 
@@ -92,8 +80,7 @@ export const testEndpoint: PageRoute = {
   path: `${path}/endpoint/test`,
   caller: 'user',
   returnTo: path,
-  handle: async (visit) =>
-    finish(visit, await visit.callApi('POST', '/api/v1/notifications/endpoint/test'), 'test_requested'),
+  handle: async (visit) => finish(visit, await visit.api.POST('/api/v1/notifications/endpoint/test'), 'test_requested'),
 }
 
 export const removeEndpoint: PageRoute = {
@@ -101,8 +88,7 @@ export const removeEndpoint: PageRoute = {
   path: `${path}/endpoint/remove`,
   caller: 'user',
   returnTo: path,
-  handle: async (visit) =>
-    finish(visit, await visit.callApi('DELETE', '/api/v1/notifications/endpoint'), 'endpoint_removed'),
+  handle: async (visit) => finish(visit, await visit.api.DELETE('/api/v1/notifications/endpoint'), 'endpoint_removed'),
 }
 
 /** By the `done` parameter. It may be forged, so other values show nothing. */
@@ -119,10 +105,10 @@ const problems: Readonly<Record<string, string>> = {
 }
 
 /** Redirects to the page with a notice, or renders it with the refusal. */
-const finish = (visit: Visit, response: ApiResponse, notice: string): Promise<PageResult> | PageResult =>
-  response.status < 300
+const finish = (visit: Visit, result: ApiResult, notice: string): Promise<PageResult> | PageResult =>
+  result.response.status < 300
     ? { redirectTo: `${path}?done=${notice}` }
-    : notificationsPage(visit, { problem: problemOf(response, problems), status: response.status })
+    : notificationsPage(visit, { problem: problemOf(result, problems), status: result.response.status })
 
 interface Outcome {
   readonly problem?: Problem
@@ -132,14 +118,15 @@ interface Outcome {
 }
 
 async function notificationsPage(visit: Visit, outcome: Outcome = {}): Promise<PageResult> {
-  const [summary, overview, deliveries] = await Promise.all([
-    visit.callApi<AccountSummary>('GET', '/api/v1/auth/session?view=dock'),
-    visit.callApi<NotificationOverview>('GET', '/api/v1/notifications'),
-    visit.callApi<{ deliveries: readonly NotificationDelivery[] }>('GET', '/api/v1/notifications/deliveries'),
+  const purpose = 'a request of the notifications page'
+  const [summary, notifications, sent] = await Promise.all([
+    visit.api.GET('/api/v1/auth/session', { params: { query: { view: 'dock' } } }),
+    visit.api.GET('/api/v1/notifications'),
+    visit.api.GET('/api/v1/notifications/deliveries'),
   ])
-  for (const { status } of [summary, overview, deliveries])
-    if (status !== 200)
-      throw new ApiUnavailableError(`the API replied ${status} to a request of the notifications page`)
+  const { user } = requireData(summary, purpose)
+  const overview = requireData(notifications, purpose)
+  const { deliveries } = requireData(sent, purpose)
   const done = visit.query.get('done') ?? ''
   const notice = notices.get(done)
   const problem = outcome.problem ?? outcome.refused?.problem
@@ -157,14 +144,14 @@ async function notificationsPage(visit: Visit, outcome: Outcome = {}): Promise<P
           <p class="lead">Choose what you are notified of, and where. Everything is off until you turn it on.</p>
         </div>
         <AccountTabs current="notifications" />
-        <DeletionBanner user={summary.body.user} />
+        <DeletionBanner user={user} />
         <ProblemMessage problem={problem} />
         {notice && !problem ? <NoticeMessage notice={{ code: done, text: notice }} /> : null}
         {outcome.signingSecret === undefined ? null : <SigningSecret secret={outcome.signingSecret} />}
-        <Kinds overview={overview.body} />
+        <Kinds overview={overview} />
         <div class="grid-2">
-          <Endpoint endpoint={overview.body.endpoint} refused={outcome.refused} />
-          <Deliveries deliveries={deliveries.body.deliveries} />
+          <Endpoint endpoint={overview.endpoint} refused={outcome.refused} />
+          <Deliveries deliveries={deliveries} />
         </div>
       </>
     ),

@@ -1,6 +1,5 @@
 /** The part of a form in which the owner of an account proves to be it: the password, or else a recent sign-in. */
-import { ApiUnavailableError } from '../api.ts'
-import type { Reply } from '../api-replies.ts'
+import { requireData } from '../api-client.ts'
 import type { Visit } from '../page.ts'
 import { PasswordField } from './fields.tsx'
 import type { Problem } from './messages.tsx'
@@ -13,12 +12,11 @@ export interface OwnerProofState {
 }
 
 export async function readOwnerProof(visit: Visit): Promise<OwnerProofState> {
-  const { status, body } = await visit.callApi<Reply<'get', '/auth/account'>>('GET', '/api/v1/auth/account')
-  if (status !== 200) throw new ApiUnavailableError(`the API replied ${status} to a request for the proof of an owner`)
+  const account = requireData(await visit.api.GET('/api/v1/auth/account'), 'a request for the proof of an owner')
   return {
-    hasPassword: body.has_password,
-    isPossible: body.has_password || body.is_sign_in_recent,
-    graceSeconds: body.deletion_grace_seconds,
+    hasPassword: account.has_password,
+    isPossible: account.has_password || account.is_sign_in_recent,
+    graceSeconds: account.deletion_grace_seconds,
   }
 }
 

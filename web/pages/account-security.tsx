@@ -1,6 +1,5 @@
 /** The security page of an account: its address and password, linked accounts, and where it is signed in. */
-import { type ApiResponse, ApiUnavailableError } from '../api.ts'
-import type { AccountSummary, Reply } from '../api-replies.ts'
+import { type ApiResult, requireData, unchecked } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { DeleteAccount, DeletionBanner } from './account-deletion.tsx'
 import { DownloadData } from './account-export.tsx'
@@ -8,7 +7,7 @@ import { Profile } from './account-profile.tsx'
 import { AuthSessions, LinkedAccounts } from './account-sign-ins.tsx'
 import { AccountTabs } from './account-tabs.tsx'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
-import { configuredProviders } from './providers.tsx'
+import { configuredProviders, type ProviderName } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
 
 const path = '/account/security'
@@ -25,8 +24,7 @@ export const sendVerification: PageRoute = {
   path: '/account/verification',
   caller: 'user',
   returnTo: path,
-  handle: async (visit) =>
-    finish(visit, await visit.callApi('POST', '/api/v1/auth/email/resend', {}), 'verification_sent'),
+  handle: async (visit) => finish(visit, await visit.api.POST('/api/v1/auth/email/resend'), 'verification_sent'),
 }
 
 export const unlink: PageRoute = {
@@ -35,8 +33,8 @@ export const unlink: PageRoute = {
   caller: 'user',
   returnTo: path,
   handle: async (visit) => {
-    const provider = encodeURIComponent(visit.params.provider ?? '')
-    return finish(visit, await visit.callApi('DELETE', `/api/v1/auth/oauth/${provider}`), 'unlinked')
+    const path = { provider: unchecked<ProviderName>(visit.params.provider ?? '') }
+    return finish(visit, await visit.api.DELETE('/api/v1/auth/oauth/{provider}', { params: { path } }), 'unlinked')
   },
 }
 
@@ -46,8 +44,8 @@ export const signOut: PageRoute = {
   caller: 'user',
   returnTo: path,
   handle: async (visit) => {
-    const id = encodeURIComponent(visit.params.id ?? '')
-    return finish(visit, await visit.callApi('DELETE', `/api/v1/auth/sessions/${id}`), 'signed_out')
+    const path = { id: visit.params.id ?? '' }
+    return finish(visit, await visit.api.DELETE('/api/v1/auth/sessions/{id}', { params: { path } }), 'signed_out')
   },
 }
 
@@ -57,7 +55,7 @@ export const signOutElsewhere: PageRoute = {
   caller: 'user',
   returnTo: path,
   handle: async (visit) =>
-    finish(visit, await visit.callApi('POST', '/api/v1/auth/sessions/revoke-others'), 'signed_out_elsewhere'),
+    finish(visit, await visit.api.POST('/api/v1/auth/sessions/revoke-others'), 'signed_out_elsewhere'),
 }
 
 /** By the `done` parameter. It may be forged, so other values show nothing. */
@@ -80,10 +78,10 @@ const problems: Readonly<Record<string, string>> = {
 }
 
 /** Redirects to the page with a notice, or renders it with the refusal. */
-const finish = (visit: Visit, response: ApiResponse, notice: string): Promise<PageResult> | PageResult =>
-  response.status < 300
+const finish = (visit: Visit, result: ApiResult, notice: string): Promise<PageResult> | PageResult =>
+  result.response.status < 300
     ? { redirectTo: `${path}?done=${notice}` }
-    : securityPage(visit, { status: response.status, problem: problemOf(response, problems) })
+    : securityPage(visit, { status: result.response.status, problem: problemOf(result, problems) })
 
 interface Refusal {
   readonly status: number
@@ -92,14 +90,13 @@ interface Refusal {
 
 async function securityPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
   const [summary, sessions, providers] = await Promise.all([
-    visit.callApi<AccountSummary>('GET', '/api/v1/auth/session?view=dock'),
-    visit.callApi<Reply<'get', '/auth/sessions'>>('GET', '/api/v1/auth/sessions'),
+    visit.api.GET('/api/v1/auth/session', { params: { query: { view: 'dock' } } }),
+    visit.api.GET('/api/v1/auth/sessions'),
     configuredProviders(visit),
   ])
+  const { user } = requireData(summary, 'a request of the security page')
   // A list that failed to load must not look empty, as if there were no other sign-in.
-  for (const { status } of [summary, sessions])
-    if (status !== 200) throw new ApiUnavailableError(`the API replied ${status} to a request of the security page`)
-  const { user } = summary.body
+  const { sessions: authSessions } = requireData(sessions, 'a request of the security page')
   const done = visit.query.get('done') ?? ''
   const notice = notices.get(done)
   return {
@@ -123,7 +120,7 @@ async function securityPage(visit: Visit, refused?: Refusal): Promise<PageResult
             <LinkedAccounts accounts={user.linked_accounts} configured={providers} />
           </div>
           <div class="stack">
-            <AuthSessions sessions={sessions.body.sessions} />
+            <AuthSessions sessions={authSessions} />
             <DownloadData />
             <DeleteAccount user={user} />
           </div>

@@ -1,6 +1,5 @@
 /** The plan page of the account: the plan with its price, and relay time. */
-import { type ApiResponse, ApiUnavailableError } from '../api.ts'
-import type { AccountSummary, Billing } from '../api-replies.ts'
+import { type ApiResult, requireData } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { checkoutProblems, portalProblems, redirectToBillingPortal, redirectToCheckout } from './account-billing.tsx'
 import { DeletionBanner } from './account-deletion.tsx'
@@ -23,7 +22,7 @@ export const checkout: PageRoute = {
   path: '/account/checkout',
   caller: 'user',
   returnTo: '/account',
-  handle: (visit) => redirectToCheckout(visit, (response) => accountPage(visit, refusal(response, checkoutProblems))),
+  handle: (visit) => redirectToCheckout(visit, (result) => accountPage(visit, refusal(result, checkoutProblems))),
 }
 
 /** `manage_url` links here, since the portal's address is created on demand. */
@@ -31,8 +30,7 @@ export const payments: PageRoute = {
   method: 'GET',
   path: '/account/payments',
   caller: 'user',
-  handle: (visit) =>
-    redirectToBillingPortal(visit, (response) => accountPage(visit, refusal(response, portalProblems))),
+  handle: (visit) => redirectToBillingPortal(visit, (result) => accountPage(visit, refusal(result, portalProblems))),
 }
 
 export const cancelSubscription: PageRoute = {
@@ -41,9 +39,9 @@ export const cancelSubscription: PageRoute = {
   caller: 'user',
   returnTo: '/account',
   handle: async (visit) => {
-    const id = encodeURIComponent(visit.params.subscription_id ?? '')
-    const response = await visit.callApi('POST', `/api/v1/billing/subscriptions/${id}/cancel`)
-    return finish(visit, response, 'cancelled', cancelProblems)
+    const path = { subscription_id: visit.params.subscription_id ?? '' }
+    const result = await visit.api.POST('/api/v1/billing/subscriptions/{subscription_id}/cancel', { params: { path } })
+    return finish(visit, result, 'cancelled', cancelProblems)
   },
 }
 
@@ -58,9 +56,9 @@ interface Refusal {
   readonly problem: Problem
 }
 
-const refusal = (response: ApiResponse, texts: Readonly<Record<string, string>> = {}): Refusal => ({
-  status: response.status,
-  problem: problemOf(response, { ...problems, ...texts }),
+const refusal = (result: ApiResult, texts: Readonly<Record<string, string>> = {}): Refusal => ({
+  status: result.response.status,
+  problem: problemOf(result, { ...problems, ...texts }),
 })
 
 const problems: Readonly<Record<string, string>> = {
@@ -71,20 +69,19 @@ const problems: Readonly<Record<string, string>> = {
 /** Redirects to the page with a notice, or renders it with the refusal. */
 const finish = (
   visit: Visit,
-  response: ApiResponse,
+  result: ApiResult,
   notice: string,
   texts?: Readonly<Record<string, string>>,
 ): Promise<PageResult> | PageResult =>
-  response.status < 300 ? { redirectTo: `/account?done=${notice}` } : accountPage(visit, refusal(response, texts))
+  result.response.status < 300 ? { redirectTo: `/account?done=${notice}` } : accountPage(visit, refusal(result, texts))
 
 async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
-  const [summary, billing] = await Promise.all([
-    visit.callApi<AccountSummary>('GET', '/api/v1/auth/session?view=dock'),
-    visit.callApi<Billing>('GET', '/api/v1/billing/subscription'),
+  const [summary, subscription] = await Promise.all([
+    visit.api.GET('/api/v1/auth/session', { params: { query: { view: 'dock' } } }),
+    visit.api.GET('/api/v1/billing/subscription'),
   ])
-  for (const { status } of [summary, billing])
-    if (status !== 200) throw new ApiUnavailableError(`the API replied ${status} to a request of the account page`)
-  const { user, entitlement, usage } = summary.body
+  const { user, entitlement, usage } = requireData(summary, 'a request of the account page')
+  const billing = requireData(subscription, 'a request of the account page')
   return {
     name: 'account',
     title: 'Plan',
@@ -99,10 +96,10 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
         <AccountTabs current="plan" />
         <Message problem={refused?.problem} done={visit.query.get('done') ?? ''} />
         <DeletionBanner user={user} />
-        <PlanAlerts entitlement={entitlement} usage={usage} payUrl={billing.body.manage_url} />
-        <BillingWarnings billing={billing.body} />
+        <PlanAlerts entitlement={entitlement} usage={usage} payUrl={billing.manage_url} />
+        <BillingWarnings billing={billing} />
         <div class="grid-2">
-          <Plan entitlement={entitlement} billing={billing.body} prices={visit.config.prices} />
+          <Plan entitlement={entitlement} billing={billing} prices={visit.config.prices} />
           <RelayTime usage={usage} />
         </div>
         {entitlement.plan_tier === 'free' ? <PlanComparison prices={visit.config.prices} /> : null}

@@ -2,7 +2,7 @@
  * Approving a plugin's sign-in. An attacker can start the sign-in and send its link to a victim, so the page shows where the
  * request comes from, makes Deny as easy as Approve, and opening it decides nothing.
  */
-import type { Account, AccountSummary, LoginAttempt } from '../api-replies.ts'
+import type { Account, LoginAttempt } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { approvalFailedPage, outcomePages, unknownAttempt } from './approval-outcomes.tsx'
 import { Question } from './approval-question.tsx'
@@ -12,11 +12,12 @@ import { problemOf } from './refusal-text.ts'
 
 /** For a signed-in visitor. */
 export async function showApproval(visit: Visit, attempt: string): Promise<PageResult> {
-  const response = await visit.callApi<LoginAttempt>('GET', `/api/v1/auth/plugin/login/attempts/${attempt}`)
-  const { status, body } = response
-  if (status === 404) return unknownAttempt
-  if (status !== 200) return approvalFailedPage(status, problemOf(response), attempt)
-  return body.status === 'pending' ? questionPage(visit, body) : outcomePages[body.status](body)
+  const path = { id: attempt }
+  const result = await visit.api.GET('/api/v1/auth/plugin/login/attempts/{id}', { params: { path } })
+  const { data, response } = result
+  if (response.status === 404) return unknownAttempt
+  if (!data) return approvalFailedPage(response.status, problemOf(result), attempt)
+  return data.status === 'pending' ? questionPage(visit, data) : outcomePages[data.status](data)
 }
 
 const decisionRoute = (decision: 'approve' | 'deny'): PageRoute => ({
@@ -24,16 +25,17 @@ const decisionRoute = (decision: 'approve' | 'deny'): PageRoute => ({
   path: `/login/${decision}`,
   caller: 'anyone',
   handle: async (visit) => {
-    const { form, isSignedIn, callApi } = visit
+    const { form, isSignedIn, api } = visit
     const attempt = form.get('attempt') ?? ''
     if (!isAttemptId(attempt)) return unknownAttempt
     const redirectTo = approvalPath(attempt)
     // Asks again when the visitor was signed out, or signed in to another account in another tab.
     if (!isSignedIn) return { redirectTo }
     if (decision === 'approve' && form.get('account') !== (await accountOf(visit))?.id) return { redirectTo }
-    const response = await callApi('POST', `/api/v1/auth/plugin/login/attempts/${attempt}/${decision}`)
-    if (response.status === 429 || response.status >= 500)
-      return approvalFailedPage(response.status, problemOf(response), attempt)
+    const path = { id: attempt }
+    const result = await api.POST(`/api/v1/auth/plugin/login/attempts/{id}/${decision}`, { params: { path } })
+    const { status } = result.response
+    if (status === 429 || status >= 500) return approvalFailedPage(status, problemOf(result), attempt)
     // That page shows the outcome, whether this request decided it or came too late.
     return { redirectTo }
   },
@@ -56,5 +58,5 @@ async function questionPage(visit: Visit, attempt: LoginAttempt): Promise<PageRe
   }
 }
 
-const accountOf = async ({ callApi }: Visit): Promise<Account | undefined> =>
-  (await callApi<Partial<AccountSummary>>('GET', '/api/v1/auth/session')).body.user
+const accountOf = async ({ api }: Visit): Promise<Account | undefined> =>
+  (await api.GET('/api/v1/auth/session')).data?.user

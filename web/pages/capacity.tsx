@@ -1,6 +1,7 @@
 /** The capacity of the regions. */
+
+import type { Reply } from '../../client/reply.ts'
 import { ApiUnavailableError } from '../api.ts'
-import type { Reply } from '../api-replies.ts'
 import type { Visit } from '../page.ts'
 
 export type CapacityStatus = Reply<'get', '/capacity/status'>['status']
@@ -23,12 +24,9 @@ export function CapacityBadge({ status }: { readonly status: CapacityStatus }) {
 export type Capacity = Reply<'get', '/capacity/status'>
 
 /** The capacity of all regions; undefined while the API is unavailable, which must not take a public page with it. */
-export async function findCapacity({
-  callApiAnonymously,
-}: Pick<Visit, 'callApiAnonymously'>): Promise<Capacity | undefined> {
+export async function findCapacity({ anonymousApi }: Pick<Visit, 'anonymousApi'>): Promise<Capacity | undefined> {
   try {
-    const { status, body } = await callApiAnonymously<Capacity>('GET', '/api/v1/capacity/status')
-    return status === 200 ? body : undefined
+    return (await anonymousApi.GET('/api/v1/capacity/status')).data
   } catch (error) {
     if (error instanceof ApiUnavailableError) return undefined
     throw error

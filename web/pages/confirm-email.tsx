@@ -1,5 +1,5 @@
 /** Confirming a new email address. Mail programs open links by themselves, so only the form's button confirms. */
-import { readApiError } from '../api.ts'
+import { readApiError } from '../api-client.ts'
 import type { PageResult, PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
@@ -24,12 +24,13 @@ export const submit: PageRoute = {
   path,
   caller: 'anyone',
   allowsCrossSiteEntry: true,
-  handle: async ({ form, callApiAnonymously }) => {
+  handle: async ({ form, anonymousApi }) => {
     const token = form.get('token') ?? ''
-    const response = await callApiAnonymously('POST', '/api/v1/auth/email/change/confirm', { token })
-    if (response.status === 204) return { redirectTo: `${path}?done=changed` }
-    if (token === '' || readApiError(response).code === 'token_invalid') return invalidLinkPage
-    return confirmPage({ token, problem: problemOf(response, problems), status: response.status })
+    const result = await anonymousApi.POST('/api/v1/auth/email/change/confirm', { body: { token } })
+    const { status } = result.response
+    if (status === 204) return { redirectTo: `${path}?done=changed` }
+    if (token === '' || readApiError(result).code === 'token_invalid') return invalidLinkPage
+    return confirmPage({ token, problem: problemOf(result, problems), status })
   },
 }
 

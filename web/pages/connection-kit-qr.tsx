@@ -1,7 +1,6 @@
 /** QR codes as images of this site, so that no third party sees their contents. They are large, so pages load those that are shown only. */
 import { renderToString } from 'preact-render-to-string'
 import { encode } from 'uqr'
-import type { Reply } from '../api-replies.ts'
 import { type ConnectionKit, connectionKit, connectionNameOf } from '../connection-kit.ts'
 import type { PageRoute } from '../page.ts'
 import { problemPage } from './problem.tsx'
@@ -20,8 +19,8 @@ export const show: PageRoute = {
   handle: async (visit) => {
     const { session_id: id, file = '' } = visit.params
     const linkOf = Object.hasOwn(links, file) ? links[file] : undefined
-    const { body } = await visit.callApi<Partial<Reply<'get', '/relay/active'>>>('GET', '/api/v1/relay/active')
-    const session = body.sessions?.find((one) => one.session_id === id)
+    const { data } = await visit.api.GET('/api/v1/relay/active')
+    const session = data?.sessions?.find((one) => one.session_id === id)
     if (!linkOf || !session?.connect) return problemPage('not_found')
     const kit = connectionKit(connectionNameOf(session.connection_id), session.connect)
     const content = renderToString(<QrCode content={linkOf(kit)} />)

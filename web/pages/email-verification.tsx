@@ -1,7 +1,7 @@
 /** Verifying an email address. Mail programs open links by themselves, so only the form's button verifies. */
-import { ApiUnavailableError, readApiError } from '../api.ts'
-import type { Reply } from '../api-replies.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { ApiClient } from '../../client/client.ts'
+import { readApiError, requireData } from '../api-client.ts'
+import type { PageResult, PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
 
@@ -11,10 +11,10 @@ export const show: PageRoute = {
   caller: 'anyone',
   // Opened from an email. It needs no sign-in and does not use up the token.
   allowsCrossSiteEntry: true,
-  handle: async ({ query, callApiAnonymously }) => {
+  handle: async ({ query, anonymousApi }) => {
     if (query.get('done') === 'verified') return verifiedPage
     const token = query.get('token') ?? ''
-    return (await pageOfUnusableLink(callApiAnonymously, token)) ?? verifyPage({ token })
+    return (await pageOfUnusableLink(anonymousApi, token)) ?? verifyPage({ token })
   },
 }
 
@@ -23,28 +23,23 @@ export const submit: PageRoute = {
   path: '/verify-email',
   caller: 'anyone',
   allowsCrossSiteEntry: true,
-  handle: async ({ form, callApiAnonymously }) => {
+  handle: async ({ form, anonymousApi }) => {
     const token = form.get('token') ?? ''
-    const response = await callApiAnonymously('POST', '/api/v1/auth/email/verify', { token })
-    if (response.status === 204) return { redirectTo: '/verify-email?done=verified' }
-    if (readApiError(response).code === 'token_invalid')
-      return (await pageOfUnusableLink(callApiAnonymously, token)) ?? invalidLinkPage
-    return verifyPage({ token, problem: problemOf(response), status: response.status })
+    const result = await anonymousApi.POST('/api/v1/auth/email/verify', { body: { token } })
+    const { status } = result.response
+    if (status === 204) return { redirectTo: '/verify-email?done=verified' }
+    if (readApiError(result).code === 'token_invalid')
+      return (await pageOfUnusableLink(anonymousApi, token)) ?? invalidLinkPage
+    return verifyPage({ token, problem: problemOf(result), status })
   },
 }
 
 /** Undefined if the link can verify its address. */
-async function pageOfUnusableLink(
-  callApi: Visit['callApiAnonymously'],
-  token: string,
-): Promise<PageResult | undefined> {
-  type Body = Reply<'post', '/auth/email/verify/preview'>
+async function pageOfUnusableLink(anonymousApi: ApiClient, token: string): Promise<PageResult | undefined> {
   if (token === '') return invalidLinkPage
-  const response = await callApi<Body>('POST', '/api/v1/auth/email/verify/preview', { token })
-  if (readApiError(response).code === 'token_invalid') return invalidLinkPage
-  if (response.status !== 200)
-    throw new ApiUnavailableError(`the API replied ${response.status} to the preview of a verification`)
-  return response.body.already_verified ? alreadyVerifiedPage : undefined
+  const result = await anonymousApi.POST('/api/v1/auth/email/verify/preview', { body: { token } })
+  if (readApiError(result).code === 'token_invalid') return invalidLinkPage
+  return requireData(result, 'the preview of a verification').already_verified ? alreadyVerifiedPage : undefined
 }
 
 interface VerifyForm {

@@ -15,11 +15,12 @@ export const submit: PageRoute = {
   method: 'POST',
   path: '/forgot-password',
   caller: 'anyone',
-  handle: async ({ form, callApiAnonymously }) => {
+  handle: async ({ form, anonymousApi }) => {
     const email = form.get('email') ?? ''
-    const response = await callApiAnonymously('POST', '/api/v1/auth/password/forgot', { email })
-    if (response.status === 202) return checkEmailPage(email)
-    return forgotPasswordPage({ email, problem: problemOf(response), status: response.status })
+    const result = await anonymousApi.POST('/api/v1/auth/password/forgot', { body: { email } })
+    const { status } = result.response
+    if (status === 202) return checkEmailPage(email)
+    return forgotPasswordPage({ email, problem: problemOf(result), status })
   },
 }
 

@@ -16,13 +16,14 @@ export const show: PageRoute = {
   path: '/history/:session_id',
   caller: 'user',
   handle: async (visit) => {
-    const path = `/api/v1/relay/sessions/${encodeURIComponent(visit.params.session_id ?? '')}`
-    const [response, regions] = await Promise.all([
-      visit.callApi<Partial<SessionDetail>>('GET', path),
+    const path = { id: visit.params.session_id ?? '' }
+    const [result, regions] = await Promise.all([
+      visit.api.GET('/api/v1/relay/sessions/{id}', { params: { path } }),
       fetchRegions(visit),
     ])
-    if (response.status === 404) return problemPage('not_found')
-    const { session, transitions, recent_bitrate } = response.body
+    const { status } = result.response
+    if (status === 404) return problemPage('not_found')
+    const { session, transitions, recent_bitrate } = result.data ?? {}
     const isKnown = session && transitions && recent_bitrate
     const title = session ? `Relay ${session.connection_id}` : 'Relay'
     return {
@@ -30,13 +31,13 @@ export const show: PageRoute = {
       title,
       section: 'history',
       styles: ['charts.css', 'history.css'],
-      status: isKnown ? 200 : response.status,
+      status: isKnown ? 200 : status,
       page: isKnown ? (
         <Detail detail={{ session, transitions, recent_bitrate }} regions={regions} />
       ) : (
         <>
           <h1>{title}</h1>
-          <ProblemMessage problem={problemOf(response)} />
+          <ProblemMessage problem={problemOf(result)} />
         </>
       ),
     }

@@ -1,5 +1,5 @@
 /** The history of an account's relays: the ended ones as a table, which is a list of cards on phones. */
-import type { EndedSession, Region, Reply } from '../api-replies.ts'
+import type { EndedSession, Region } from '../api-replies.ts'
 import { Icon } from '../icons.tsx'
 import type { PageRoute, Visit } from '../page.ts'
 import { averageKbps, formatBitrate } from '../stream-text.ts'
@@ -8,8 +8,6 @@ import { describeEnd } from './history-texts.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { problemPage } from './problem.tsx'
 import { problemOf } from './refusal-text.ts'
-
-type Page = Partial<Reply<'get', '/relay/sessions'>>
 
 /** What names of relays can look like. */
 const relayName = /^[\w.-]{1,64}$/
@@ -21,19 +19,20 @@ export const list: PageRoute = {
   handle: async (visit) => {
     const relay = visit.query.get('relay')?.trim() ?? ''
     const cursor = visit.query.get('cursor')
-    const [response, regions] = await Promise.all([fetchEnded(visit, relay, cursor), fetchRegions(visit)])
+    const [result, regions] = await Promise.all([fetchEnded(visit, relay, cursor), fetchRegions(visit)])
     // Only a cursor that no page contained is invalid.
-    if (response.status === 400) return problemPage('not_found')
-    const { sessions, next_cursor: next = null } = response.body
+    const { status } = result.response
+    if (status === 400) return problemPage('not_found')
+    const { sessions, next_cursor: next = null } = result.data ?? {}
     return {
       name: 'history',
       title: 'History',
       section: 'history',
       styles: ['history.css'],
-      status: sessions ? 200 : response.status,
+      status: sessions ? 200 : status,
       page: (
         <History
-          problem={sessions ? undefined : problemOf(response)}
+          problem={sessions ? undefined : problemOf(result)}
           sessions={sessions}
           regions={regions}
           relay={relay}
@@ -46,16 +45,16 @@ export const list: PageRoute = {
 
 /** No relay has a name that the API refuses. */
 const fetchEnded = async (visit: Visit, relay: string, cursor: string | null) => {
-  const query = new URLSearchParams({ ...(relay ? { connection_id: relay } : {}), ...(cursor ? { cursor } : {}) })
   const none = { sessions: [], next_cursor: null }
   const isName = relay === '' || relayName.test(relay)
-  const response = await visit.callApi<Page>('GET', `/api/v1/relay/sessions?${isName ? query : 'limit=1'}`)
-  return isName || response.status >= 300 ? response : { ...response, body: none }
+  const query = isName ? { connection_id: relay, cursor: cursor ?? '' } : { limit: 1 }
+  const result = await visit.api.GET('/api/v1/relay/sessions', { params: { query } })
+  return isName || !result.response.ok ? result : { ...result, data: none }
 }
 
 /** Without names of the regions when the API does not reply with them. */
 export const fetchRegions = async (visit: Visit): Promise<readonly Region[]> =>
-  (await visit.callApi<Partial<Reply<'get', '/relay/manifest'>>>('GET', '/api/v1/relay/manifest')).body.regions ?? []
+  (await visit.api.GET('/api/v1/relay/manifest')).data?.regions ?? []
 
 export const nameOfRegion = (regions: readonly Region[], region: string): string =>
   regions.find((one) => one.region === region)?.display_name ?? region

@@ -29,12 +29,12 @@ export const submit: PageRoute = {
   path: '/login',
   caller: 'anyone',
   handle: async (visit) => {
-    const { form, callApiAnonymously } = visit
+    const { form, anonymousApi } = visit
     const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
-    const credentials = { email, password: form.get('password') ?? '' }
-    const response = await callApiAnonymously('POST', '/api/v1/auth/login', credentials)
-    if (isTokenSet(response.body)) return { redirectTo: next, cookies: signInCookies(response.body) }
-    return loginPage(visit, { next, email, problem: problemOf(response), status: response.status })
+    const body = { email, password: form.get('password') ?? '' }
+    const result = await anonymousApi.POST('/api/v1/auth/login', { body })
+    if (isTokenSet(result.data)) return { redirectTo: next, cookies: signInCookies(result.data) }
+    return loginPage(visit, { next, email, problem: problemOf(result), status: result.response.status })
   },
 }
 

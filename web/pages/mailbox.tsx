@@ -1,6 +1,7 @@
 /** The mailbox of a service for development, which shows the emails that it would send. */
+
+import type { Reply } from '../../client/reply.ts'
 import { isLoopback } from '../../platform/loopback.ts'
-import type { Reply } from '../api-replies.ts'
 import { Icon } from '../icons.tsx'
 import type { Document, PageRoute, Visit } from '../page.ts'
 import { DateTime } from '../time-text.tsx'
@@ -92,8 +93,8 @@ export const show: PageRoute = {
 /** The service has no mailbox unless it is for development, and then for visitors on this machine only. */
 async function withMails(visit: Visit, createPage: (mails: readonly Mail[]) => Document): Promise<Document> {
   if (!isLoopback(visit.visitor.ip)) return problemPage('not_found')
-  const { body } = await visit.callApiAnonymously<Partial<Reply<'get', '/mailbox'>>>('GET', '/api/v1/mailbox')
-  return body.mails ? createPage(body.mails) : problemPage('not_found')
+  const { data } = await visit.anonymousApi.GET('/api/v1/mailbox')
+  return data?.mails ? createPage(data.mails) : problemPage('not_found')
 }
 
 /** The paragraphs of a text, with its addresses as links. */

@@ -1,5 +1,5 @@
 /** Linking a provider to the account that already has its email address, after proof that the account is the visitor's. */
-import { readApiError } from '../api.ts'
+import { readApiError } from '../api-client.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
 import type { PageResult, PageRoute } from '../page.ts'
 import { PasswordField } from './fields.tsx'
@@ -34,11 +34,12 @@ export const submit: PageRoute = {
     if (!merge) return expiredPage
     const password = visit.form.get('password')
     const body = { merge_token: merge.token, ...(password === null ? {} : { password }) }
-    const response = await visit.callApiAnonymously('POST', `/api/v1/auth/merge/${merge.id}/confirm`, body)
-    if (isTokenSet(response.body))
-      return { redirectTo: merge.next, cookies: [...signInCookies(response.body), clearMergeCookie] }
-    if (expiredCodes.has(readApiError(response).code)) return expiredPage
-    return ownershipPage({ merge, problem: problemOf(response), status: response.status })
+    const params = { path: { merge_request_id: merge.id } }
+    const result = await visit.anonymousApi.POST('/api/v1/auth/merge/{merge_request_id}/confirm', { params, body })
+    if (isTokenSet(result.data))
+      return { redirectTo: merge.next, cookies: [...signInCookies(result.data), clearMergeCookie] }
+    if (expiredCodes.has(readApiError(result).code)) return expiredPage
+    return ownershipPage({ merge, problem: problemOf(result), status: result.response.status })
   },
 }
 

@@ -1,5 +1,5 @@
 /** The kinds of notifications and where they go, in words. */
-import type { Reply } from '../api-replies.ts'
+import type { Reply } from '../../client/reply.ts'
 
 export type NotificationOverview = Reply<'get', '/notifications'>
 export type NotificationEndpoint = NonNullable<NotificationOverview['endpoint']>

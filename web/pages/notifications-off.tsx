@@ -2,8 +2,8 @@
  * The link in each notification that turns it off, without a sign-in. Opening it changes nothing, since mail programs and scanners
  * open links by themselves. Mail programs with an unsubscribe button send the POST request (RFC 8058).
  */
-import { readApiError } from '../api.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import { type ApiResult, readApiError } from '../api-client.ts'
+import type { PageResult, PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { kindTexts, type NotificationKind } from './notification-texts.ts'
 import { problemOf } from './refusal-text.ts'
@@ -22,9 +22,8 @@ export const show: PageRoute = {
   allowsCrossSiteEntry: true,
   handle: async (visit) => {
     const token = visit.query.get('token') ?? ''
-    const response = await call(visit, '/preview', token)
-    if (response.status === 200) return questionPage(token, response.body)
-    return invalidOr(response, (problem) => failurePage(problem, response.status))
+    const result = await visit.anonymousApi.POST('/api/v1/notifications/unsubscribe/preview', { body: { token } })
+    return result.data ? questionPage(token, result.data) : refusedPage(result)
   },
 }
 
@@ -36,22 +35,15 @@ export const submit: PageRoute = {
   handle: async (visit) => {
     // A mail program posts to the link, which has the token; the page's form contains it.
     const token = visit.form.get('token') ?? visit.query.get('token') ?? ''
-    const response = await call(visit, '', token)
-    if (response.status === 200) return donePage(response.body)
-    return invalidOr(response, (problem) => failurePage(problem, response.status))
+    const result = await visit.anonymousApi.POST('/api/v1/notifications/unsubscribe', { body: { token } })
+    return result.data ? donePage(result.data) : refusedPage(result)
   },
 }
 
-const call = (visit: Visit, operation: string, token: string) =>
-  visit.callApiAnonymously<NotificationSetting>('POST', `/api/v1/notifications/unsubscribe${operation}`, { token })
-
-const invalidOr = (
-  response: Awaited<ReturnType<typeof call>>,
-  otherwise: (problem: Problem) => PageResult,
-): PageResult =>
-  ['token_invalid', 'invalid_request'].includes(readApiError(response).code)
+const refusedPage = (result: ApiResult): PageResult =>
+  ['token_invalid', 'invalid_request'].includes(readApiError(result).code)
     ? failurePage({ code: 'token_invalid', text: 'This link is incomplete, or too old to work.' }, 400)
-    : otherwise(problemOf(response))
+    : failurePage(problemOf(result), result.response.status)
 
 const describe = ({ kind, channel }: NotificationSetting): string =>
   `“${kindTexts[kind].name}” ${channel === 'email' ? 'by email' : 'at your webhook or Discord channel'}`

@@ -1,5 +1,6 @@
 /** OAuth authorization requests: redirecting to a provider, and the provider's callback. */
-import type { ApiResponse } from '../api.ts'
+import type { Reply } from '../../client/reply.ts'
+import type { ApiResult } from '../api-client.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
@@ -8,7 +9,6 @@ import {
   type AuthorizationRequest,
   authorizationCookie,
   clearAuthorizationCookie,
-  type MergeRequest,
   mergeCookie,
   readAuthorizationRequest,
 } from './oauth-cookies.ts'
@@ -39,29 +39,19 @@ type NewAuthorizationRequest = Omit<AuthorizationRequest, 'binding'>
 export async function startAuthorization(
   visit: Visit,
   request: NewAuthorizationRequest,
-  options: object = {},
+  options: { readonly scopes?: 'identity' | 'chat'; readonly merge_request_id?: string } = {},
 ): Promise<PageResult> {
-  type Started = { readonly authorization_url: string; readonly binding: string }
-  const callApi = request.intent === 'link' ? visit.callApi<Started> : visit.callApiAnonymously<Started>
   const { provider, intent } = request
-  const response = await callApi('POST', `/api/v1/auth/oauth/${provider}/start`, { intent, ...options })
-  if (response.status !== 201) return failedPage(response, request)
-  const { authorization_url, binding } = response.body
+  const api = intent === 'link' ? visit.api : visit.anonymousApi
+  const body = { intent, ...options }
+  const result = await api.POST('/api/v1/auth/oauth/{provider}/start', { params: { path: { provider } }, body })
+  if (!result.data) return failedPage(result, request)
+  const { authorization_url, binding } = result.data
   const cookies = [authorizationCookie({ ...request, binding })]
   return { continueTo: authorization_url, message: `Redirecting to ${displayNames[provider]}…`, cookies }
 }
 
-/** What the API replies to a successful callback. */
-type CallbackResult =
-  | { readonly status: 'signed_in' }
-  | { readonly status: 'linked' }
-  | {
-      readonly status: 'merge_required'
-      readonly merge_request_id: string
-      /** Present when the merge is new, absent after proof for an existing one. */
-      readonly merge_token?: string
-      readonly sign_in_methods: MergeRequest['methods']
-    }
+type CallbackResult = Reply<'post', '/auth/oauth/{provider}/callback'>
 
 export const callback: PageRoute = {
   method: 'GET',
@@ -70,7 +60,7 @@ export const callback: PageRoute = {
   // The provider's redirect is cross-site, so the access token's cookie is missing here.
   allowsCrossSiteEntry: true,
   handle: async (visit) => {
-    const { params, query, callApiAnonymously } = visit
+    const { params, query, anonymousApi } = visit
     const provider = parseProvider(params.provider)
     if (!provider) return problemPage('not_found')
     const request = readAuthorizationRequest(visit)
@@ -80,8 +70,9 @@ export const callback: PageRoute = {
     const [code, state, iss] = ['code', 'state', 'iss'].map((name) => query.get(name))
     if (!code || !state) return expiredPage
     const body = { code, state, binding: request.binding, ...(iss ? { iss } : {}) }
-    const response = await callApiAnonymously<CallbackResult>('POST', `/api/v1/auth/oauth/${provider}/callback`, body)
-    return response.status === 200 ? completeAuthorization(response.body, request) : failedPage(response, request)
+    const options = { params: { path: { provider } }, body }
+    const result = await anonymousApi.POST('/api/v1/auth/oauth/{provider}/callback', options)
+    return result.data ? completeAuthorization(result.data, request) : failedPage(result, request)
   },
 }
 
@@ -118,10 +109,16 @@ const retryLinks: Readonly<Record<AuthorizationRequest['intent'], (next: string)
 }
 
 /** The API refused the request. */
-function failedPage(response: ApiResponse, { provider, intent, next }: NewAuthorizationRequest): PageResult {
-  const problem = problemOf(response, intent === 'link' ? linkProblems(displayNames[provider]) : {})
+function failedPage(result: ApiResult, { provider, intent, next }: NewAuthorizationRequest): PageResult {
+  const problem = problemOf(result, intent === 'link' ? linkProblems(displayNames[provider]) : {})
   const title = intent === 'sign_in' ? 'Sign-in failed' : 'Linking failed'
-  return outcomePage({ name: 'oauth-failed', title, status: response.status, problem, link: retryLinks[intent](next) })
+  return outcomePage({
+    name: 'oauth-failed',
+    title,
+    status: result.response.status,
+    problem,
+    link: retryLinks[intent](next),
+  })
 }
 
 const linkProblems = (name: string): Readonly<Record<string, string>> => ({

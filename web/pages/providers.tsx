@@ -24,11 +24,10 @@ export const formatProviderNames = (list: string): string => {
 }
 
 /** The providers that are set up. Empty when the API is unavailable, since forms work without them. */
-export async function configuredProviders({ callApiAnonymously }: Visit): Promise<readonly ProviderName[]> {
-  type Body = { readonly providers?: readonly { readonly provider: string; readonly configured: boolean }[] }
+export async function configuredProviders({ anonymousApi }: Visit): Promise<readonly ProviderName[]> {
   try {
-    const { body } = await callApiAnonymously<Body>('GET', '/api/v1/auth/oauth/providers')
-    return providerNames.filter((name) => body.providers?.some((one) => one.provider === name && one.configured))
+    const { data } = await anonymousApi.GET('/api/v1/auth/oauth/providers')
+    return providerNames.filter((name) => data?.providers?.some((one) => one.provider === name && one.configured))
   } catch (error) {
     if (error instanceof ApiUnavailableError) return []
     throw error

@@ -1,5 +1,5 @@
 /** Error replies of the API as messages for the person in front of a form. */
-import { type ApiResponse, readApiError } from '../api.ts'
+import { type ApiResult, readApiError } from '../api-client.ts'
 import type { Problem } from './messages.tsx'
 
 const fieldNames: Readonly<Record<string, string>> = {
@@ -9,11 +9,11 @@ const fieldNames: Readonly<Record<string, string>> = {
 }
 
 /** @param texts messages of the page for particular codes, which take precedence. */
-export function problemOf(response: ApiResponse, texts: Readonly<Record<string, string>> = {}): Problem {
-  const { code, message } = readApiError(response)
+export function problemOf(result: ApiResult, texts: Readonly<Record<string, string>> = {}): Problem {
+  const { code, message } = readApiError(result)
   const text = Object.hasOwn(texts, code) ? texts[code] : undefined
   if (text !== undefined) return { code, text }
-  if (code === 'rate_limited') return { code, text: rateLimitText(response.headers.get('retry-after')) }
+  if (code === 'rate_limited') return { code, text: rateLimitText(result.response.headers.get('retry-after')) }
   if (code === 'invalid_credentials') return { code, text: message, field: 'password' }
   // The API's message refers to a response header, which a browser does not show.
   if (code === 'internal_error') return { code, text: 'Something went wrong on our side. Try again in a moment.' }

@@ -1,6 +1,8 @@
 /** The choice of a region, with its capacity. `region-latency.js` adds the latency from the visitor's browser. */
+
+import type { Reply } from '../../client/reply.ts'
 import { autoRegion } from '../../platform/config/regions.ts'
-import type { Region, Reply } from '../api-replies.ts'
+import type { Region } from '../api-replies.ts'
 
 export type RegionCapacity = Reply<'get', '/capacity/status'>['regions'][number]
 

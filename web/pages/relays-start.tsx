@@ -1,7 +1,7 @@
 /** The form that starts a relay, and the messages when a start or stop is refused. */
 import { randomUUID } from 'node:crypto'
 import { addonsMax, relayLimit } from '../../domain/plans.ts'
-import type { ApiResponse } from '../api.ts'
+import type { ApiResult } from '../api-client.ts'
 import type { Entitlement, Region } from '../api-replies.ts'
 import { Icon } from '../icons.tsx'
 import type { Problem } from './messages.tsx'
@@ -136,7 +136,7 @@ const NameField = ({ name, isFirst }: { readonly name: string; readonly isFirst:
 )
 
 /** The message for a refused start or stop. */
-export const relayProblemOf = (response: ApiResponse): Problem => problemOf(response, problemTexts)
+export const relayProblemOf = (result: ApiResult): Problem => problemOf(result, problemTexts)
 
 /** The form was submitted before, with other values or for a relay that has stopped. */
 export const formAlreadyUsed: Problem = {

@@ -1,5 +1,6 @@
 /** What the relays page shows. */
-import type { EndedSession, Entitlement, Region, Reply, Session, Usage } from '../api-replies.ts'
+import type { Reply } from '../../client/reply.ts'
+import type { EndedSession, Entitlement, Region, Session, Usage } from '../api-replies.ts'
 import { Icon } from '../icons.tsx'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { PlanAlerts } from './plan-alerts.tsx'

@@ -1,6 +1,5 @@
 /** The relays page: lists live relays, and starts and stops them. */
-import type { ApiResponse } from '../api.ts'
-import type { Billing, Reply } from '../api-replies.ts'
+import { headerText } from '../api.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import type { Problem } from './messages.tsx'
 import { findRecentlyEnded } from './relays-ended.tsx'
@@ -24,19 +23,18 @@ export const start: PageRoute = {
       connectionId: visit.form.get('connection_id')?.trim() ?? '',
       region: visit.form.get('region') ?? '',
     }
-    const response = await visit.callApi<Partial<Reply<'post', '/relay/start'>>>(
-      'POST',
-      '/api/v1/relay/start?view=dock',
-      { connection_id: values.connectionId, ...(values.region ? { region: values.region } : {}) },
-      { 'Idempotency-Key': visit.form.get('idempotency_key') ?? '' },
-    )
-    const { status } = response
-    if (status >= 300) return relaysPage(visit, { problem: relayProblemOf(response), status, values })
+    const key = headerText(visit.form.get('idempotency_key') ?? '')
+    const result = await visit.api.POST('/api/v1/relay/start', {
+      params: { query: { view: 'dock' }, header: { 'Idempotency-Key': key } },
+      body: { connection_id: values.connectionId, ...(values.region ? { region: values.region } : {}) },
+    })
+    const { status } = result.response
+    if (status >= 300) return relaysPage(visit, { problem: relayProblemOf(result), status, values })
     // The key belongs to an earlier submission whose relay has stopped: the API returns that relay and starts none.
-    if (response.body.session?.state === 'stopped')
+    if (result.data?.session?.state === 'stopped')
       return relaysPage(visit, { problem: formAlreadyUsed, status: 409, values })
     return {
-      redirectTo: isAlreadyRunning(visit, response)
+      redirectTo: isAlreadyRunning(visit, result.response)
         ? `/relays?running=${encodeURIComponent(values.connectionId)}`
         : '/relays',
     }
@@ -44,7 +42,7 @@ export const start: PageRoute = {
 }
 
 /** Whether the API returned a relay that an earlier form, or the plugin, has started. */
-const isAlreadyRunning = (visit: Visit, { status, headers }: ApiResponse): boolean =>
+const isAlreadyRunning = (visit: Visit, { status, headers }: Response): boolean =>
   status === 200 && !headers.has('idempotent-replayed') && visit.form.get('keep_running') !== 'yes'
 
 export const stop: PageRoute = {
@@ -57,19 +55,20 @@ export const stop: PageRoute = {
     // A second stop would stop the relay at once. A double click must not, only the “Stop now” button.
     if (!isImmediate && (await isStopping(visit, sessionId))) return { redirectTo: '/relays' }
     const body = { session_id: sessionId, immediate: isImmediate }
-    const response = await visit.callApi('POST', '/api/v1/relay/stop?view=dock', body)
-    if (response.status < 300) return { redirectTo: '/relays' }
+    const result = await visit.api.POST('/api/v1/relay/stop', { params: { query: { view: 'dock' } }, body })
+    const { status } = result.response
+    if (status < 300) return { redirectTo: '/relays' }
     // The API replies 400 to an id that is not a UUID.
-    if (response.status === 400) return relaysPage(visit, { problem: relayNotFound, status: 404 })
-    return relaysPage(visit, { problem: relayProblemOf(response), status: response.status })
+    if (status === 400) return relaysPage(visit, { problem: relayNotFound, status: 404 })
+    return relaysPage(visit, { problem: relayProblemOf(result), status })
   },
 }
 
 const relayNotFound: Problem = { code: 'not_found', text: 'This relay was not found.' }
 
 async function isStopping(visit: Visit, sessionId: string): Promise<boolean> {
-  const { body } = await visit.callApi<Partial<Reply<'get', '/relay/active'>>>('GET', '/api/v1/relay/active?view=dock')
-  const session = body.sessions?.find((one) => one.session_id === sessionId)
+  const { data } = await visit.api.GET('/api/v1/relay/active', { params: { query: { view: 'dock' } } })
+  const session = data?.sessions?.find((one) => one.session_id === sessionId)
   return session?.state === 'grace' && session.reason === 'stop_requested'
 }
 
@@ -81,16 +80,16 @@ interface Refusal {
 
 async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
   const { live, summary, manifest, capacity, ended, bitrates } = await fetchRelays(visit)
-  const { sessions } = live.body
-  const hasFailedPayment = summary.body.entitlement?.reason_code === 'plan_required' && (await isPaymentFailed(visit))
+  const sessions = live.data?.sessions
+  const hasFailedPayment = summary.data?.entitlement?.reason_code === 'plan_required' && (await isPaymentFailed(visit))
   const liveNames = sessions?.map((one) => one.connection_id) ?? []
-  const regions = manifest.body.regions ?? []
+  const regions = manifest.data?.regions ?? []
   // Only the name of a live relay is shown, since a link can contain any.
   const running = liveNames.find((name) => name === visit.query.get('running'))
   return {
     name: 'relays',
     title: 'Relays',
-    status: refused?.status ?? (sessions ? 200 : live.status),
+    status: refused?.status ?? (sessions ? 200 : live.response.status),
     section: 'relays',
     styles: ['relays.css', 'charts.css'],
     scripts: ['relays.js', 'connection-kit.js', 'region-latency.js'],
@@ -100,13 +99,13 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
         problem={refused?.problem ?? (sessions ? undefined : relayProblemOf(live))}
         alreadyRunning={running}
         sessions={sessions}
-        bitrates={bitrates.body.sessions ?? []}
-        ended={findRecentlyEnded(visit, ended.body.sessions ?? [], liveNames)}
-        entitlement={summary.body.entitlement}
+        bitrates={bitrates.data?.sessions ?? []}
+        ended={findRecentlyEnded(visit, ended.data?.sessions ?? [], liveNames)}
+        entitlement={summary.data?.entitlement}
         hasFailedPayment={hasFailedPayment}
-        usage={summary.body.usage}
+        usage={summary.data?.usage}
         regions={regions}
-        capacities={capacity.body.regions ?? []}
+        capacities={capacity.data?.regions ?? []}
         values={refused?.values}
       />
     ),
@@ -115,19 +114,19 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
 
 /** Only asked for accounts without a plan, whose plan may have ended because of it. */
 const isPaymentFailed = async (visit: Visit): Promise<boolean> =>
-  (await visit.callApi<Partial<Billing>>('GET', '/api/v1/billing/subscription')).body.last_payment_failed === true
+  (await visit.api.GET('/api/v1/billing/subscription')).data?.last_payment_failed === true
 
 /** More than are shown, since the visitor may have hidden the last ones. */
 const endedMax = 10
 
 async function fetchRelays(visit: Visit) {
   const [live, summary, manifest, capacity, ended, bitrates] = await Promise.all([
-    visit.callApi<Partial<Reply<'get', '/relay/active'>>>('GET', '/api/v1/relay/active'),
-    visit.callApi<Partial<Reply<'get', '/auth/session'>>>('GET', '/api/v1/auth/session?view=dock'),
-    visit.callApi<Partial<Reply<'get', '/relay/manifest'>>>('GET', '/api/v1/relay/manifest'),
-    visit.callApi<Partial<Reply<'get', '/capacity/status'>>>('GET', '/api/v1/capacity/status'),
-    visit.callApi<Partial<Reply<'get', '/relay/sessions'>>>('GET', `/api/v1/relay/sessions?limit=${endedMax}`),
-    visit.callApi<Partial<Reply<'get', '/relay/bitrates'>>>('GET', '/api/v1/relay/bitrates'),
+    visit.api.GET('/api/v1/relay/active'),
+    visit.api.GET('/api/v1/auth/session', { params: { query: { view: 'dock' } } }),
+    visit.api.GET('/api/v1/relay/manifest'),
+    visit.api.GET('/api/v1/capacity/status'),
+    visit.api.GET('/api/v1/relay/sessions', { params: { query: { limit: endedMax } } }),
+    visit.api.GET('/api/v1/relay/bitrates'),
   ])
   return { live, summary, manifest, capacity, ended, bitrates }
 }

@@ -1,8 +1,8 @@
 /** Setting a new password with the link from the email of `forgot-password.tsx`. */
-import { ApiUnavailableError, readApiError } from '../api.ts'
-import type { Reply } from '../api-replies.ts'
+import type { ApiClient } from '../../client/client.ts'
+import { readApiError, requireData } from '../api-client.ts'
 import { signOutCookies } from '../cookies.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageResult, PageRoute } from '../page.ts'
 import { NewPasswordField } from './fields.tsx'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { displayNames, type ProviderName, parseProvider } from './providers.tsx'
@@ -14,9 +14,9 @@ export const show: PageRoute = {
   caller: 'anyone',
   // Opened from an email. It needs no sign-in and does not use up the token.
   allowsCrossSiteEntry: true,
-  handle: async ({ query, callApiAnonymously }) => {
+  handle: async ({ query, anonymousApi }) => {
     const token = query.get('token') ?? ''
-    const preview = await previewReset(callApiAnonymously, token)
+    const preview = await previewReset(anonymousApi, token)
     return preview ? resetPage({ token, preview }) : invalidLinkPage
   },
 }
@@ -26,15 +26,16 @@ export const submit: PageRoute = {
   path: '/reset-password',
   caller: 'anyone',
   allowsCrossSiteEntry: true,
-  handle: async ({ form, callApiAnonymously }) => {
+  handle: async ({ form, anonymousApi }) => {
     const [token, password] = [form.get('token') ?? '', form.get('password') ?? '']
     // The reset uses up the token, so the preview must be read first.
-    const preview = await previewReset(callApiAnonymously, token)
+    const preview = await previewReset(anonymousApi, token)
     if (!preview) return invalidLinkPage
-    const response = await callApiAnonymously('POST', '/api/v1/auth/password/reset', { token, password })
-    if (response.status === 204) return { redirectTo: loginPathAfterReset(preview), cookies: signOutCookies }
-    if (readApiError(response).code === 'token_invalid') return invalidLinkPage
-    return resetPage({ token, preview, problem: problemOf(response), status: response.status })
+    const result = await anonymousApi.POST('/api/v1/auth/password/reset', { body: { token, password } })
+    const { status } = result.response
+    if (status === 204) return { redirectTo: loginPathAfterReset(preview), cookies: signOutCookies }
+    if (readApiError(result).code === 'token_invalid') return invalidLinkPage
+    return resetPage({ token, preview, problem: problemOf(result), status })
   },
 }
 
@@ -45,18 +46,16 @@ interface Preview {
 }
 
 /** Undefined when the token is invalid. */
-async function previewReset(callApi: Visit['callApiAnonymously'], token: string): Promise<Preview | undefined> {
-  type Body = Reply<'post', '/auth/password/reset/preview'>
+async function previewReset(anonymousApi: ApiClient, token: string): Promise<Preview | undefined> {
   if (token === '') return undefined
-  const response = await callApi<Body>('POST', '/api/v1/auth/password/reset/preview', { token })
-  if (readApiError(response).code === 'token_invalid') return undefined
-  if (response.status !== 200)
-    throw new ApiUnavailableError(`the API replied ${response.status} to the preview of a password reset`)
-  const linked = response.body.linked_accounts.flatMap(({ provider: name, stays }) => {
+  const result = await anonymousApi.POST('/api/v1/auth/password/reset/preview', { body: { token } })
+  if (readApiError(result).code === 'token_invalid') return undefined
+  const preview = requireData(result, 'the preview of a password reset')
+  const linked = preview.linked_accounts.flatMap(({ provider: name, stays }) => {
     const provider = parseProvider(name)
     return provider ? [{ provider, stays }] : []
   })
-  return { linked, replacesStreamToken: response.body.replaces_stream_token }
+  return { linked, replacesStreamToken: preview.replaces_stream_token }
 }
 
 /** The login page lists the accounts that were unlinked. */

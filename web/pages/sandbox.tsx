@@ -1,5 +1,6 @@
 /** The sandbox in place of a billing provider: its checkout, and a page that simulates events of subscriptions. */
-import { type ApiResponse, ApiUnavailableError, readApiError } from '../api.ts'
+import { ApiUnavailableError } from '../api.ts'
+import { type ApiResult, readApiError, unchecked } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { problemPage } from './problem.tsx'
@@ -46,19 +47,22 @@ export const simulate: PageRoute = {
     const isCheckout = visit.form.get('from') === 'checkout'
     const version = visit.form.get('version') ?? ''
     const quantity = visit.form.get('quantity')
-    const path = `/api/v1/billing/sandbox/subscriptions/${encodeURIComponent(id)}/${encodeURIComponent(outcome)}`
     const body = { version, ...(quantity !== null && { quantity: Number(quantity) }) }
-    const response = await visit.callApi('POST', path, body)
-    if (response.status === 200) {
+    const result = await visit.api.POST('/api/v1/billing/sandbox/subscriptions/{subscription_id}/{outcome}', {
+      params: { path: { subscription_id: id, outcome: unchecked<Outcome>(outcome) } },
+      body,
+    })
+    const { status } = result.response
+    if (status === 200) {
       const done = quantity === null ? outcome : 'number'
       return { redirectTo: isCheckout ? '/account?done=bought' : `${listPath}?done=${done}` }
     }
     // The sandbox has applied it. Redirecting prevents that a reload applies it again.
-    if (readApiError(response).code === 'billing_provider_error') return { redirectTo: `${listPath}?done=undelivered` }
-    if (response.status === 404) return problemPage('not_found')
-    if (response.status === 409 && (await hasChanged(visit, id, version)))
+    if (readApiError(result).code === 'billing_provider_error') return { redirectTo: `${listPath}?done=undelivered` }
+    if (status === 404) return problemPage('not_found')
+    if (status === 409 && (await hasChanged(visit, id, version)))
       return { redirectTo: isCheckout ? `/sandbox/checkout/${id}` : `${listPath}?done=changed` }
-    return listPage(visit, response)
+    return listPage(visit, result)
   },
 }
 
@@ -71,12 +75,11 @@ const findSubscription = async (visit: Visit, id: string | undefined): Promise<S
 
 /** The visitor's. Undefined when another billing provider is configured. Rejects with {@link ApiUnavailableError}. */
 async function listSubscriptions(visit: Visit): Promise<readonly Subscription[] | undefined> {
-  type Body = { readonly subscriptions?: readonly Subscription[] }
-  const { status, body } = await visit.callApi<Body>('GET', '/api/v1/billing/sandbox/subscriptions')
-  if (status === 404) return undefined
-  if (!body.subscriptions)
-    throw new ApiUnavailableError(`the API replied ${status} to the list of sandbox subscriptions`)
-  return body.subscriptions
+  const { data, response } = await visit.api.GET('/api/v1/billing/sandbox/subscriptions')
+  if (response.status === 404) return undefined
+  if (!data?.subscriptions)
+    throw new ApiUnavailableError(`the API replied ${response.status} to the list of sandbox subscriptions`)
+  return data.subscriptions
 }
 
 /** By the `done` parameter. */
@@ -102,7 +105,7 @@ const problemTexts: ReadonlyMap<string, string> = new Map([
   ],
 ])
 
-async function listPage(visit: Visit, refused?: ApiResponse): Promise<PageResult> {
+async function listPage(visit: Visit, refused?: ApiResult): Promise<PageResult> {
   const subscriptions = await listSubscriptions(visit)
   if (!subscriptions) return problemPage('not_found')
   const done = visit.query.get('done') ?? ''
@@ -111,14 +114,14 @@ async function listPage(visit: Visit, refused?: ApiResponse): Promise<PageResult
   return {
     name: 'sandbox-subscriptions',
     title: 'Sandbox subscriptions',
-    status: refused?.status ?? 200,
+    status: refused?.response.status ?? 200,
     page: <Subscriptions subscriptions={subscriptions} problem={problem} done={done} />,
   }
 }
 
-function refusalOf(response: ApiResponse): Problem {
-  const { code, message } = readApiError(response)
-  return code === 'invalid_transition' ? { code, text: `Nothing was done. ${message}` } : problemOf(response)
+function refusalOf(result: ApiResult): Problem {
+  const { code, message } = readApiError(result)
+  return code === 'invalid_transition' ? { code, text: `Nothing was done. ${message}` } : problemOf(result)
 }
 
 interface SubscriptionsProps {

@@ -10,9 +10,9 @@ export const submit: PageRoute = {
   caller: 'anyone',
   // Skips the renewal of an expired access token before this page, so that signing out works while the API is unavailable.
   allowsCrossSiteEntry: true,
-  handle: async ({ form, isSignedIn, callApi }) => {
+  handle: async ({ form, isSignedIn, api }) => {
     const next = localPath(form.get('next'), '/login')
-    if (isSignedIn) await callApi('POST', '/api/v1/auth/logout').catch(ignoreUnavailableApi)
+    if (isSignedIn) await api.POST('/api/v1/auth/logout').catch(ignoreUnavailableApi)
     return { redirectTo: next, cookies: signOutCookies }
   },
 }

@@ -1,5 +1,5 @@
 /** Creating an account with an email address and a password. */
-import { readApiError } from '../api.ts'
+import { readApiError } from '../api-client.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
@@ -23,15 +23,16 @@ export const submit: PageRoute = {
   path: '/sign-up',
   caller: 'anyone',
   handle: async (visit) => {
-    const { form, callApiAnonymously } = visit
+    const { form, anonymousApi } = visit
     const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
-    const credentials = { email, password: form.get('password') ?? '' }
-    const response = await callApiAnonymously('POST', '/api/v1/auth/signup', credentials)
-    if (isTokenSet(response.body)) return { redirectTo: next, cookies: signInCookies(response.body) }
-    if (response.status === 202) return checkEmailPage(email, next)
-    const isTaken = readApiError(response).code === 'email_taken'
-    const problem = isTaken ? { ...problemOf(response), field: 'email' } : problemOf(response)
-    return signUpPage(visit, { next, email, problem, status: response.status, isTaken })
+    const body = { email, password: form.get('password') ?? '' }
+    const result = await anonymousApi.POST('/api/v1/auth/signup', { body })
+    if (isTokenSet(result.data)) return { redirectTo: next, cookies: signInCookies(result.data) }
+    const { status } = result.response
+    if (status === 202) return checkEmailPage(email, next)
+    const isTaken = readApiError(result).code === 'email_taken'
+    const problem = isTaken ? { ...problemOf(result), field: 'email' } : problemOf(result)
+    return signUpPage(visit, { next, email, problem, status, isTaken })
   },
 }
 

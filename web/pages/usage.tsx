@@ -1,5 +1,5 @@
 /** The usage page: relay time of the current cycle by day and by relay, with a forecast, and the same as CSV. */
-import { ApiUnavailableError } from '../api.ts'
+import { requireData } from '../api-client.ts'
 import type { UsageByDay } from '../api-replies.ts'
 import { formatCsv } from '../csv.ts'
 import { Icon } from '../icons.tsx'
@@ -40,11 +40,8 @@ export const csv: PageRoute = {
   },
 }
 
-async function findUsage(visit: Visit): Promise<UsageByDay> {
-  const { status, body } = await visit.callApi<UsageByDay>('GET', '/api/v1/usage/days')
-  if (status !== 200) throw new ApiUnavailableError(`the API replied ${status} to the request of the usage page`)
-  return body
-}
+const findUsage = async (visit: Visit): Promise<UsageByDay> =>
+  requireData(await visit.api.GET('/api/v1/usage/days'), 'the request of the usage page')
 
 interface UsageProps {
   readonly usage: UsageByDay
