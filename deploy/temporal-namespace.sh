@@ -1,8 +1,8 @@
 #!/bin/sh
 # Creates the namespace and the search attributes that operators filter workflows by. Existing ones are not changed.
 set -eu
-until temporal operator cluster health >/dev/null 2>&1; do
-  echo 'waiting for Temporal'
+until reason="$(temporal operator cluster health 2>&1)"; do
+  echo "waiting for Temporal: $reason"
   sleep 2
 done
 
