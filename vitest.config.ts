@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // With a real browser: `npm run test:system`.
-    exclude: ['test/system/**'],
+    // With a real browser: `npm run test:system`. Against separate processes: `npm run test:attacks`.
+    exclude: ['test/system/**', 'test/attacks/**'],
     globalSetup: ['test/support/servers.ts'],
     // Workers of the Temporal SDK hold native threads: a process each. Three at once, since most tests of workflows wait.
     pool: 'forks',

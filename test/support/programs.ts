@@ -1,13 +1,17 @@
-/** Api and worker as separate processes, so that a test can kill them. */
+/** Api, worker and site as separate processes, so that a test can kill them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { atEnd } from './at-end.ts'
 import { eventually } from './relays.ts'
 
-export type ProgramName = 'api' | 'worker'
+export type ProgramName = 'api' | 'worker' | 'site'
 
-const entries: Record<ProgramName, string> = { api: 'api/server.ts', worker: 'activities/worker/worker.ts' }
+const entries: Record<ProgramName, string> = {
+  api: 'api/server.ts',
+  worker: 'activities/worker/worker.ts',
+  site: 'web/server.ts',
+}
 
 export interface Program {
   /** Sends SIGKILL and resolves when the process has exited. */
@@ -20,8 +24,15 @@ export interface Program {
   readonly output: () => string
 }
 
-/** Starts the program, and kills it after the tests of the file. */
-export function startProgram(name: ProgramName, env: Readonly<Record<string, string>>): Program {
+/**
+ * Starts the program, and kills it after the tests of the file.
+ * @param outputLengthMax of the output that is kept, in characters.
+ */
+export function startProgram(
+  name: ProgramName,
+  env: Readonly<Record<string, string>>,
+  outputLengthMax = 20_000,
+): Program {
   let child: ChildProcess | undefined
   let output = ''
   const start = () => {
@@ -36,7 +47,7 @@ export function startProgram(name: ProgramName, env: Readonly<Record<string, str
     )
     for (const stream of [child.stdout, child.stderr])
       stream?.on('data', (chunk: Buffer) => {
-        output = (output + chunk.toString()).slice(-20_000)
+        output = (output + chunk.toString()).slice(-outputLengthMax)
       })
   }
   const end = async (signal: NodeJS.Signals) => {

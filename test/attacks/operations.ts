@@ -1,0 +1,131 @@
+/** The operations of docs/openapi.json with a request for each, so that a new route is attacked without a new test. */
+import { readFileSync } from 'node:fs'
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
+
+export interface Schema {
+  readonly type?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly anyOf?: readonly Schema[]
+}
+
+interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required?: boolean
+  readonly example?: string
+  readonly schema?: Schema & { readonly enum?: readonly string[]; readonly format?: string }
+}
+
+interface OperationObject {
+  readonly security?: readonly Readonly<Record<string, unknown>>[]
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: {
+    readonly content: Readonly<
+      Record<
+        string,
+        { readonly schema: Schema; readonly examples?: Readonly<Record<string, { readonly value: Json }>> }
+      >
+    >
+  }
+}
+
+export interface Operation {
+  readonly method: string
+  /** With parameters as `{name}`. */
+  readonly template: string
+  /** The names of the security schemes, any of which is sufficient; empty for a public operation. */
+  readonly schemes: readonly string[]
+  readonly isPublic: boolean
+  readonly parameters: readonly Parameter[]
+  readonly bodySchema: Schema | undefined
+  /** A body that the document gives as an example. */
+  readonly body: Json | undefined
+}
+
+const { paths } = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8')) as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>
+}
+
+export const operations: readonly Operation[] = Object.entries(paths).flatMap(([template, methods]) =>
+  Object.entries(methods).map(([method, { security = [], parameters = [], requestBody }]) => {
+    const content = requestBody?.content['application/json']
+    return {
+      method: method.toUpperCase(),
+      template,
+      schemes: security.flatMap((one) => Object.keys(one)),
+      isPublic: security.length === 0 || security.some((one) => Object.keys(one).length === 0),
+      parameters,
+      bodySchema: content?.schema,
+      body: content && (Object.values(content.examples ?? {})[0]?.value ?? {}),
+    }
+  }),
+)
+
+/** `GET /api/v1/relay/active`, for the names of failures. */
+export const nameOf = ({ method, template }: Operation): string => `${method} ${template}`
+
+const sampleOf = ({ example, schema, name }: Parameter): string => example ?? schema?.enum?.[0] ?? name
+
+/** The path with these values, or else the examples of the document, and with its required query parameters. */
+export function pathOf({ template, parameters }: Operation, values: Readonly<Record<string, string>> = {}): string {
+  const of = (place: Parameter['in']) => parameters.filter((one) => one.in === place)
+  const path = of('path').reduce(
+    (text, one) => text.replace(`{${one.name}}`, values[one.name] ?? encodeURIComponent(sampleOf(one))),
+    template,
+  )
+  const query = new URLSearchParams(
+    of('query')
+      .filter(({ name, required }) => required || name in values)
+      .map((one) => [one.name, values[one.name] ?? sampleOf(one)]),
+  ).toString()
+  return query === '' ? path : `${path}?${query}`
+}
+
+interface Sending {
+  readonly values?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Json | undefined
+}
+
+export interface Received {
+  readonly status: number
+  readonly code: string | undefined
+  readonly text: string
+  readonly headers: Headers
+}
+
+/** Sends the operation's request. WebSocket handshakes are sent as plain requests. */
+export async function sendOperation(
+  url: string,
+  operation: Operation,
+  { values = {}, headers = {}, body = operation.body }: Sending = {},
+): Promise<Received> {
+  const response = await fetch(url + pathOf(operation, values), {
+    method: operation.method,
+    headers: {
+      ...(operation.method === 'POST' ? { 'Content-Type': 'application/json' } : {}),
+      ...requiredHeaders(operation),
+      ...headers,
+    },
+    redirect: 'manual',
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return { status: response.status, code: codeOf(text), text, headers: response.headers }
+}
+
+const requiredHeaders = ({ parameters }: Operation): Record<string, string> =>
+  Object.fromEntries(
+    parameters
+      .filter(({ name }) => name === 'Idempotency-Key')
+      .map(({ name }): [string, string] => [name, crypto.randomUUID()]),
+  )
+
+function codeOf(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as { error?: { code?: string } }).error?.code
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,212 @@
+/** Forged and swapped credentials on every operation that requires some, and the ids of other accounts. */
+import { createHmac, createSign, generateKeyPairSync, randomUUID } from 'node:crypto'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type GivenUser, signUp } from '../support/api.ts'
+import { pluginLogins } from '../support/plugin-logins.ts'
+import { operator, operatorPassword } from '../support/relays.ts'
+import { nameOf, type Operation, operations, sendOperation } from './operations.ts'
+import { startAttackedService } from './service.ts'
+
+const service = await startAttackedService()
+const { api, variables } = service
+const secret = variables.SVC_JWT_SECRET ?? ''
+
+let user: GivenUser
+
+beforeAll(async () => {
+  user = await signUp(api)
+})
+
+const userOperations = operations.filter(({ schemes }) => schemes.includes('accessToken'))
+const operatorOperations = operations.filter(({ schemes }) => schemes.includes('operator'))
+const relayOperations = operations.filter(({ schemes }) => schemes.includes('relayAuth'))
+
+/** The refused operations are those that answer 401; every other answer is listed with its status. */
+async function acceptedBy(
+  targets: readonly Operation[],
+  headers: Readonly<Record<string, string>>,
+): Promise<readonly string[]> {
+  const answers = await Promise.all(
+    targets.map(async (operation) => ({ operation, ...(await sendOperation(api.url, operation, { headers })) })),
+  )
+  return answers.filter(({ status }) => status !== 401).map(({ operation, status }) => `${nameOf(operation)} ${status}`)
+}
+
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
+
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const decode = (part = ''): Record<string, unknown> => JSON.parse(Buffer.from(part, 'base64url').toString())
+
+interface Changes {
+  readonly header?: object
+  readonly claims?: object
+  readonly key?: string | Buffer
+  readonly hash?: string
+}
+
+/** The user's token with these changes, signed like a genuine one. */
+function forge({ header = {}, claims = {}, key = secret, hash = 'sha256' }: Changes): string {
+  const [head, payload] = user.bearer.split('.')
+  const signed = `${encode({ ...decode(head), ...header })}.${encode({ ...decode(payload), ...claims })}`
+  return `${signed}.${createHmac(hash, key).update(signed).digest('base64url')}`
+}
+
+const nowSeconds = () => Math.floor(Date.now() / 1000)
+
+describe('an access token', () => {
+  test('that the suite signs without a change is accepted, so the forgeries fail for their change alone', async () => {
+    const answer = await api.get('/auth/sessions', { bearer: forge({ claims: { jti: randomUUID() } }) })
+    expect(answer.status).toBe(200)
+  })
+
+  test('is required by every operation of a user', async () => {
+    expect(userOperations.length).toBeGreaterThan(30)
+    const required = userOperations.filter(({ isPublic }) => !isPublic)
+    expect(await acceptedBy(required, {})).toEqual([])
+  })
+
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const publicPem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
+  const forgeries: Readonly<Record<string, () => string>> = {
+    'with the algorithm none and no signature': () =>
+      `${forge({ header: { alg: 'none' } })
+        .split('.', 2)
+        .join('.')}.`,
+    'with the algorithm None and its signature': () => forge({ header: { alg: 'None' } }),
+    'with the algorithm HS384': () => forge({ header: { alg: 'HS384' }, hash: 'sha384' }),
+    'with the algorithm HS512': () => forge({ header: { alg: 'HS512' }, hash: 'sha512' }),
+    'with the algorithm RS256 and the HMAC of a public key': () => forge({ header: { alg: 'RS256' }, key: publicPem }),
+    'with the algorithm RS256 and an RSA signature': () => {
+      const signed = forge({ header: { alg: 'RS256' } })
+        .split('.', 2)
+        .join('.')
+      return `${signed}.${createSign('sha256').update(signed).sign(privateKey).toString('base64url')}`
+    },
+    'with a public key in its header': () =>
+      forge({ header: { jwk: publicKey.export({ format: 'jwk' }) }, key: publicPem }),
+    'with an address of keys in its header': () => forge({ header: { jku: 'http://127.0.0.1:9/keys' }, key: 'x' }),
+    'with another secret': () => forge({ key: `${secret}x` }),
+    'with an empty secret': () => forge({ key: '' }),
+    'with another key id': () => forge({ header: { kid: 'other' } }),
+    'with a path as its key id': () => forge({ header: { kid: '../../../../dev/null' }, key: '' }),
+    'with a property of every object as its key id': () => forge({ header: { kid: '__proto__' }, key: '' }),
+    'without a key id': () => forge({ header: { kid: undefined } }),
+    'with a critical header that is not supported': () => forge({ header: { crit: ['exp2'], exp2: 1 } }),
+    'of another type': () => forge({ header: { typ: 'JWT' } }),
+    'that has expired': () => forge({ claims: { exp: nowSeconds() - 1 } }),
+    'that is not valid yet': () => forge({ claims: { nbf: nowSeconds() + 3600 } }),
+    'that is issued in the future': () => forge({ claims: { iat: nowSeconds() + 3600 } }),
+    'without an expiry': () => forge({ claims: { exp: undefined } }),
+    'whose expiry is a text': () => forge({ claims: { exp: '9999999999' } }),
+    'of another issuer': () => forge({ claims: { iss: 'http://attacker.example' } }),
+    'for another audience': () => forge({ claims: { aud: 'other' } }),
+    'without an audience': () => forge({ claims: { aud: undefined } }),
+    'whose subject and user differ': () => forge({ claims: { sub: randomUUID() } }),
+    'of an account that does not exist': () => {
+      const id = randomUUID()
+      return forge({ claims: { sub: id, uid: id } })
+    },
+    'of an auth session that does not exist': () => forge({ claims: { sid: randomUUID() } }),
+    'whose auth session is SQL': () => forge({ claims: { sid: "' or '1'='1" } }),
+    'whose auth session is a list': () => forge({ claims: { sid: [decode(user.bearer.split('.')[1]).sid] } }),
+    'whose payload was changed under its signature': () => {
+      const [head, , signature] = user.bearer.split('.')
+      return `${head}.${encode({ ...decode(user.bearer.split('.')[1]), exp: nowSeconds() + 99_999 })}.${signature}`
+    },
+    'with a fourth part': () => `${user.bearer}.${user.bearer.split('.')[2]}`,
+    'that is a list of claims': () => {
+      const signed = `${user.bearer.split('.')[0]}.${encode([])}`
+      return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`
+    },
+    'of 7 KB': () => forge({ claims: { padding: 'x'.repeat(5000) }, key: 'x' }),
+  }
+
+  test.each(Object.keys(forgeries))('%s is refused by every operation', async (name) => {
+    const token = forgeries[name]?.() ?? ''
+    expect(await acceptedBy(userOperations, bearer(token))).toEqual([])
+  })
+
+  test.each(['Basic', 'Token', 'bearer  ', 'Bearer\t', 'Bearer,'])('after the scheme %j is refused', async (scheme) => {
+    expect(await acceptedBy(userOperations, { Authorization: `${scheme} ${user.bearer}` })).toEqual([])
+  })
+
+  test('in the query or in a cookie authenticates no one', async () => {
+    for (const name of ['access_token', 'token', 'jwt'])
+      expect((await fetch(`${api.url}/api/v1/auth/sessions?${name}=${user.bearer}`)).status).toBe(401)
+    const headers = { Cookie: `svc_session=${user.bearer}` }
+    expect((await api.get('/auth/sessions', { headers })).status).toBe(401)
+  })
+
+  test('of a disabled account is refused by every operation', async () => {
+    const other = await signUp(api)
+    await api.post(`/admin/users/${other.userId}/disable`, {}, { headers: operator })
+    expect(await acceptedBy(userOperations, bearer(other.bearer))).toEqual([])
+  })
+
+  test('of an erased account is refused by every operation', async () => {
+    const other = await signUp(api)
+    const erased = await api.post(
+      `/admin/users/${other.userId}/erase`,
+      { email: other.email, reason: 'attacked' },
+      { headers: operator },
+    )
+    expect([200, 202]).toContain(erased.status)
+    expect(await acceptedBy(userOperations, bearer(other.bearer))).toEqual([])
+  })
+
+  test('is refused by every operation after its sign-out', async () => {
+    const other = await signUp(api)
+    expect((await api.post('/auth/logout', undefined, { bearer: other.bearer })).status).toBe(204)
+    expect(await acceptedBy(userOperations, bearer(other.bearer))).toEqual([])
+  })
+})
+
+describe('credentials of another kind', () => {
+  test('are refused by every operation of users, operators and relays', async () => {
+    const session = await api.get<{ user: { stream_token: string } }>('/auth/session', { bearer: user.bearer })
+    const signIn = await api.post<{ operator_token: string }>('/admin/sign-in', {}, { headers: operator })
+    expect(signIn.status).toBe(201)
+    const { startPlugin } = pluginLogins(api)
+    const [relaySecret = ''] = (variables.SVC_RELAY_AUTH_SECRET ?? '').split(',')
+    const tokens = {
+      access: user.bearer,
+      refresh: user.refreshToken,
+      stream: session.body.user.stream_token,
+      poll: (await startPlugin()).poll_token,
+      operatorSession: signIn.body.operator_token,
+      operatorPassword,
+      relaySecret,
+    }
+    const accepted: string[] = []
+    for (const [kind, token] of Object.entries(tokens)) {
+      const basic = Buffer.from(`operator:${token}`).toString('base64')
+      const attempts: [string, readonly Operation[], Record<string, string>][] = [
+        ['access', userOperations, bearer(token)],
+        ['operatorSession', operatorOperations, bearer(token)],
+        ['operatorPassword', operatorOperations, { Authorization: `Basic ${basic}` }],
+        ['relaySecret', relayOperations, { 'X-Relay-Auth': token }],
+      ]
+      for (const [expected, targets, headers] of attempts)
+        if (expected !== kind) for (const each of await acceptedBy(targets, headers)) accepted.push(`${kind}: ${each}`)
+    }
+    expect(accepted).toEqual([])
+  })
+
+  test('no operation of operators is open without a password, and the token of its session ends with its sign-out', async () => {
+    expect(operatorOperations.length).toBeGreaterThan(20)
+    expect(await acceptedBy(operatorOperations, {})).toEqual([])
+    const { body } = await api.post<{ operator_token: string }>('/admin/sign-in', {}, { headers: operator })
+    expect((await api.get('/admin/jobs', { bearer: body.operator_token })).status).toBe(200)
+    expect((await api.post('/admin/sign-out', {}, { headers: bearer(body.operator_token) })).status).toBe(204)
+    expect(await acceptedBy(operatorOperations, bearer(body.operator_token))).toEqual([])
+  })
+
+  test('a token of a link in a mail is no access token, and an access token no token of a link', async () => {
+    const answers = await Promise.all(
+      ['/auth/password/reset/preview', '/auth/email/verify', '/auth/email/change/confirm', '/auth/refresh'].map(
+        (path) => api.post(path, { token: user.bearer, refresh_token: user.bearer }),
+      ),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 401])
+  })
+})
