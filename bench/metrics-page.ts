@@ -1,8 +1,9 @@
 /** Response time of `/metrics` on a database with many sessions. */
 
-import { stoppedSessions } from './data.ts'
+import { figures } from './figures.ts'
 import { call } from './load.ts'
-import { formatNumber, type Row, spreadOf, withLimit } from './pairs.ts'
+import { spreadOf } from './pairs.ts'
+import { type Row, single } from './rows.ts'
 import type { RunningProgram } from './stack.ts'
 
 const pages = 40
@@ -14,7 +15,6 @@ export async function measureMetricsPage(api: RunningProgram): Promise<Row[]> {
     await call({ method: 'GET', url: `${api.url}/metrics`, headers: {} })
     if (read >= 0) latencies.push(performance.now() - startedAt)
   }
-  const { min, median, max } = spreadOf(latencies)
-  const row = withLimit(`GET /metrics with ${stoppedSessions.toLocaleString('en')} session rows`, median, 'ms', 50)
-  return [{ ...row, ours: `${row.ours} (${formatNumber(min)} to ${formatNumber(max)})` }]
+  const spread = spreadOf(latencies)
+  return [single(figures.metrics_page, spread.median, spread)]
 }

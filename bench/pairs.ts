@@ -1,4 +1,4 @@
-/** Alternates measurements of the floor and of the service, so that other load on this machine affects both, and compares pairs. */
+/** Alternates measurements of the floor and of the service, so that other load on this machine affects both. */
 import { loadavg } from 'node:os'
 import { logProgress } from './stack.ts'
 
@@ -37,7 +37,11 @@ const formatReading = (reading: Reading): string =>
     .join(', ')
 
 export const formatNumber = (value: number): string =>
-  Number.isNaN(value) ? '–' : value >= 100 ? String(Math.round(value)) : value.toFixed(value >= 10 ? 1 : 2)
+  Number.isNaN(value)
+    ? '–'
+    : Number.isInteger(value) || value >= 100
+      ? String(Math.round(value))
+      : value.toFixed(value >= 10 ? 1 : 2)
 
 export interface Spread {
   readonly min: number
@@ -54,42 +58,3 @@ const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 
 export const median = (values: readonly number[]): number => spreadOf(values).median
-
-/** A row of the table. */
-export interface Row {
-  readonly what: string
-  readonly floor: string
-  readonly ours: string
-  readonly ratio: Spread | undefined
-  readonly target: string
-  readonly met: boolean
-}
-
-/** Compares one figure of the service with the floor. The median of the pairs' ratios decides whether the target is met. */
-export function compare(
-  what: string,
-  pairs: readonly Pair[],
-  { figure, unit, atLeast, atMost }: { figure: string; unit: string; atLeast?: number; atMost?: number },
-): Row {
-  const of = (side: keyof Pair) => pairs.map((pair) => pair[side][figure] ?? Number.NaN)
-  const floors = of('floor')
-  const ratio = spreadOf(of('ours').map((value, index) => value / (floors[index] ?? Number.NaN)))
-  return {
-    what,
-    floor: `${formatNumber(median(floors))} ${unit}`,
-    ours: `${formatNumber(median(of('ours')))} ${unit}`,
-    ratio,
-    target: atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`,
-    met: atLeast === undefined ? ratio.median <= (atMost ?? 0) : ratio.median >= atLeast,
-  }
-}
-
-/** A figure with a limit and without a floor. */
-export const withLimit = (what: string, value: number, unit: string, max: number): Row => ({
-  what,
-  floor: '–',
-  ours: `${formatNumber(value)} ${unit}`,
-  ratio: undefined,
-  target: `≤ ${max} ${unit}`,
-  met: value <= max,
-})

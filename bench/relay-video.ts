@@ -13,7 +13,9 @@ import { listProcesses } from '../platform/processes.ts'
 import { engineAddress, findLiveTransmit } from '../relay-node/live-transmit-engine.ts'
 import type { StateFile } from '../relay-node/state-file.ts'
 import { startControlPlane } from '../test/relay-node/control-plane.ts'
-import { compare, measurePairs, type Reading, type Row, withLimit } from './pairs.ts'
+import { figures } from './figures.ts'
+import { measurePairs, type Reading } from './pairs.ts'
+import { compare, type Row, single } from './rows.ts'
 import { logProgress, waitUntil } from './stack.ts'
 
 const mbps = 48
@@ -23,28 +25,24 @@ const packetsPerSecond = (mbps * 1_000_000) / 8 / payloadBytes
 const streamToken = 'Ab12Cd34'
 const searchPath = readStackConfig().environment.PATH ?? ''
 
-export async function measureVideo(): Promise<Row[]> {
+const missingEngine = 'srt-live-transmit is not installed (Debian and Ubuntu: apt-get install srt-tools)'
+
+/** @param isOptional whether the measurement is skipped without srt-live-transmit, instead of failing. */
+export async function measureVideo(rounds: number, isOptional: boolean): Promise<Row[]> {
   const transmit = findLiveTransmit(searchPath)
   if (transmit === undefined) {
-    logProgress('video: skipped, srt-live-transmit is not installed (Debian and Ubuntu: apt-get install srt-tools)')
+    if (!isOptional) throw new Error(missingEngine)
+    logProgress(`video: skipped, ${missingEngine}`)
     return []
   }
   const pairs = await measurePairs({
     what: 'video',
-    rounds: 3,
+    rounds,
     floor: measureEcho,
     ours: () => measureRelay(transmit),
   })
   const cores = Math.max(...pairs.map(({ ours }) => ours.cores ?? Number.NaN))
-  return [
-    {
-      ...compare(`video at ${mbps} Mbit/s to one player: packets per second of CPU time`, pairs, {
-        ...{ figure: 'packets', unit: '/s', atLeast: 0 },
-      }),
-      target: '–',
-    },
-    withLimit(`CPU of a relay with its engine at ${mbps} Mbit/s, one player`, cores * 100, '% of a core', 100),
-  ]
+  return [compare(figures.video_packets, pairs, 'packets'), single(figures.video_cpu, cores * 100)]
 }
 
 /** Calls `send` at the rate of the cap. @returns the number of calls. */

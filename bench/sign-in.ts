@@ -4,20 +4,20 @@ import bcrypt from 'bcrypt'
 import type { Database } from '../db/connection.ts'
 import { insertUser } from '../db/users.ts'
 import { createSealing, type Sealing } from '../platform/sealing.ts'
-import { formatNumber, median, type Row, spreadOf } from './pairs.ts'
+import { figures } from './figures.ts'
+import { formatNumber, median, spreadOf } from './pairs.ts'
+import { type Figure, type Row, withRatio } from './rows.ts'
 import { logProgress, type RunningProgram } from './stack.ts'
 
 const accountCount = 100
-/** Greatest relative difference of the medians. */
-const differenceMax = 0.15
 
 export async function measureSignIn(api: RunningProgram, sql: Database): Promise<Row[]> {
   const known = await createAccounts(sql, createSealing(api.config.oauthEncryptionKeys))
   return [
-    await compareTimes('POST /auth/login, wrong password', known, (email) =>
+    await compareTimes(figures.sign_in_login, known, (email) =>
       timeRequest(`${api.url}/api/v1/auth/login`, { email, password: 'not the password' }, 401),
     ),
-    await compareTimes('POST /auth/password/forgot', known, (email) =>
+    await compareTimes(figures.sign_in_forgot, known, (email) =>
       timeRequest(`${api.url}/api/v1/auth/password/forgot`, { email }, 202),
     ),
   ]
@@ -34,7 +34,7 @@ async function createAccounts(sql: Database, sealing: Sealing): Promise<string[]
 
 /** Unknown addresses serve as the floor. */
 async function compareTimes(
-  what: string,
+  figure: Figure,
   known: readonly string[],
   answer: (email: string) => Promise<number>,
 ): Promise<Row> {
@@ -42,16 +42,12 @@ async function compareTimes(
   for (const email of known)
     pairs.push({ known: await answer(email), unknown: await answer(`${randomUUID()}@bench.test`) })
   const [ours, floor] = [median(pairs.map((pair) => pair.known)), median(pairs.map((pair) => pair.unknown))]
-  logProgress(`${what}: ${formatNumber(ours)} ms for a known address, ${formatNumber(floor)} ms for an unknown one`)
-  return {
-    what: `${what}: known against unknown address`,
-    floor: `${formatNumber(floor)} ms`,
-    ours: `${formatNumber(ours)} ms`,
-    // The ratio of the medians decides: an attacker who repeats requests would compare these.
-    ratio: { ...spreadOf(pairs.map((pair) => pair.known / pair.unknown)), median: ours / floor },
-    target: `${1 - differenceMax} to ${1 + differenceMax}`,
-    met: Math.abs(ours / floor - 1) <= differenceMax,
-  }
+  logProgress(
+    `${figure.name}: ${formatNumber(ours)} ms for a known address, ${formatNumber(floor)} ms for an unknown one`,
+  )
+  const { min: low, max: high } = spreadOf(pairs.map((pair) => pair.known / pair.unknown))
+  // The ratio of the medians decides: an attacker who repeats requests would compare these.
+  return withRatio(figure, { floor, ours, ratio: ours / floor, low, high })
 }
 
 /** Milliseconds until the response. Throws for another status than expected. */

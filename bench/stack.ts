@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@temporalio/client'
 import { startProgram } from '../cli/service-programs.ts'
-import { connectPostgres, type Database } from '../db/connection.ts'
+import { connectPostgres, type Database, type QueryLimits } from '../db/connection.ts'
 import { migrate } from '../db/migrations.ts'
 import { type Config, readConfig } from '../platform/config/config.ts'
 import { readStackConfig } from '../platform/config/stack.ts'
@@ -75,7 +75,9 @@ export async function startStack(): Promise<Stack> {
       SVC_REGIONS: JSON.stringify([{ region, display_name: 'Bench', provider: 'local', capacity: 100_000 }]),
     }
     const config = readConfig(shared)
-    const sql = life.hold('connections', connectPostgres(config.database.url, 4), (it) => it.end({ timeout: 5 }))
+    const sql = life.hold('connections', connectPostgres(config.database.url, 4, unlimited), (it) =>
+      it.end({ timeout: 5 }),
+    )
     await migrate(sql)
     const { client } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
     return { sql, temporal: client, life, config, start: createStarter(life, folder, shared) }
@@ -84,6 +86,9 @@ export async function startStack(): Promise<Stack> {
     throw error
   }
 }
+
+/** Filling and cleaning large tables takes as long as the machine needs. */
+const unlimited: QueryLimits = { statementMillisMax: 0, lockMillisMax: 0, answerMillisMax: null }
 
 /** Requests are counted as in production, and the limits are never reached. */
 const unreachableRateLimits = Object.keys(rateLimitDefaults)
@@ -104,7 +109,7 @@ const createStarter =
   }
 
 /** Polls a condition. Rejects when it is not met within the limit. */
-export async function waitUntil(what: string, isDone: () => Promise<boolean>, secondsMax = 60): Promise<void> {
+export async function waitUntil(what: string, isDone: () => Promise<boolean>, secondsMax = 300): Promise<void> {
   const deadline = Date.now() + secondsMax * 1000
   while (!(await isDone())) {
     if (Date.now() > deadline) throw new Error(`not met after ${secondsMax} s: ${what}`)

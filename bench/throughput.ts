@@ -2,28 +2,44 @@
 
 import { fakeInstanceId } from '../test/support/fake-relay-provider.ts'
 import type { BenchData } from './data.ts'
+import { figures } from './figures.ts'
 import { type Load, throughput } from './load.ts'
-import { compare, measurePairs, type Row } from './pairs.ts'
+import { measurePairs } from './pairs.ts'
+import { compare, type Figure, type Row } from './rows.ts'
 import type { RunningProgram } from './stack.ts'
 
 export interface Servers {
   readonly floors: RunningProgram
   readonly api: RunningProgram
+  /** Number of pairs, without the warm-up pair. */
+  readonly rounds: number
 }
 
-const rounds = 5
 const seconds = 3
 
 export const measureActive = (servers: Servers, data: BenchData): Promise<Row[]> =>
-  measureRead(servers, data, { name: 'GET /relay/active', path: '/api/v1/relay/active', atLeast: 0.7 })
+  measureRead(servers, data, {
+    ...{ name: 'GET /relay/active', path: '/api/v1/relay/active' },
+    ...{ throughputFigure: figures.relay_active_throughput, cpuFigure: figures.relay_active_cpu },
+  })
 
 export const measureSession = (servers: Servers, data: BenchData): Promise<Row[]> =>
-  measureRead(servers, data, { name: 'GET /auth/session', path: '/api/v1/auth/session', atLeast: 0.4 })
+  measureRead(servers, data, {
+    ...{ name: 'GET /auth/session', path: '/api/v1/auth/session' },
+    ...{ throughputFigure: figures.auth_session_throughput, cpuFigure: figures.auth_session_cpu },
+  })
+
+interface Read {
+  readonly name: string
+  readonly path: string
+  readonly throughputFigure: Figure
+  readonly cpuFigure: Figure
+}
 
 async function measureRead(
-  { floors, api }: Servers,
+  { floors, api, rounds }: Servers,
   data: BenchData,
-  { name, path, atLeast }: { name: string; path: string; atLeast: number },
+  { name, path, throughputFigure, cpuFigure }: Read,
 ): Promise<Row[]> {
   const load = { connections: 32, seconds }
   const userOf = (connection: number) => data.users[connection % data.users.length]
@@ -47,11 +63,7 @@ async function measureRead(
         ],
       }),
   })
-  return [
-    compare(`${name}, throughput at ${load.connections} connections`, pairs, {
-      ...{ figure: 'per second', unit: '/s', atLeast },
-    }),
-  ]
+  return [compare(throughputFigure, pairs, 'per second'), compare(cpuFigure, pairs, 'µs CPU each')]
 }
 
 /** A health report with the summary of one stream over two links. */
@@ -66,7 +78,7 @@ export const healthReport = (sessionId: string): string =>
     },
   })
 
-export async function measureHealth({ floors, api }: Servers, data: BenchData): Promise<Row[]> {
+export async function measureHealth({ floors, api, rounds }: Servers, data: BenchData): Promise<Row[]> {
   const connections = 64
   const headers = {
     'content-type': 'application/json',
@@ -87,6 +99,8 @@ export async function measureHealth({ floors, api }: Servers, data: BenchData): 
     floor: () => throughput({ connections, seconds, ...floors, requestsOf: requestsTo('/json') }),
     ours: () => throughput({ connections, seconds, ...api, requestsOf: requestsTo('/api/v1/relay/health') }),
   })
-  const what = `POST /relay/health, throughput at ${connections} connections, ${reports.length} relays`
-  return [compare(what, pairs, { figure: 'per second', unit: '/s', atLeast: 0.7 })]
+  return [
+    compare(figures.relay_health_throughput, pairs, 'per second'),
+    compare(figures.relay_health_cpu, pairs, 'µs CPU each'),
+  ]
 }

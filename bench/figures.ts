@@ -1,0 +1,100 @@
+/** The figures of `npm run bench` with their targets, by measurement. */
+import type { Figure } from './rows.ts'
+
+const atLeast = (target: number) => ({ target, bound: 'at_least' }) as const
+const atMost = (target: number) => ({ target, bound: 'at_most' }) as const
+const within = (target: number) => ({ target, bound: 'within' }) as const
+
+const starts = 'POST /relay/start, new, 16 callers'
+const localStart = 'start of a relay of the local provider → active is read, one caller: p50'
+const cpu = 'CPU of the server process a request'
+
+const table = {
+  active: {
+    relay_active_throughput: { what: 'GET /relay/active, throughput at 32 connections', unit: '/s', ...atLeast(0.7) },
+    relay_active_cpu: { what: `GET /relay/active, ${cpu}`, unit: 'µs' },
+  },
+  health: {
+    relay_health_throughput: {
+      ...{ what: 'POST /relay/health, throughput at 64 connections, 500 relays', unit: '/s', ...atLeast(0.7) },
+    },
+    relay_health_cpu: { what: `POST /relay/health, ${cpu}`, unit: 'µs' },
+  },
+  session: {
+    auth_session_throughput: { what: 'GET /auth/session, throughput at 32 connections', unit: '/s', ...atLeast(0.6) },
+    auth_session_cpu: { what: `GET /auth/session, ${cpu}`, unit: 'µs' },
+  },
+  start: {
+    relay_start_p50: { what: `${starts}: p50`, unit: 'ms', ...atMost(1.3) },
+    relay_start_throughput: { what: `${starts}: throughput`, unit: '/s', ...atLeast(0.7) },
+    relay_start_cpu: { what: `${starts}: ${cpu}`, unit: 'µs' },
+  },
+  'sign-in': {
+    sign_in_login: {
+      ...{
+        what: 'POST /auth/login, wrong password: unknown address (floor), known address',
+        unit: 'ms',
+        ...within(0.15),
+      },
+    },
+    sign_in_forgot: {
+      ...{ what: 'POST /auth/password/forgot: unknown address (floor), known address', unit: 'ms', ...within(0.15) },
+    },
+  },
+  metrics: {
+    metrics_page: { what: 'GET /metrics with 100,000 session rows', unit: 'ms', ...atMost(50) },
+  },
+  stop: {
+    relay_ready_p50: { what: 'first health report → active is read, one caller: p50', unit: 'ms', ...atMost(1.5) },
+    relay_stop_p50: { what: 'POST /relay/stop, one caller: p50', unit: 'ms', ...atMost(1.3) },
+  },
+  'first-task': {
+    first_task_p50: {
+      ...{ what: 'start answered → first task of its workflow done, one caller: p50', unit: 'ms', ...atMost(1.3) },
+    },
+  },
+  lifecycle: {
+    history_events_per_report: {
+      what: 'Temporal events per steady report (1,000 reports)',
+      unit: 'events',
+      ...atMost(0),
+    },
+    history_events_plain: { what: 'history of a session: start, active, stop', unit: 'events', ...atMost(40) },
+    history_events_eventful: {
+      ...{ what: 'the same with two losses of health and a cancelled stop', unit: 'events', ...atMost(60) },
+    },
+  },
+  memory: {
+    worker_memory: {
+      ...{
+        what: 'memory of 10,000 live sessions on one worker, beyond the empty worker (floor)',
+        unit: 'MB',
+        ...atMost(500),
+      },
+    },
+  },
+  warm: {
+    warm_start_p50: { what: `${localStart}, with a warm instance`, unit: 'ms', ...atMost(1.2) },
+    cold_start_p50: { what: `${localStart}, without one`, unit: 'ms' },
+  },
+  video: {
+    video_packets: { what: 'video at 48 Mbit/s to one player: packets per second of CPU time', unit: '/s' },
+    video_cpu: { what: 'CPU of a relay with its engine at 48 Mbit/s, one player', unit: '% of a core', ...atMost(100) },
+  },
+} as const satisfies Record<string, Record<string, Omit<Figure, 'name'>>>
+
+export type Measurement = keyof typeof table
+
+type Names<Each = (typeof table)[Measurement]> = Each extends unknown ? keyof Each : never
+
+export const measurements = Object.keys(table) as readonly Measurement[]
+
+/** All figures of a measurement. */
+export const figuresOf = (measurement: Measurement): readonly Figure[] =>
+  Object.entries(table[measurement]).map(([name, figure]) => ({ name, ...figure }))
+
+const all = new Map(
+  measurements.flatMap((measurement) => figuresOf(measurement).map((figure) => [figure.name, figure])),
+)
+
+export const figures = Object.fromEntries(all) as Readonly<Record<Names, Figure>>
