@@ -6,6 +6,12 @@ test.for([
   ['a@b.co.uk', 'a•••@b•••.uk'],
   ['ü@münchen.de', 'ü•••@m•••.de'],
   ['"quoted@part"@example.org', '•••@e•••.org'],
+  ['streamer@localhost', 's•••@l•••'],
+  ['streamer@.com', 's•••@•••'],
+  ['@example.com', '•••@e•••.com'],
+  ['example.com', '•••@e•••.com'],
+  [`streamer@example.${'x'.repeat(24)}`, `s•••@e•••.${'x'.repeat(24)}`],
+  [`streamer@example.${'x'.repeat(25)}`, 's•••@e•••'],
 ])('%s is masked as %s', ([address = '', masked]) => {
   expect(maskEmail(address)).toBe(masked)
 })

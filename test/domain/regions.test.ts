@@ -24,6 +24,11 @@ describe('regions by room', () => {
     expect(namesOf(orderByRoom(limitsOf(all), usesOf(all)))).toEqual(['b', 'c', 'a'])
   })
 
+  test('a region whose places are not counted yet has none', () => {
+    const one = region('one', 10)
+    expect(orderByRoom([one.limit, { region: 'uncounted', capacity: 5 }], [one.use])).toEqual([one.limit])
+  })
+
   const anyRegions = fc
     .array(fc.record({ capacity: fc.nat(20), placesTaken: fc.nat(25), isDrained: fc.boolean() }), { maxLength: 8 })
     .map((all) =>
@@ -64,6 +69,10 @@ describe('a start', () => {
 
   test('with a drained region is refused', () => {
     expect(regionsToTry({ named: 'drained' }, limits, uses)).toBe('drained')
+  })
+
+  test('with a region that does not exist tries none', () => {
+    expect(regionsToTry({ named: 'elsewhere' }, limits, uses)).toEqual([])
   })
 
   test('with `auto` tries the regions by room', () => {
