@@ -620,7 +620,7 @@ create table usage_intervals (
 create index usage_intervals_ended on usage_intervals (ended_at);
 create unique index usage_intervals_open on usage_intervals (session_id) where ended_at is null;
 create index usage_intervals_session on usage_intervals (session_id);
-create index usage_intervals_user on usage_intervals (user_id, started_at);
+create index usage_intervals_user_ended on usage_intervals (user_id, ended_at) include (started_at);
 
 create table usage_notices (
   user_id     uuid        not null,
