@@ -41,7 +41,7 @@ export const streamTokenHashes = (sealing: Sealing, token: string): readonly Buf
 
 /** Throws if the row contains no token, or one that was encrypted with an unknown key. */
 export function openStreamToken(sealing: Sealing, userId: string, stored: StoredStreamToken): string {
-  if (stored.streamTokenSealed !== null) return sealing.open(stored.streamTokenSealed, streamTokenPlace(userId)).text
+  if (stored.streamTokenSealed !== null) return sealing.openOften(stored.streamTokenSealed, streamTokenPlace(userId))
   if (stored.streamToken === null) throw new Error('the account has no stream token')
   return stored.streamToken
 }
@@ -61,5 +61,5 @@ export const sessionTokenHashes = (sealing: Sealing, field: SessionTokenField, t
 export function openSessionToken(sealing: Sealing, row: StoredSessionTokens, field: SessionTokenField): string | null {
   const [sealed, plain] =
     field === 'pair_token' ? [row.pairTokenSealed, row.pairToken] : [row.relayWsTokenSealed, row.relayWsToken]
-  return sealed === null ? plain : sealing.open(sealed, [row.id, field]).text
+  return sealed === null ? plain : sealing.openOften(sealed, [row.id, field])
 }

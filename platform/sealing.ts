@@ -31,11 +31,19 @@ export interface Sealing {
   seal(text: string, place: readonly string[]): string
   /** Throws unless it was sealed with one of the keys for the same place. */
   open(sealed: string, place: readonly string[]): Opened
+  /**
+   * The text, as `open` returns it, for texts that are read with many requests. Keeps up to {@link openedMax}
+   * of them in memory. A row that is sealed again or revoked has another sealed text, so a kept one is never stale.
+   */
+  openOften(sealed: string, place: readonly string[]): string
   /** The hash to store with the sealed text, by the key that seals. @param field makes equal texts of different fields differ. */
   hash(text: string, field: string): Buffer
   /** The hashes of a text by all keys, that of `hash` first. Rows that were stored with an earlier key have one of the others. */
   hashes(text: string, field: string): readonly Buffer[]
 }
+
+/** The tokens of ten thousand live sessions and of their owners, at about 400 bytes each. */
+export const openedMax = 30_000
 
 /** Parsed once, since they are used several times per request. */
 interface Keys {
@@ -50,6 +58,24 @@ export function createSealing(keys: readonly EncryptionKey[]): Sealing {
   const keysById = new Map(keys.map(({ id, key }) => [id, deriveKeys(Buffer.from(key, 'base64'))] as const))
   const currentKeys = keysById.get(current.id) as Keys
 
+  const open: Sealing['open'] = (sealed, place) => {
+    const [version, id = '', ...parts] = sealed.split('.')
+    const [nonce, text, tag] = parts.map((part) => Buffer.from(part, 'base64url'))
+    const openingKeys = keysById.get(id)
+    if (version !== 'v1' || !nonce || !text || tag?.length !== tagBytes) throw new Error('the text is not sealed')
+    if (!openingKeys)
+      throw new Error(`the text is sealed with the key ${id}, which is missing from OAUTH_ENCRYPTION_KEY`)
+    const decipher = createDecipheriv(algorithm, openingKeys.sealing, nonce, { authTagLength: tagBytes })
+    decipher.setAAD(associatedData(id, place))
+    decipher.setAuthTag(tag)
+    return {
+      text: Buffer.concat([decipher.update(text), decipher.final()]).toString('utf8'),
+      isStale: id !== current.id,
+    }
+  }
+
+  const opened = new Map<string, { readonly place: readonly string[]; readonly text: string }>()
+
   return {
     keyId: current.id,
     seal: (text, place) => {
@@ -61,20 +87,15 @@ export function createSealing(keys: readonly EncryptionKey[]): Sealing {
         '.',
       )
     },
-    open: (sealed, place) => {
-      const [version, id = '', ...parts] = sealed.split('.')
-      const [nonce, text, tag] = parts.map((part) => Buffer.from(part, 'base64url'))
-      const openingKeys = keysById.get(id)
-      if (version !== 'v1' || !nonce || !text || tag?.length !== tagBytes) throw new Error('the text is not sealed')
-      if (!openingKeys)
-        throw new Error(`the text is sealed with the key ${id}, which is missing from OAUTH_ENCRYPTION_KEY`)
-      const decipher = createDecipheriv(algorithm, openingKeys.sealing, nonce, { authTagLength: tagBytes })
-      decipher.setAAD(associatedData(id, place))
-      decipher.setAuthTag(tag)
-      return {
-        text: Buffer.concat([decipher.update(text), decipher.final()]).toString('utf8'),
-        isStale: id !== current.id,
-      }
+    open,
+    openOften: (sealed, place) => {
+      const kept = opened.get(sealed)
+      if (kept && isSamePlace(kept.place, place)) return kept.text
+      const { text } = open(sealed, place)
+      const oldest = opened.size >= openedMax ? opened.keys().next().value : undefined
+      if (oldest !== undefined) opened.delete(oldest)
+      opened.set(sealed, { place, text })
+      return text
     },
     hash: (text, field) => keyedHash(currentKeys.hashing, text, field),
     hashes: (text, field) => [...keysById.values()].map(({ hashing }) => keyedHash(hashing, text, field)),
@@ -86,6 +107,9 @@ const deriveKeys = (bytes: Buffer): Keys => ({
   sealing: createSecretKey(bytes),
   hashing: createSecretKey(Buffer.from(hkdfSync('sha256', bytes, '', 'relay-control-plane lookup hash v1', 32))),
 })
+
+const isSamePlace = (one: readonly string[], other: readonly string[]): boolean =>
+  one.length === other.length && one.every((part, index) => part === other[index])
 
 const keyedHash = (key: KeyObject, text: string, field: string): Buffer =>
   createHmac('sha256', key)

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createSealing } from '../../platform/sealing.ts'
+import { createSealing, openedMax } from '../../platform/sealing.ts'
 
 const keyNamed = (id: string) => ({ id, key: randomBytes(32).toString('base64') })
 
@@ -31,6 +31,22 @@ test('any text can be opened at its own place, and is unreadable before', () => 
       if (text.length >= 8) expect(sealed).not.toContain(text)
     }),
   )
+})
+
+test('a text that is opened often can be opened at its own place only, the first time and later', () => {
+  const sealed = sealing.seal('token', place)
+  for (let time = 0; time < 2; time += 1) {
+    expect(sealing.openOften(sealed, place)).toBe('token')
+    expect(() => sealing.openOften(sealed, [...place.slice(0, 2), 'refresh_token'])).toThrow()
+    expect(() => sealing.openOften(sealed, place.slice(0, 2))).toThrow()
+    expect(() => sealing.openOften(withPart(sealed, 3, flipBit(time)), place)).toThrow()
+  }
+})
+
+test('texts are opened also when more of them are read than are kept', { timeout: 60_000 }, () => {
+  const sealed = Array.from({ length: openedMax + 10 }, (_, index) => sealing.seal(String(index), place))
+  for (const [index, text] of sealed.entries()) expect(sealing.openOften(text, place)).toBe(String(index))
+  expect(sealing.openOften(sealed[0] ?? '', place)).toBe('0')
 })
 
 test('the same text is sealed differently each time', () => {
