@@ -36,6 +36,8 @@ export interface Row {
   readonly bound: Bound | null
   /** True without a target, and false when the measurement failed. */
   readonly met: boolean
+  /** Of a measurement at several sizes: the number of live sessions. */
+  readonly sessions?: number
   /** Why the measurement failed. */
   readonly error?: string
   /** When the row was measured, in UTC, on which machine, and the machine's load average of one minute by then. */

@@ -4,6 +4,7 @@ import type { Row } from './rows.ts'
 
 const head = ['what', 'floor', 'ours', 'ratio: median (min to max)', 'target', '']
 
+/** One line a row, with its target and whether it is met. */
 export function formatTable(rows: readonly Row[]): string {
   const lines = rows.map((row) => [
     row.what,
@@ -13,8 +14,28 @@ export function formatTable(rows: readonly Row[]): string {
     targetOf(row),
     row.target === null ? '' : row.met ? 'ok' : '**missed**',
   ])
-  const all = [head, head.map(() => '---'), ...lines]
-  const widths = head.map((_, column) => Math.max(...all.map((line) => [...(line[column] ?? '')].length)))
+  return formatCells([head, ...lines])
+}
+
+/** One line a figure and one column a number of live sessions. */
+export function formatGrowth(rows: readonly Row[]): string {
+  const sizes = [...new Set(rows.map((row) => row.sessions ?? 0))].toSorted((one, other) => one - other)
+  const figures = [...new Set(rows.map((row) => row.what))]
+  const cellOf = (what: string, size: number) => {
+    const row = rows.find((one) => one.what === what && one.sessions === size)
+    return row === undefined ? '–' : row.error === undefined ? formatNumber(row.ours ?? Number.NaN) : 'failed'
+  }
+  const unitOf = (what: string) => rows.find((row) => row.what === what)?.unit ?? ''
+  return formatCells([
+    ['live sessions', ...sizes.map((size) => size.toLocaleString('en')), 'unit'],
+    ...figures.map((what) => [what, ...sizes.map((size) => cellOf(what, size)), unitOf(what)]),
+  ])
+}
+
+/** @param cells the first line is the head. */
+function formatCells([first = [], ...lines]: readonly (readonly string[])[]): string {
+  const all = [first, first.map(() => '---'), ...lines]
+  const widths = first.map((_, column) => Math.max(...all.map((line) => [...(line[column] ?? '')].length)))
   const padded = (line: readonly string[]) =>
     line.map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - [...cell].length))
   return all.map((line) => `| ${padded(line).join(' | ')} |`).join('\n')
