@@ -1,7 +1,7 @@
 /** The inbox of commands of a relay session: its row holds the last command until its workflow has carried it out. */
 import { commandAfter, type Initiator, type RelayCommand, relayCommands } from '../domain/relay-session.ts'
-import { first, type Sql } from './connection.ts'
-import { type RelaySessionRow, relaySessionColumns } from './relay-sessions.ts'
+import { type Fragment, first, type Sql } from './connection.ts'
+import { fromOwned, type RelaySessionRow, relaySessionColumns, type SessionAddress } from './relay-sessions.ts'
 
 /** The API delivers a command at once. When that fails, a job delivers it after this many seconds. */
 export const deliverAfterSeconds = 3
@@ -10,9 +10,28 @@ export const deliverAfterSeconds = 3
  * Records a command for a live session.
  * @returns the row with the command's number; undefined when the session is stopped.
  */
-export async function recordCommand(
+export const recordCommand = (
   sql: Sql,
   sessionId: string,
+  requested: RelayCommand,
+  initiator: Initiator,
+): Promise<RelaySessionRow | undefined> => setCommand(sql, sql`id = ${sessionId}`, requested, initiator)
+
+/**
+ * Records a user's command for one of the user's sessions, which {@link findOwnedSession} finds by the same address.
+ * @returns the row with the command's number; undefined when the session is stopped or does not exist.
+ */
+export const recordUserCommand = (
+  sql: Sql,
+  userId: string,
+  by: SessionAddress,
+  requested: RelayCommand,
+): Promise<RelaySessionRow | undefined> =>
+  setCommand(sql, sql`id = (select id ${fromOwned(sql, userId, by)})`, requested, 'user')
+
+async function setCommand(
+  sql: Sql,
+  isAddressed: Fragment,
   requested: RelayCommand,
   initiator: Initiator,
 ): Promise<RelaySessionRow | undefined> {
@@ -26,7 +45,7 @@ export async function recordCommand(
         -- now() may be earlier than a transition that this statement waited for.
         command_seq = command_seq + 1, commanded_at = clock_timestamp(),
         deliver_at = clock_timestamp() + make_interval(secs => ${deliverAfterSeconds}), delivery_attempts = 0
-      where id = ${sessionId} and state <> 'stopped'
+      where ${isAddressed} and state <> 'stopped'
       returning ${relaySessionColumns(sql)}`,
   )
 }

@@ -153,20 +153,23 @@ export async function findLiveRelays(sql: Sql, userIds: readonly string[]): Prom
   return userIds.map((userId) => answers.get(userId) ?? noLiveRelays)
 }
 
-/** A user's session by its id, or the newest one of a connection. A live session comes before stopped ones. */
+/** How a user addresses a session: by its id, or as the newest one of a connection. A live session comes before stopped ones. */
+export type SessionAddress = { readonly sessionId: string } | { readonly connectionId: string }
+
+/** The part of a statement that selects the user's session, from `from` on. */
+export const fromOwned = (sql: Sql, userId: string, by: SessionAddress) =>
+  'sessionId' in by
+    ? sql`from relay_sessions where user_id = ${userId} and id = ${by.sessionId}`
+    : sql`
+        from relay_sessions where user_id = ${userId} and connection_id = ${by.connectionId}
+        order by state = 'stopped', created_at desc limit 1`
+
 export const findOwnedSession = async (
   sql: Sql,
   userId: string,
-  by: { sessionId: string } | { connectionId: string },
+  by: SessionAddress,
 ): Promise<ShownSessionRow | undefined> =>
-  first(
-    'sessionId' in by
-      ? await sql<ShownSessionRow[]>`
-          ${selectShown(sql)} where user_id = ${userId} and id = ${by.sessionId}`
-      : await sql<ShownSessionRow[]>`
-          ${selectShown(sql)} where user_id = ${userId} and connection_id = ${by.connectionId}
-          order by state = 'stopped', created_at desc limit 1`,
-  )
+  first(await sql<ShownSessionRow[]>`${selectShown(sql)} where id = (select id ${fromOwned(sql, userId, by)})`)
 
 export interface RelaySessionFilter {
   readonly state?: RelayState | undefined

@@ -17,6 +17,7 @@ import { listRegionRows } from './regions.ts'
 import { deliverAfterSeconds, recordCommand } from './relay-commands.ts'
 import { findRelaySession, type RelaySessionRow, relaySessionColumns } from './relay-sessions.ts'
 import type { SealedToken } from './sealed-tokens.ts'
+import { type LockedAccount, lockAccount } from './users.ts'
 
 /** A region that may have warm instances of an image. */
 export type StartableRegion = RegionLimit & Pick<RegionConfig, 'warm' | 'image'>
@@ -48,6 +49,8 @@ export type StartOutcome =
       readonly type: 'reserved' | 'existing' | 'replayed'
       readonly session: RelaySessionRow
       readonly toDeliver: readonly RelaySessionRow[]
+      /** The account of the session, as the transaction read it. */
+      readonly account: LockedAccount
       readonly window?: RateLimitWindow
     }
   | { readonly type: 'key_reused' }
@@ -60,10 +63,11 @@ export type StartOutcome =
 /** A refused start stores nothing but its count against the rate limit. */
 export const startRelay = (sql: Database, request: StartRequest): Promise<StartOutcome> =>
   sql.begin(async (tx): Promise<StartOutcome> => {
-    await tx`select from users where id = ${request.userId} for no key update`
+    const account = await lockAccount(tx, request.userId)
+    // A statement of its own, since it has to see what was committed while the statement before it waited for the lock.
     const [isSignedIn] = await areAuthSessionsAlive(tx, [request])
-    if (!isSignedIn) return { type: 'signed_out' }
-    const replay = await findReplay(tx, request)
+    if (!account || !isSignedIn) return { type: 'signed_out' }
+    const replay = await findReplay(tx, request, account)
     if (replay) return replay
     const window = await countRequest(tx, request.rateLimitKey)
     if (window.requests > request.rateLimit) return { type: 'rate_limited', window }
@@ -80,6 +84,7 @@ export const startRelay = (sql: Database, request: StartRequest): Promise<StartO
         type: 'existing',
         session: existing,
         toDeliver: isInGraceFor(existing, 'stop_requested') ? [existing] : [],
+        account,
         window,
       }
     }
@@ -95,13 +100,14 @@ export const startRelay = (sql: Database, request: StartRequest): Promise<StartO
     const session = region ? await reserve(tx, request, region) : resumed
     if (!session) throw new Error('the session to resume has stopped')
     await storeIdempotencyKey(tx, request, session.id)
-    return { type: resumed ? 'existing' : 'reserved', session, toDeliver: [session, ...displaced], window }
+    return { type: resumed ? 'existing' : 'reserved', session, toDeliver: [session, ...displaced], account, window }
   }) as Promise<StartOutcome>
 
 /** The outcome of an earlier request with the same key: its session in its present state. */
 async function findReplay(
   tx: Sql,
   { userId, idempotencyKey, requestHash }: StartRequest,
+  account: LockedAccount,
 ): Promise<StartOutcome | undefined> {
   const stored = first(
     await tx<{ requestHash: Buffer; sessionId: string }[]>`
@@ -111,7 +117,7 @@ async function findReplay(
   if (!stored) return undefined
   if (!stored.requestHash.equals(requestHash)) return { type: 'key_reused' }
   const session = await findRelaySession(tx, stored.sessionId)
-  return session && { type: 'replayed', session, toDeliver: [] }
+  return session && { type: 'replayed', session, toDeliver: [], account }
 }
 
 type LiveSessionRow = RelaySessionRow & LiveSession

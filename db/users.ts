@@ -128,6 +128,22 @@ export const findMaskedEmail = async (sql: Sql, userId: string): Promise<string 
   return row?.email ? maskEmail(row.email) : null
 }
 
+export interface LockedAccount extends StoredStreamToken {
+  /** As {@link findMaskedEmail} returns it. */
+  readonly maskedEmail: string | null
+}
+
+/** Locks the account's row as {@link lockUser} does, and reads what the answer and the workflow of a start show of it. */
+export async function lockAccount(tx: Sql, userId: string): Promise<LockedAccount | undefined> {
+  const row = first(
+    await tx<(StoredStreamToken & { email: string | null })[]>`
+      select email, stream_token, stream_token_sealed from users where id = ${userId} for no key update`,
+  )
+  if (!row) return undefined
+  const { email, streamToken, streamTokenSealed } = row
+  return { streamToken, streamTokenSealed, maskedEmail: email === null ? null : maskEmail(email) }
+}
+
 /** Throws if the account does not exist. */
 export async function getStoredStreamToken(sql: Sql, userId: string): Promise<StoredStreamToken> {
   const row = first(

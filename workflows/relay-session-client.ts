@@ -27,6 +27,8 @@ export interface RelaySessionAddress {
   readonly commandSeq: number
   readonly commandInitiator: Initiator
   readonly commandDeliveredSeq: number
+  /** The masked address of the account, where the caller has read it; it is looked up otherwise. */
+  readonly maskedEmail?: string | null
 }
 
 /** The part of a session's row that is needed to restart its workflow. */
@@ -93,7 +95,7 @@ export function createRelaySessionWorkflows(
       ['connection', session.connectionId],
       ['region', session.region],
       ['account', session.userId],
-      ['address', await findMaskedEmail(session.userId)],
+      ['address', session.maskedEmail === undefined ? await findMaskedEmail(session.userId) : session.maskedEmail],
     ])
     try {
       await withDeadline(() =>

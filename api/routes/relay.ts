@@ -1,7 +1,7 @@
 /** Routes that start, show and stop relays. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { recordCommand } from '../../db/relay-commands.ts'
+import { recordUserCommand } from '../../db/relay-commands.ts'
 import {
   findOwnedSession,
   findRelaySession,
@@ -10,7 +10,7 @@ import {
   withoutIngest,
 } from '../../db/relay-sessions.ts'
 import { type StartOutcome, startRelay } from '../../db/relay-starts.ts'
-import { openStreamToken } from '../../db/sealed-tokens.ts'
+import { openStreamToken, type StoredStreamToken } from '../../db/sealed-tokens.ts'
 import { getStoredStreamToken } from '../../db/users.ts'
 import type { RequestedRegion } from '../../domain/regions.ts'
 import { warmReportSecondsMax } from '../../domain/warm-instances.ts'
@@ -60,7 +60,7 @@ export const start = route({
   handle: async ({ caller, body, query, header }, services) => {
     const idempotencyKey = readIdempotencyKey(header('idempotency-key'))
     const region = readRegion(body.region, services)
-    const outcome = await startRelay(services.sql, {
+    const request = {
       userId: caller.userId,
       authSessionId: caller.authSessionId,
       idempotencyKey,
@@ -75,7 +75,8 @@ export const start = route({
       rateLimit: services.config.rateLimits.relay_start,
       timeBank: services.config.timeBank,
       ...createRelaySessionTokens(services.sealing),
-    })
+    }
+    const outcome = await services.deliveries.runStart(() => startRelay(services.sql, request))
     return answerStart(outcome, region, audienceOf(query), services)
   },
 })
@@ -112,22 +113,26 @@ async function answerStart(
         headers: { ...headers, 'Retry-After': '30' },
       })
     case 'reserved':
-      for (const session of outcome.toDeliver) services.deliveries.send(session)
-      return { ...created({ session: await presentFor(services, withoutIngest(outcome.session), audience) }), headers }
+      for (const session of outcome.toDeliver)
+        services.deliveries.send({ ...session, maskedEmail: outcome.account.maskedEmail })
+      return {
+        ...created({ session: presentFor(services, withoutIngest(outcome.session), audience, outcome.account) }),
+        headers,
+      }
     case 'existing': {
-      const session = await resume(outcome.session, outcome.toDeliver, services)
-      return { ...ok({ session: await presentFor(services, session, audience) }), headers }
+      const session = await carryOut(outcome.session, outcome.toDeliver, services)
+      return { ...ok({ session: presentFor(services, session, audience, outcome.account) }), headers }
     }
     case 'replayed': {
       const session = await readAgain(outcome.session, services)
       const replay = { ...headers, 'Idempotent-Replayed': 'true' }
-      return { ...ok({ session: await presentFor(services, session, audience) }), headers: replay }
+      return { ...ok({ session: presentFor(services, session, audience, outcome.account) }), headers: replay }
     }
   }
 }
 
-/** Delivers the commands and waits for the session's own, so that the reply shows a session that is resumed from a stop. */
-async function resume(
+/** Delivers the commands and waits for the session's own, so that the reply shows what it caused. */
+async function carryOut(
   session: RelaySessionRow,
   toDeliver: readonly RelaySessionRow[],
   services: Services,
@@ -144,9 +149,13 @@ const readAgain = async (session: RelaySessionRow, { sql }: Services): Promise<S
   (await findRelaySession(sql, session.id)) ?? withoutIngest(session)
 
 /** Presents one session. Only its owner sees its secrets; the dock view has none. */
-async function presentFor({ sql, sealing, config }: Services, session: ShownSessionRow, audience: Audience) {
+function presentFor(
+  { sealing, config }: Services,
+  session: ShownSessionRow,
+  audience: Audience,
+  stored: StoredStreamToken,
+) {
   if (audience === 'dock') return presentSession(session, config.relay)
-  const stored = await getStoredStreamToken(sql, session.userId)
   return presentSession(session, config.relay, {
     sealing,
     streamToken: openStreamToken(sealing, session.userId, stored),
@@ -225,16 +234,15 @@ export const stop = route({
   refuses: ['not_found'],
   secret: true,
   handle: async ({ caller, body, query }, services) => {
-    const { sql, deliveries } = services
-    const owned = await findOwnedSession(
-      sql,
-      caller.userId,
-      body.session_id === undefined ? { connectionId: body.connection_id ?? '' } : { sessionId: body.session_id },
-    )
-    if (!owned) throw new Refusal('not_found')
-    const commanded = await recordCommand(sql, owned.id, body.immediate ? 'stop_now' : 'stop', 'user')
-    if (commanded) await deliveries.sendAndWait(commanded, workflowMillisMax)
-    const session = owned.state === 'stopped' ? owned : await findRelaySession(sql, owned.id)
-    return ok({ session: await presentFor(services, session ?? owned, audienceOf(query)) })
+    const by =
+      body.session_id === undefined ? { connectionId: body.connection_id ?? '' } : { sessionId: body.session_id }
+    const commanded = await recordUserCommand(services.sql, caller.userId, by, body.immediate ? 'stop_now' : 'stop')
+    // The account is read while the workflow carries out the command.
+    const [session, stored] = await Promise.all([
+      commanded ? carryOut(commanded, [commanded], services) : findOwnedSession(services.sql, caller.userId, by),
+      getStoredStreamToken(services.sql, caller.userId),
+    ])
+    if (!session) throw new Refusal('not_found')
+    return ok({ session: presentFor(services, session, audienceOf(query), stored) })
   },
 })
