@@ -2,7 +2,7 @@
  * The secret of each instance, which it sends as `X-Relay-Auth`: `<instance id>.<HMAC-SHA256 of the id under a master secret>`.
  * It is derived, so nothing is stored, and a leaked one speaks for its own instance only.
  */
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** A new id, which also names the instance at its provider: `aws-0123456789abcdef`. */
 export const createInstanceId = (provider: string): string => `${provider}-${randomBytes(8).toString('hex')}`
@@ -35,7 +35,7 @@ export function createRelaySecretVerifier(
 ): (presented: string) => RelayCaller | undefined {
   const verified = new Map<string, RelayCaller>()
   return (presented) => {
-    const key = digest(presented).toString('base64')
+    const key = hash('sha256', presented)
     const known = verified.get(key)
     if (known) return known
     const caller = verifyRelaySecret(presented, masterSecrets)
@@ -49,4 +49,4 @@ export function createRelaySecretVerifier(
 
 /** Digests have equal lengths, as `timingSafeEqual` requires. */
 const isEqual = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other))
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer')

@@ -7,7 +7,7 @@ import { BodyTooLargeError, bodyBytesMax, readBodyBytes } from '../../platform/k
 import { Refusal } from './refusals.ts'
 
 /** The empty encoding returns bytes; a decoder would replace invalid bytes without an error. */
-const readDecompressed = koaBody({
+const parseDecompressed = koaBody({
   json: false,
   urlencoded: false,
   multipart: false,
@@ -26,8 +26,8 @@ const charsets = new Set(['', 'utf-8', 'utf8', 'us-ascii'])
  */
 export async function readJson(ctx: RouterContext): Promise<unknown> {
   if (isBodyAbsent(ctx.req)) return {}
-  if (!ctx.is('json') || !charsets.has(ctx.request.charset.toLowerCase())) throw new Refusal('unsupported_media_type')
-  const bytes = await readBody(ctx)
+  if (!isJsonType(ctx)) throw new Refusal('unsupported_media_type')
+  const bytes = isCompressed(ctx.req) ? await readDecompressed(ctx) : await readBytes(ctx.req, bodyBytesMax)
   if (bytes.length === 0) return {}
   if (!isUtf8(bytes)) throw new Refusal('invalid_request', { message: 'The request body is not valid UTF-8.' })
   try {
@@ -45,9 +45,17 @@ export function requireJson(ctx: RouterContext): void {
   if (ctx.request.type.toLowerCase() !== 'application/json') throw new Refusal('unsupported_media_type')
 }
 
-async function readBody(ctx: RouterContext): Promise<Buffer> {
+/** The comparison comes first because parsing the media type costs more than reading a short body. */
+const isJsonType = (ctx: RouterContext): boolean =>
+  ctx.req.headers['content-type'] === 'application/json' ||
+  (Boolean(ctx.is('json')) && charsets.has(ctx.request.charset.toLowerCase()))
+
+const isCompressed = ({ headers }: IncomingMessage): boolean =>
+  (headers['content-encoding'] ?? 'identity') !== 'identity'
+
+async function readDecompressed(ctx: RouterContext): Promise<Buffer> {
   try {
-    await readDecompressed(ctx as never, async () => {})
+    await parseDecompressed(ctx as never, async () => {})
   } catch (error) {
     const status = (error as { status?: number }).status
     if (status === 413) throw new Refusal('payload_too_large', { headers: { Connection: 'close' } })

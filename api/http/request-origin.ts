@@ -5,7 +5,8 @@
 import type { Config } from '../../platform/config/config.ts'
 import { Refusal } from './refusals.ts'
 
-type ReadHeader = (name: string) => string | undefined
+/** Undefined for a missing or empty header. */
+export type ReadHeader = (name: string) => string | undefined
 
 /**
  * @returns a function that refuses requests from pages of other origins with `forbidden`. Browsers send `Origin` with every POST,

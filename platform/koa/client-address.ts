@@ -10,7 +10,8 @@ export function createKoa(trustedProxyHops: number): Koa {
 }
 
 /** The address that the trusted proxies report, or the peer's. IPv4 addresses that are mapped to IPv6 become plain IPv4. */
-export function clientAddress(ctx: Pick<Context, 'ip' | 'req'>): string {
-  const address = isIP(ctx.ip) ? ctx.ip : (ctx.req.socket.remoteAddress ?? '0.0.0.0')
+export function clientAddress(ctx: Pick<Context, 'app' | 'ip' | 'req'>): string {
+  const peer = ctx.req.socket.remoteAddress ?? '0.0.0.0'
+  const address = ctx.app.proxy && isIP(ctx.ip) ? ctx.ip : peer
   return address.replace(/^::ffff:(?=[\d.]+$)/i, '')
 }

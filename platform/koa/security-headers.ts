@@ -12,10 +12,14 @@ interface SecurityOptions {
 }
 
 /**
- * Sets the headers of helmet. They are the same for every response, so they are computed once; `koa-helmet` would run all of
- * helmet's middleware for each request.
+ * The headers of helmet by name. They are the same for every response, so they are computed once; `koa-helmet` would run all
+ * of helmet's middleware for each request.
  */
-export function createSecurityHeaders({ directives, resourcePolicy, requiresHttps }: SecurityOptions): Middleware {
+export function listSecurityHeaders({
+  directives,
+  resourcePolicy,
+  requiresHttps,
+}: SecurityOptions): Readonly<Record<string, string>> {
   const headers: [string, string][] = []
   const recorder = { setHeader: (name: string, value: string) => headers.push([name, value]), removeHeader() {} }
   helmet({
@@ -25,6 +29,12 @@ export function createSecurityHeaders({ directives, resourcePolicy, requiresHttp
     frameguard: { action: 'deny' },
     strictTransportSecurity: requiresHttps,
   })({} as never, recorder as never, () => {})
+  return Object.fromEntries(headers)
+}
+
+/** Sets the headers of {@link listSecurityHeaders}. */
+export function createSecurityHeaders(options: SecurityOptions): Middleware {
+  const headers = Object.entries(listSecurityHeaders(options))
   return (ctx, next) => {
     for (const [name, value] of headers) ctx.res.setHeader(name, value)
     return next()

@@ -1,0 +1,85 @@
+/** Handles the requests of one route: checks and parses them, and runs the handler of the route. */
+import type { RouterContext } from '@koa/router'
+import type { z } from 'zod'
+import { clientAddress } from '../../platform/koa/client-address.ts'
+import type { Services } from '../services.ts'
+import type { Authenticate } from './authentication.ts'
+import { clientNetwork } from './ip-networks.ts'
+import { Refusal } from './refusals.ts'
+import { readBytes, readJson, requireJson } from './request-bodies.ts'
+import { createOriginCheck, type ReadHeader } from './request-origin.ts'
+import { addHeaders, send } from './responses.ts'
+import type { CallerKind, Reply, Route } from './route.ts'
+
+interface Deps {
+  readonly services: Services
+  readonly authenticate: Authenticate
+}
+
+export type HandleRoute = (ctx: RouterContext) => Promise<void>
+
+/** Checks a request in this order: origin, credentials, rate limit, input. Then runs the handler. */
+export function createRouteHandler(route: Route, { services, authenticate }: Deps): HandleRoute {
+  const checkOrigin = createOriginCheck(services.config)
+  const isOperatorWrite = route.caller === 'operator' && route.method !== 'GET'
+  return async (ctx) => {
+    if (route.secret) addHeaders(ctx, { 'Cache-Control': 'no-store' })
+    const ip = clientAddress(ctx)
+    const header = createHeaderReader(ctx)
+    // Before the password: a page of another site must not use up the operator's sign-in attempts.
+    if (isOperatorWrite) checkOrigin(header)
+    const caller = await authenticate(route.caller, { ip, header })
+    if (route.limit && !route.isCountedByHandler) {
+      addHeaders(ctx, await services.rateLimits.count(route.limit, limitSubject(route.caller, caller, ip)))
+    }
+    const params = route.params ? parseInput(route.params, ctx.params, 'path') : {}
+    const query = route.query ? parseInput(route.query, ctx.query, 'query') : {}
+    if (isOperatorWrite && route.method === 'POST') requireJson(ctx)
+    const body = route.body ? parseInput(route.body, await readJson(ctx), 'body') : {}
+    const bytes = route.bytesMax === undefined ? noBytes : await readBytes(ctx.req, route.bytesMax)
+    const userAgent = (header('user-agent') ?? '').slice(0, 256)
+    const { req: incoming, state } = ctx
+    const { headers } = incoming
+    const { requestId } = state as { requestId: string }
+    const reply = await route.handle(
+      { caller, params, query, body, bytes, ip, userAgent, header, headers, incoming, requestId },
+      services,
+    )
+    sendReply(ctx, reply)
+  }
+}
+
+function sendReply(ctx: RouterContext, { status, body, headers, waitedSeconds }: Reply): void {
+  ctx.state.waitedSeconds = waitedSeconds
+  // The connection belongs to another protocol now.
+  if (status === 101) {
+    ctx.respond = false
+    ctx.status = status
+    return
+  }
+  if (headers) addHeaders(ctx, headers)
+  send(ctx, status, body)
+}
+
+/** An own function, because a closure with a name costs a property definition per request. */
+function createHeaderReader(ctx: RouterContext): ReadHeader {
+  return (name) => ctx.get(name) || undefined
+}
+
+/** The caller's user id or network, whichever the limits of the route count by. */
+const limitSubject = (kind: CallerKind, caller: unknown, ip: string): string =>
+  kind === 'user' || kind === 'relay_watcher' ? (caller as { userId: string }).userId : clientNetwork(ip)
+
+const noBytes = Buffer.alloc(0)
+
+/** Refuses with `not_found` for path parameters and with `invalid_request` otherwise. */
+function parseInput<Value>(schema: z.ZodType<Value>, value: unknown, where: 'path' | 'query' | 'body'): Value {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  if (where === 'path') throw new Refusal('not_found')
+  const [issue] = result.error.issues
+  const name = issue?.path.join('.')
+  throw new Refusal('invalid_request', {
+    message: name ? `${where} field ${name}: ${issue?.message}` : `${where}: ${issue?.message}`,
+  })
+}
