@@ -6,8 +6,11 @@ export default defineConfig({
     // With a real browser: `npm run test:system`. Against separate processes: `npm run test:attacks`.
     exclude: ['test/system/**', 'test/attacks/**'],
     globalSetup: ['test/support/servers.ts'],
+    setupFiles: ['test/support/file-setup.ts'],
     // Workers of the Temporal SDK hold native threads: a process each. Three at once, since most tests of workflows wait.
     pool: 'forks',
+    // A process runs many files, since loading the service again for each of them takes longer than most tests.
+    isolate: false,
     maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
