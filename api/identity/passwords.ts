@@ -6,13 +6,18 @@ import { routedPrefix } from '../http/ip-networks.ts'
 import { Refusal } from '../http/refusals.ts'
 import { createFairQueue, type FairQueueBounds, QueueFullError } from './fair-queue.ts'
 
-const cost = 12
 const charactersMin = 10
 /** bcrypt silently ignores further bytes. */
 const bytesMax = 72
 
-/** bcrypt uses libuv's pool of four threads, and so does the signing of access tokens. bcrypt gets half of them. */
-const bounds = {
+interface Settings extends FairQueueBounds {
+  /** Of bcrypt, for new hashes: the binary logarithm of its rounds. */
+  readonly cost: number
+}
+
+const serviceSettings: Settings = {
+  cost: 12,
+  /** bcrypt uses libuv's pool of four threads, and so does the signing of access tokens. bcrypt gets half of them. */
   runningMax: 2,
   /** About nine seconds of work; further requests are refused with `Retry-After`. */
   waitingMax: 64,
@@ -68,9 +73,13 @@ export interface Passwords {
 }
 
 /** Compared with when there is no hash. It has the same cost, so the response time does not reveal whether an account exists. */
-const dummyHash = '$2b$12$aOzKkHEvndINqSflfF2RNecyp4A1QFiuadSzK7S0ce8Nyl2VroOjG'
+const dummyHashOf = (cost: number): string =>
+  `$2b$${String(cost).padStart(2, '0')}$aOzKkHEvndINqSflfF2RNecyp4A1QFiuadSzK7S0ce8Nyl2VroOjG`
 
-export function createPasswords({ runningMax, waitingMax }: FairQueueBounds = bounds): Passwords {
+/** @param settings that differ from those of the service. No variable changes them. */
+export function createPasswords(settings: Partial<Settings> = {}): Passwords {
+  const { cost, runningMax, waitingMax } = { ...serviceSettings, ...settings }
+  const dummyHash = dummyHashOf(cost)
   const queue = createFairQueue({ runningMax, waitingMax })
 
   const enqueue = <Result>(ip: string, work: () => Promise<Result>): Promise<Result> =>

@@ -2,6 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import { openAuthSession, webClient } from '../../api/identity/auth-sessions.ts'
+import { createPasswords } from '../../api/identity/passwords.ts'
 import { createTokenSet } from '../../api/identity/token-sets.ts'
 import type { RelaySocketLimits } from '../../api/live/relay-sockets.ts'
 import type { Services } from '../../api/services.ts'
@@ -105,13 +106,27 @@ export interface TestApi extends Client {
 }
 
 /**
- * Starts the API, and stops it after the tests of the file.
+ * Starts the API, and stops it after the tests of the file. Passwords have the lowest cost of bcrypt.
  * @param variables of the environment. By default one proxy is trusted.
  * @param socketLimits that differ from the defaults.
  */
 export async function startApi(
   variables: Readonly<Record<string, string>> = {},
   socketLimits: Partial<RelaySocketLimits> = {},
+): Promise<TestApi> {
+  const api = await startServiceApi(variables, socketLimits, lowCostPasswordHash)
+  Object.assign(api.services.passwords, createPasswords({ cost: lowPasswordCost }))
+  return api
+}
+
+/** {@link startApi} with the service's own cost of passwords, for tests of the time that they take. */
+export const startApiWithServicePasswords = (variables: Readonly<Record<string, string>> = {}): Promise<TestApi> =>
+  startServiceApi(variables, {}, servicePasswordHash)
+
+async function startServiceApi(
+  variables: Readonly<Record<string, string>>,
+  socketLimits: Partial<RelaySocketLimits>,
+  passwordHash: string,
 ): Promise<TestApi> {
   const database = await createDatabase()
   const config = readConfig(
@@ -126,7 +141,12 @@ export async function startApi(
   const { port, services, ready } = await startListening({ config, log, sql, life, socketLimits })
   await ready
   atEnd(() => life.stop())
-  return Object.assign(new Client(`http://127.0.0.1:${port}`), { services, sql, logged, given: createGiven(services) })
+  return Object.assign(new Client(`http://127.0.0.1:${port}`), {
+    services,
+    sql,
+    logged,
+    given: createGiven(services, passwordHash),
+  })
 }
 
 export interface TestDatabase {
@@ -165,10 +185,13 @@ export const givePlan = async (sql: Database, userId: string, addons = 0): Promi
 }
 
 const password = 'correct horse battery'
-/** The hash of that password. Hashing it in each file would take longer than most tests. */
-const passwordHash = '$2b$12$vn4rLxUq0MwCYKVmc3L6leBV.x8VQvbb8R7GQlby.2Y3kxzX7HAnO'
+/** A hash of the service takes longer than most tests. */
+const lowPasswordCost = 4
+/** Hashes of that password. */
+const lowCostPasswordHash = '$2b$04$IS7h55cIWos5CwlhjRPkxurlZ7fNEMx7H3BUCTWyNeh3BKmGVDsQm'
+const servicePasswordHash = '$2b$12$vn4rLxUq0MwCYKVmc3L6leBV.x8VQvbb8R7GQlby.2Y3kxzX7HAnO'
 
-function createGiven(services: Services): TestApi['given'] {
+function createGiven(services: Services, passwordHash: string): TestApi['given'] {
   const signIn = async (account: { userId: string; email: string }, client: SignedInClient): Promise<GivenUser> => {
     const opened = await services.sql.begin((tx) =>
       openAuthSession(tx, { userId: account.userId, client, ip: '192.0.2.1', userAgent: '' }),

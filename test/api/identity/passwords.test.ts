@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createPasswords } from '../../../api/identity/passwords.ts'
-import { startApi } from '../../support/api.ts'
+import { startApiWithServicePasswords } from '../../support/api.ts'
 import { eventually } from '../../support/relays.ts'
 
 test.each([
@@ -9,7 +9,7 @@ test.each([
 ])(
   'while %s sends more sign-ins than the queue can hold, users in other networks can sign in and sign up',
   async (_, address) => {
-    const api = await startApi()
+    const api = await startApiWithServicePasswords()
     Object.assign(api.services.passwords, createPasswords({ runningMax: 1, waitingMax: 6 }))
     const user = await api.given.user()
     const statuses: number[] = []
@@ -35,3 +35,10 @@ test.each([
     expect([count(401), count(503)]).toEqual([5, 15])
   },
 )
+
+test('the service stores passwords as bcrypt hashes of cost 12', async () => {
+  const api = await startApiWithServicePasswords()
+  await api.post('/auth/signup', { email: 'new@example.com', password: 'a password of ours' })
+  const [user] = await api.sql<{ passwordHash: string }[]>`select password_hash from users`
+  expect(user?.passwordHash).toMatch(/^\$2b\$12\$/)
+})

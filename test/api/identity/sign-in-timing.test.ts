@@ -1,9 +1,9 @@
 /** Whether an address has an account is not to be read off the clock. Medians, taken in turns on a machine that is busy too. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { type Client, startApi } from '../../support/api.ts'
+import { type Client, startApiWithServicePasswords } from '../../support/api.ts'
 
-const api = await startApi()
+const api = await startApiWithServicePasswords()
 const seriesMax = 3
 const apartMax = 0.15
 
@@ -62,7 +62,7 @@ test('a wrong password takes the same time with and without an account', async (
 }, 120_000)
 
 test('where verification is required, the right password of an unverified address takes as long as an unknown address', async () => {
-  const strict = await startApi({
+  const strict = await startApiWithServicePasswords({
     SVC_REQUIRE_EMAIL_VERIFICATION: 'true',
     DATABASE_URL: api.services.config.database.url,
   })
@@ -71,7 +71,7 @@ test('where verification is required, the right password of an unverified addres
 }, 90_000)
 
 test('where verification is required, a sign-up takes the same time for a taken and a free address', async () => {
-  const strict = await startApi({
+  const strict = await startApiWithServicePasswords({
     SVC_REQUIRE_EMAIL_VERIFICATION: 'true',
     DATABASE_URL: api.services.config.database.url,
   })
