@@ -103,11 +103,16 @@ describe('the text of a notification', () => {
   })
 })
 
-test('every kind leads to a page of the site', () => {
-  const paths = ['/relays', '/history/', '/account', '/usage']
+test('every kind leads to the page of the site that shows more about it', () => {
+  const pathOf = ({ kind, data }: Notification) => {
+    if (kind === 'relay_contact_lost' || kind === 'relays_surplus') return '/relays'
+    if (kind === 'relay_ended') return `/history/${data.session_id}`
+    if (kind === 'payment_failed') return '/account'
+    return kind === 'test' ? '/account/notifications' : '/usage'
+  }
   fc.assert(
     fc.property(notification, (one) => {
-      expect(paths.some((path) => notificationPath(one).startsWith(path))).toBe(true)
+      expect(notificationPath(one)).toBe(pathOf(one))
     }),
   )
 })
@@ -119,6 +124,7 @@ describe('an end of a relay', () => {
     [{ reason: 'force_disconnected', initiator: 'system' }, { reason: 'stop_requested', initiator: 'user' }, true],
     [{ reason: 'grace_elapsed', initiator: 'timer' }, { reason: 'stop_requested', initiator: 'operator' }, false],
     [{ reason: 'grace_elapsed', initiator: 'timer' }, { reason: 'health_lost', initiator: 'system' }, false],
+    [{ reason: 'force_disconnected', initiator: 'system' }, { reason: 'force_disconnected', initiator: 'user' }, false],
     [{ reason: 'force_disconnected', initiator: 'operator' }, null, false],
     [{ reason: 'provision_failed', initiator: 'system' }, null, false],
   ] as const)('%j after %j was requested by the user: %s', (end, cause, expected) => {

@@ -8,14 +8,15 @@ const start = Date.UTC(2027, 0, 1)
 const anyCase = fc
   .record({
     days: fc.integer({ min: 1, max: 400 }),
-    share: fc.double({ min: 0, max: 1, noNaN: true }),
+    // Not a double: most of these are close to 0, where there is no forecast.
+    perMille: fc.integer({ min: 0, max: 1000 }),
     consumedSeconds: fc.nat(5_000_000),
     includedSeconds: fc.nat(5_000_000),
   })
-  .map(({ days, share, ...amounts }) => ({
+  .map(({ days, perMille, ...amounts }) => ({
     ...amounts,
     cycle: { start, end: start + days * day },
-    now: start + Math.round(share * days * day),
+    now: start + Math.round((perMille * days * day) / 1000),
   }))
 
 test('half of a cycle with 90 hours forecasts 180 hours', () => {
@@ -28,6 +29,25 @@ test('there is no forecast on the first day of a cycle, or outside of it', () =>
   expect(forecastUsage(cycle, start + day, 3600)).toBe(30 * 3600)
   expect(forecastUsage(cycle, start + 31 * day, 3600)).toBeNull()
   expect(forecastUsage(cycle, start - 1, 3600)).toBeNull()
+})
+
+test('a cycle without a duration has no forecast', () => {
+  expect(forecastUsage({ start, end: start }, start, 0)).toBeNull()
+})
+
+test('on the 15th of 30 days with 120 of 160 hours used, these run out on the 20th', () => {
+  const cycle = { start, end: start + 30 * day }
+  const exhaustion = (consumedHours: number, includedHours: number) =>
+    forecastExhaustion(cycle, start + 15 * day, {
+      consumedSeconds: consumedHours * 3600,
+      includedSeconds: includedHours * 3600,
+    })
+  expect(exhaustion(120, 160)).toBe(start + 20 * day)
+  expect(exhaustion(120, 239)).not.toBeNull()
+  expect(exhaustion(120, 240)).toBeNull()
+  expect(exhaustion(160, 160)).toBeNull()
+  expect(exhaustion(120, 0)).toBeNull()
+  expect(exhaustion(0, 160)).toBeNull()
 })
 
 test('a forecast is never below what is used, and is what is used at the end of the cycle', () => {
