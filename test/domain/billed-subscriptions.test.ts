@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findUnusedBilling } from '../../domain/billed-subscriptions.ts'
+import { findUnusedBilling, isBilledAddon } from '../../domain/billed-subscriptions.ts'
 
 const plan = { kind: 'plan', status: 'active', quantity: 1 } as const
 const addons = { kind: 'addon', status: 'active', quantity: 2 } as const
@@ -22,4 +22,17 @@ test('cancelled and ended subscriptions and add-ons with quantity 0 are not bill
 
 test('all billed plans are counted', () => {
   expect(findUnusedBilling('paid', [plan, { ...plan, status: 'past_due' }, addons]).billedPlans).toBe(2)
+  expect(findUnusedBilling('free', [plan])).toEqual({ addonsWithoutPlan: 0, billedPlans: 1 })
+  // A provider states no quantity of add-ons for a plan.
+  expect(findUnusedBilling('paid', [{ ...plan, quantity: 0 }]).billedPlans).toBe(1)
+})
+
+test('an add-on counts as billed while it is charged and has a quantity', () => {
+  const billed = (one: Parameters<typeof isBilledAddon>[0]) => isBilledAddon(one)
+  expect([addons, { ...addons, status: 'past_due' } as const].map(billed)).toEqual([true, true])
+  expect([{ ...addons, quantity: 0 }, { ...addons, status: 'ended' } as const, plan].map(billed)).toEqual([
+    false,
+    false,
+    false,
+  ])
 })

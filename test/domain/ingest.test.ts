@@ -6,6 +6,8 @@ import {
   listRecentBitrates,
   noIngest,
   readIngest,
+  shownIngest,
+  summaryAgeSecondsMax,
 } from '../../domain/ingest.ts'
 
 const ageSecondsMax = 15
@@ -32,6 +34,13 @@ describe('a summary', () => {
     ).toEqual({
       ...{ isPublishing: true, bitrateKbps: 1_000_000, links: 3, players: 1000 },
       ...{ rttMs: 60_000, lossPct: 100, engine: null },
+    })
+  })
+
+  test('has no round trip time and loss when the report has none', () => {
+    expect(readIngest({ publishing: true, engine: 'sls' }).summary).toEqual({
+      ...{ isPublishing: true, bitrateKbps: 0, links: 0, players: 0 },
+      ...{ rttMs: null, lossPct: null, engine: 'sls' },
     })
   })
 
@@ -63,6 +72,16 @@ describe('the totals of a session', () => {
   test('ignore a counter that is not credible', () => {
     const reports = [1000, 1e300, 1200].map((bytes_total, index) => [index, { bytes_total }] as const)
     expect(recordAfter(reports).bytesReceived).toBe(1200)
+    expect([1e15, 1e15 + 1].map((bytes_total) => readIngest({ bytes_total }).bytesTotal)).toEqual([1e15, null])
+  })
+
+  test('stay as they are when a report has no counter', () => {
+    const record = recordAfter([
+      [0, { bytes_total: 1000 }],
+      [5, publishing()],
+      [10, { bytes_total: 1500 }],
+    ])
+    expect(record.bytesReceived).toBe(1500)
   })
 
   test('have the highest bitrate', () => {
@@ -105,6 +124,30 @@ test('a stream comes in since the first report of it, and not since the first re
   expect(since([...started, [20, silent], [25, silent]])).toBe(20)
 })
 
+test('before the first report nothing is stored', () => {
+  expect(noIngest).toEqual({
+    ...{ summary: null, summaryAt: null, publishingSince: null, bytesTotal: null, bytesReceived: 0 },
+    ...{ peakBitrateKbps: 0, secondsPublishing: 0, recentBitrateKbps: [], recentSlot: null },
+  })
+})
+
+describe('the shown ingest', () => {
+  const last = { isPublishing: true, bitrateKbps: 6000, links: 2, since: 100, at: 200 }
+
+  test('is the last summary for three report intervals', () => {
+    expect(summaryAgeSecondsMax(10)).toBe(30)
+    expect(shownIngest({ ...last, ageSeconds: 30 }, 10)).toEqual({
+      ...{ isPublishing: true, bitrateKbps: 6000, links: 2, since: 100 },
+    })
+  })
+
+  test('is nothing after that: since the last summary, or since a stream ended before', () => {
+    const nothing = { isPublishing: false, bitrateKbps: 0, links: 0 }
+    expect(shownIngest({ ...last, ageSeconds: 31 }, 10)).toEqual({ ...nothing, since: 200 })
+    expect(shownIngest({ ...last, isPublishing: false, ageSeconds: 31 }, 10)).toEqual({ ...nothing, since: 100 })
+  })
+})
+
 describe('the recent bitrates', () => {
   const recent = (reports: readonly (readonly [number, number])[], nowSeconds: number) =>
     listRecentBitrates(
@@ -135,6 +178,16 @@ describe('the recent bitrates', () => {
     expect(recent(reports, 1300)).toHaveLength(29)
     expect(recent(reports, 5000)).toEqual([])
     expect(recent([...reports, [5000, 7]], 5000)).toEqual([[5000, 7]])
+  })
+
+  test('are stored for the last sixty slots only', () => {
+    const stored = (seconds: readonly number[]) =>
+      recordAfter(seconds.map((one) => [one, publishing(one)] as const)).recentBitrateKbps
+    const everySlot = Array.from({ length: 100 }, (_, index) => index * 10)
+    expect(stored(everySlot)).toEqual(everySlot.slice(-60))
+    expect(stored([0, 10, 600])).toEqual([10, ...Array<null>(58).fill(null), 600])
+    expect(stored([0, 600])).toEqual([600])
+    expect(stored([0, 10, 700])).toEqual([700])
   })
 
   test('are none before the first summary', () => {
