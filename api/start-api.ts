@@ -15,7 +15,7 @@ import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config/config.ts'
 import { serveUpgrades } from '../platform/http-upgrades.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
-import { listen } from '../platform/listener.ts'
+import { connectionLimits, listen } from '../platform/listener.ts'
 import type { Logger } from '../platform/log.ts'
 import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal } from '../platform/temporal.ts'
@@ -61,14 +61,6 @@ export interface RunningApi {
   readonly services: Services
   /** Resolves once the database migrations have run. Until then requests are answered with 503. */
   readonly ready: Promise<void>
-}
-
-/** In milliseconds. Node closes a connection whose request is incomplete after its limit, at the next check. */
-const connectionLimits = {
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
-  connectionsCheckingInterval: 5_000,
-  keepAliveTimeout: 65_000,
 }
 
 /** Resolves once the server listens, even if Postgres and Temporal are not reachable. `life` closes what this opens. */

@@ -3,6 +3,14 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Lifecycle } from './lifecycle.ts'
 
+/** In milliseconds. Node closes a connection whose request is incomplete after its limit, at the next check. */
+export const connectionLimits = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 5_000,
+  keepAliveTimeout: 65_000,
+}
+
 /** How long requests in flight may take when the process stops. */
 const drainMillisMax = 10_000
 

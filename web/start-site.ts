@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { SiteConfig } from '../platform/config/site.ts'
 import { serveUpgrades } from '../platform/http-upgrades.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
-import { listen } from '../platform/listener.ts'
+import { connectionLimits, listen } from '../platform/listener.ts'
 import type { Logger } from '../platform/log.ts'
 import { createApi } from './api.ts'
 import { createApp } from './app.ts'
@@ -26,10 +26,7 @@ export async function startSite({ config, log, life }: Deps): Promise<{ port: nu
   const socketForwarder = createSocketForwarder(config.apiUrl)
   const tokenRefresher = createTokenRefresher(api)
   const handleRequest = createApp({ config, log, api, assets, tokenRefresher, socketForwarder, isDraining }).callback()
-  const server = createServer(
-    { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 65_000 },
-    handleRequest,
-  )
+  const server = createServer(connectionLimits, handleRequest)
   server.on('clientError', refuseInvalidRequest)
   serveUpgrades(server, socketPath, handleRequest)
   const port = await listen(server, config.port, life)
