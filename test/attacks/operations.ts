@@ -1,5 +1,6 @@
 /** The operations of docs/openapi.json with a request for each, so that a new route is attacked without a new test. */
 import { readFileSync } from 'node:fs'
+import pLimit from 'p-limit'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
@@ -82,10 +83,12 @@ export function pathOf({ template, parameters }: Operation, values: Readonly<Rec
   return query === '' ? path : `${path}?${query}`
 }
 
-interface Sending {
+export interface Sending {
   readonly values?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Json | undefined
+  /** Sent as it is, in place of `body`. */
+  readonly bytes?: string | Uint8Array<ArrayBuffer>
 }
 
 export interface Received {
@@ -99,8 +102,9 @@ export interface Received {
 export async function sendOperation(
   url: string,
   operation: Operation,
-  { values = {}, headers = {}, body = operation.body }: Sending = {},
+  { values = {}, headers = {}, body = operation.body, bytes }: Sending = {},
 ): Promise<Received> {
+  const sent = bytes ?? (body === undefined ? undefined : JSON.stringify(body))
   const response = await fetch(url + pathOf(operation, values), {
     method: operation.method,
     headers: {
@@ -109,7 +113,7 @@ export async function sendOperation(
       ...headers,
     },
     redirect: 'manual',
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(sent === undefined ? {} : { body: sent }),
   })
   const text = await response.text()
   return { status: response.status, code: codeOf(text), text, headers: response.headers }
@@ -128,4 +132,13 @@ function codeOf(text: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Runs them 16 at a time. */
+export async function inParallel<Item, Result>(
+  items: readonly Item[],
+  run: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const limit = pLimit(16)
+  return Promise.all(items.map((item) => limit(() => run(item))))
 }
