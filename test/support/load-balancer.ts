@@ -1,9 +1,12 @@
 /** A load balancer in front of several API processes: round robin over those whose /readyz answers 200, and no retries. */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { atEnd } from './at-end.ts'
 
 const checkMillis = 200
+/** A process that does not answer its check for this long gets no requests until it does. */
+const checkAnswerMillisMax = 2_000
+/** The requests that are kept for inspection; the oldest are dropped. */
+const forwardedMax = 100_000
 
 export interface ForwardedRequest {
   /** Such as `GET /api/v1/relay/active`, without the query. */
@@ -17,12 +20,13 @@ export interface ForwardedRequest {
 
 export interface LoadBalancer {
   readonly url: string
-  /** All requests so far, in the order of their replies. */
+  /** The requests so far, in the order of their replies. */
   readonly forwarded: readonly ForwardedRequest[]
   readonly readyPorts: () => readonly number[]
+  close(): void
 }
 
-/** Starts it on a free port, and closes it after the tests of the file. */
+/** Starts it on a free port. */
 export async function startLoadBalancer(ports: readonly number[]): Promise<LoadBalancer> {
   const forwarded: ForwardedRequest[] = []
   const agent = new Agent({ keepAlive: true })
@@ -34,29 +38,32 @@ export async function startLoadBalancer(ports: readonly number[]): Promise<LoadB
     outgoing.on('finish', () => {
       const retryAfter = outgoing.getHeader('retry-after')?.toString()
       forwarded.push({ operation, status: outgoing.statusCode, retryAfter, port })
+      if (forwarded.length > forwardedMax) forwarded.shift()
     })
     if (port === undefined) outgoing.writeHead(503).end()
     else forward(incoming, outgoing, { agent, port })
   })
+  let isClosed = false
   const check = async () => {
     const answers = await Promise.all(ports.map(isReady))
     ready = ports.filter((_, index) => answers[index])
-    timer = setTimeout(check, checkMillis)
+    if (!isClosed) timer = setTimeout(check, checkMillis)
   }
   let timer = setTimeout(check, 0)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  atEnd(() => {
+  const close = () => {
+    isClosed = true
     clearTimeout(timer)
     agent.destroy()
     server.close()
     server.closeAllConnections()
-  })
+  }
   const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, forwarded, readyPorts: () => ready }
+  return { url: `http://127.0.0.1:${port}`, forwarded, readyPorts: () => ready, close }
 }
 
 const isReady = (port: number): Promise<boolean> =>
-  fetch(`http://127.0.0.1:${port}/readyz`).then(
+  fetch(`http://127.0.0.1:${port}/readyz`, { signal: AbortSignal.timeout(checkAnswerMillisMax) }).then(
     ({ ok }) => ok,
     () => false,
   )
@@ -72,5 +79,7 @@ function forward(incoming: IncomingMessage, outgoing: ServerResponse, { agent, p
     if (outgoing.headersSent) outgoing.destroy()
     else outgoing.writeHead(502).end()
   })
+  // A client that gave up must not keep a connection to a process that hangs.
+  outgoing.on('close', () => upstream.destroy())
   incoming.pipe(upstream)
 }

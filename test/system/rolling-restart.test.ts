@@ -39,6 +39,7 @@ async function startDeployment(): Promise<Deployment> {
   })
   const ports = [await freePort(), await freePort()]
   const balancer = await startLoadBalancer(ports)
+  atEnd(() => balancer.close())
   const env = testEnvironment({
     DATABASE_URL: database.url,
     SVC_API_URL: balancer.url,

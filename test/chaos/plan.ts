@@ -1,0 +1,190 @@
+/** What a run does and when, decided before it begins: the same seed gives the same actions and faults. */
+import type { Random } from '../system/fleet-random.ts'
+import type { CutMode } from './link.ts'
+
+export const accountsCount = 10
+const connections = ['main', 'second', 'third', 'fourth'] as const
+/** In `processes` relays are processes of the local provider, in `simulated` they are simulated by the driver. */
+export const regions = ['processes', 'simulated'] as const
+export type RegionName = (typeof regions)[number]
+
+/** Billing events of one account. They are dated when they are due; `late` ones are delivered after those that follow. */
+export type BillingStep = 'subscribe' | 'fail' | 'recover' | 'refund' | 'set_addons' | 'downgrade'
+
+export type Action =
+  | { readonly type: 'start'; readonly account: number; readonly connection: string; readonly region: RegionName }
+  | { readonly type: 'start_twice'; readonly account: number; readonly connection: string; readonly region: RegionName }
+  | {
+      readonly type: 'start_and_stop'
+      readonly account: number
+      readonly connection: string
+      readonly region: RegionName
+      readonly afterMillis: number
+    }
+  | { readonly type: 'stop'; readonly account: number; readonly connection: string; readonly isImmediate: boolean }
+  | { readonly type: 'read' | 'refresh' | 'sign_in' | 'sign_out' | 'plugin_login'; readonly account: number }
+  | { readonly type: 'browse' | 'browser_stop' | 'browser_sign_out'; readonly account: number }
+  | {
+      readonly type: 'bill'
+      readonly account: number
+      readonly step: BillingStep
+      readonly addons: number
+      readonly copies: number
+      readonly delayMillis: number
+    }
+  | { readonly type: 'disconnect'; readonly account: number; readonly connection: string }
+  | { readonly type: 'grant' | 'deny_relays'; readonly account: number; readonly forMillis: number }
+  | { readonly type: 'disable' }
+  | { readonly type: 'silence_relay'; readonly position: number; readonly forMillis: number }
+  | { readonly type: 'lose_relay' | 'kill_relay'; readonly position: number }
+
+export type TimedAction = Action & { readonly atMillis: number }
+
+export const targets = ['api-1', 'api-2', 'worker-1', 'worker-2', 'site', 'temporal', 'postgres'] as const
+export type Target = (typeof targets)[number]
+
+export type FaultKind = 'kill' | 'pause' | 'cut'
+
+export interface Fault {
+  readonly kind: FaultKind
+  readonly target: Target
+  readonly atMillis: number
+  /** How long it is away, beside the time that it needs to start. */
+  readonly forMillis: number
+  readonly cutMode: CutMode
+}
+
+export interface Plan {
+  readonly actions: readonly TimedAction[]
+  readonly faults: readonly Fault[]
+}
+
+const actionWeights: Readonly<Record<Action['type'], number>> = {
+  start: 22,
+  start_twice: 4,
+  start_and_stop: 8,
+  stop: 14,
+  read: 10,
+  refresh: 6,
+  sign_in: 2,
+  sign_out: 3,
+  plugin_login: 3,
+  browse: 6,
+  browser_stop: 2,
+  browser_sign_out: 1,
+  bill: 26,
+  disconnect: 2,
+  grant: 2,
+  deny_relays: 1,
+  disable: 1,
+  silence_relay: 3,
+  lose_relay: 2,
+  kill_relay: 1,
+}
+
+const billingWeights: Readonly<Record<BillingStep, number>> = {
+  subscribe: 6,
+  fail: 5,
+  recover: 5,
+  refund: 1,
+  set_addons: 6,
+  downgrade: 1,
+}
+
+const targetWeights: Readonly<Record<Target, number>> = {
+  'api-1': 4,
+  'api-2': 4,
+  'worker-1': 4,
+  'worker-2': 4,
+  site: 1,
+  temporal: 2,
+  postgres: 3,
+}
+
+/** The mean time between two actions, and between two faults. */
+const actionMillis = 350
+const faultMillis = 9_000
+/** Before the first fault every account signs in, and after the last one there is time for the service to be whole again. */
+const quietMillis = 5_000
+
+export function createPlan(random: Random, seconds: number): Plan {
+  const millis = seconds * 1000
+  return { actions: planActions(random, millis), faults: planFaults(random, millis) }
+}
+
+function planActions(random: Random, millis: number): TimedAction[] {
+  const actions: TimedAction[] = []
+  // All but two accounts subscribe at once, so that the first starts are accepted.
+  for (let account = 0; account < accountsCount - 2; account++)
+    actions.push({ ...billing(random, account, 'subscribe'), delayMillis: 0, atMillis: account * 50 })
+  for (let atMillis = 1_000; atMillis < millis; atMillis += random.between(0.2, 1.8) * actionMillis)
+    actions.push({ ...planAction(random), atMillis: Math.round(atMillis) })
+  return actions
+}
+
+function planAction(random: Random): Action {
+  const account = Math.floor(random.next() * accountsCount)
+  // The first connection is used most, since most accounts may have one relay only.
+  const connection = random.chance(0.5) ? connections[0] : random.pick(connections)
+  const region = random.chance(0.15) ? 'processes' : 'simulated'
+  const position = random.next()
+  const forMillis = Math.round(random.between(1_000, 15_000))
+  const type = random.weighted(actionWeights)
+  switch (type) {
+    case 'start':
+    case 'start_twice':
+      return { type, account, connection, region }
+    case 'start_and_stop':
+      return { type, account, connection, region, afterMillis: Math.round(random.between(0, 2_500)) }
+    case 'stop':
+      return { type, account, connection, isImmediate: random.chance(0.4) }
+    case 'read':
+    case 'refresh':
+    case 'sign_in':
+    case 'sign_out':
+    case 'plugin_login':
+    case 'browse':
+    case 'browser_stop':
+    case 'browser_sign_out':
+      return { type, account }
+    case 'bill':
+      return billing(random, account, random.weighted(billingWeights))
+    case 'disconnect':
+      return { type, account, connection }
+    case 'grant':
+    case 'deny_relays':
+      return { type, account, forMillis }
+    case 'disable':
+      return { type }
+    case 'silence_relay':
+      return { type, position, forMillis }
+    case 'lose_relay':
+    case 'kill_relay':
+      return { type, position }
+  }
+}
+
+const billing = (random: Random, account: number, step: BillingStep): Extract<Action, { type: 'bill' }> => ({
+  ...{ type: 'bill', account, step, addons: Math.floor(random.next() * 4) },
+  copies: random.chance(0.25) ? 2 : 1,
+  delayMillis: random.chance(0.2) ? Math.round(random.between(500, 4_000)) : 0,
+})
+
+/** One fault after another, sometimes two at a time. */
+function planFaults(random: Random, millis: number): Fault[] {
+  const faults: Fault[] = []
+  let atMillis = quietMillis
+  while (atMillis < millis - quietMillis) {
+    const fault = planFault(random, Math.round(atMillis))
+    faults.push(fault)
+    if (random.chance(0.15)) faults.push(planFault(random, Math.round(atMillis + random.between(0, fault.forMillis))))
+    atMillis += fault.forMillis + random.between(0.3, 1.7) * faultMillis
+  }
+  return faults
+}
+
+const planFault = (random: Random, atMillis: number): Fault => ({
+  ...{ kind: random.weighted({ kill: 5, pause: 3, cut: 3 }), target: random.weighted(targetWeights), atMillis },
+  forMillis: Math.round(random.between(500, 6_000)),
+  cutMode: random.chance(0.5) ? 'refuse' : 'silence',
+})

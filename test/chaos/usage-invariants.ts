@@ -1,0 +1,66 @@
+/** Relay time is compared with the transitions, and with what the driver saw from outside. */
+import type { Evidence, SessionRow, UsageRow } from './evidence.ts'
+import type { Sighting } from './journal.ts'
+import { times } from './service-times.ts'
+
+const toleranceMillis = 1_000
+/** A relay that stopped reporting is charged for this long after its last report. */
+const chargedMillis = 30_000
+
+export function findUsageViolations({ journal, sessions, transitions, usage }: Evidence): string[] {
+  return sessions.flatMap((session) => {
+    const own = usage.filter(({ sessionId }) => sessionId === session.id)
+    const activeAt = transitions.find(({ sessionId, toState }) => sessionId === session.id && toState === 'active')?.at
+    if (activeAt === undefined)
+      return own.length === 0 ? [] : [`session ${session.id} was never active, and has ${own.length} usage intervals`]
+    const [interval] = own
+    if (own.length !== 1 || !interval) return [`session ${session.id} has ${own.length} usage intervals, expected 1`]
+    return [
+      ...checkTransitions(session, interval, activeAt),
+      ...checkSighting(session, interval, journal.sightings.get(session.id)),
+    ]
+  })
+}
+
+/** The last moment to be charged: the stop, or 30 s after the last report of a relay that died before. */
+function endsBetween({ stoppedAt, lastReportAt }: SessionRow): { from: number; to: number } {
+  const to = stoppedAt ?? Number.NaN
+  const isSilent = lastReportAt !== null && to - lastReportAt > times.healthTimeoutSeconds * 1000
+  // Silence during an outage of the API does not count, so that a later end is right as well.
+  return { from: isSilent ? Math.min(to, lastReportAt + chargedMillis) : to, to }
+}
+
+function checkTransitions(session: SessionRow, { startedAt, endedAt }: UsageRow, activeAt: number): string[] {
+  const { from, to } = endsBetween(session)
+  const isRight =
+    endedAt !== null &&
+    Math.abs(startedAt - activeAt) <= toleranceMillis &&
+    endedAt >= from - toleranceMillis &&
+    endedAt <= to + toleranceMillis
+  const text = `session ${session.id} is charged from ${startedAt} to ${endedAt}`
+  return isRight ? [] : [`${text}, expected from ${activeAt} to ${from === to ? to : `${from} or up to ${to}`}`]
+}
+
+/** What replies stated limits when the relay ran, whatever the rows say. */
+function checkSighting(session: SessionRow, { startedAt, endedAt }: UsageRow, seen: Sighting | undefined): string[] {
+  if (!seen || endedAt === null) return []
+  const { provisioningSentAt, runningSeenAt, liveSentAt, stoppedSeenAt } = seen
+  const { from, to } = endsBetween(session)
+  // The end of a relay that died may lie before the last reply that found its session live.
+  const isShortened = from < to
+  const text = `session ${session.id} is charged from ${startedAt} to ${endedAt}`
+  return [
+    ...(provisioningSentAt !== null && startedAt < provisioningSentAt - toleranceMillis
+      ? [`${text}, and was seen in provisioning at ${provisioningSentAt}`]
+      : []),
+    ...(runningSeenAt !== null && startedAt > runningSeenAt + toleranceMillis
+      ? [`${text}, and was seen active at ${runningSeenAt}`]
+      : []),
+    ...(!isShortened && liveSentAt !== null && endedAt < liveSentAt - toleranceMillis
+      ? [`${text}, and was seen live at ${liveSentAt}`]
+      : []),
+    ...(stoppedSeenAt !== null && endedAt > stoppedSeenAt + toleranceMillis
+      ? [`${text}, and was seen stopped at ${stoppedSeenAt}`]
+      : []),
+  ]
+}
