@@ -36,11 +36,17 @@ function eventsOf({ journal, events }: Evidence, userId: string): TimedEvent[] {
   return [...deliveries, ...grants].toSorted((one, other) => one.from - other.from)
 }
 
-/** Each set of events that may have been applied at a time: those that were, and from none to all of the others in their order. */
+/** More events are rarely under way at a time, and their number of subsets is too large. */
+const openMax = 10
+
+/** Each set of events that may have been applied at a time: those that were, and any of those that were under way. */
 function possibleEvents(timed: readonly TimedEvent[], at: number): ModelEvent[][] {
   const certain = timed.filter(({ until }) => until <= at).map(({ event }) => event)
-  const open = timed.filter(({ from, until }) => from <= at && until > at).map(({ event }) => event)
-  return Array.from({ length: open.length + 1 }, (_, count) => [...certain, ...open.slice(0, count)])
+  const open = timed.filter(({ from, until }) => from <= at && until > at).slice(0, openMax)
+  return Array.from({ length: 2 ** open.length }, (_, chosen) => [
+    ...certain,
+    ...open.filter((__, index) => (chosen >> index) % 2 === 1).map(({ event }) => event),
+  ])
 }
 
 /** A session certainly counts against the limit until anything asks it to end. */

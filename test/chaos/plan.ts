@@ -103,7 +103,7 @@ const targetWeights: Readonly<Record<Target, number>> = {
 
 /** The mean time between two actions, and between two faults. */
 const actionMillis = 350
-const faultMillis = 9_000
+const faultMillis = 6_000
 /** Before the first fault every account signs in, and after the last one there is time for the service to be whole again. */
 const quietMillis = 5_000
 
