@@ -1,4 +1,5 @@
 /** Carries out a plan against the service, heals it, and lets it settle. */
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listLocalRelays, relayFolderOf } from '../../platform/local-relays.ts'
 import { sendSignal } from '../../platform/processes.ts'
@@ -43,6 +44,8 @@ export class Driver {
   constructor(options: DriverOptions) {
     const { service, journal } = options
     this.#options = options
+    // Every repeated request listens for the end.
+    setMaxListeners(0, this.#end.signal)
     this.#requests = new Requests(service.apiUrl, journal, this.#end.signal)
     this.#faults = new Faults(service.servers, journal)
     this.#billing = new BillingProvider(this.#requests, service.webhookSecret)
@@ -61,16 +64,31 @@ export class Driver {
   async run(plan: Plan): Promise<void> {
     const { signal } = this.#options
     const startedAt = Date.now()
-    const steps = [
-      ...plan.actions.map((action) => ({ atMillis: action.atMillis, run: () => this.#execute(action) })),
-      ...plan.faults.map((fault) => ({ atMillis: fault.atMillis, run: () => this.#faults.inject(fault) })),
-    ].toSorted((one, other) => one.atMillis - other.atMillis)
-    for (const { atMillis, run } of steps) {
-      const ahead = startedAt + atMillis - Date.now()
+    const end = startedAt + (plan.actions.at(-1)?.atMillis ?? 0)
+    this.#track(this.#injectFaults(plan.faults, end))
+    for (const action of plan.actions) {
+      const ahead = startedAt + action.atMillis - Date.now()
       if (ahead > 0) await sleep(ahead, undefined, { signal }).catch(() => {})
       if (signal.aborted || this.failures.length > 0) return
-      this.#track(run())
+      this.#track(this.#execute(action))
     }
+  }
+
+  /** Begins no fault after `end`. */
+  async #injectFaults(faults: Plan['faults'], end: number): Promise<void> {
+    const { signal } = this.#options
+    let running: Promise<unknown> = Promise.resolve()
+    for (const fault of faults) {
+      if (fault.pauseMillis !== null) {
+        await running
+        await sleep(fault.pauseMillis, undefined, { signal }).catch(() => {})
+      }
+      if (signal.aborted || Date.now() >= end) break
+      running = Promise.all([running, this.#faults.inject(fault)])
+      // Awaited later, where its failure counts.
+      running.catch(() => {})
+    }
+    await running
   }
 
   #track(step: Promise<void>): void {

@@ -45,10 +45,12 @@ export type Target = (typeof targets)[number]
 
 export type FaultKind = 'kill' | 'pause' | 'cut'
 
+/** Faults follow one another. On a busy machine they take longer, and the last ones of a plan are left out. */
 export interface Fault {
   readonly kind: FaultKind
   readonly target: Target
-  readonly atMillis: number
+  /** From the end of the fault before it; null when it begins during that fault. */
+  readonly pauseMillis: number | null
   /** How long it is away, beside the time that it needs to start. */
   readonly forMillis: number
   readonly cutMode: CutMode
@@ -104,8 +106,6 @@ const targetWeights: Readonly<Record<Target, number>> = {
 /** The mean time between two actions, and between two faults. */
 const actionMillis = 350
 const faultMillis = 6_000
-/** Before the first fault every account signs in, and after the last one there is time for the service to be whole again. */
-const quietMillis = 5_000
 
 export function createPlan(random: Random, seconds: number): Plan {
   const millis = seconds * 1000
@@ -170,21 +170,20 @@ const billing = (random: Random, account: number, step: BillingStep): Extract<Ac
   delayMillis: random.chance(0.2) ? Math.round(random.between(500, 4_000)) : 0,
 })
 
-/** One fault after another, sometimes two at a time. */
+/** One fault after another, sometimes two at a time. Enough for a machine on which every process starts at once. */
 function planFaults(random: Random, millis: number): Fault[] {
   const faults: Fault[] = []
-  let atMillis = quietMillis
-  while (atMillis < millis - quietMillis) {
-    const fault = planFault(random, Math.round(atMillis))
+  for (let atMillis = 0; atMillis < millis; ) {
+    const fault = planFault(random, Math.round(random.between(0.3, 1.7) * faultMillis))
     faults.push(fault)
-    if (random.chance(0.15)) faults.push(planFault(random, Math.round(atMillis + random.between(0, fault.forMillis))))
-    atMillis += fault.forMillis + random.between(0.3, 1.7) * faultMillis
+    if (random.chance(0.15)) faults.push(planFault(random, null))
+    atMillis += (fault.pauseMillis ?? 0) + fault.forMillis
   }
   return faults
 }
 
-const planFault = (random: Random, atMillis: number): Fault => ({
-  ...{ kind: random.weighted({ kill: 5, pause: 3, cut: 3 }), target: random.weighted(targetWeights), atMillis },
+const planFault = (random: Random, pauseMillis: number | null): Fault => ({
+  ...{ kind: random.weighted({ kill: 5, pause: 3, cut: 3 }), target: random.weighted(targetWeights), pauseMillis },
   forMillis: Math.round(random.between(500, 6_000)),
   cutMode: random.chance(0.5) ? 'refuse' : 'silence',
 })

@@ -1,10 +1,11 @@
 /** A load balancer in front of several API processes: round robin over those whose /readyz answers 200, and no retries. */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 const checkMillis = 200
 /** A process that does not answer its check for this long gets no requests until it does. */
-const checkAnswerMillisMax = 2_000
+const checkAnswerMillisMax = 5_000
 /** The requests that are kept for inspection; the oldest are dropped. */
 const forwardedMax = 100_000
 
@@ -30,7 +31,7 @@ export interface LoadBalancer {
 export async function startLoadBalancer(ports: readonly number[]): Promise<LoadBalancer> {
   const forwarded: ForwardedRequest[] = []
   const agent = new Agent({ keepAlive: true })
-  let ready: readonly number[] = []
+  const ready: number[] = []
   let next = 0
   const server = createServer((incoming, outgoing) => {
     const port = ready[next++ % Math.max(1, ready.length)]
@@ -44,16 +45,19 @@ export async function startLoadBalancer(ports: readonly number[]): Promise<LoadB
     else forward(incoming, outgoing, { agent, port })
   })
   let isClosed = false
-  const check = async () => {
-    const answers = await Promise.all(ports.map(isReady))
-    ready = ports.filter((_, index) => answers[index])
-    if (!isClosed) timer = setTimeout(check, checkMillis)
+  /** Each process on its own, so that one that hangs does not delay the others. */
+  const check = async (port: number): Promise<void> => {
+    while (!isClosed) {
+      const [isAnswering, index] = [await isReady(port), ready.indexOf(port)]
+      if (isAnswering && index < 0) ready.push(port)
+      else if (!isAnswering && index >= 0) ready.splice(index, 1)
+      await sleep(checkMillis)
+    }
   }
-  let timer = setTimeout(check, 0)
+  for (const port of ports) void check(port)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const close = () => {
     isClosed = true
-    clearTimeout(timer)
     agent.destroy()
     server.close()
     server.closeAllConnections()
