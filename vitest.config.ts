@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { SlowFilesFirst } from './test/support/slow-files-first.ts'
 
 export default defineConfig({
   test: {
@@ -7,14 +8,15 @@ export default defineConfig({
     exclude: ['test/system/**', 'test/attacks/**'],
     globalSetup: ['test/support/servers.ts'],
     setupFiles: ['test/support/file-setup.ts'],
-    // Workers of the Temporal SDK hold native threads: a process each. Three at once, since most tests of workflows wait.
+    sequence: { sequencer: SlowFilesFirst },
+    // Workers of the Temporal SDK hold native threads: a process each. Four at once, since most tests of workflows wait.
     pool: 'forks',
     // A process runs many files, since loading the service again for each of them takes longer than most tests.
     isolate: false,
-    maxWorkers: 3,
+    maxWorkers: 4,
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // One second, which is usual, is short while three files share two cores.
+    // One second, which is usual, is short while four files share two cores.
     expect: { poll: { timeout: 15_000 } },
     reporters: ['default'],
   },

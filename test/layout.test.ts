@@ -5,6 +5,7 @@ import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { slowFiles } from './support/slow-files.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string) => readFile(posix.join(root, path), 'utf8')
@@ -84,6 +85,10 @@ const manifest = JSON.parse(await read('package.json')) as Record<
   Record<string, string>
 >
 const dependencies = { ...manifest.dependencies, ...manifest.devDependencies }
+
+test('the list of slow test files names files that exist', () => {
+  expect(slowFiles.filter((file) => !files.includes(file))).toEqual([])
+})
 
 test('every dependency has an exact version, and all Temporal packages have the same', () => {
   const ranges = Object.entries(dependencies).filter(

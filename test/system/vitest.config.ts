@@ -1,12 +1,14 @@
-/** For `npm run test:system`: the whole service in a real browser. Two files run at a time, each with its own service and browser. */
+/** For `npm run test:system`: the whole service in a real browser. Three files run at a time, each with its own service and browser. */
 import { defineConfig } from 'vitest/config'
+import { SlowFilesFirst } from '../support/slow-files-first.ts'
 
 export default defineConfig({
   test: {
     include: ['test/system/**/*.test.ts'],
     globalSetup: ['test/support/servers.ts'],
+    sequence: { sequencer: SlowFilesFirst },
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     reporters: ['default'],
