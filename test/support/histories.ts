@@ -11,6 +11,7 @@ import { workflowBundlePath } from '../../activities/worker/workflow-bundle.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../platform/log.ts'
+import { installRuntimeOnce } from './relays.ts'
 
 const directory = new URL('../histories/', import.meta.url)
 const extension = '.json.gz'
@@ -50,6 +51,7 @@ export async function findReplayFailures(
   workflowIdOf: (name: string) => string,
   isTraced = false,
 ): Promise<string[]> {
+  installRuntimeOnce()
   const workflowBundle = { codePath: await workflowBundlePath(createLog('test', 'fatal'), { isTraced }) }
   const names = new Map([...histories.keys()].map((name) => [workflowIdOf(name), name]))
   const replayed = [...histories].map(([name, text]) => ({ workflowId: workflowIdOf(name), history: JSON.parse(text) }))

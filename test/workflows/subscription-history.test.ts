@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { subscriptionWorkflowId } from '../../workflows/messages.ts'
 import { findReplayFailures, readHistories } from '../support/histories.ts'
-import { installRuntimeOnce } from '../support/relays.ts'
 
-installRuntimeOnce()
 const recorded = await readHistories('subscriptions/')
 
 describe('recorded histories of subscription workflows', () => {

@@ -2,9 +2,6 @@
 import { expect, test } from 'vitest'
 import { relaySessionWorkflowId, subscriptionWorkflowId, warmInstancesWorkflowId } from '../../workflows/messages.ts'
 import { findReplayFailures, readHistories } from '../support/histories.ts'
-import { installRuntimeOnce } from '../support/relays.ts'
-
-installRuntimeOnce()
 
 test.each([
   ['./', relaySessionWorkflowId],
