@@ -3,7 +3,6 @@
 import type { Client } from '@temporalio/client'
 import type { Database } from '../db/connection.ts'
 import type { HealthReport, ReportedSession } from '../db/relay-health.ts'
-import type { LiveRelays } from '../db/relay-sessions.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Sealing } from '../platform/sealing.ts'
@@ -15,7 +14,6 @@ import type { Deliveries } from './deliveries.ts'
 import type { BillingMetrics } from './http/billing-metrics.ts'
 import type { RateLimits } from './http/rate-limits.ts'
 import type { AccessTokens } from './identity/access-tokens.ts'
-import type { AccountSummary } from './identity/account-summaries.ts'
 import type { RecordAuditAttempt } from './identity/audit-attempts.ts'
 import type { Mailer } from './identity/mailer.ts'
 import type { Passwords } from './identity/passwords.ts'
@@ -47,10 +45,6 @@ export interface Services {
   readonly relaySockets: RelaySockets
   /** Takes the reports of relays without a session. */
   readonly assignments: Assignments
-  /** The live relays of a user. Concurrent calls share a query. */
-  readonly findLiveRelays: (userId: string) => Promise<LiveRelays>
-  /** Concurrent calls share queries. */
-  readonly findAccountSummary: (userId: string) => Promise<AccountSummary>
   /** How full the regions are, from at most a second ago. Concurrent calls share a query. */
   readonly findRegionStatuses: FindRegionStatuses
   /** From at most a second ago. Concurrent calls share the queries. */

@@ -7,7 +7,6 @@ import type { Database } from '../db/connection.ts'
 import { migrateWhenReachable } from '../db/migrations.ts'
 import { startPresence } from '../db/presence.ts'
 import { recordReports } from '../db/relay-health.ts'
-import { findLiveRelays } from '../db/relay-sessions.ts'
 import { createBillingDeps } from '../db/subscriptions.ts'
 import { findMaskedEmail } from '../db/users.ts'
 import { summaryAgeSecondsMax } from '../domain/ingest.ts'
@@ -25,6 +24,7 @@ import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows } from '../workflows/subscription-client.ts'
 import { createDeliveries } from './deliveries.ts'
+import { createAdmit } from './http/admission.ts'
 import { basePath, createApp, invalidHttpRequest } from './http/app.ts'
 import { createAuthenticate } from './http/authentication.ts'
 import { createBillingMetrics } from './http/billing-metrics.ts'
@@ -32,7 +32,6 @@ import { createHttpMetrics } from './http/http-metrics.ts'
 import { createRateLimits } from './http/rate-limits.ts'
 import { createUnversionedRoutes } from './http/unversioned-routes.ts'
 import { createAccessTokens } from './identity/access-tokens.ts'
-import { findAccountSummaries } from './identity/account-summaries.ts'
 import { createRecordAuditAttempt } from './identity/audit-attempts.ts'
 import { createMailer } from './identity/mailer.ts'
 import { createPasswords } from './identity/passwords.ts'
@@ -73,7 +72,7 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
   const isReady = () => isMigrated
   const app = createApp({
     services,
-    authenticate: createAuthenticate(services),
+    admit: createAdmit(services, createAuthenticate(services)),
     httpMetrics: createHttpMetrics(registry),
     routes,
     unversionedRoutes: createUnversionedRoutes({
@@ -153,8 +152,6 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
       limits: { ...relaySocketLimits, ...socketLimits },
     }),
     assignments: createAssignments({ sql, log }),
-    findLiveRelays: batch((userIds: string[]) => findLiveRelays(sql, userIds)),
-    findAccountSummary: batch((userIds: string[]) => findAccountSummaries(sql, config, userIds)),
     findRegionStatuses: createFindRegionStatuses(sql, config.regions),
     findOperatorOverview: createFindOperatorOverview(sql, config.regions),
     recordReport: batch((reports) =>

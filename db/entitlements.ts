@@ -9,7 +9,7 @@ import {
 } from '../domain/plans.ts'
 import { includedSeconds, type UsageCycle, usageCycleAt } from '../domain/usage-cycle.ts'
 import type { Config } from '../platform/config/config.ts'
-import type { Sql } from './connection.ts'
+import type { Fragment, Sql } from './connection.ts'
 import { findUsages, type Usage } from './usage.ts'
 
 type TimeBank = Config['timeBank']
@@ -52,12 +52,24 @@ export const findEntitlement = async (sql: Sql, userId: string, timeBank: TimeBa
   (await findEntitlements(sql, [userId], timeBank)).get(userId)
 
 /** The entitlements and the relay time of accounts by their ids, without unknown accounts. */
-export async function findEntitlementsWithUsage(
+export const findEntitlementsWithUsage = async (
   sql: Sql,
   userIds: readonly string[],
   timeBank: TimeBank,
+): Promise<Map<string, EntitlementWithUsage>> => addUsage(sql, await findAccounts(sql, userIds), timeBank)
+
+/** The same for accounts that were read with {@link accountColumns}. */
+export const findEntitlementsOf = (
+  sql: Sql,
+  rows: readonly AccountRow[],
+  timeBank: TimeBank,
+): Promise<Map<string, EntitlementWithUsage>> => addUsage(sql, rows.map(toAccount), timeBank)
+
+async function addUsage(
+  sql: Sql,
+  accounts: readonly Account[],
+  timeBank: TimeBank,
 ): Promise<Map<string, EntitlementWithUsage>> {
-  const accounts = await findAccounts(sql, userIds)
   const usages = await findUsages(sql, accounts)
   return new Map(
     accounts.flatMap((account) => {
@@ -67,7 +79,7 @@ export async function findEntitlementsWithUsage(
   )
 }
 
-interface AccountRow {
+export interface AccountRow {
   readonly userId: string
   readonly planTier: PlanTier
   readonly planStatus: PlanStatus
@@ -86,23 +98,30 @@ interface Account extends AccountRow {
   readonly usageCycle: UsageCycle
 }
 
-/** A disabled account counts as disabled by an operator: a start may have been admitted just before. */
-async function findAccounts(sql: Sql, userIds: readonly string[]): Promise<Account[]> {
-  const rows = await sql<AccountRow[]>`
-    select id as user_id, plan_tier, plan_status, addons, period_start, period_end, payment_grace_ends_at, surplus_ends_at,
-      relay_access_enabled and disabled_at is null as is_enabled_by_operator,
-      deletion_due_at is not null as is_deletion_scheduled, now() as as_of,
-      (select count(*)::int from relay_sessions s where s.user_id = u.id and ${countsAgainstLimit(sql)}) as active_managed_conns
-    from users u where id = any(${userIds}::uuid[])`
-  return rows.map((row) => ({
-    ...row,
-    usageCycle: usageCycleAt(row.asOf.getTime(), {
-      planTier: row.planTier,
-      periodStart: row.periodStart?.getTime() ?? null,
-      periodEnd: row.periodEnd?.getTime() ?? null,
-    }),
-  }))
-}
+/**
+ * The columns of {@link AccountRow} in `users`, without the id and the plan. A disabled account counts as disabled by an operator:
+ * a start may have been admitted just before.
+ */
+export const accountColumns = (sql: Sql): Fragment => sql`
+  plan_status, addons, period_start, period_end, payment_grace_ends_at, surplus_ends_at,
+  relay_access_enabled and disabled_at is null as is_enabled_by_operator,
+  deletion_due_at is not null as is_deletion_scheduled, now() as as_of,
+  (select count(*)::int from relay_sessions s where s.user_id = users.id and ${countsAgainstLimit(sql)}) as active_managed_conns`
+
+const findAccounts = async (sql: Sql, userIds: readonly string[]): Promise<Account[]> =>
+  (
+    await sql<AccountRow[]>`
+      select id as user_id, plan_tier, ${accountColumns(sql)} from users where id = any(${userIds}::uuid[])`
+  ).map(toAccount)
+
+const toAccount = (row: AccountRow): Account => ({
+  ...row,
+  usageCycle: usageCycleAt(row.asOf.getTime(), {
+    planTier: row.planTier,
+    periodStart: row.periodStart?.getTime() ?? null,
+    periodEnd: row.periodEnd?.getTime() ?? null,
+  }),
+})
 
 const isEnforced = ({ enforcement }: TimeBank): boolean => enforcement === 'enforce'
 

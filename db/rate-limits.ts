@@ -1,5 +1,5 @@
 /** Fixed windows of one minute, counted in Postgres so that all replicas share them and they outlast a restart. */
-import { first, type Sql } from './connection.ts'
+import { type Fragment, first, type Sql } from './connection.ts'
 
 export const windowSeconds = 60
 
@@ -46,23 +46,40 @@ export async function chargeWindows(
     select key, now(), requests
     from unnest(${names}::text[], ${names.map((name) => sums.get(name) ?? 0)}::int[]) as charge (key, requests)
       ${durability === 'deferred' ? sql`, set_config('synchronous_commit', 'off', true)` : sql``}
+    ${addToWindow(sql)}`
+  const totals = new Map(rows.map(({ key, ...window }) => [key, window] as const))
+  return windowsInOrder(charges, totals).map((window) => {
+    if (!window) throw new Error('insert into rate_limit_windows returned no row for a key')
+    return window
+  })
+}
+
+/** The end of an insert of charges as `w`, with one row for each key. Returns the windows with their keys. */
+export const addToWindow = (sql: Sql): Fragment => sql`
     on conflict (key) do update set
       requests = case when w.opened_at <= now() - make_interval(secs => ${windowSeconds}) then excluded.requests
                       else least(w.requests + excluded.requests, 1000000) end,
       opened_at = case when w.opened_at <= now() - make_interval(secs => ${windowSeconds}) then now() else w.opened_at end
     returning key, requests,
       greatest(1, ceil(${windowSeconds} - extract(epoch from now() - opened_at)))::int as reset_seconds`
-  const windows = new Map(rows.map((row) => [row.key, row] as const))
-  // The statement returns one row per key with the total. Each charge gets the count without the charges after it.
+
+/**
+ * The window after each charge, in the given order. The statement returns one total for each key, so each charge gets the total
+ * without the charges after it. Undefined for a missing charge and for one without a total.
+ */
+export function windowsInOrder(
+  charges: readonly (Charge | undefined)[],
+  totals: ReadonlyMap<string, RateLimitWindow>,
+): (RateLimitWindow | undefined)[] {
   const laterAmounts = new Map<string, number>()
   return charges
     .toReversed()
-    .map(({ key, amount }) => {
-      const window = windows.get(key)
-      if (!window) throw new Error('insert into rate_limit_windows returned no row for a key')
-      const later = laterAmounts.get(key) ?? 0
-      laterAmounts.set(key, later + amount)
-      return { requests: window.requests - later, resetSeconds: window.resetSeconds }
+    .map((charge) => {
+      const total = charge && totals.get(charge.key)
+      if (!charge || !total) return undefined
+      const later = laterAmounts.get(charge.key) ?? 0
+      laterAmounts.set(charge.key, later + charge.amount)
+      return { requests: total.requests - later, resetSeconds: total.resetSeconds }
     })
     .toReversed()
 }

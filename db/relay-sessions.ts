@@ -59,7 +59,7 @@ export const withoutIngest = (row: RelaySessionRow): ShownSessionRow => ({
 })
 
 /** The columns of {@link ShownSessionRow}, up to its conditions. */
-const selectShown = (sql: Sql) => sql`
+export const selectShown = (sql: Sql) => sql`
   select ${relaySessionColumns(sql)}, ingest.* from relay_sessions left join lateral (
     select is_publishing, bitrate_kbps, links, engine, publishing_since, ingest_at,
       extract(epoch from now() - ingest_at)::float8 as ingest_age_seconds
@@ -119,38 +119,11 @@ export const findLiveSessions = async (sql: Sql, ids: readonly string[]): Promis
     select ${relaySessionColumns(sql)} from relay_sessions where id = any(${ids}::uuid[]) and state <> 'stopped'`
 
 export interface LiveRelays {
-  streamToken: StoredStreamToken
-  sessions: ShownSessionRow[]
-}
-
-/** For an account that no longer exists. */
-export const noLiveRelays: LiveRelays = {
-  streamToken: { streamToken: null, streamTokenSealed: null },
-  sessions: [],
-}
-
-/**
- * The stream token and the live sessions of several users, in their order, with one query. Sessions are sorted by age; those
- * with the command `disconnect` come last, because their connection may have a newer session.
- */
-export async function findLiveRelays(sql: Sql, userIds: readonly string[]): Promise<LiveRelays[]> {
-  const rows = await sql<(ShownSessionRow & StoredStreamToken & { ownerId: string })[]>`
-    select u.id as owner_id, u.stream_token, u.stream_token_sealed, s.*
-    from users u left join lateral (
-      ${selectShown(sql)} where user_id = u.id and state <> 'stopped'
-    ) s on true
-    where u.id = any(${[...new Set(userIds)]}::uuid[]) order by s.command = 'disconnect', s.created_at, s.id`
-  const answers = new Map<string, LiveRelays>()
-  for (const row of rows) {
-    const { streamToken: stream_token, streamTokenSealed: stream_token_sealed } = row
-    const answer = answers.get(row.ownerId) ?? {
-      streamToken: { streamToken: stream_token, streamTokenSealed: stream_token_sealed },
-      sessions: [],
-    }
-    if (row.id !== null) answer.sessions.push(row)
-    answers.set(row.ownerId, answer)
-  }
-  return userIds.map((userId) => answers.get(userId) ?? noLiveRelays)
+  readonly streamToken: StoredStreamToken
+  /**
+   * By age. Those with the command `disconnect` come last, because their connection may have a newer session.
+   */
+  readonly sessions: readonly ShownSessionRow[]
 }
 
 /** How a user addresses a session: by its id, or as the newest one of a connection. A live session comes before stopped ones. */

@@ -8,7 +8,7 @@ import { findAllowedMethods } from '../../platform/koa/allowed-methods.ts'
 import { createKoa } from '../../platform/koa/client-address.ts'
 import type { Tracing } from '../../platform/tracing.ts'
 import type { Services } from '../services.ts'
-import type { Authenticate } from './authentication.ts'
+import type { Admit } from './admission.ts'
 import { type HttpMetrics, routeTemplate } from './http-metrics.ts'
 import { Refusal } from './refusals.ts'
 import { traceRequest } from './request-spans.ts'
@@ -21,7 +21,7 @@ export const basePath = '/api/v1'
 
 interface Deps {
   readonly services: Services
-  readonly authenticate: Authenticate
+  readonly admit: Admit
   readonly httpMetrics: HttpMetrics
   readonly routes: readonly Route[]
   /** Routes outside the base path: health, metrics, documentation. */
@@ -32,7 +32,7 @@ interface Deps {
 }
 
 export function createApp(deps: Deps): Koa {
-  const { services, authenticate, httpMetrics, routes, unversionedRoutes, isReady, tracing } = deps
+  const { services, admit, httpMetrics, routes, unversionedRoutes, isReady, tracing } = deps
   const app = createKoa(services.config.trustedProxyHops)
   if (tracing) app.use(traceRequest(tracing))
   app.use(recordRequest(services, httpMetrics))
@@ -44,7 +44,7 @@ export function createApp(deps: Deps): Koa {
   const hasOperators = services.config.operatorPassword !== undefined
   const offered = routes.filter(({ caller }) => hasOperators || caller !== 'operator')
   const { serveExactPaths, router } = createRouteDispatch(offered, basePath, (route) =>
-    createRouteHandler(route, { services, authenticate }),
+    createRouteHandler(route, { services, admit }),
   )
   app.use(serveExactPaths)
   app.use(router.routes())

@@ -17,6 +17,21 @@ export type Authenticate = <Kind extends CallerKind>(kind: Kind, credentials: Cr
 
 type Deps = Pick<Services, 'config' | 'sql' | 'sealing' | 'accessTokens' | 'rateLimits' | 'recordAuditAttempt'>
 
+/** @returns the user of a valid token, who may have been signed out since it was issued. Refuses with `unauthorized`. */
+export async function verifyAccessToken(
+  accessTokens: Services['accessTokens'],
+  header: Credentials['header'],
+): Promise<TokenUser> {
+  const token = /^Bearer ([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header('authorization') ?? '')?.[1]
+  if (token === undefined) throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer' } })
+  const user = await accessTokens.verify(token)
+  if (user) return user
+  throw invalidToken()
+}
+
+export const invalidToken = (): Refusal =>
+  new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
+
 export function createAuthenticate(deps: Deps): Authenticate {
   const { config, sql, sealing, accessTokens } = deps
   const verifyRelaySecret = createRelaySecretVerifier(config.relayAuthSecrets)
@@ -28,12 +43,9 @@ export function createAuthenticate(deps: Deps): Authenticate {
 
     /** The token alone is not enough: a revoked auth session or a disabled account ends it before it expires. */
     user: async ({ header }) => {
-      const token = /^Bearer ([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header('authorization') ?? '')?.[1]
-      const user = token && (await accessTokens.verify(token))
-      if (user && (await isAlive(user))) return user
-      throw new Refusal('unauthorized', {
-        headers: { 'WWW-Authenticate': token ? 'Bearer error="invalid_token"' : 'Bearer' },
-      })
+      const user = await verifyAccessToken(accessTokens, header)
+      if (await isAlive(user)) return user
+      throw invalidToken()
     },
 
     maybe_user: (credentials) =>

@@ -3,23 +3,22 @@ import type { RouterContext } from '@koa/router'
 import type { z } from 'zod'
 import { clientAddress } from '../../platform/koa/client-address.ts'
 import type { Services } from '../services.ts'
-import type { Authenticate } from './authentication.ts'
-import { clientNetwork } from './ip-networks.ts'
+import type { Admit } from './admission.ts'
 import { Refusal } from './refusals.ts'
 import { readBytes, readJson, requireJson } from './request-bodies.ts'
 import { createOriginCheck, type ReadHeader } from './request-origin.ts'
 import { addHeaders, send } from './responses.ts'
-import type { CallerKind, Reply, Route } from './route.ts'
+import type { Reply, Route } from './route.ts'
 
 interface Deps {
   readonly services: Services
-  readonly authenticate: Authenticate
+  readonly admit: Admit
 }
 
 export type HandleRoute = (ctx: RouterContext) => Promise<void>
 
 /** Checks a request in this order: origin, credentials, rate limit, input. Then runs the handler. */
-export function createRouteHandler(route: Route, { services, authenticate }: Deps): HandleRoute {
+export function createRouteHandler(route: Route, { services, admit }: Deps): HandleRoute {
   const checkOrigin = createOriginCheck(services.config)
   const isOperatorWrite = route.caller === 'operator' && route.method !== 'GET'
   return async (ctx) => {
@@ -28,10 +27,8 @@ export function createRouteHandler(route: Route, { services, authenticate }: Dep
     const header = createHeaderReader(ctx)
     // Before the password: a page of another site must not use up the operator's sign-in attempts.
     if (isOperatorWrite) checkOrigin(header)
-    const caller = await authenticate(route.caller, { ip, header })
-    if (route.limit && !route.isCountedByHandler) {
-      addHeaders(ctx, await services.rateLimits.count(route.limit, limitSubject(route.caller, caller, ip)))
-    }
+    const { caller, read, headers: limitHeaders } = await admit(route, { ip, header })
+    if (limitHeaders) addHeaders(ctx, limitHeaders)
     const params = route.params ? parseInput(route.params, ctx.params, 'path') : {}
     const query = route.query ? parseInput(route.query, ctx.query, 'query') : {}
     if (isOperatorWrite && route.method === 'POST') requireJson(ctx)
@@ -42,7 +39,7 @@ export function createRouteHandler(route: Route, { services, authenticate }: Dep
     const { headers } = incoming
     const { requestId } = state as { requestId: string }
     const reply = await route.handle(
-      { caller, params, query, body, bytes, ip, userAgent, header, headers, incoming, requestId },
+      { caller, read, params, query, body, bytes, ip, userAgent, header, headers, incoming, requestId },
       services,
     )
     sendReply(ctx, reply)
@@ -65,10 +62,6 @@ function sendReply(ctx: RouterContext, { status, body, headers, waitedSeconds }:
 function createHeaderReader(ctx: RouterContext): ReadHeader {
   return (name) => ctx.get(name) || undefined
 }
-
-/** The caller's user id or network, whichever the limits of the route count by. */
-const limitSubject = (kind: CallerKind, caller: unknown, ip: string): string =>
-  kind === 'user' || kind === 'relay_watcher' ? (caller as { userId: string }).userId : clientNetwork(ip)
 
 const noBytes = Buffer.alloc(0)
 

@@ -1,9 +1,11 @@
 /** Route declarations: the router, the rate limits, the OpenAPI document and the docs page are derived from them. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { z } from 'zod'
+import type { LiveRelays } from '../../db/relay-sessions.ts'
 import type { RateLimitName } from '../../platform/config/values.ts'
 import type { RelayCaller } from '../../platform/instance-secrets.ts'
 import type { TokenUser } from '../identity/access-tokens.ts'
+import type { AccountSummary } from '../identity/account-summaries.ts'
 import type { RelayWatcher } from '../live/relay-watcher.ts'
 import type { Services } from '../services.ts'
 import type { RefusalCode } from './refusals.ts'
@@ -31,6 +33,19 @@ export interface Credentials {
   readonly ip: string
   readonly header: (name: string) => string | undefined
 }
+
+/** What a route can have read together with the admission of its caller. */
+export interface Reads {
+  live_relays: LiveRelays
+  account_summary: AccountSummary
+}
+
+export type ReadName = keyof Reads
+
+/** What a route names in `reads`, of the caller, as it was when the request was admitted. */
+type ReadPart<Name> = [Name] extends [ReadName]
+  ? { readonly read: Reads[Name] }
+  : { readonly read?: Reads[ReadName] | undefined }
 
 /** A schema of path parameters, query or body. */
 type ObjectSchema = z.ZodType<Record<string, unknown>>
@@ -66,6 +81,7 @@ export interface Route<
   Params extends ObjectSchema = ObjectSchema,
   Query extends ObjectSchema = ObjectSchema,
   Body extends ObjectSchema = ObjectSchema,
+  Name extends ReadName | undefined = ReadName | undefined,
 > {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Below `/api/v1`, with parameters as `{name}`. */
@@ -74,6 +90,8 @@ export interface Route<
   readonly caller: Kind
   /** Counted per user if `caller` is `user` or `relay_watcher`, otherwise per client network. */
   readonly limit?: RateLimitName
+  /** For the caller `user`: read in the statement that admits the request, and so without another round trip. */
+  readonly reads?: Name
   /** Set if the handler counts the request itself, because not every request counts. */
   readonly isCountedByHandler?: true
   readonly params?: Params
@@ -90,7 +108,7 @@ export interface Route<
   /** Sets `Cache-Control: no-store`, because the response contains a secret. */
   readonly secret?: true
   handle(
-    request: Request<Kind, z.output<Params>, z.output<Query>, z.output<Body>>,
+    request: Request<Kind, z.output<Params>, z.output<Query>, z.output<Body>> & ReadPart<Name>,
     services: Services,
   ): Promise<Reply> | Reply
 }
@@ -101,8 +119,9 @@ export const route = <
   Params extends ObjectSchema = z.ZodType<Record<string, never>>,
   Query extends ObjectSchema = z.ZodType<Record<string, never>>,
   Body extends ObjectSchema = z.ZodType<Record<string, never>>,
+  const Name extends ReadName | undefined = undefined,
 >(
-  declaration: Route<Kind, Params, Query, Body>,
+  declaration: Route<Kind, Params, Query, Body, Name>,
 ): Route => declaration as unknown as Route
 
 export const ok = (body: object): Reply => ({ status: 200, body })

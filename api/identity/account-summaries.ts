@@ -1,34 +1,29 @@
-/** Account summaries: everything that `GET /auth/session` shows, for many users in a few queries. */
+/** Account summaries: everything that `GET /auth/session` shows, for many requests in two statements. */
 import type { Database } from '../../db/connection.ts'
-import { type Entitlement, findEntitlementsWithUsage } from '../../db/entitlements.ts'
-import { findProfiles, type ProfileRow } from '../../db/profiles.ts'
-import { findLiveRelays, type LiveRelays, noLiveRelays } from '../../db/relay-sessions.ts'
-import type { Usage } from '../../db/usage.ts'
+import { type EntitlementWithUsage, findEntitlementsOf } from '../../db/entitlements.ts'
+import type { ProfileRow } from '../../db/profiles.ts'
+import type { LiveRelays } from '../../db/relay-sessions.ts'
+import { type Admission, type AdmissionRequest, admitUsersWithAccount } from '../../db/user-admissions.ts'
 import type { Config } from '../../platform/config/config.ts'
 
-export interface AccountSummary {
-  /** This and the next two are undefined if the account does not exist. */
-  readonly profile: ProfileRow | undefined
-  readonly entitlement?: Entitlement
-  readonly usage?: Usage
+export interface AccountSummary extends EntitlementWithUsage {
+  readonly profile: ProfileRow
   readonly liveRelays: LiveRelays
 }
 
-/** @returns a summary per user id, in the given order. */
-export async function findAccountSummaries(
+/** @returns the admission of each request with the summary of its user, in the given order; undefined for a refused one. */
+export async function admitUsersWithSummary(
   sql: Database,
   { timeBank }: Pick<Config, 'timeBank'>,
-  userIds: string[],
-): Promise<AccountSummary[]> {
-  const uniqueIds = [...new Set(userIds)]
-  const [profiles, accounts, liveRelays] = await Promise.all([
-    findProfiles(sql, uniqueIds),
-    findEntitlementsWithUsage(sql, uniqueIds, timeBank),
-    findLiveRelays(sql, userIds),
-  ])
-  return userIds.map((userId, index) => ({
-    profile: profiles.get(userId),
-    ...accounts.get(userId),
-    liveRelays: liveRelays[index] ?? noLiveRelays,
-  }))
+  requests: readonly AdmissionRequest[],
+): Promise<(Admission<AccountSummary> | undefined)[]> {
+  const admissions = await admitUsersWithAccount(sql, requests)
+  const accounts = new Map(admissions.flatMap((one) => (one ? [[one.read.account.userId, one.read.account]] : [])))
+  const entitlements = await findEntitlementsOf(sql, [...accounts.values()], timeBank)
+  return admissions.map((admission) => {
+    const entitled = admission && entitlements.get(admission.read.account.userId)
+    if (!entitled) return undefined
+    const { profile, liveRelays } = admission.read
+    return { window: admission.window, read: { profile, liveRelays, ...entitled } }
+  })
 }

@@ -195,12 +195,13 @@ export const active = route({
   summary: 'List live relays',
   caller: 'user',
   limit: 'relay_active',
+  reads: 'live_relays',
   query: View.extend({ connection_id: ConnectionId.optional() }),
   answers: { 200: z.object({ session: SessionView.nullable(), sessions: z.array(SessionView) }) },
   refuses: [],
   secret: true,
-  handle: async ({ caller, query }, { config, findLiveRelays, sealing }) => {
-    const { streamToken: stored, sessions } = await findLiveRelays(caller.userId)
+  handle: ({ caller, query, read }, { config, sealing }) => {
+    const { streamToken: stored, sessions } = read
     const isForOwner = audienceOf(query) === 'owner' && sessions.length > 0
     const { srtPassphrase } = config.relay
     const secrets = isForOwner

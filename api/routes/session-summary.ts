@@ -5,7 +5,6 @@ import type { ProfileRow } from '../../db/profiles.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import { accessReasons, accessStatuses, planStatuses, planTiers } from '../../domain/plans.ts'
 import { oauthProviderNames } from '../../providers/oauth/provider.ts'
-import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'
 import { audienceOf, presentSession, SessionView, View } from '../relay-session-view.ts'
@@ -69,6 +68,7 @@ export const summary = route({
   path: '/auth/session',
   summary: 'Show the account',
   caller: 'user',
+  reads: 'account_summary',
   query: View,
   answers: {
     200: z.object({
@@ -80,9 +80,8 @@ export const summary = route({
   },
   refuses: [],
   secret: true,
-  handle: async ({ caller, query }, { config, findAccountSummary, sealing }) => {
-    const { profile, entitlement, usage, liveRelays } = await findAccountSummary(caller.userId)
-    if (!profile || !entitlement || !usage) throw new Refusal('unauthorized')
+  handle: ({ query, read }, { config, sealing }) => {
+    const { profile, entitlement, usage, liveRelays } = read
     const [oldest] = liveRelays.sessions
     const { srtPassphrase } = config.relay
     const secrets =
