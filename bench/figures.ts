@@ -7,6 +7,7 @@ const within = (target: number) => ({ target, bound: 'within' }) as const
 
 const starts = 'POST /relay/start, new, 16 callers'
 const localStart = 'start of a relay of the local provider → active is read, one caller: p50'
+const onLargeTables = 'with 10,000 live sessions and 100,000 accounts'
 const cpu = 'CPU of the server process a request'
 
 const table = {
@@ -63,6 +64,22 @@ const table = {
     history_events_eventful: {
       ...{ what: 'the same with two losses of health and a cancelled stop', unit: 'events', ...atMost(60) },
     },
+  },
+  large: {
+    large_metrics: { what: `GET /metrics ${onLargeTables}`, unit: 'ms', ...atMost(50) },
+    large_overview: { what: `GET /admin/overview ${onLargeTables}`, unit: 'ms', ...atMost(50) },
+    large_capacity: { what: `GET /capacity/status ${onLargeTables}`, unit: 'ms', ...atMost(50) },
+    large_sessions: { what: `GET /admin/sessions, active ones, ${onLargeTables}`, unit: 'ms', ...atMost(50) },
+    large_sessions_region: {
+      what: `GET /admin/sessions, a region without any, ${onLargeTables}`,
+      unit: 'ms',
+      ...atMost(50),
+    },
+    large_users: { what: `GET /admin/users, a common plan, ${onLargeTables}`, unit: 'ms', ...atMost(50) },
+    large_users_rare: { what: `GET /admin/users, a plan without any, ${onLargeTables}`, unit: 'ms', ...atMost(50) },
+    large_users_email: { what: `GET /admin/users, an address, ${onLargeTables}`, unit: 'ms', ...atMost(50) },
+    large_history: { what: `GET /relay/sessions ${onLargeTables}`, unit: 'ms', ...atMost(50) },
+    large_usage: { what: `GET /usage/days ${onLargeTables}`, unit: 'ms', ...atMost(50) },
   },
   memory: {
     worker_memory: {

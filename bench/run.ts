@@ -5,6 +5,7 @@ import { measureStart } from './concurrent-starts.ts'
 import { type BenchData, fillDatabase } from './data.ts'
 import { figuresOf, type Measurement } from './figures.ts'
 import { measureLifecycle } from './history-size.ts'
+import { fillLargeTables, measureLargeTables, operatorPassword } from './large-tables.ts'
 import { measureMemory } from './memory.ts'
 import { measureMetricsPage } from './metrics-page.ts'
 import { measureFirstTask, measureReadyAndStop, type RelayBench } from './relay-latency.ts'
@@ -80,11 +81,22 @@ const startWithLocalRelays: StartGroup = async (stack, data) => ({
   stop: async () => {},
 })
 
+const startWithLargeTables: StartGroup = async (stack, data) => {
+  const api = await stack.start('api/server.ts', {
+    ...{ ...longTimeouts, SVC_TEMPORAL_TASK_QUEUE: 'bench-large', SVC_OPERATOR_PASSWORD: operatorPassword },
+  })
+  await waitUntilAnswering(api, '/api/v1/capacity/status')
+  await fillLargeTables(stack.sql)
+  return { measure: { large: () => measureLargeTables(api, data) }, stop: () => api.stop() }
+}
+
 const groups: readonly { readonly names: readonly Measurement[]; readonly start: StartGroup }[] = [
   { names: ['active', 'health', 'session', 'start', 'sign-in'], start: startWithoutWorker },
   { names: ['metrics', 'stop', 'first-task', 'lifecycle'], start: startWithWorker },
   { names: ['memory'], start: startWithEmptyWorker },
   { names: ['warm'], start: startWithLocalRelays },
+  // Last: it adds rows to every table.
+  { names: ['large'], start: startWithLargeTables },
 ]
 
 const rows: Row[] = []
