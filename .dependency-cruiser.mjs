@@ -139,7 +139,8 @@ export default {
   ],
   options: {
     doNotFollow: { path: '^node_modules/' },
-    exclude: { path: '(^|/)(dist|coverage)/' },
+    // bench/peers is a package of its own.
+    exclude: { path: '(^|/)(dist|coverage)/|^bench/peers/' },
     // Sees `import type`, through the JavaScript version of TypeScript.
     tsPreCompilationDeps: true,
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
