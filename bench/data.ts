@@ -29,9 +29,20 @@ export async function fillDatabase({ sql, config }: Stack): Promise<BenchData> {
   logProgress(
     `filling the database with ${users} users, ${activeSessions} active and ${stoppedSessions} stopped sessions`,
   )
+  const all = await insertUsers({ sql, config }, users)
+  const userIds = all.map((user) => user.userId)
+  await insertStoppedSessions(sql, userIds)
+  const sealing = createSealing(config.oauthEncryptionKeys)
+  const activeSessionIds = await insertActiveSessions(sql, sealing, userIds.slice(0, activeSessions))
+  await sql`vacuum analyze`
+  return { users: all, activeSessionIds }
+}
+
+/** Users with a paid plan for four relays, each with an auth session. */
+export async function insertUsers({ sql, config }: Pick<Stack, 'sql' | 'config'>, count: number): Promise<BenchUser[]> {
   const tokens = createAccessTokens({ ...config, jwt: { ...config.jwt, ttlSeconds: tokenSeconds } })
   const sealing = createSealing(config.oauthEncryptionKeys)
-  const added = Array.from({ length: users }, (_, index) => {
+  const added = Array.from({ length: count }, (_, index) => {
     const id = randomUUID()
     const { sealed, hash } = sealStreamToken(sealing, id, String(index).padStart(8, '0'))
     const plan = { plan_tier: 'paid', plan_status: 'active', addons: 3 }
@@ -40,18 +51,13 @@ export async function fillDatabase({ sql, config }: Stack): Promise<BenchData> {
   const authSessions = await sql<{ userId: string; id: string }[]>`
     with added as (insert into users ${sql(added)} returning id)
     insert into auth_sessions (user_id, client, ip) select id, 'bench', '127.0.0.1' from added returning user_id, id`
-  const all = await Promise.all(
+  return Promise.all(
     authSessions.map(async ({ userId, id: authSessionId }) => ({
       userId,
       authSessionId,
       bearer: `Bearer ${await tokens.sign({ userId, authSessionId })}`,
     })),
   )
-  const userIds = all.map((user) => user.userId)
-  await insertStoppedSessions(sql, userIds)
-  const activeSessionIds = await insertActiveSessions(sql, sealing, userIds.slice(0, activeSessions))
-  await sql`vacuum analyze`
-  return { users: all, activeSessionIds }
 }
 
 /** Sessions of all users over the last 90 days, each with its instance, its usage and its last report. */

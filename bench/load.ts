@@ -80,7 +80,7 @@ export const call = ({ method, url, headers, body }: Call, agent?: Agent): Promi
 const microsPerTick = 10_000
 
 /** CPU time of the process so far; NaN on systems without /proc. */
-async function cpuMicros(pid: number): Promise<number> {
+export async function cpuMicros(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) * microsPerTick

@@ -71,7 +71,7 @@ async function waitForPeak(pid: number): Promise<number> {
   return max
 }
 
-async function residentMegabytes(pid: number): Promise<number> {
+export async function residentMegabytes(pid: number): Promise<number> {
   const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])
   return Math.round(Number(stdout) / 1024)
 }
