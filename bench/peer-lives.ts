@@ -6,7 +6,7 @@ import { findRelaySession } from '../db/relay-sessions.ts'
 import { runCallers } from './callers.ts'
 import type { BenchUser } from './data.ts'
 import { call } from './load.ts'
-import { measurePairs, median, type Pair, type Reading } from './pairs.ts'
+import { measurePairs, median, type Reading } from './pairs.ts'
 import { peerFigures } from './peer-figures.ts'
 import { type PeerBench, peerVariables } from './peer-servers.ts'
 import { report } from './relay-latency.ts'
@@ -40,44 +40,39 @@ export async function measureLives(bench: PeerBench): Promise<Row[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: callers })
   const peer = await stack.start('bench/peers/dbos.ts', peerVariables(stack, 'dbos'))
   await waitUntilAnswering(peer, '/livez')
+  const user_ids = data.users.map(({ userId }) => userId).join(',')
+  await call({ method: 'POST', url: `${peer.url}/accounts`, headers: {}, body: JSON.stringify({ user_ids }) }, agent)
   const ours = createServiceLives(bench, agent)
   const queued = createDbosLives(peer.url, '/start', agent)
-  const unqueued = createDbosLives(peer.url, '/start-without-queue', agent)
   const single = await measurePairs({
     what: 'one life at a time',
     rounds,
     floor: () => measureOneByOne(queued, data.users),
     ours: () => measureOneByOne(ours, data.users),
   })
-  const many = await measurePairs({
-    what: `${callers} callers`,
-    rounds,
-    floor: () => measureConcurrentStarts(queued, data.users),
-    ours: () => measureConcurrentStarts(ours, data.users),
-  })
-  const manyUnqueued = await measurePairs({
-    what: `${callers} callers, DBOS without a queue`,
-    rounds,
-    floor: () => measureConcurrentStarts(unqueued, data.users),
-    ours: () => measureConcurrentStarts(ours, data.users),
-  })
+  const compareStarts = (how: string, lives: Lives) =>
+    measurePairs({
+      what: `${callers} callers, DBOS ${how}`,
+      rounds,
+      floor: () => measureConcurrentStarts(lives, data.users),
+      ours: () => measureConcurrentStarts(ours, data.users),
+    })
+  const many = await compareStarts('with a queue', queued)
+  const limited = await compareStarts('with the limit', createDbosLives(peer.url, '/start-within-plan', agent))
+  const unqueued = await compareStarts('without a queue', createDbosLives(peer.url, '/start-without-queue', agent))
   agent.destroy()
   await peer.stop()
-  return [...rowsOfLives(single), ...rowsOfStarts(many, manyUnqueued)]
+  return [
+    compare(peerFigures.life_start_p50, single, 'start p50 ms'),
+    compare(peerFigures.life_active_p50, single, 'active p50 ms'),
+    compare(peerFigures.life_stop_p50, single, 'stop p50 ms'),
+    compare(peerFigures.starts_p50, many, 'p50 ms'),
+    compare(peerFigures.starts_p99, many, 'p99 ms'),
+    compare(peerFigures.starts_throughput, many, 'per second'),
+    compare(peerFigures.starts_limited_p50, limited, 'p50 ms'),
+    compare(peerFigures.starts_unqueued_p50, unqueued, 'p50 ms'),
+  ]
 }
-
-const rowsOfLives = (pairs: readonly Pair[]): Row[] => [
-  compare(peerFigures.life_start_p50, pairs, 'start p50 ms'),
-  compare(peerFigures.life_active_p50, pairs, 'active p50 ms'),
-  compare(peerFigures.life_stop_p50, pairs, 'stop p50 ms'),
-]
-
-const rowsOfStarts = (pairs: readonly Pair[], unqueued: readonly Pair[]): Row[] => [
-  compare(peerFigures.starts_p50, pairs, 'p50 ms'),
-  compare(peerFigures.starts_p99, pairs, 'p99 ms'),
-  compare(peerFigures.starts_throughput, pairs, 'per second'),
-  compare(peerFigures.starts_unqueued_p50, unqueued, 'p50 ms'),
-]
 
 async function measureOneByOne(lives: Lives, users: readonly BenchUser[]): Promise<Reading> {
   const waits = { start: [] as number[], active: [] as number[], stop: [] as number[] }

@@ -5,6 +5,7 @@
  */
 import { createServer, type IncomingMessage } from 'node:http'
 import { DBOS } from '@dbos-inc/dbos-sdk'
+import { Pool } from 'pg'
 import { readVariable } from './variables.ts'
 
 const queueName = 'relays'
@@ -57,6 +58,52 @@ async function start({ user_id, connection_id, idempotency_key }: Record<string,
   return { session_id: handle.workflowID }
 }
 
+const applicationName = 'relay-peer'
+const relaysMax = 4
+const pool = new Pool({
+  connectionString: readVariable('PEER_DATABASE_URL'),
+  max: Number(readVariable('PEER_DATABASE_POOL')),
+})
+
+/**
+ * As `start`, and never more sessions of a user than the plan allows: the function that DBOS has for enqueueing in a transaction of
+ * the application, after the account's row is locked and its live sessions are counted.
+ */
+async function startWithinPlan({ user_id, connection_id, idempotency_key }: Record<string, string>): Promise<object> {
+  const connection = await pool.connect()
+  try {
+    await connection.query('begin')
+    await connection.query('select from accounts where user_id = $1 for update', [user_id])
+    const { rows } = await connection.query(
+      `select count(*)::int as live from dbos.workflow_status
+       where authenticated_user = $1 and status in ('ENQUEUED', 'PENDING', 'DELAYED')`,
+      [user_id],
+    )
+    if (rows[0].live >= relaysMax) throw new Error('all relays of the plan are in use')
+    await connection.query(
+      `select dbos.enqueue_workflow(workflow_name => 'relayLife', queue_name => $1, workflow_id => $2,
+         deduplication_id => $3, authenticated_user => $4, application_name => $5)`,
+      [queueName, `${user_id}/${idempotency_key}`, `${user_id}/${connection_id}`, user_id, applicationName],
+    )
+    await connection.query('commit')
+    return { session_id: `${user_id}/${idempotency_key}` }
+  } catch (error) {
+    await connection.query('rollback')
+    throw error
+  } finally {
+    connection.release()
+  }
+}
+
+/** The accounts of the application, for `/start-within-plan`. */
+async function createAccounts({ user_ids = '' }: Record<string, string>): Promise<object> {
+  await pool.query('create table accounts (user_id text primary key)')
+  await pool.query('insert into accounts select unnest($1::text[])', [user_ids.split(',')])
+  // The tables of DBOS have no index for the count of a user's sessions.
+  await pool.query('create index on dbos.workflow_status (authenticated_user) where authenticated_user is not null')
+  return {}
+}
+
 /** Starts in this process at once. Nothing refuses a second live session of a connection. */
 async function startWithoutQueue({ user_id, idempotency_key }: Record<string, string>): Promise<object> {
   const handle = await DBOS.startWorkflow(relayLife, { workflowID: `${user_id}/${idempotency_key}` })()
@@ -82,7 +129,9 @@ async function stop({ session_id = '' }: Record<string, string>): Promise<object
 
 const routes: Readonly<Record<string, (body: Record<string, string>) => Promise<object>>> = {
   '/start': start,
+  '/start-within-plan': startWithinPlan,
   '/start-without-queue': startWithoutQueue,
+  '/accounts': createAccounts,
   '/ready': ({ session_id = '' }) => send(session_id, 'ready'),
   '/wait': ({ session_id = '', state = '' }) => waitForState(session_id, state),
   '/stop': stop,
@@ -97,7 +146,7 @@ async function readBody(request: IncomingMessage): Promise<Record<string, string
 }
 
 DBOS.setConfig({
-  name: 'relay-peer',
+  name: applicationName,
   systemDatabaseUrl: readVariable('PEER_DATABASE_URL'),
   systemDatabasePoolSize: Number(readVariable('PEER_DATABASE_POOL')),
   logLevel: 'warn',
