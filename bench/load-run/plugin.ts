@@ -11,6 +11,8 @@ const sessionMillis = 60_000
 const restartMillis = 600_000
 /** Below and above the grace of a stopped relay, so that some starts resume a session and others begin a new one. */
 const pauseMillis = 30_000
+/** A plugin starts at most 6 relays a minute. */
+const retryMillis = 12_000
 
 export interface PluginOptions {
   readonly client: ApiClient
@@ -48,7 +50,7 @@ export class Plugin {
   /** Signs in, starts all relays, and runs until the end. */
   async run(): Promise<void> {
     const { schedule, connectionIds } = this.#options
-    await this.#refresh()
+    while (this.#bearer === '' && !schedule.isOver) await this.#refresh()
     for (const connectionId of connectionIds) await this.#start(connectionId)
     await Promise.all([
       schedule.repeatEvery(activeMillis, () => this.#pollRelays()),
@@ -84,13 +86,20 @@ export class Plugin {
     return this.#options.client.send(operation, { method: 'GET', path, headers: { authorization: this.#bearer } })
   }
 
-  #post(operation: Operation, path: string, body: object): Promise<ApiAnswer | undefined> {
-    const headers = { authorization: this.#bearer, 'idempotency-key': randomUUID() }
+  #post(operation: Operation, path: string, body: object, key = randomUUID()): Promise<ApiAnswer | undefined> {
+    const headers = { authorization: this.#bearer, 'idempotency-key': key }
     return this.#options.client.send(operation, { method: 'POST', path, headers, body })
   }
 
-  #start(connectionId: string): Promise<ApiAnswer | undefined> {
-    return this.#post('start', '/relay/start', { connection_id: connectionId })
+  /** Repeats the request with the same key until it is accepted. */
+  async #start(connectionId: string): Promise<void> {
+    const { schedule } = this.#options
+    const key = randomUUID()
+    while (!schedule.isOver) {
+      const answer = await this.#post('start', '/relay/start', { connection_id: connectionId }, key)
+      if (answer && answer.status < 300) return
+      await schedule.sleepUntil(performance.now() + retryMillis)
+    }
   }
 
   async #restartRelay(): Promise<void> {

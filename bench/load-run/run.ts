@@ -58,7 +58,7 @@ function toCount(text: string): number {
 const { seconds, plugins, relays, apis, json } = readArguments()
 const rampSeconds = Math.max(10, relays / startsPerSecond)
 /** On a busy machine. */
-const rampSecondsMax = rampSeconds * 5 + 60
+const rampSecondsMax = rampSeconds * 10 + 120
 
 /** Plugins with their relays spread evenly over them. */
 async function createPlugins(stack: Stack, client: ApiClient, schedule: Schedule): Promise<Plugin[]> {
@@ -108,27 +108,36 @@ async function measure(stack: Stack): Promise<Row[]> {
   const samples = { api: new ProcessSamples(api[0] ?? worker), worker: new ProcessSamples(worker) }
   const run: Run = { plugins: await createPlugins(stack, client, schedule), recorder, samples }
   const beganAt = performance.now()
-  const running = run.plugins.map(async (plugin, index) => {
+  const working = run.plugins.map(async (plugin, index) => {
     await schedule.sleepUntil(beganAt + (index / plugins) * rampSeconds * 1000)
     await plugin.run()
   })
-  const progress = schedule.repeatEvery(progressMillis, () => logState(run, beganAt))
+  working.push(schedule.repeatEvery(progressMillis, () => logState(run, beganAt)))
+  const ended = Promise.race([worker, ...api].map((program) => program.ended))
+  try {
+    const failed = Promise.race([ended, Promise.all(working)]).then((how) => Promise.reject(new Error(String(how))))
+    return await Promise.race([measureAfterRamp(stack, run, schedule), failed])
+  } finally {
+    schedule.end()
+    await Promise.allSettled(working)
+    client.close()
+    for (const example of recorder.examples) logProgress(`unexpected: ${example}`)
+  }
+}
+
+async function measureAfterRamp(stack: Stack, run: Run, schedule: Schedule): Promise<Row[]> {
+  const { recorder, samples } = run
   await waitUntil('the relays are active', async () => countActive(run.plugins) >= relays * 0.98, rampSecondsMax)
   logProgress(`measuring for ${seconds} s`)
   recorder.beginMeasuring()
   await Promise.all([samples.api.beginMeasuring(), samples.worker.beginMeasuring()])
   await schedule.sleepUntil(performance.now() + seconds * 1000)
-  const rows = [
+  return [
     ...requestRows(recorder, seconds),
     ...(await processRows('api', samples.api)),
     ...(await processRows('worker', samples.worker)),
     ...(await measureRelays(stack)),
   ]
-  schedule.end()
-  await Promise.all([...running, progress])
-  client.close()
-  for (const example of recorder.examples) logProgress(`unexpected: ${example}`)
-  return rows
 }
 
 async function measureRelays({ sql }: Stack): Promise<Row[]> {
