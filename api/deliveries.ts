@@ -13,7 +13,7 @@ const promptCallsMax = 16
 const backgroundCallsMax = 2
 /** With this many starts in progress, the processors are busy with requests that a client waits for. */
 const busyStartsMin = 4
-/** The longest wait of a background delivery for starts, whose number may never fall. Shorter than the job that delivers the rest waits. */
+/** The longest wait of a delivery for starts, whose number may never fall. Below `deliverAfterSeconds` of the job. */
 const yieldMillisMax = 2000
 const yieldPollMillis = 10
 /** Concurrent calls to other services. A call that hangs may take half a minute. */
