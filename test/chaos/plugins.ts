@@ -39,14 +39,15 @@ export class Plugin {
 
   constructor(readonly requests: Requests) {}
 
-  /** Creates the account. Rejects when that fails. */
+  /** Creates the account. After a lost reply the address is taken, and the plugin signs in. Rejects when that fails. */
   async signUp(): Promise<void> {
     const body = { email: this.email, password }
-    const reply = await this.requests.until<TokenSet>({ kind: 'sign_up', method: 'post', path: '/auth/signup', body })
-    if (reply?.status !== 201) throw new Error(`the sign-up got ${reply?.status}`)
-    this.#adopt(reply.body)
+    const call: Call = { kind: 'sign_up', method: 'post', path: '/auth/signup', body, refusals: ['email_taken'] }
+    const reply = await this.requests.until<TokenSet>(call)
+    const signIn = reply?.status === 201 ? this.#adopt(reply.body) : await this.signIn()
+    if (!signIn) throw new Error(`the sign-up got ${reply?.status}`)
     const session = await this.requests.until<{ user: { id: string } }>({
-      ...{ kind: 'session', method: 'get', path: '/auth/session', bearer: reply.body.cp_access_jwt },
+      ...{ kind: 'session', method: 'get', path: '/auth/session', bearer: signIn.access },
     })
     this.userId = session?.body.user.id ?? ''
   }
