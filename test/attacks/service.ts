@@ -63,11 +63,15 @@ export async function startAttackedService(options: Options = {}): Promise<Attac
   const names = ['api', ...(options.with ?? [])] as const
   const programs = names.map((name) => startProgram(name, variables, outputLengthMax))
   const api = new Client(`http://127.0.0.1:${port}`)
-  await (options.with?.includes('worker') ? untilWell(api.url) : untilReady(`${api.url}/readyz`))
-  if (options.with?.includes('site')) await untilReady(`${siteUrl}/readyz`)
+  const logged = () => programs.map((program) => program.output()).join('\n')
+  try {
+    await (options.with?.includes('worker') ? untilWell(api.url) : untilReady(`${api.url}/readyz`))
+    if (options.with?.includes('site')) await untilReady(`${siteUrl}/readyz`)
+  } catch {
+    throw new Error(`the service did not start:\n${logged()}`)
+  }
   return {
-    ...{ api, siteUrl, sql, dataDir, variables, programs },
-    logged: () => programs.map((program) => program.output()).join('\n'),
+    ...{ api, siteUrl, sql, dataDir, variables, programs, logged },
     paidUser: async () => {
       const user = await signUp(api)
       await api.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid', addons: 3 }, { headers: operator })
@@ -84,5 +88,5 @@ const untilReady = (url: string): Promise<number | undefined> =>
         () => undefined,
       ),
     (status) => status === 200,
-    40,
+    100,
   )
