@@ -1,10 +1,11 @@
-/** Forged and swapped credentials on every operation that requires some, and the ids of other accounts. */
-import { createHmac, createSign, generateKeyPairSync, randomUUID } from 'node:crypto'
+/** Forged and swapped credentials on every operation that requires some, and forged webhooks. */
+import { createHmac, createSign, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type GivenUser, signUp } from '../support/api.ts'
+import { signedHeaders } from '../support/billing.ts'
 import { pluginLogins } from '../support/plugin-logins.ts'
 import { operator, operatorPassword } from '../support/relays.ts'
-import { nameOf, type Operation, operations, sendOperation } from './operations.ts'
+import { inParallel, nameOf, type Operation, operations, sendOperation } from './operations.ts'
 import { startAttackedService } from './service.ts'
 
 const service = await startAttackedService()
@@ -208,5 +209,59 @@ describe('credentials of another kind', () => {
       ),
     )
     expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 401])
+  })
+})
+
+const webhookSecret = variables.SVC_BILLING_WEBHOOK_SECRET ?? ''
+const webhookBody = (data: object) =>
+  JSON.stringify({ type: 'subscription.activated', occurred_at: new Date().toISOString(), data })
+
+const postWebhook = async (body: string, headers: Readonly<Record<string, string>>): Promise<number> =>
+  (await fetch(`${api.url}/api/v1/billing/webhook`, { method: 'POST', headers, body })).status
+
+describe('a billing webhook', () => {
+  const body = webhookBody({ user_id: randomUUID(), subscription_id: 'sub_forged', kind: 'plan' })
+  const other = `whsec_${randomBytes(32).toString('base64')}`
+  const signed = () => signedHeaders(webhookSecret, body, {})
+  const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000)
+  const forgeries: Readonly<Record<string, () => Promise<number>>> = {
+    'without a signature': () => postWebhook(body, {}),
+    'with an empty signature': () => postWebhook(body, { ...signed(), 'webhook-signature': '' }),
+    'with the signature of another secret': () => postWebhook(body, signedHeaders(other, body, {})),
+    'whose body was changed by one byte': () => postWebhook(body.replace('"plan"', '"plaN"'), signed()),
+    'with a space after its body': () => postWebhook(`${body} `, signed()),
+    'with another id': () => postWebhook(body, { ...signed(), 'webhook-id': randomUUID() }),
+    'with another time': () =>
+      postWebhook(body, { ...signed(), 'webhook-timestamp': String(Math.floor(Date.now() / 1000) - 7) }),
+    'of six minutes ago': () => postWebhook(body, signedHeaders(webhookSecret, body, { at: minutesAgo(6) })),
+    'of the future': () => postWebhook(body, signedHeaders(webhookSecret, body, { at: minutesAgo(-6) })),
+    'with a time that is no number': () => postWebhook(body, { ...signed(), 'webhook-timestamp': 'NaN' }),
+    'with another version of the signature': () =>
+      postWebhook(body, { ...signed(), 'webhook-signature': signed()['webhook-signature'].replace('v1,', 'v1a,') }),
+    'with a part of the signature': () =>
+      postWebhook(body, { ...signed(), 'webhook-signature': signed()['webhook-signature'].slice(0, 20) }),
+    'with the signature of Lemon Squeezy': () =>
+      postWebhook(body, { 'X-Signature': createHmac('sha256', webhookSecret).update(body).digest('hex') }),
+    'with the signature of Stripe': () => {
+      const at = nowSeconds()
+      const v1 = createHmac('sha256', webhookSecret).update(`${at}.${body}`).digest('hex')
+      return postWebhook(body, { 'Stripe-Signature': `t=${at},v1=${v1}` })
+    },
+  }
+
+  test.each(Object.keys(forgeries))('%s is refused, and nothing is stored', async (name) => {
+    expect(await forgeries[name]?.()).toBe(401)
+    expect(
+      await service.sql`select 1 from billing_events where position('sub_forged'::bytea in body) > 0`,
+    ).toHaveLength(0)
+  })
+
+  test('that is sent again is accepted and stored once', async () => {
+    const replayed = webhookBody({ user_id: user.userId, subscription_id: 'sub_replayed', kind: 'plan' })
+    const headers = signedHeaders(webhookSecret, replayed, {})
+    const statuses = await inParallel(Array(10).fill(replayed), (one) => postWebhook(one, headers))
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    const rows = await service.sql`select 1 from billing_events where event_key like ${`%${headers['webhook-id']}%`}`
+    expect(rows).toHaveLength(1)
   })
 })
