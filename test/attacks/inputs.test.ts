@@ -262,3 +262,54 @@ describe('a compressed body', () => {
     expect(response.status).toBe(401)
   })
 })
+
+describe('a URL for notifications', () => {
+  const hosts = [
+    ...['127.0.0.1', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0', '0.0.0.0', 'localhost', 'localhost.'],
+    ...['10.0.0.1', '172.16.0.1', '192.168.1.1', '100.64.0.1', '169.254.169.254', '0xa9fea9fe', '2852039166'],
+    ...['168.63.129.16', '224.0.0.1', '255.255.255.255', '198.18.0.1', '192.0.2.1', '[::1]', '[::]', '[fe80::1]'],
+    ...['[fc00::1]', '[fd00:ec2::254]', '[::ffff:127.0.0.1]', '[::ffff:a9fe:a9fe]', '[::127.0.0.1]'],
+    ...['[64:ff9b::7f00:1]', '[64:ff9b::a9fe:a9fe]', '[2002:7f00:1::]', '[2001::1]', '[ff02::1]', '①②⑦.⓪.⓪.①'],
+    ...['127。0。0。1', 'user@127.0.0.1', '1.1.1.1@127.0.0.1', '1.1.1.1:22', '1.1.1.1:80', 'internal', 'db.local'],
+  ]
+  const save = (url: string, type = 'webhook') =>
+    api.post('/notifications/endpoint', { type, url }, { bearer: attacker.bearer })
+
+  test('with a public address is saved, so the others are refused for their host alone', async () => {
+    expect((await save('https://1.1.1.1/hook')).status).toBe(201)
+    expect((await api.delete('/notifications/endpoint', { bearer: attacker.bearer })).status).toBe(204)
+  })
+
+  test('of a private, reserved or local address in any notation is refused', async () => {
+    const answers = await inParallel(hosts, async (host) => ({ host, status: (await save(`https://${host}/`)).status }))
+    expect(answers.filter(({ status }) => status !== 400)).toEqual([])
+  })
+
+  test('of another scheme, or of a host that only resembles Discord, is refused', async () => {
+    const urls = [
+      'http://1.1.1.1/',
+      'ftp://1.1.1.1/',
+      'file:///etc/passwd',
+      'gopher://1.1.1.1/',
+      '//1.1.1.1/',
+      'https:',
+    ]
+    const path = '/api/webhooks/1/x'
+    const hostsOfOthers = [
+      'discord.com.evil.example',
+      'discord.com@127.0.0.1',
+      'evil.example',
+      'xdiscord.com',
+      'discord.com:22',
+    ]
+    const answers = await inParallel(
+      [
+        ...urls.map((url) => ({ url, type: 'webhook' })),
+        ...hostsOfOthers.map((host) => ({ url: `https://${host}${path}`, type: 'discord' })),
+      ],
+      async ({ url, type }) => ({ url, status: (await save(url, type)).status }),
+    )
+    expect(answers.filter(({ status }) => status !== 400)).toEqual([])
+    expect(await sql`select 1 from notification_endpoints where user_id = ${attacker.userId}`).toHaveLength(0)
+  })
+})

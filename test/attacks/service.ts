@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { findFreePort } from '../../platform/embedded/ports.ts'
 import { endLocalRelays } from '../../platform/local-relays.ts'
-import { Client, createDatabase, type GivenUser, signUp } from '../support/api.ts'
+import { Client, createDatabase, type GivenUser, givePlan, signUp } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { makeFolder, removeFolder } from '../support/folders.ts'
 import { type Program, startProgram, untilWell } from '../support/programs.ts'
-import { eventually, freePort, operator, operatorPassword } from '../support/relays.ts'
+import { eventually, freePort, operatorPassword } from '../support/relays.ts'
 
 export interface AttackedService {
   /** Sends requests to the API. */
@@ -74,7 +74,7 @@ export async function startAttackedService(options: Options = {}): Promise<Attac
     ...{ api, siteUrl, sql, dataDir, variables, programs, logged },
     paidUser: async () => {
       const user = await signUp(api)
-      await api.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid', addons: 3 }, { headers: operator })
+      await givePlan(sql, user.userId, 3)
       return user
     },
   }

@@ -1,4 +1,4 @@
-/** Forged and swapped credentials on every operation that requires some, and forged webhooks. */
+/** Forged and swapped credentials on every operation that requires some, forged webhooks, and the ids of other accounts. */
 import { createHmac, createSign, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type GivenUser, signUp } from '../support/api.ts'
@@ -212,12 +212,56 @@ describe('credentials of another kind', () => {
   })
 })
 
+describe("the id of another account's thing", () => {
+  test('reads, changes and ends nothing in any operation of a user', async () => {
+    const victim = await service.paidUser()
+    const started = await api.post<{ session: { session_id: string } }>(
+      '/relay/start',
+      {},
+      { bearer: victim.bearer, headers: { 'Idempotency-Key': randomUUID() } },
+    )
+    const attempt = await pluginLogins(api).startPlugin()
+    await pluginLogins(api).approvePlugin(attempt, victim)
+    const subscriptionId = `sub_${randomUUID()}`
+    await sendWebhook({ user_id: victim.userId, subscription_id: subscriptionId, kind: 'plan' })
+    const signIns = await api.get<{ sessions: { id: string }[] }>('/auth/sessions', { bearer: victim.bearer })
+    const ids = [
+      victim.userId,
+      started.body.session.session_id,
+      attempt.login_attempt_id,
+      subscriptionId,
+      ...signIns.body.sessions.map(({ id }) => id),
+    ]
+    const targets = userOperations.filter(({ template }) => /\{(?!provider)/.test(template))
+    expect(targets.length).toBeGreaterThan(6)
+    const attempts = targets.flatMap((operation) => ids.map((id) => ({ operation, id })))
+    const outcomes = await inParallel(attempts, async ({ operation, id }) => {
+      const values = { id, subscription_id: id, outcome: 'cancel' }
+      const { status } = await sendOperation(api.url, operation, { values, headers: bearer(user.bearer) })
+      return { name: `${nameOf(operation)} ${id}`, status }
+    })
+    expect(outcomes.filter(({ status }) => ![400, 403, 404, 410].includes(status))).toEqual([])
+    const stop = await api.post('/relay/stop', { session_id: started.body.session.session_id }, { bearer: user.bearer })
+    expect(stop.status).toBe(404)
+    const active = await api.get<{ session: { state: string } }>('/relay/active', { bearer: victim.bearer })
+    expect(active.body.session.state).toBe('provisioning')
+    expect((await api.get('/auth/sessions', { bearer: victim.bearer })).body).toMatchObject({
+      sessions: signIns.body.sessions.map(({ id }) => ({ id })),
+    })
+  })
+})
+
 const webhookSecret = variables.SVC_BILLING_WEBHOOK_SECRET ?? ''
 const webhookBody = (data: object) =>
   JSON.stringify({ type: 'subscription.activated', occurred_at: new Date().toISOString(), data })
 
 const postWebhook = async (body: string, headers: Readonly<Record<string, string>>): Promise<number> =>
   (await fetch(`${api.url}/api/v1/billing/webhook`, { method: 'POST', headers, body })).status
+
+async function sendWebhook(data: object): Promise<void> {
+  const body = webhookBody(data)
+  expect(await postWebhook(body, signedHeaders(webhookSecret, body, {}))).toBe(200)
+}
 
 describe('a billing webhook', () => {
   const body = webhookBody({ user_id: randomUUID(), subscription_id: 'sub_forged', kind: 'plan' })
