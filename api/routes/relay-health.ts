@@ -84,20 +84,24 @@ export const report = route({
   handle: ({ body, caller, incoming }, services) => {
     if (caller !== 'master' && caller.instanceId !== body.instance_id)
       throw new Refusal('invalid_relay_auth', { message: 'The secret in X-Relay-Auth belongs to another instance.' })
-    if (!body.session_id) return reportUnbound(body, incoming, services)
-    return reportBound({ ...body, session_id: body.session_id }, caller !== 'master', services)
+    const { session_id: sessionId } = body
+    if (!sessionId) return reportUnbound(body, incoming, services)
+    return reportBound(sessionId, body, caller !== 'master', services)
   },
 })
 
 type ReportBody = z.output<typeof Body>
 
 async function reportBound(
-  { session_id: sessionId, instance_id: instanceId, stats }: ReportBody & { session_id: string },
+  sessionId: string,
+  { instance_id: instanceId, stats }: ReportBody,
   hasOwnSecret: boolean,
   { config, sql, recordReport, deliveries, relaySessions }: Services,
 ): Promise<Reply> {
   const session = await recordReport({
-    ...{ sessionId, instanceId, hasOwnSecret },
+    sessionId,
+    instanceId,
+    hasOwnSecret,
     isIdle: stats && isIdle(stats),
     ingest: readIngest(stats),
   })
