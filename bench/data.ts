@@ -4,7 +4,7 @@ import { createAccessTokens } from '../api/identity/access-tokens.ts'
 import { createRelaySessionTokens } from '../api/relay-session-tokens.ts'
 import type { Database } from '../db/connection.ts'
 import { sealStreamToken } from '../db/sealed-tokens.ts'
-import { createSealing, type Sealing } from '../platform/sealing.ts'
+import { createSealing } from '../platform/sealing.ts'
 import { logProgress, region, type Stack } from './stack.ts'
 
 export const stoppedSessions = 100_000
@@ -25,16 +25,15 @@ export interface BenchData {
   readonly activeSessionIds: readonly string[]
 }
 
-export async function fillDatabase({ sql, config }: Stack): Promise<BenchData> {
+export async function fillDatabase(stack: Stack): Promise<BenchData> {
   logProgress(
     `filling the database with ${users} users, ${activeSessions} active and ${stoppedSessions} stopped sessions`,
   )
-  const all = await insertUsers({ sql, config }, users)
+  const all = await insertUsers(stack, users)
   const userIds = all.map((user) => user.userId)
-  await insertStoppedSessions(sql, userIds)
-  const sealing = createSealing(config.oauthEncryptionKeys)
-  const activeSessionIds = await insertActiveSessions(sql, sealing, userIds.slice(0, activeSessions))
-  await sql`vacuum analyze`
+  await insertStoppedSessions(stack.sql, userIds)
+  const activeSessionIds = await insertActiveSessions(stack, userIds.slice(0, activeSessions))
+  await stack.sql`vacuum analyze`
   return { users: all, activeSessionIds }
 }
 
@@ -48,9 +47,10 @@ export async function insertUsers({ sql, config }: Pick<Stack, 'sql' | 'config'>
     const plan = { plan_tier: 'paid', plan_status: 'active', addons: 3 }
     return { id, email: `user-${index}@bench.test`, stream_token_sealed: sealed, stream_token_hash: hash, ...plan }
   })
+  for (const chunk of chunksOf(added)) await sql`insert into users ${sql(chunk)}`
   const authSessions = await sql<{ userId: string; id: string }[]>`
-    with added as (insert into users ${sql(added)} returning id)
-    insert into auth_sessions (user_id, client, ip) select id, 'bench', '127.0.0.1' from added returning user_id, id`
+    insert into auth_sessions (user_id, client, ip)
+    select id, 'bench', '127.0.0.1' from unnest(${added.map(({ id }) => id)}::uuid[]) id returning user_id, id`
   return Promise.all(
     authSessions.map(async ({ userId, id: authSessionId }) => ({
       userId,
@@ -59,6 +59,14 @@ export async function insertUsers({ sql, config }: Pick<Stack, 'sql' | 'config'>
     })),
   )
 }
+
+const rowsPerStatement = 1000
+
+/** A statement has at most 65,535 parameters. */
+const chunksOf = <Item>(items: readonly Item[]): Item[][] =>
+  Array.from({ length: Math.ceil(items.length / rowsPerStatement) }, (_, index) =>
+    items.slice(index * rowsPerStatement, (index + 1) * rowsPerStatement),
+  )
 
 /** Sessions of all users over the last 90 days, each with its instance, its usage and its last report. */
 async function insertStoppedSessions(sql: Database, userIds: readonly string[]): Promise<void> {
@@ -84,7 +92,9 @@ async function insertStoppedSessions(sql: Database, userIds: readonly string[]):
   })
 }
 
-async function insertActiveSessions(sql: Database, sealing: Sealing, userIds: readonly string[]): Promise<string[]> {
+/** Active sessions without a workflow, one a user. @returns their ids. */
+export async function insertActiveSessions({ sql, config }: Stack, userIds: readonly string[]): Promise<string[]> {
+  const sealing = createSealing(config.oauthEncryptionKeys)
   const added = userIds.map((userId) => {
     const { sessionId, pairToken, relayWsToken } = createRelaySessionTokens(sealing)
     return {
@@ -95,7 +105,7 @@ async function insertActiveSessions(sql: Database, sealing: Sealing, userIds: re
     }
   })
   const ids = added.map((session) => session.id)
-  await sql`insert into relay_sessions ${sql(added)}`
+  for (const chunk of chunksOf(added)) await sql`insert into relay_sessions ${sql(chunk)}`
   await sql`
     update relay_sessions set state = 'active', reason = 'relay_ready', version = 1, active_at = now(),
       instance_id = 'fake-' || id, relay_host = '198.51.100.7', srtla_port = 5000, publish_port = 4001, play_port = 4000,

@@ -1,8 +1,8 @@
 /** Load generators: many connections at full speed, or a few callers with the latency of each call. */
-import { readFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import autocannon from 'autocannon'
-import { median, type Reading } from './pairs.ts'
+import { quantileOf, type Reading } from './pairs.ts'
+import { cpuMicros } from './process-cost.ts'
 
 export interface Load {
   readonly url: string
@@ -56,7 +56,10 @@ export async function callAll(calls: readonly Call[], callers: number, pid: numb
   const seconds = (performance.now() - startedAt) / 1000
   const micros = (await cpuMicros(pid)) - before
   agent.destroy()
-  return { 'p50 ms': median(latencies), 'per second': calls.length / seconds, 'µs CPU each': micros / calls.length }
+  return {
+    ...{ 'p50 ms': quantileOf(latencies, 0.5), 'p99 ms': quantileOf(latencies, 0.99) },
+    ...{ 'per second': calls.length / seconds, 'µs CPU each': micros / calls.length },
+  }
 }
 
 /** Returns the response body. Rejects unless the status is below 300. */
@@ -76,12 +79,3 @@ export const call = ({ method, url, headers, body }: Call, agent?: Agent): Promi
     sent.on('error', reject)
     sent.end(body)
   })
-
-const microsPerTick = 10_000
-
-/** CPU time of the process so far; NaN on systems without /proc. */
-export async function cpuMicros(pid: number): Promise<number> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * microsPerTick
-}

@@ -1,13 +1,12 @@
 /** The memory of a worker with many live sessions. */
-import { execFile } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import pLimit from 'p-limit'
 import { type RelaySessionRow, relaySessionColumns } from '../db/relay-sessions.ts'
 import { fakeInstanceId } from '../test/support/fake-relay-provider.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import type { BenchData } from './data.ts'
 import { figures } from './figures.ts'
+import { residentMegabytes } from './process-cost.ts'
 import { type Row, single } from './rows.ts'
 import { logProgress, type RunningProgram, region, type Stack, waitUntil } from './stack.ts'
 
@@ -69,9 +68,4 @@ async function waitForPeak(pid: number): Promise<number> {
     await sleep(1000)
   }
   return max
-}
-
-export async function residentMegabytes(pid: number): Promise<number> {
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(pid)])
-  return Math.round(Number(stdout) / 1024)
 }

@@ -57,4 +57,10 @@ export function spreadOf(values: readonly number[]): Spread {
 const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 
+export const quantileOf = (values: readonly number[], share: number): number =>
+  quantile(
+    values.toSorted((one, other) => one - other),
+    share,
+  )
+
 export const median = (values: readonly number[]): number => spreadOf(values).median

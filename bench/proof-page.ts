@@ -1,4 +1,4 @@
-/** Puts the results of `docs/proof/*.json` into docs/proof.md, each between the markers of its name. */
+/** Puts the results of `docs/proof/*.json` into a page of docs/, each between the markers of its name. */
 import type { Row } from './rows.ts'
 import { formatGrowth, formatTable } from './table.ts'
 
@@ -15,8 +15,8 @@ interface Counts {
   readonly [name: string]: number | Counts
 }
 
-/** The content of a JSON file: rows, or the report of a chaos run; undefined when the file does not exist. */
-export type Result = readonly Row[] | ChaosReport | undefined
+/** Rows, the report of a chaos run, or text that is computed from results; undefined when it is not measured. */
+export type Result = readonly Row[] | ChaosReport | string | undefined
 
 const section = /(<!-- result: ([a-z-]+) -->\n)[\s\S]*?(<!-- end -->)/g
 
@@ -32,6 +32,7 @@ export const renderPage = (page: string, resultOf: (name: string) => Result): st
 
 function renderResult(result: Result): string {
   if (result === undefined) return 'Not measured yet.'
+  if (typeof result === 'string') return result
   return isRows(result) ? renderRows(result) : renderChaos(result)
 }
 

@@ -1,37 +1,53 @@
-/** `npm run proof`: writes the tables of docs/proof.md from docs/proof/*.json. */
+/** `npm run proof`: writes the tables of docs/proof.md and docs/performance.md from docs/proof/*.json, and draws docs/images/growth-*.svg. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
+import { renderCapacity } from './capacity.ts'
+import { drawGrowth } from './growth-plots.ts'
 import { type MutationReport, mutationRows } from './mutation-rows.ts'
 import { type Result, renderPage, resultNames } from './proof-page.ts'
-import { writeRows } from './rows.ts'
+import { type Row, writeRows } from './rows.ts'
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
-export const proofPage = `${docs}proof.md`
+/** The pages that show results. */
+export const pages = ['proof.md', 'performance.md'].map((name) => `${docs}${name}`)
 
-/** The results by name, of all that a page shows. */
-export async function readResults(page: string): Promise<ReadonlyMap<string, Result>> {
-  const read = async (name: string): Promise<[string, Result]> => {
-    const text = await readFile(`${docs}proof/${name}.json`, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined
-      throw error
-    })
-    return [name, text === undefined ? undefined : (JSON.parse(text) as Result)]
-  }
-  return new Map(await Promise.all(resultNames(page).map(read)))
+/** Undefined when the file does not exist. */
+async function readJson(name: string): Promise<Result> {
+  const text = await readFile(`${docs}proof/${name}.json`, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  return text === undefined ? undefined : (JSON.parse(text) as Result)
 }
 
-/** @returns the page as it has to be. */
-export async function renderProof(): Promise<string> {
-  const page = await readFile(proofPage, 'utf8')
-  const results = await readResults(page)
+async function readRows(name: string): Promise<readonly Row[]> {
+  const rows = await readJson(name)
+  return Array.isArray(rows) ? rows : []
+}
+
+const readResult = async (name: string): Promise<Result> =>
+  name === 'capacity' ? renderCapacity(await readRows('growth'), await readRows('bench')) : readJson(name)
+
+/** The figures as they have to be, by the path of the file; none without measurements. */
+export async function renderPlots(): Promise<ReadonlyMap<string, string>> {
+  const rows = await readRows('growth')
+  const drawn = rows.length > 0 ? await drawGrowth(rows) : new Map<string, string>()
+  return new Map([...drawn].map(([file, svg]) => [`${docs}images/${file}`, svg]))
+}
+
+/** @returns the text of a page as it has to be. */
+export async function renderStored(path: string): Promise<string> {
+  const page = await readFile(path, 'utf8')
+  const names = resultNames(page)
+  const results = new Map(await Promise.all(names.map(async (name) => [name, await readResult(name)] as const)))
   return renderPage(page, (name) => results.get(name))
 }
 
 async function run(): Promise<void> {
   const { mutation } = new Command('npm run proof --')
-    .description('Writes the tables of docs/proof.md from docs/proof/*.json.')
+    .description('Writes the tables of docs/proof.md from docs/proof/*.json, and draws docs/images/growth-*.svg.')
     .option('--mutation <file>', "first make docs/proof/mutation.json from the report of Stryker's json reporter")
     .parse()
     .opts<{ mutation?: string }>()
@@ -39,7 +55,8 @@ async function run(): Promise<void> {
     const report = JSON.parse(await readFile(mutation, 'utf8')) as MutationReport
     await writeRows(`${docs}proof/mutation.json`, mutationRows(report))
   }
-  await writeFile(proofPage, await renderProof())
+  for (const path of pages) await writeFile(path, await renderStored(path))
+  for (const [file, svg] of await renderPlots()) await writeFile(file, svg)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await run()

@@ -35,6 +35,8 @@ export interface Stack {
   readonly sql: Database
   readonly temporal: Client
   readonly life: Lifecycle
+  /** The process ids of the two servers. */
+  readonly serverPids: { readonly postgres: number; readonly temporal: number }
   /** Starts a program with its own variables. `life.stop()` stops it at the latest. */
   start(file: string, variables?: Readonly<Record<string, string>>): Promise<RunningProgram>
   /** The configuration that all programs share. */
@@ -80,7 +82,8 @@ export async function startStack(): Promise<Stack> {
     )
     await migrate(sql)
     const { client } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
-    return { sql, temporal: client, life, config, start: createStarter(life, folder, shared) }
+    const serverPids = { postgres: postgres.pid, temporal: temporal.pid }
+    return { sql, temporal: client, life, serverPids, config, start: createStarter(life, folder, shared) }
   } catch (error) {
     await life.stop()
     throw error

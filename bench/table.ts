@@ -33,7 +33,7 @@ export function formatGrowth(rows: readonly Row[]): string {
 }
 
 /** @param cells the first line is the head. */
-function formatCells([first = [], ...lines]: readonly (readonly string[])[]): string {
+export function formatCells([first = [], ...lines]: readonly (readonly string[])[]): string {
   const all = [first, first.map(() => '---'), ...lines]
   const widths = first.map((_, column) => Math.max(...all.map((line) => [...(line[column] ?? '')].length)))
   const padded = (line: readonly string[]) =>

@@ -1,7 +1,7 @@
 /** Memory and CPU time of a program during the run. */
-import { cpuMicros } from '../load.ts'
-import { residentMegabytes } from '../memory.ts'
+
 import { median } from '../pairs.ts'
+import { cpuMicros, residentMegabytes } from '../process-cost.ts'
 import type { RunningProgram } from '../stack.ts'
 
 interface Sample {
