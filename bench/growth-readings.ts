@@ -112,10 +112,8 @@ async function readReportCosts(bench: GrowthBench) {
   const before = await cpuMicrosOfFamily(stack.serverPids.postgres)
   const reading = await throughput({
     ...{ ...api, connections: loadConnections, seconds: loadSeconds },
-    requestsOf: (connection) => {
-      const begin = Math.floor((connection * requests.length) / loadConnections)
-      return [...requests.slice(begin), ...requests.slice(0, begin)]
-    },
+    // A share of the sessions each: preparing all of them for every connection would take longer than a response may.
+    requestsOf: (connection) => requests.filter((_, index) => index % loadConnections === connection),
   })
   const postgres = (await cpuMicrosOfFamily(stack.serverPids.postgres)) - before
   const reports = (reading['per second'] ?? Number.NaN) * loadSeconds
