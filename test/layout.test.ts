@@ -78,6 +78,7 @@ const tools: Readonly<Record<string, string>> = {
   'patch-package': 'npm install, for patches/',
   protobufjs: 'keeps a single version for all Temporal packages',
   autocannon: 'bench/',
+  '@stryker-mutator/vitest-runner': 'stryker.config.mjs',
 }
 
 const manifest = JSON.parse(await read('package.json')) as Record<
