@@ -6,6 +6,7 @@ import {
   findOwnedSession,
   findRelaySession,
   type RelaySessionRow,
+  type SessionAddress,
   type ShownSessionRow,
   withoutIngest,
 } from '../../db/relay-sessions.ts'
@@ -237,13 +238,26 @@ export const stop = route({
   handle: async ({ caller, body, query }, services) => {
     const by =
       body.session_id === undefined ? { connectionId: body.connection_id ?? '' } : { sessionId: body.session_id }
-    const commanded = await recordUserCommand(services.sql, caller.userId, by, body.immediate ? 'stop_now' : 'stop')
     // The account is read while the workflow carries out the command.
     const [session, stored] = await Promise.all([
-      commanded ? carryOut(commanded, [commanded], services) : findOwnedSession(services.sql, caller.userId, by),
+      stopSession(caller.userId, by, body.immediate ? 'stop_now' : 'stop', services),
       getStoredStreamToken(services.sql, caller.userId),
     ])
     if (!session) throw new Refusal('not_found')
     return ok({ session: presentFor(services, session, audienceOf(query), stored) })
   },
 })
+
+/** @returns the session after the stop, or as it stopped before; undefined when the user has no such session. */
+async function stopSession(
+  userId: string,
+  by: SessionAddress,
+  command: 'stop' | 'stop_now',
+  services: Services,
+): Promise<ShownSessionRow | undefined> {
+  const commanded = await recordUserCommand(services.sql, userId, by, command)
+  if (commanded) return carryOut(commanded, [commanded], services)
+  const session = await findOwnedSession(services.sql, userId, by)
+  // A live one has begun since: the connection's session had just stopped.
+  return session && session.state !== 'stopped' ? stopSession(userId, by, command, services) : session
+}

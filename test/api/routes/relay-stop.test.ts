@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { statusAndCode } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
-import { listStatesAndCommands } from '../../support/relay-rows.ts'
+import { waitForBlockedQuery } from '../../support/locks.ts'
+import { listStatesAndCommands, writeProvisionFailed } from '../../support/relay-rows.ts'
 import { eventually, startService, type TestService } from '../../support/relays.ts'
 
 /** With a worker and relay processes. */
@@ -42,6 +43,24 @@ describe('a stop', () => {
       (count) => count === 0,
     )
     expect((await service.history(session.session_id)).transitions).toHaveLength(3)
+  })
+
+  test('by connection_id stops the session that began while the one before it ended', async () => {
+    const { sql } = serviceWithoutWorker.api
+    const user = await serviceWithoutWorker.user()
+    const ending = (await user.start({ connection_id: 'obs' })).body.session.session_id
+    const stopped = await sql.begin(async (tx) => {
+      await writeProvisionFailed(tx, ending, null)
+      const response = user.stop({ connection_id: 'obs' })
+      await waitForBlockedQuery(sql, tx)
+      await tx`
+        insert into relay_sessions (user_id, connection_id, region, command_initiator)
+        select user_id, connection_id, region, command_initiator from relay_sessions where id = ${ending}`
+      // In an object, so that the transaction does not wait for it.
+      return { response }
+    })
+    expect((await stopped.response).status).toBe(200)
+    expect(await listStatesAndCommands(sql, user.userId)).toEqual(['stopped run', 'provisioning stop'])
   })
 
   test('of an unknown session or of another user’s session is refused', async () => {
