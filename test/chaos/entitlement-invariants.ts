@@ -1,5 +1,6 @@
 /** Rules of what accounts may use, and when: the effect of billing events, the limit of relays, and deadlines. */
 import type { Evidence, SessionRow, TransitionRow } from './evidence.ts'
+import { faultMillis } from './fault-time.ts'
 import { type ModelEvent, modelEntitlement, toGrantEvent, toModelEvent } from './model.ts'
 import { times } from './service-times.ts'
 
@@ -8,8 +9,6 @@ const paymentGraceMillis = times.paymentGraceSeconds * 1000
 const lateMillisMax = 30_000
 /** How late it may be in any case. */
 const latestMillisMax = 240_000
-/** A process that was away needs some time to take up its work. */
-const recoveryMillis = 5_000
 /** Timestamps of Postgres are those of the begin of the transaction. */
 const earlyMillisMax = 100
 
@@ -200,17 +199,3 @@ function unpaidSince(timed: readonly TimedEvent[], from: number, until: number):
 
 const isLate = (evidence: Evidence, dueAt: number, doneAt: number): boolean =>
   doneAt - dueAt - faultMillis(evidence, dueAt, doneAt) > lateMillisMax || doneAt - dueAt > latestMillisMax
-
-/** The part of a time in which any process was away or had just come back. */
-export function faultMillis({ journal }: Evidence, from: number, until: number): number {
-  let sum = 0
-  let counted = from
-  for (const fault of journal.faults.toSorted((one, other) => one.from - other.from)) {
-    const begin = Math.max(counted, fault.from)
-    const end = Math.min(until, fault.until + recoveryMillis)
-    if (end <= begin) continue
-    sum += end - begin
-    counted = end
-  }
-  return sum
-}

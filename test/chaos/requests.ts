@@ -5,7 +5,9 @@ import type { Journal } from './journal.ts'
 
 /** Longer than the service takes for an answer while one of its stores hangs. */
 const requestMillisMax = 8_000
+/** The pause before a request is repeated for the first time; it doubles with each repetition up to the maximum. */
 const retryMillis = 500
+const retryMillisMax = 8_000
 
 export interface Call {
   /** Names the request in the counts. */
@@ -73,10 +75,10 @@ export class Requests {
 
   /** Repeats the same request until it gets an answer that is no outage, or the run ends. */
   async until<Body>(call: Call): Promise<Reply<Body & Partial<ErrorBody>>> {
-    while (!this.signal.aborted) {
+    for (let pauseMillis = retryMillis; !this.signal.aborted; pauseMillis = Math.min(2 * pauseMillis, retryMillisMax)) {
       const reply = await this.once<Body>(call)
       if (reply) return reply
-      await sleep(retryMillis, undefined, { signal: this.signal }).catch(() => {})
+      await sleep(pauseMillis, undefined, { signal: this.signal }).catch(() => {})
     }
     return undefined
   }

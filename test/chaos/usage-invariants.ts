@@ -1,13 +1,16 @@
 /** Relay time is compared with the transitions, and with what the driver saw from outside. */
 import type { Evidence, SessionRow, UsageRow } from './evidence.ts'
-import type { Sighting } from './journal.ts'
+import { faultMillis } from './fault-time.ts'
 import { times } from './service-times.ts'
 
 const toleranceMillis = 1_000
+/** A timestamp is that of the begin of its transaction, and others see the change only after its end. */
+const transactionMillisMax = 5_000
 /** A relay that stopped reporting is charged for this long after its last report. */
 const chargedMillis = 30_000
 
-export function findUsageViolations({ journal, sessions, transitions, usage }: Evidence): string[] {
+export function findUsageViolations(evidence: Evidence): string[] {
+  const { sessions, transitions, usage } = evidence
   return sessions.flatMap((session) => {
     const own = usage.filter(({ sessionId }) => sessionId === session.id)
     const activeAt = transitions.find(({ sessionId, toState }) => sessionId === session.id && toState === 'active')?.at
@@ -15,10 +18,7 @@ export function findUsageViolations({ journal, sessions, transitions, usage }: E
       return own.length === 0 ? [] : [`session ${session.id} was never active, and has ${own.length} usage intervals`]
     const [interval] = own
     if (own.length !== 1 || !interval) return [`session ${session.id} has ${own.length} usage intervals, expected 1`]
-    return [
-      ...checkTransitions(session, interval, activeAt),
-      ...checkSighting(session, interval, journal.sightings.get(session.id)),
-    ]
+    return [...checkTransitions(session, interval, activeAt), ...checkSighting(evidence, session, interval)]
   })
 }
 
@@ -42,7 +42,8 @@ function checkTransitions(session: SessionRow, { startedAt, endedAt }: UsageRow,
 }
 
 /** What replies stated limits when the relay ran, whatever the rows say. */
-function checkSighting(session: SessionRow, { startedAt, endedAt }: UsageRow, seen: Sighting | undefined): string[] {
+function checkSighting(evidence: Evidence, session: SessionRow, { startedAt, endedAt }: UsageRow): string[] {
+  const seen = evidence.journal.sightings.get(session.id)
   if (!seen || endedAt === null) return []
   const { provisioningSentAt, runningSeenAt, liveSentAt, stoppedSeenAt } = seen
   const { from, to } = endsBetween(session)
@@ -50,13 +51,13 @@ function checkSighting(session: SessionRow, { startedAt, endedAt }: UsageRow, se
   const isShortened = from < to
   const text = `session ${session.id} is charged from ${startedAt} to ${endedAt}`
   return [
-    ...(provisioningSentAt !== null && startedAt < provisioningSentAt - toleranceMillis
+    ...(provisioningSentAt !== null && isBefore(evidence, startedAt, provisioningSentAt)
       ? [`${text}, and was seen in provisioning at ${provisioningSentAt}`]
       : []),
     ...(runningSeenAt !== null && startedAt > runningSeenAt + toleranceMillis
       ? [`${text}, and was seen active at ${runningSeenAt}`]
       : []),
-    ...(!isShortened && liveSentAt !== null && endedAt < liveSentAt - toleranceMillis
+    ...(!isShortened && liveSentAt !== null && isBefore(evidence, endedAt, liveSentAt)
       ? [`${text}, and was seen live at ${liveSentAt}`]
       : []),
     ...(stoppedSeenAt !== null && endedAt > stoppedSeenAt + toleranceMillis
@@ -64,3 +65,7 @@ function checkSighting(session: SessionRow, { startedAt, endedAt }: UsageRow, se
       : []),
   ]
 }
+
+/** Whether a timestamp is so early that its transaction had ended when the request was sent, also during a fault. */
+const isBefore = (evidence: Evidence, at: number, sentAt: number): boolean =>
+  sentAt - at - faultMillis(evidence, at, sentAt) > toleranceMillis + transactionMillisMax
