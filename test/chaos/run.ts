@@ -24,6 +24,8 @@ const progressMillis = 5_000
 /** Actions that wait for the service end when it is whole again. */
 const finishSecondsMax = 180
 const settleSecondsMax = 240
+/** The service is whole and without requests for longer than any deadline may be late, so that it has to end relays itself. */
+const untouchedSeconds = 45
 
 const { values } = parseArgs({
   options: { seed: { type: 'string' }, seconds: { type: 'string' }, json: { type: 'string' } },
@@ -92,6 +94,8 @@ async function run(): Promise<Violation[] | undefined> {
     if (interrupt.signal.aborted) return undefined
     print('waiting for the last actions and faults')
     await driver.finish(finishSecondsMax)
+    print(`waiting ${untouchedSeconds} s for deadlines`)
+    await sleep(untouchedSeconds * 1000, undefined, { signal: interrupt.signal }).catch(() => {})
     await driver.stopAll()
     const hasEnded = await settle(() => hasSettled(service, cloud))
     print(hasEnded ? 'settled' : `has not settled after ${settleSecondsMax} s`)
