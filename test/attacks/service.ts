@@ -7,7 +7,7 @@ import { Client, createDatabase, type GivenUser, givePlan, signUp } from '../sup
 import { atEnd } from '../support/at-end.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { makeFolder, removeFolder } from '../support/folders.ts'
-import { type Program, startProgram, untilWell } from '../support/programs.ts'
+import { type Program, startProgram } from '../support/programs.ts'
 import { eventually, freePort, operatorPassword } from '../support/relays.ts'
 
 export interface AttackedService {
@@ -65,7 +65,8 @@ export async function startAttackedService(options: Options = {}): Promise<Attac
   const api = new Client(`http://127.0.0.1:${port}`)
   const logged = () => programs.map((program) => program.output()).join('\n')
   try {
-    await (options.with?.includes('worker') ? untilWell(api.url) : untilReady(`${api.url}/readyz`))
+    // /health requires a worker, /readyz does not.
+    await untilReady(`${api.url}/${options.with?.includes('worker') ? 'health' : 'readyz'}`)
     if (options.with?.includes('site')) await untilReady(`${siteUrl}/readyz`)
   } catch {
     throw new Error(`the service did not start:\n${logged()}`)
