@@ -1,4 +1,4 @@
-/** The mutation check of `domain/`: see test/domain/mutation.ts. */
+/** The mutation check of `domain/`: see bench/mutation.ts. */
 export default {
   testRunner: 'vitest',
   plugins: ['@stryker-mutator/vitest-runner'],

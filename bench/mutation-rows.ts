@@ -1,6 +1,7 @@
-/** Rows from the report of a mutation check, in the format that Stryker's `json` reporter writes. */
+/** Rows from the results of a mutation check. */
 import { type Row, single } from './rows.ts'
 
+/** By file, with the status that Stryker gives each change. */
 export interface MutationReport {
   readonly files: Readonly<Record<string, { readonly mutants: readonly { readonly status: string }[] }>>
 }

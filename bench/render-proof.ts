@@ -1,12 +1,10 @@
 /** `npm run proof`: writes the tables of docs/proof.md and docs/performance.md from docs/proof/*.json, and draws docs/images/growth-*.svg. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { Command } from 'commander'
 import { renderCapacity } from './capacity.ts'
 import { drawGrowth } from './growth-plots.ts'
-import { type MutationReport, mutationRows } from './mutation-rows.ts'
 import { type Result, renderPage, resultNames } from './proof-page.ts'
-import { type Row, writeRows } from './rows.ts'
+import type { Row } from './rows.ts'
 
 const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 
@@ -46,15 +44,6 @@ export async function renderStored(path: string): Promise<string> {
 }
 
 async function run(): Promise<void> {
-  const { mutation } = new Command('npm run proof --')
-    .description('Writes the tables of docs/proof.md from docs/proof/*.json, and draws docs/images/growth-*.svg.')
-    .option('--mutation <file>', "first make docs/proof/mutation.json from the report of Stryker's json reporter")
-    .parse()
-    .opts<{ mutation?: string }>()
-  if (mutation !== undefined) {
-    const report = JSON.parse(await readFile(mutation, 'utf8')) as MutationReport
-    await writeRows(`${docs}proof/mutation.json`, mutationRows(report))
-  }
   for (const path of pages) await writeFile(path, await renderStored(path))
   for (const [file, svg] of await renderPlots()) await writeFile(file, svg)
 }
