@@ -57,7 +57,8 @@ beforeAll(
     started = (await client.post<OneSession>('/relay/start', {}, { bearer: user.bearer, headers })).body.session
     spans = await eventually(
       () => collector.spans.filter((span) => span.traceId === traceId),
-      (found) => found.some(({ name }) => name.startsWith('RunActivity:')) && found.some(isSqlOfWorker(found)),
+      // Spans of the workflow arrive with the end of its task, after those of an activity that ran in it.
+      (found) => found.some(({ name }) => name.startsWith('StartActivity:')) && found.some(isSqlOfWorker(found)),
       startSecondsMax,
     )
   },
