@@ -24,7 +24,8 @@ export function readBenchArguments(argv: readonly string[]): BenchArguments {
     .option('--pairs <number>', 'pairs of floor and service per measurement', toPairs)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .parse(argv, { from: 'user' })
-  const selected = new Set<Measurement>(command.processedArgs[0] ?? measurements)
+  const named: readonly Measurement[] = command.args.length > 0 ? command.processedArgs[0] : measurements
+  const selected = new Set(named)
   return {
     ...command.opts<Pick<BenchArguments, 'json' | 'pairs'>>(),
     measurements: measurements.filter((name) => selected.has(name)),
