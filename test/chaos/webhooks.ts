@@ -82,7 +82,7 @@ export class BillingProvider {
     for (let copy = 0; copy < copies; copy++) await this.#deliverOnce(record)
   }
 
-  /** Signs anew in each attempt, since signatures expire. */
+  /** Signs each attempt, since signatures expire. */
   async #deliverOnce({ id, body, acceptedAt }: DeliveryRecord): Promise<void> {
     const text = JSON.stringify(body)
     for (;;) {
