@@ -9,6 +9,8 @@ import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readStackConfig } from '../platform/config/stack.ts'
+import { nodeArguments } from '../platform/launcher.ts'
+import { relayProgram } from '../platform/local-relays.ts'
 import { listProcesses } from '../platform/processes.ts'
 import { engineAddress, findLiveTransmit } from '../relay-node/live-transmit-engine.ts'
 import type { StateFile } from '../relay-node/state-file.ts'
@@ -121,7 +123,7 @@ async function measureStream(relayPid: number, published: Writable, playing: Rea
 async function startRelay(folder: string, apiUrl: string): Promise<{ child: ChildProcess; state: StateFile }> {
   const stateFile = join(folder, 'relay.json')
   const ids = ['--instance', 'bench', '--session', randomUUID(), '--region', 'bench', '--state-file', stateFile]
-  const child = spawn(process.execPath, ['--import', 'tsx', 'relay-node/main.ts', ...ids], {
+  const child = spawn(process.execPath, [...nodeArguments(relayProgram), ...ids], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
       PATH: searchPath,

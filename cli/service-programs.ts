@@ -1,10 +1,7 @@
 /** Runs the programs of the service as child processes. */
-import { fileURLToPath } from 'node:url'
 import { type OnSpawn, ServerProcess } from '../platform/embedded/server-process.ts'
+import { nodeArguments } from '../platform/launcher.ts'
 import type { RunningProgram } from './supervised-program.ts'
-
-const projectFile = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
-const loader = import.meta.resolve('tsx')
 
 export interface ServiceProgram {
   /** Below the project's folder. */
@@ -13,9 +10,6 @@ export interface ServiceProgram {
   logFile: string
   onSpawn?: OnSpawn
 }
-
-/** The arguments of Node for a program of the project. @param file below the project's folder. */
-export const nodeArguments = (file: string): string[] => ['--import', loader, projectFile(file)]
 
 const nodeProcess = ({ file, env, logFile, onSpawn }: ServiceProgram) => ({
   executable: process.execPath,

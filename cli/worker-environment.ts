@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readStackConfig, type StackConfig } from '../platform/config/stack.ts'
 import { readStoredSecrets } from '../platform/embedded/secrets.ts'
+import { nodeArguments } from '../platform/launcher.ts'
 import { defaultBillingProvider, environmentWith, generatedSecrets, type Variables } from './program-environment.ts'
-import { nodeArguments } from './service-programs.ts'
 import { readRunningStack } from './stack-state.ts'
 
 /**

@@ -74,7 +74,7 @@ const tools: Readonly<Record<string, string>> = {
   '@typescript/native': 'npm run check:types',
   'dependency-cruiser': 'npm run check:imports',
   typescript: 'dependency-cruiser',
-  tsx: 'runs the programs',
+  tsx: 'runs the scripts of package.json',
   'patch-package': 'npm install, for patches/',
   protobufjs: 'keeps a single version for all Temporal packages',
   autocannon: 'bench/',

@@ -28,12 +28,23 @@ interface BundleKind {
   readonly isTraced?: boolean
 }
 
-/** The path of a bundle of the current workflow code. Building it takes some seconds. */
-export async function workflowBundlePath(
+const paths = new Map<string, Promise<string>>()
+
+/** The path of a bundle of the current workflow code. Building it takes some seconds. Calls of one process share it. */
+export function workflowBundlePath(
   log: Logger,
   { registry = 'registry', isTraced = false }: BundleKind = {},
 ): Promise<string> {
   const kind = isTraced ? `${registry}-traced` : registry
+  const shared = paths.get(kind)
+  if (shared) return shared
+  const path = findOrBuild(log, kind, { registry, isTraced })
+  paths.set(kind, path)
+  path.catch(() => paths.delete(kind))
+  return path
+}
+
+async function findOrBuild(log: Logger, kind: string, { registry, isTraced }: Required<BundleKind>): Promise<string> {
   const bundle = new URL(`workflow-bundle-${kind}-${await workflowFingerprint(root)}.js`, bundles)
   const exists = await access(bundle).then(
     () => true,

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// The launcher of `svc` for any folder: plain JavaScript, since only tsx can run the program itself.
+// The launcher of `svc` for any folder.
 import { fileURLToPath } from 'node:url'
-import { register } from 'tsx/esm/api'
+import { importProgram } from '../../platform/program-bundle.mjs'
 
-register({ tsconfig: fileURLToPath(new URL('../../tsconfig.json', import.meta.url)) })
-await import('./main.ts')
+await importProgram(fileURLToPath(new URL('main.ts', import.meta.url)))

@@ -2,11 +2,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { nodeArguments } from '../launcher.ts'
 import { sendSignal } from '../processes.ts'
 
 /** The newest version that `go install` can build: later ones have a replace directive. */
 export const temporalCliVersion = '1.5.1'
+
+/** Below the project's folder. */
+const downloadProgram = 'platform/embedded/temporal-cli-download.ts'
 
 type Progress = (text: string) => void
 
@@ -22,10 +25,8 @@ const buildMillisMax = 30 * 60_000
 export async function downloadTemporalCli(folder: string, progress: Progress): Promise<string> {
   const step = `downloading the Temporal CLI ${temporalCliVersion} (about 50 MB, once)`
   progress(step)
-  const script = fileURLToPath(new URL('temporal-cli-download.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--import', 'tsx', script, folder, `v${temporalCliVersion}`], {
+  const child = spawn(process.execPath, [...nodeArguments(downloadProgram), folder, `v${temporalCliVersion}`], {
     stdio: ['ignore', 'ignore', 'pipe'],
-    cwd: fileURLToPath(new URL('.', import.meta.url)),
     detached: true,
   })
   let bytes = 0

@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
+import { nodeArguments } from '../../platform/launcher.ts'
 import { relayArguments, relayProgram } from '../../platform/local-relays.ts'
 import { RelayProviderError, type RelaySpec } from './provider.ts'
 import { relayVariables } from './relay-variables.ts'
@@ -24,7 +24,6 @@ const logTailBytesMax = 4_096
 const logRetentionMillis = 7 * 86_400_000
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
-const loader = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
 
 export class Attempt {
   constructor(
@@ -92,9 +91,8 @@ export async function launch(plan: Launch): Promise<Attempt> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const logFile = await open(join(folder, `${instanceId}.log`), 'a+', 0o600)
   const { size } = await logFile.stat()
-  const program = join(projectFolder, relayProgram)
   const relay = { instanceId, sessionId: spec.sessionId, region: spec.region, stateFile }
-  const child = spawn(process.execPath, ['--import', loader, program, ...relayArguments(relay)], {
+  const child = spawn(process.execPath, [...nodeArguments(relayProgram), ...relayArguments(relay)], {
     cwd: projectFolder,
     detached: true,
     stdio: ['ignore', logFile.fd, logFile.fd],

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { nodeArguments } from '../../platform/launcher.ts'
 import { givenFolder } from '../relay-node/running.ts'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
@@ -10,7 +11,7 @@ const fleet = (...words: string[]) =>
     const env = { PATH: '/usr/bin:/bin', SVC_DATA_DIR: givenFolder() }
     execFile(
       process.execPath,
-      ['--import', 'tsx', 'cli/fleet.ts', ...words],
+      [...nodeArguments('cli/fleet.ts'), ...words],
       { cwd: project, env },
       (error, stdout, stderr) => {
         resolve({ code: error ? Number(error.code) : 0, stdout, stderr })

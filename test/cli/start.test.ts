@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { nodeArguments } from '../../platform/launcher.ts'
 import { makeFolder, removeFolder, temporaryFolder } from '../support/folders.ts'
 import { eventually, freePort } from '../support/relays.ts'
 import { Browser } from '../support/site-browser.ts'
@@ -92,7 +93,7 @@ describe('on an empty folder', () => {
   })
 
   test('the demo runs from the sign-in to the history of transitions, also without programs for video', async () => {
-    const { stdout } = await run(process.execPath, ['--import', 'tsx', 'cli/demo.ts'], {
+    const { stdout } = await run(process.execPath, nodeArguments('cli/demo.ts'), {
       env: { PATH: await temporaryFolder(), SVC_DATA_DIR: dataDir },
       timeout: 60_000,
     })
@@ -104,7 +105,7 @@ describe('on an empty folder', () => {
   })
 
   test('subscriptions can be compared with the billing provider without any variable', async () => {
-    const { stdout } = await run(process.execPath, ['--import', 'tsx', 'cli/reconcile.ts', '--dry-run'], {
+    const { stdout } = await run(process.execPath, [...nodeArguments('cli/reconcile.ts'), '--dry-run'], {
       env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
       timeout: 30_000,
     })
@@ -114,7 +115,7 @@ describe('on an empty folder', () => {
 
   test('the fleet can be shown and compared with the processes of this machine without any variable', async () => {
     const fleet = (...args: string[]) =>
-      run(process.execPath, ['--import', 'tsx', 'cli/fleet.ts', ...args], {
+      run(process.execPath, [...nodeArguments('cli/fleet.ts'), ...args], {
         env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
         timeout: 30_000,
       })
@@ -127,7 +128,7 @@ describe('on an empty folder', () => {
   test('an account that signed up at the site can be granted a plan by its address', async () => {
     const email = 'new-user@example.com'
     const grant = (...args: string[]) =>
-      run(process.execPath, ['--import', 'tsx', 'cli/grant.ts', ...args], {
+      run(process.execPath, [...nodeArguments('cli/grant.ts'), ...args], {
         env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
       })
     await expect(grant(email)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('Sign up first') })
@@ -282,7 +283,7 @@ test('a stop during a start leaves no process and no lock', { timeout: startMill
 })
 
 test('the demo without a running service explains how to start one', async () => {
-  const demo = run(process.execPath, ['--import', 'tsx', 'cli/demo.ts'], {
+  const demo = run(process.execPath, nodeArguments('cli/demo.ts'), {
     env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: await temporaryFolder() },
   })
   await expect(demo).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('Start it first: npm start') })

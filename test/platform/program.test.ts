@@ -2,13 +2,14 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { nodeArguments } from '../../platform/launcher.ts'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
 const run = (file: string, env: Readonly<Record<string, string>>) =>
   new Promise<{ code: number; problems: string[]; output: string }>((resolve) => {
     const options = { cwd: project, env: { PATH: '/usr/bin:/bin', ...env }, timeout: 60_000 }
-    execFile(process.execPath, ['--import', 'tsx', file], options, (error, stdout, stderr) => {
+    execFile(process.execPath, nodeArguments(file), options, (error, stdout, stderr) => {
       const problems = stderr.split('\n').flatMap((line) => (line.startsWith('  - ') ? [line.slice(4)] : []))
       resolve({ code: Number(error?.code ?? 0), problems, output: stdout + stderr })
     })

@@ -4,9 +4,10 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { relayArguments } from '../../platform/local-relays.ts'
+import { nodeArguments } from '../../platform/launcher.ts'
+import { relayArguments, relayProgram } from '../../platform/local-relays.ts'
 import type { StateFile } from '../../relay-node/state-file.ts'
 import type { StatsReply } from '../../relay-node/stats.ts'
 import { startControlPlane } from './control-plane.ts'
@@ -64,7 +65,7 @@ export function startRelay({ apiUrl, folder = givenFolder(), logFile, variables,
   const instanceId = 'relay-1'
   const stateFile = join(folder, `${instanceId}.json`)
   const relay = relayArguments({ instanceId, sessionId: isUnbound ? null : sessionId, region: 'local', stateFile })
-  const child = spawn(process.execPath, ['--import', 'tsx', resolve('relay-node/main.ts'), ...relay], {
+  const child = spawn(process.execPath, [...nodeArguments(relayProgram), ...relay], {
     stdio: ['ignore', logFile ? openSync(logFile, 'a') : 'pipe', 'inherit'],
     env: {
       SVC_RELAY_API_URL: apiUrl,

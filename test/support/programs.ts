@@ -1,7 +1,7 @@
 /** Api, worker and site as separate processes, so that a test can kill them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { nodeArguments } from '../../platform/launcher.ts'
 import { atEnd } from './at-end.ts'
 import { eventually } from './relays.ts'
 
@@ -36,15 +36,11 @@ export function startProgram(
   let child: ChildProcess | undefined
   let output = ''
   const start = () => {
-    child = spawn(
-      process.execPath,
-      ['--import', 'tsx', fileURLToPath(new URL(`../../${entries[name]}`, import.meta.url))],
-      {
-        env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', LOG_LEVEL: 'warn', ...env },
-        // The process exits when the IPC channel closes, for example because the test run was aborted.
-        stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      },
-    )
+    child = spawn(process.execPath, nodeArguments(entries[name]), {
+      env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', LOG_LEVEL: 'warn', ...env },
+      // The process exits when the IPC channel closes, for example because the test run was aborted.
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    })
     for (const stream of [child.stdout, child.stderr])
       stream?.on('data', (chunk: Buffer) => {
         output = (output + chunk.toString()).slice(-outputLengthMax)

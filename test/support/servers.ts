@@ -1,4 +1,10 @@
-/** Starts one Postgres and one Temporal per test run, or uses those of TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS. */
+/**
+ * Builds the programs, and starts one Postgres and one Temporal per test run, or uses those of TEST_DATABASE_URL and
+ * TEST_TEMPORAL_ADDRESS.
+ */
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import type {} from 'vitest'
 import type { TestProject } from 'vitest/node'
 import { connectPostgres } from '../../db/connection.ts'
@@ -24,6 +30,7 @@ declare module 'vitest' {
 
 const say = (text: string) => process.stderr.write(`[servers] ${text}\n`)
 const log = createLog('test-servers', 'warn')
+const buildPrograms = fileURLToPath(new URL('../../platform/build-programs.mjs', import.meta.url))
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Array<() => Promise<void>> = []
@@ -32,6 +39,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   await endServersOfDeadRuns()
   const began = performance.now()
+  // Not by the first test that starts one, which may limit the size of files.
+  await promisify(execFile)(process.execPath, [buildPrograms])
   const given = readStackConfig().test
   const started = await Promise.allSettled([
     given.databaseUrl ?? startPostgres(stops),

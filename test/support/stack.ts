@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { readStackConfig } from '../../platform/config/stack.ts'
+import { nodeArguments } from '../../platform/launcher.ts'
 import { endProcess, listProcesses, type RunningProcess } from '../../platform/processes.ts'
 
 const project = fileURLToPath(new URL('../../', import.meta.url))
@@ -43,7 +44,7 @@ export class Stack {
   ) {
     const { environment } = readStackConfig()
     const limit = fileBlocksMax === undefined ? '' : `ulimit -f ${fileBlocksMax}; `
-    const node = [process.execPath, '--import', 'tsx', 'cli/start.ts']
+    const node = [process.execPath, ...nodeArguments('cli/start.ts')]
     this.#process = spawn('/bin/sh', ['-c', `${limit}exec "$@"`, 'sh', ...node], {
       cwd: project,
       env: { ...environment, ...unset, SVC_DATA_DIR: dataDir, ...variables },

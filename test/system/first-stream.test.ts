@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nodeArguments } from '../../platform/launcher.ts'
 import { makeFolder, removeFolder, temporaryFolder } from '../support/folders.ts'
 import { endAll, Stack } from '../support/stack.ts'
 import { signIn, visitor } from './browser.ts'
@@ -58,7 +59,7 @@ test('the pasted lines start a relay, publish a test pattern to it and play it, 
 })
 
 test('the demo publishes a test pattern, plays it and ends its programs', { timeout: 90_000 }, async () => {
-  const { stdout } = await run(process.execPath, ['--import', 'tsx', 'cli/demo.ts', '--seconds', '3'], {
+  const { stdout } = await run(process.execPath, [...nodeArguments('cli/demo.ts'), '--seconds', '3'], {
     env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
   })
   expect(stdout).toMatch(/the first frame was played \d+\.\d s after the start of the publisher/)
@@ -71,7 +72,7 @@ test('the demo publishes a test pattern, plays it and ends its programs', { time
 })
 
 test('a demo that is interrupted while it streams ends its programs and stops the relay', async () => {
-  const demo = run(process.execPath, ['--import', 'tsx', 'cli/demo.ts', '--seconds', '60'], {
+  const demo = run(process.execPath, [...nodeArguments('cli/demo.ts'), '--seconds', '60'], {
     env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
   })
   demo.child.stdout?.on('data', (text: string) => {
