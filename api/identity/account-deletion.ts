@@ -9,6 +9,7 @@ import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { requireAliveAuthSession } from './auth-sessions.ts'
 import { lockProvenAccount, proveOwner } from './owner-proof.ts'
+import type { PasswordClient } from './passwords.ts'
 
 /**
  * Ends the relays, signs out everywhere else and schedules the deletion. The job `delete_accounts` cancels the subscriptions and
@@ -19,10 +20,10 @@ export async function scheduleAccountDeletion(
   services: Services,
   user: User,
   password: string | undefined,
-  ip: string,
+  client: PasswordClient,
 ): Promise<Date> {
   const { config, sql, mailer, deliveries } = services
-  const proof = await proveOwner(services, { user, password, ip })
+  const proof = await proveOwner(services, { user, password, ...client })
   const { dueAt, disconnected } = await sql.begin(async (tx) => {
     const { email } = await lockProvenAccount(tx, user, proof)
     const { dueAt, isNew } = await scheduleDeletion(tx, user.userId, config.accountDeletionSeconds)
@@ -32,7 +33,7 @@ export async function scheduleAccountDeletion(
     await deleteMailTokens(tx, user.userId, ['reset_password', 'change_email'])
     const detail = { due_at: dueAt.toISOString(), sign_ins_ended: revoked, relays_ended: disconnected.length }
     await recordAuditEntry(tx, {
-      ...{ initiator: 'user', action: 'account_deletion_scheduled', userId: user.userId, ip },
+      ...{ initiator: 'user', action: 'account_deletion_scheduled', userId: user.userId, ip: client.ip },
       detail,
     })
     const link = `${config.siteUrl}/account/security`

@@ -8,6 +8,7 @@ import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { consumeMailLink, findMailLinkOwner, sendEmailChangeLink } from './mail-links.ts'
 import { lockProvenAccount, proveOwner } from './owner-proof.ts'
+import type { PasswordClient } from './passwords.ts'
 
 interface EmailChangeRequest {
   readonly email: string
@@ -22,14 +23,15 @@ export async function requestEmailChange(
   services: Services,
   user: User,
   { email, password }: EmailChangeRequest,
-  ip: string,
+  client: PasswordClient,
 ): Promise<void> {
-  const proof = await proveOwner(services, { user, password, ip })
+  const proof = await proveOwner(services, { user, password, ...client })
   await services.sql.begin(async (tx) => {
     const account = await lockProvenAccount(tx, user, proof)
     if (account.email === email)
       throw new Refusal('invalid_request', { message: 'body field email: is the address of this account already' })
     if (!(await sendEmailChangeLink(tx, services, user.userId, email))) return
+    const { ip } = client
     await recordAuditEntry(tx, { initiator: 'user', action: 'email_change_requested', userId: user.userId, ip })
   })
 }

@@ -33,6 +33,7 @@ import type { Services } from '../services.ts'
 import { toAuditAttempt } from './audit-attempts.ts'
 import { type OpenedAuthSession, openAuthSession, webClient } from './auth-sessions.ts'
 import { countPasswordAttempt } from './login-failures.ts'
+import type { PasswordClient } from './passwords.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
 
 export interface PendingMerge {
@@ -109,12 +110,11 @@ export async function proveMerge(
   return pending
 }
 
-interface MergeConfirmation {
+interface MergeConfirmation extends PasswordClient {
   readonly mergeRequestId: string
   readonly mergeToken: string
   /** Undefined if the owner has proved to be it through a linked identity. */
   readonly password: string | undefined
-  readonly ip: string
   readonly userAgent: string
 }
 
@@ -124,14 +124,14 @@ interface MergeConfirmation {
  */
 export async function confirmMerge(
   services: Services,
-  { mergeRequestId, mergeToken, password, ip, userAgent }: MergeConfirmation,
+  { mergeRequestId, mergeToken, password, ip, userAgent, socket }: MergeConfirmation,
 ): Promise<OpenedAuthSession> {
   const found = await findMergeRequest(services.sql, mergeRequestId)
   const merge = requireConfirmableMerge(found, hashSecretToken(mergeToken))
   // A password counts as a sign-in attempt. A proof through a provider was counted at its authorization request.
   if (password !== undefined) await services.rateLimits.count('login', clientNetwork(ip))
   const provenPasswordHash =
-    password === undefined ? undefined : await checkMergePassword(services, merge, password, ip)
+    password === undefined ? undefined : await checkMergePassword(services, merge, password, { ip, socket })
   return services.sql.begin((tx) => completeMerge(tx, merge, { provenPasswordHash, ip, userAgent }))
 }
 
@@ -147,9 +147,10 @@ async function checkMergePassword(
   services: Services,
   merge: MergeRequest,
   password: string,
-  ip: string,
+  client: PasswordClient,
 ): Promise<string> {
   const { sql, passwords } = services
+  const { ip } = client
   const attempt = await countPasswordAttempt(services, merge.email, ip)
   if (!(await countMergeAttempt(sql, merge.id))) {
     await attempt.refund()
@@ -160,7 +161,7 @@ async function checkMergePassword(
     await refundMergeAttempt(sql, merge.id)
   }
   const credentials = await findCredentialsByEmail(sql, merge.email)
-  const isRight = await passwords.matches(password, credentials?.passwordHash, ip).catch(async (error: unknown) => {
+  const isRight = await passwords.matches(password, credentials?.passwordHash, client).catch(async (error: unknown) => {
     await refund()
     throw error
   })

@@ -10,6 +10,7 @@ import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { requireAliveAuthSession, webClient } from './auth-sessions.ts'
 import { countPasswordAttempt } from './login-failures.ts'
+import type { PasswordClient } from './passwords.ts'
 
 /** Accounts without a password prove their owner with a sign-in that is not older. */
 const recentSignInSeconds = 600
@@ -20,11 +21,10 @@ export interface OwnerProof {
   readonly passwordHash: string | null
 }
 
-interface PresentedProof {
+interface PresentedProof extends PasswordClient {
   readonly user: User
   /** Undefined for an account without a password. */
   readonly password: string | undefined
-  readonly ip: string
 }
 
 /** Refuses with `invalid_request` without a password, `invalid_credentials`, `rate_limited` and `recent_sign_in_required`. */
@@ -59,11 +59,12 @@ const isRecent = (seconds: number | undefined): boolean => seconds !== undefined
 export async function checkOwnPassword(
   services: Services,
   credentials: OwnCredentials,
-  { user, password, ip }: PresentedProof & { readonly password: string },
+  { user, password, ip, socket }: PresentedProof & { readonly password: string },
 ): Promise<OwnerProof> {
   const { passwords, recordAuditAttempt } = services
   const attempt = await countPasswordAttempt(services, credentials.email ?? user.userId, ip)
-  const isRight = await passwords.matches(password, credentials.passwordHash, ip).catch(async (error: unknown) => {
+  const client = { ip, socket }
+  const isRight = await passwords.matches(password, credentials.passwordHash, client).catch(async (error: unknown) => {
     await attempt.refund()
     throw error
   })

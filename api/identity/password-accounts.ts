@@ -10,6 +10,7 @@ import { type OpenedAuthSession, openAuthSession, webClient } from './auth-sessi
 import { resendVerificationLink } from './email-verification.ts'
 import { countPasswordAttempt } from './login-failures.ts'
 import { sendMailLink } from './mail-links.ts'
+import type { PasswordClient } from './passwords.ts'
 import { createStreamToken } from './stream-tokens.ts'
 
 export interface PasswordCredentials {
@@ -18,8 +19,7 @@ export interface PasswordCredentials {
 }
 
 /** The client that sent the request. */
-interface Origin {
-  readonly ip: string
+interface Origin extends PasswordClient {
   readonly userAgent: string
 }
 
@@ -31,11 +31,11 @@ interface Origin {
 export async function signUp(
   services: Services,
   { email, password }: PasswordCredentials,
-  { ip, userAgent }: Origin,
+  { ip, userAgent, socket }: Origin,
 ): Promise<OpenedAuthSession | undefined> {
   const { config, sql, passwords, recordAuditAttempt } = services
   // Hashed before the address is looked up: a taken address takes as long as a free one.
-  const passwordHash = await passwords.hash(password, ip)
+  const passwordHash = await passwords.hash(password, { ip, socket })
   const responseTime = uniformResponseTime(config)
   const { account, opened } = (await sql.begin(async (tx) => {
     const account = await insertAccount(tx, services, email, passwordHash)
@@ -57,9 +57,9 @@ export async function signUp(
 export async function signInWithPassword(
   services: Services,
   credentials: PasswordCredentials,
-  { ip, userAgent }: Origin,
+  { ip, userAgent, socket }: Origin,
 ): Promise<OpenedAuthSession> {
-  const proven = await checkPassword(services, credentials, ip)
+  const proven = await checkPassword(services, credentials, { ip, socket })
   return services.sql.begin((tx) => openAuthSession(tx, { ...proven, client: webClient, ip, userAgent }))
 }
 
@@ -73,11 +73,12 @@ const uniformResponseTime = ({ requireEmailVerification }: Config): Promise<unkn
   requireEmailVerification ? sleep(responseMillis) : Promise.resolve()
 
 /** Takes the same steps whether or not the address has an account. */
-async function checkPassword(services: Services, { email, password }: PasswordCredentials, ip: string) {
+async function checkPassword(services: Services, { email, password }: PasswordCredentials, client: PasswordClient) {
   const { config, sql, passwords } = services
+  const { ip } = client
   const attempt = await countPasswordAttempt(services, email, ip)
   const credentials = await findCredentialsByEmail(sql, email)
-  const isRight = await passwords.matches(password, credentials?.passwordHash, ip).catch(async (error: unknown) => {
+  const isRight = await passwords.matches(password, credentials?.passwordHash, client).catch(async (error: unknown) => {
     await attempt.refund()
     throw error
   })

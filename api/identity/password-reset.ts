@@ -5,6 +5,7 @@ import { recordAuditEntry } from '../../db/audit.ts'
 import { lockUserByEmail, setPassword } from '../../db/users.ts'
 import type { Services } from '../services.ts'
 import { consumeMailLink, findMailLinkOwner, sendMailLink } from './mail-links.ts'
+import type { PasswordClient } from './passwords.ts'
 import { createStreamToken } from './stream-tokens.ts'
 
 /** Longer than the work takes, which is one write more for an address with an account. */
@@ -47,11 +48,11 @@ export async function previewPasswordReset(
 export async function resetPassword(
   { sql, sealing, passwords, deliveries }: Services,
   { token, password }: { token: string; password: string },
-  ip: string,
+  client: PasswordClient,
 ): Promise<void> {
   // Checked before the hashing, which is expensive: requests without a valid link do not cause any.
   const userId = await findMailLinkOwner(sql, 'reset_password', token)
-  const passwordHash = await passwords.hash(password, ip)
+  const passwordHash = await passwords.hash(password, client)
   const { disconnected } = await sql.begin(async (tx) => {
     const email = await consumeMailLink(tx, 'reset_password', token, userId)
     const secured = await secureAccount(tx, sealing, userId, {
@@ -61,7 +62,7 @@ export async function resetPassword(
     })
     await setPassword(tx, userId, passwordHash)
     const detail = { sign_ins_ended: secured.authSessionsRevoked, unlinked: secured.unlinked.join(' ') }
-    await recordAuditEntry(tx, { initiator: 'user', action: 'password_reset', userId, ip, detail })
+    await recordAuditEntry(tx, { initiator: 'user', action: 'password_reset', userId, ip: client.ip, detail })
     return secured
   })
   for (const session of disconnected) deliveries.send(session)

@@ -1,10 +1,11 @@
 /** Passwords: the rules for new ones, and bcrypt with limits on its use of the machine. */
 import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
 import bcrypt from 'bcrypt'
 import { z } from 'zod'
 import { routedPrefix } from '../http/ip-networks.ts'
 import { Refusal } from '../http/refusals.ts'
-import { createFairQueue, type FairQueueBounds, QueueFullError } from './fair-queue.ts'
+import { createFairQueue, type FairQueueBounds, NotStartedError } from './fair-queue.ts'
 
 const charactersMin = 10
 /** bcrypt silently ignores further bytes. */
@@ -21,6 +22,11 @@ const serviceSettings: Settings = {
   runningMax: 2,
   /** About nine seconds of work; further requests are refused with `Retry-After`. */
   waitingMax: 64,
+  /**
+   * A full queue ends earlier unless the machine is overloaded. The site gives up after 20 s and the commands after 15 s, and a
+   * process that stops gives open requests 10 s.
+   */
+  waitSecondsMax: 10,
 }
 const hashSeconds = 0.3
 
@@ -57,19 +63,25 @@ export const NewPassword = z
   })
   .refine((text) => !isCommon(text), 'is a common password: choose a different one')
 
+/** The client whose request needs a hash. */
+export interface PasswordClient {
+  readonly ip: string
+  /** The connection of the request. A hash that has not begun when it closes is not made. */
+  readonly socket: Socket
+}
+
 export interface Passwords {
   /**
    * Client networks are served round robin (`api/identity/fair-queue.ts`). Refuses with `temporarily_unavailable` when too many
-   * requests wait.
+   * requests wait, when this one has waited for too long, and when its connection closes.
    * @param password parsed by {@link NewPassword}.
-   * @param ip of the client.
    */
-  hash(password: string, ip: string): Promise<string>
+  hash(password: string, client: PasswordClient): Promise<string>
   /**
    * Compares a password with a hash. Takes the same time without a hash and for every input. Queues and refuses as
    * {@link Passwords.hash} does.
    */
-  matches(password: string, hash: string | null | undefined, ip: string): Promise<boolean>
+  matches(password: string, hash: string | null | undefined, client: PasswordClient): Promise<boolean>
 }
 
 /** Compared with when there is no hash. It has the same cost, so the response time does not reveal whether an account exists. */
@@ -78,24 +90,24 @@ const dummyHashOf = (cost: number): string =>
 
 /** @param settings that differ from those of the service. No variable changes them. */
 export function createPasswords(settings: Partial<Settings> = {}): Passwords {
-  const { cost, runningMax, waitingMax } = { ...serviceSettings, ...settings }
+  const { cost, ...bounds } = { ...serviceSettings, ...settings }
   const dummyHash = dummyHashOf(cost)
-  const queue = createFairQueue({ runningMax, waitingMax })
+  const queue = createFairQueue(bounds)
 
-  const enqueue = <Result>(ip: string, work: () => Promise<Result>): Promise<Result> =>
-    queue.run(routedPrefix(ip), work).catch((error: unknown) => {
-      if (!(error instanceof QueueFullError)) throw error
-      const seconds = Math.ceil((error.waiting * hashSeconds) / runningMax)
+  const enqueue = <Result>({ ip, socket }: PasswordClient, work: () => Promise<Result>): Promise<Result> =>
+    queue.run({ name: routedPrefix(ip), connection: socket }, work).catch((error: unknown) => {
+      if (!(error instanceof NotStartedError)) throw error
+      const seconds = Math.max(1, Math.ceil((error.waiting * hashSeconds) / bounds.runningMax))
       throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': String(seconds) } })
     })
 
   return {
-    hash: (password, ip) => enqueue(ip, () => bcrypt.hash(password, cost)),
-    matches: async (password, hash, ip) => {
+    hash: (password, client) => enqueue(client, () => bcrypt.hash(password, cost)),
+    matches: async (password, hash, client) => {
       const text = normalize(password)
       const isComparable = isHashable(text)
       const comparedHash = isComparable && hash ? hash : dummyHash
-      const isEqual = await enqueue(ip, () => bcrypt.compare(isComparable ? text : '', comparedHash))
+      const isEqual = await enqueue(client, () => bcrypt.compare(isComparable ? text : '', comparedHash))
       return isEqual && isComparable && Boolean(hash)
     },
   }

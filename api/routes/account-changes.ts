@@ -48,9 +48,9 @@ export const changePassword = route({
   body: z.object({ current_password: z.string(), new_password: NewPassword }),
   answers: { 204: null },
   refuses: ['invalid_credentials', 'password_not_set'],
-  handle: async ({ caller, body, ip }, services) => {
+  handle: async ({ caller, body, ip, incoming: { socket } }, services) => {
     const passwords = { currentPassword: body.current_password, newPassword: body.new_password }
-    await change(services, caller, passwords, ip)
+    await change(services, caller, passwords, { ip, socket })
     return noContent()
   },
 })
@@ -64,8 +64,8 @@ export const changeEmail = route({
   body: z.object({ email: EmailAddress, password: OwnPassword }),
   answers: { 202: EmptyObject },
   refuses: ['invalid_credentials', 'recent_sign_in_required'],
-  handle: async ({ caller, body, ip }, services) => {
-    await requestEmailChange(services, caller, { email: body.email, password: body.password }, ip)
+  handle: async ({ caller, body, ip, incoming: { socket } }, services) => {
+    await requestEmailChange(services, caller, { email: body.email, password: body.password }, { ip, socket })
     return accepted()
   },
 })
@@ -93,8 +93,8 @@ export const scheduleDeletion = route({
   body: z.object({ password: OwnPassword }),
   answers: { 200: z.object({ deletion_due_at: timestamp }) },
   refuses: ['invalid_credentials', 'recent_sign_in_required'],
-  handle: async ({ caller, body, ip }, services) => {
-    const dueAt = await scheduleAccountDeletion(services, caller, body.password, ip)
+  handle: async ({ caller, body, ip, incoming: { socket } }, services) => {
+    const dueAt = await scheduleAccountDeletion(services, caller, body.password, { ip, socket })
     return ok({ deletion_due_at: dueAt.toISOString() })
   },
 })

@@ -16,8 +16,8 @@ export const signup = route({
   body: z.object({ email: EmailAddress, password: NewPassword }),
   answers: { 201: TokenSet, 202: EmptyObject },
   refuses: ['email_taken'],
-  handle: async ({ body, ip, userAgent }, services) => {
-    const opened = await signUp(services, body, { ip, userAgent })
+  handle: async ({ body, ip, userAgent, incoming: { socket } }, services) => {
+    const opened = await signUp(services, body, { ip, userAgent, socket })
     return opened ? created(await createTokenSet(services, opened)) : accepted()
   },
 })
@@ -32,6 +32,6 @@ export const login = route({
   body: z.object({ email: EmailAddress, password: z.string() }),
   answers: { 200: TokenSet },
   refuses: ['invalid_credentials', 'account_disabled'],
-  handle: async ({ body, ip, userAgent }, services) =>
-    ok(await createTokenSet(services, await signInWithPassword(services, body, { ip, userAgent }))),
+  handle: async ({ body, ip, userAgent, incoming: { socket } }, services) =>
+    ok(await createTokenSet(services, await signInWithPassword(services, body, { ip, userAgent, socket }))),
 })

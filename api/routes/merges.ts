@@ -27,13 +27,14 @@ export const confirm = route({
     'account_disabled',
     'provider_already_linked',
   ],
-  handle: async ({ params, body, ip, userAgent }, services) => {
+  handle: async ({ params, body, ip, userAgent, incoming: { socket } }, services) => {
     const opened = await confirmMerge(services, {
       mergeRequestId: params.merge_request_id,
       mergeToken: body.merge_token,
       password: body.password,
       ip,
       userAgent,
+      socket,
     })
     return ok({ status: 'signed_in', ...(await createTokenSet(services, opened)) })
   },

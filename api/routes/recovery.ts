@@ -57,8 +57,8 @@ export const reset = route({
   body: z.object({ token: z.string(), password: NewPassword }),
   answers: { 204: null },
   refuses: ['token_invalid'],
-  handle: async ({ body, ip }, services) => {
-    await resetPassword(services, body, ip)
+  handle: async ({ body, ip, incoming: { socket } }, services) => {
+    await resetPassword(services, body, { ip, socket })
     return noContent()
   },
 })

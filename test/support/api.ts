@@ -163,7 +163,7 @@ export const createEmptyDatabase = (): Promise<TestDatabase> => makeDatabase('te
 async function makeDatabase(template: string): Promise<TestDatabase> {
   const server = connectPostgres(inject('postgresUrl'), 1)
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await server.unsafe(`create database ${name} template ${template}`)
+  await server.unsafe(`create database ${name} template ${template} strategy file_copy`)
   const url = new URL(inject('postgresUrl'))
   url.pathname = `/${name}`
   return {

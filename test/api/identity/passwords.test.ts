@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createPasswords } from '../../../api/identity/passwords.ts'
-import { startApiWithServicePasswords } from '../../support/api.ts'
+import { startApi, startApiWithServicePasswords } from '../../support/api.ts'
 import { eventually } from '../../support/relays.ts'
 
 test.each([
@@ -35,6 +35,62 @@ test.each([
     expect([count(401), count(503)]).toEqual([5, 15])
   },
 )
+
+describe('sign-ins that wait for a slow hash', () => {
+  /** One hash takes two seconds, so nothing else begins while a test looks at what waits. */
+  const slowCost = 15
+  const guess = (n: number) => ({ email: `nobody${n}@example.com`, password: 'a guess' })
+
+  const startSlowApi = async (waitSecondsMax: number) => {
+    const api = await startApi()
+    const passwords = createPasswords({ cost: slowCost, runningMax: 1, waitingMax: 4, waitSecondsMax })
+    Object.assign(api.services.passwords, passwords)
+    /** The statuses with which the API has completed sign-ins, whether or not the client was still there. */
+    const completed = () =>
+      api.logged
+        .map((line) => JSON.parse(line) as { msg: string; route?: string; status?: number })
+        .filter(({ msg, route }) => msg === 'request completed' && route === '/api/v1/auth/login')
+        .map(({ status }) => status)
+    return { api, completed }
+  }
+
+  test('leave the queue when their clients give up, and make room for others', async () => {
+    const { api, completed } = await startSlowApi(60)
+    const controller = new AbortController()
+    const { signal } = controller
+    const abandoned = Array.from({ length: 8 }, (_, n) => api.post('/auth/login', guess(n), { signal }))
+    const outcome = Promise.allSettled(abandoned)
+    // One runs, four wait.
+    await eventually(
+      async () => completed(),
+      (statuses) => statuses.length === 3,
+    )
+    controller.abort()
+    await eventually(
+      async () => completed(),
+      (statuses) => statuses.length >= 7,
+    )
+    expect(completed()).not.toContain(200)
+    expect(completed().filter((status) => status === 503)).toHaveLength(7)
+    const { email, password } = await api.given.user()
+    expect((await api.post('/auth/login', { email, password })).status).toBe(200)
+    expect(completed()).toEqual([...Array(7).fill(503), 401, 200])
+    await outcome
+  })
+
+  test('are refused with 503 when they have waited too long, and do not count as failed', async () => {
+    const { api } = await startSlowApi(0.1)
+    const typed = Array.from({ length: 3 }, (_, n) => guess(n))
+    const answers = await Promise.all(typed.map((body) => api.post('/auth/login', body)))
+    const refused = answers.filter(({ status }) => status === 503)
+    expect(refused.map(({ body }) => body.error?.code)).toEqual(Array(2).fill('temporarily_unavailable'))
+    for (const { headers } of refused) expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(1)
+    const [counted] = await api.sql<{ failures: number }[]>`
+      select coalesce(sum(requests), 0)::int as failures from rate_limit_windows where key like 'login_failures%'`
+    expect(counted?.failures).toBe(1)
+  })
+})
 
 test('the service stores passwords as bcrypt hashes of cost 12', async () => {
   const api = await startApiWithServicePasswords()

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { createPasswords } from '../../../api/identity/passwords.ts'
 import {
@@ -295,7 +296,7 @@ test('sign-ins are limited to 5 a minute per address, regardless of forged X-For
 test('password hashing beyond the queue limit is refused with 503', async () => {
   const passwords = createPasswords({ runningMax: 1, waitingMax: 1 })
   const results = await Promise.allSettled(
-    ['one', 'two', 'three', 'four'].map((text) => passwords.hash(text, '192.0.2.1')),
+    ['one', 'two', 'three', 'four'].map((text) => passwords.hash(text, { ip: '192.0.2.1', socket: new Socket() })),
   )
   expect(results.map((one) => one.status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
   const [, , refused] = results

@@ -1,5 +1,6 @@
 /** Any order of signing up, signing in, linking, unlinking, merging, confirming and resetting, held against a rule book. */
 import { randomUUID } from 'node:crypto'
+import { Socket } from 'node:net'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Refusal } from '../../../api/http/refusals.ts'
@@ -80,7 +81,7 @@ async function ask(
       bytes: Buffer.alloc(0),
       headers: {},
       requestId: '',
-      incoming: undefined as never,
+      incoming: { socket: new Socket() } as never,
     }
     return ((await route.handle({ ...request, header: () => undefined }, services)).body ?? {}) as Replied
   } catch (error) {
