@@ -1,5 +1,5 @@
 /** Background work after a reply: delivers accepted commands and signals to workflows. A job repeats what fails here. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { Database } from '../db/connection.ts'
 import { type DeliveredCommand, markCommandsDelivered } from '../db/relay-commands.ts'
@@ -88,6 +88,8 @@ export function createDeliveries({ sql, relaySessions, log }: Deps): Deliveries 
     send: (session) => {
       const acceptedAt = performance.now()
       void run(backgroundCalls, async () => {
+        // The reply is written first.
+        await immediate()
         await yieldToStarts(acceptedAt)
         await deliver(session)
       })

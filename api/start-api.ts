@@ -6,6 +6,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
 import { migrateWhenReachable } from '../db/migrations.ts'
 import { startPresence } from '../db/presence.ts'
+import { listPlacesTaken } from '../db/regions.ts'
 import { recordReports } from '../db/relay-health.ts'
 import { createBillingDeps } from '../db/subscriptions.ts'
 import { findMaskedEmail } from '../db/users.ts'
@@ -16,6 +17,7 @@ import { serveUpgrades } from '../platform/http-upgrades.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import { connectionLimits, listen } from '../platform/listener.ts'
 import type { Logger } from '../platform/log.ts'
+import { memoizeWithTtl } from '../platform/memoize-with-ttl.ts'
 import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal } from '../platform/temporal.ts'
 import type { Tracing } from '../platform/tracing.ts'
@@ -153,6 +155,12 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     }),
     assignments: createAssignments({ sql, log }),
     findRegionStatuses: createFindRegionStatuses(sql, config.regions),
+    findRecentPlaces: memoizeWithTtl(1000, () =>
+      listPlacesTaken(
+        sql,
+        config.regions.map(({ region }) => region),
+      ),
+    ),
     findOperatorOverview: createFindOperatorOverview(sql, config.regions),
     recordReport: batch((reports) =>
       recordReports(sql, reports, summaryAgeSecondsMax(config.relay.healthIntervalSeconds)),

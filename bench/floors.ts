@@ -7,13 +7,22 @@ import Koa, { type Context } from 'koa'
 import { koaBody } from 'koa-body'
 import { createRelaySessionTokens } from '../api/relay-session-tokens.ts'
 import { connectPostgres } from '../db/connection.ts'
+import { listPlacesTaken } from '../db/regions.ts'
 import { startRelay } from '../db/relay-starts.ts'
 import { readConfig } from '../platform/config/config.ts'
+import { memoizeWithTtl } from '../platform/memoize-with-ttl.ts'
 import { createSealing } from '../platform/sealing.ts'
 
 const config = readConfig()
 const sealing = createSealing(config.oauthEncryptionKeys)
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
+
+const findRecentPlaces = memoizeWithTtl(1000, () =>
+  listPlacesTaken(
+    sql,
+    config.regions.map(({ region }) => region),
+  ),
+)
 
 /** The parsed body, not validated. */
 const bodyOf = (ctx: Context) => ctx.request.body as unknown as { session_id: string; connection_id: string }
@@ -60,6 +69,7 @@ const floors = new Map([
         connectionId: bodyOf(ctx).connection_id,
         region: 'default',
         regions: config.regions,
+        recentPlaces: await findRecentPlaces(),
         warmReportSecondsMax: 30,
         rateLimitKey: `relay_start:${userOf(ctx)}`,
         rateLimit: config.rateLimits.relay_start,

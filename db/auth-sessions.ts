@@ -16,6 +16,17 @@ export async function areAuthSessionsAlive(
   return pairs.map(({ userId, authSessionId }) => owners.get(authSessionId) === userId)
 }
 
+/** The same for one pair. Postgres reuses the plan of this statement, which it does not with a list of ids. */
+export const isAuthSessionAlive = async (
+  sql: Sql,
+  { userId, authSessionId }: { userId: string; authSessionId: string },
+): Promise<boolean> =>
+  first(
+    await sql`
+      select from auth_sessions s join users u on u.id = s.user_id
+      where s.id = ${authSessionId} and s.user_id = ${userId} and s.revoked_at is null and u.disabled_at is null`,
+  ) !== undefined
+
 export interface NewAuthSession {
   readonly userId: string
   readonly client: Client

@@ -111,7 +111,11 @@ export const accountColumns = (sql: Sql): Fragment => sql`
 const findAccounts = async (sql: Sql, userIds: readonly string[]): Promise<Account[]> =>
   (
     await sql<AccountRow[]>`
-      select id as user_id, plan_tier, ${accountColumns(sql)} from users where id = any(${userIds}::uuid[])`
+      select id as user_id, plan_tier, ${accountColumns(sql)} from users
+      where ${
+        // Postgres reuses the plan for one id, which it does not with a list.
+        userIds.length === 1 ? sql`id = ${userIds[0] ?? null}` : sql`id = any(${userIds}::uuid[])`
+      }`
   ).map(toAccount)
 
 const toAccount = (row: AccountRow): Account => ({

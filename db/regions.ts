@@ -55,6 +55,34 @@ export const listRegionRows = async (sql: Sql, regions: readonly string[]): Prom
     ) counted
     order by position`
 
+export interface PlacesTaken {
+  region: string
+  /** As {@link RegionRow.placesBlocked}. */
+  placesTaken: number
+}
+
+/** Counts the places that a start finds taken, without what only operators see of a region. */
+export const listPlacesTaken = async (sql: Sql, regions: readonly string[]): Promise<PlacesTaken[]> =>
+  regions.length === 0
+    ? []
+    : sql<PlacesTaken[]>`
+        select name as region,
+          (select count(*) from relay_sessions s where s.region = name and s.state <> 'stopped')::int
+          + (
+            select count(*) from instances i
+            where i.region = name and i.gone_at is null and i.unowned_since < now() - interval '1 minute'
+              and not (i.is_warm and i.session_id is null and i.retired_at is null)
+              -- Few instances get here. Each has no owner by the same rule as in the statement above.
+              and (i.retired_at is not null or not exists (
+                select from relay_sessions s
+                where s.id = i.session_id and s.region = name and s.state <> 'stopped'
+                  and (s.instance_id is null or s.instance_id = i.instance_id)))
+          )::int as places_taken
+        from unnest(${regions}::text[]) as named (name)`
+
+export const listDrainedRegions = async (sql: Sql): Promise<string[]> =>
+  (await sql<{ region: string }[]>`select region from regions where drained_at is not null`).map(({ region }) => region)
+
 /** A region that is drained already keeps its time. Live sessions run on, and may be resumed from a stop. */
 export const drainRegion = async (sql: Sql, region: string): Promise<void> => {
   await sql`

@@ -3,17 +3,23 @@
  * after the other. It reserves the session; its workflow does the rest.
  */
 
-import { defaultRegionOf, type RegionLimit, type RequestedRegion, regionsToTry } from '../domain/regions.ts'
+import {
+  defaultRegionOf,
+  type RegionLimit,
+  type RegionUse,
+  type RequestedRegion,
+  regionsToTry,
+} from '../domain/regions.ts'
 import { isInGraceFor } from '../domain/relay-session.ts'
 import { displacedByStart, isStopping, type LiveSession } from '../domain/relay-start.ts'
 import type { Config } from '../platform/config/config.ts'
 import { imageKey, type RegionConfig } from '../platform/config/regions.ts'
-import { areAuthSessionsAlive } from './auth-sessions.ts'
+import { isAuthSessionAlive } from './auth-sessions.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, findEntitlement } from './entitlements.ts'
 import { claimWarmInstance } from './instances.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
-import { listRegionRows } from './regions.ts'
+import { listDrainedRegions, listPlacesTaken, type PlacesTaken } from './regions.ts'
 import { deliverAfterSeconds, recordCommand } from './relay-commands.ts'
 import { findRelaySession, type RelaySessionRow, relaySessionColumns } from './relay-sessions.ts'
 import type { SealedToken } from './sealed-tokens.ts'
@@ -33,6 +39,8 @@ export interface StartRequest {
   readonly region: RequestedRegion
   /** All regions, in the configured order. */
   readonly regions: readonly StartableRegion[]
+  /** The places that were taken a short time ago; empty to count them in the transaction. See {@link ampleRoom}. */
+  readonly recentPlaces: readonly PlacesTaken[]
   /** A warm instance gets the session only when it has reported within this time. */
   readonly warmReportSecondsMax: number
   readonly rateLimitKey: string
@@ -60,64 +68,95 @@ export type StartOutcome =
   | { readonly type: 'denied'; readonly entitlement: Entitlement; readonly window: RateLimitWindow }
   | { readonly type: 'limit_reached' | 'region_full' | 'region_drained'; readonly window: RateLimitWindow }
 
-/** A refused start stores nothing but its count against the rate limit. */
-export const startRelay = (sql: Database, request: StartRequest): Promise<StartOutcome> =>
-  sql.begin(async (tx): Promise<StartOutcome> => {
-    const account = await lockAccount(tx, request.userId)
-    // A statement of its own, since it has to see what was committed while the statement before it waited for the lock.
-    const [isSignedIn] = await areAuthSessionsAlive(tx, [request])
-    if (!account || !isSignedIn) return { type: 'signed_out' }
-    const replay = await findReplay(tx, request, account)
-    if (replay) return replay
-    const window = await countRequest(tx, request.rateLimitKey)
-    if (window.requests > request.rateLimit) return { type: 'rate_limited', window }
+/** A refused start stores nothing but its count against the rate limit. A replay and an invalid start do not count either. */
+export async function startRelay(sql: Database, request: StartRequest): Promise<StartOutcome> {
+  try {
+    return (await sql.begin((tx) => admitAndStart(tx, request))) as StartOutcome
+  } catch (error) {
+    if (error instanceof Uncounted) return error.outcome
+    throw error
+  }
+}
 
-    const live = await lockLiveSessions(tx, request.userId)
-    // A disconnect is final, so the connection may have a newer session beside a disconnected one.
-    const existing = live.find(
-      (session) => session.connectionId === request.connectionId && session.command !== 'disconnect',
-    )
-    if (existing && !isStopping(existing)) {
-      await storeIdempotencyKey(tx, request, existing.id)
-      // The session has the command `run` already, which may not be delivered.
-      return {
-        type: 'existing',
-        session: existing,
-        toDeliver: isInGraceFor(existing, 'stop_requested') ? [existing] : [],
-        account,
-        window,
-      }
+/** Ends the transaction, and with it the count of the request. */
+class Uncounted extends Error {
+  override name = 'Uncounted'
+  constructor(readonly outcome: StartOutcome) {
+    super(`a start that does not count: ${outcome.type}`)
+  }
+}
+
+/** Statements that do not depend on each other's rows are sent together, and Postgres executes them in this order. */
+async function admitAndStart(tx: Sql, request: StartRequest): Promise<StartOutcome> {
+  const [account, isSignedIn, replay, window, live, entitlement, uses] = await Promise.all([
+    lockAccount(tx, request.userId),
+    // Statements of their own, since they have to see what was committed while the one before them waited for the lock.
+    isAuthSessionAlive(tx, request),
+    findStoredKey(tx, request),
+    countRequest(tx, request.rateLimitKey),
+    lockLiveSessions(tx, request.userId),
+    findEntitlement(tx, request.userId, request.timeBank),
+    findRegionUses(tx, request, firstRegions(request)),
+  ])
+  if (!account || !isSignedIn) throw new Uncounted({ type: 'signed_out' })
+  if (replay) throw new Uncounted(await replayStart(tx, request, replay, account))
+  if (window.requests > request.rateLimit) return { type: 'rate_limited', window }
+
+  // A disconnect is final, so the connection may have a newer session beside a disconnected one.
+  const existing = live.find(
+    (session) => session.connectionId === request.connectionId && session.command !== 'disconnect',
+  )
+  if (existing && !isStopping(existing)) {
+    await storeIdempotencyKey(tx, request, existing.id)
+    // The session has the command `run` already, which may not be delivered.
+    return {
+      type: 'existing',
+      session: existing,
+      toDeliver: isInGraceFor(existing, 'stop_requested') ? [existing] : [],
+      account,
+      window,
     }
-    const entitlement = await findEntitlement(tx, request.userId, request.timeBank)
-    if (!entitlement) throw new Error('a signed-in user has no row')
-    if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
-    if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }
-    const resumed = existing && (await recordCommand(tx, existing.id, 'run', 'user'))
-    const region = resumed ? undefined : await findRegion(tx, request)
-    if (region && 'type' in region) return { ...region, window }
-    const others = live.filter((session) => session !== existing)
-    const displaced = await makeRoom(tx, others, entitlement.maxConcurrentConns)
-    const session = region ? await reserve(tx, request, region) : resumed
-    if (!session) throw new Error('the session to resume has stopped')
-    await storeIdempotencyKey(tx, request, session.id)
-    return { type: resumed ? 'existing' : 'reserved', session, toDeliver: [session, ...displaced], account, window }
-  }) as Promise<StartOutcome>
+  }
+  if (!entitlement) throw new Error('a signed-in user has no row')
+  if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
+  if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }
+  const resumed = existing && (await recordCommand(tx, existing.id, 'run', 'user'))
+  const region = resumed ? undefined : await chooseRegion(tx, request, uses)
+  if (region && 'type' in region) return { ...region, window }
+  const others = live.filter((session) => session !== existing)
+  const displaced = await makeRoom(tx, others, entitlement.maxConcurrentConns)
+  const sessionId = resumed ? resumed.id : request.sessionId
+  const [session] = await Promise.all([
+    region ? reserve(tx, request, region) : resumed,
+    storeIdempotencyKey(tx, request, sessionId),
+  ])
+  if (!session) throw new Error('the session to resume has stopped')
+  return { type: resumed ? 'existing' : 'reserved', session, toDeliver: [session, ...displaced], account, window }
+}
 
-/** The outcome of an earlier request with the same key: its session in its present state. */
-async function findReplay(
-  tx: Sql,
-  { userId, idempotencyKey, requestHash }: StartRequest,
-  account: LockedAccount,
-): Promise<StartOutcome | undefined> {
-  const stored = first(
-    await tx<{ requestHash: Buffer; sessionId: string }[]>`
+interface StoredKey {
+  readonly requestHash: Buffer
+  readonly sessionId: string
+}
+
+const findStoredKey = async (tx: Sql, { userId, idempotencyKey }: StartRequest): Promise<StoredKey | undefined> =>
+  first(
+    await tx<StoredKey[]>`
       select request_hash, session_id from idempotency_keys
       where user_id = ${userId} and key = ${idempotencyKey} and accepted_at > now() - interval '1 hour'`,
   )
-  if (!stored) return undefined
+
+/** The outcome of an earlier request with the same key: its session in its present state. */
+async function replayStart(
+  tx: Sql,
+  { requestHash }: StartRequest,
+  stored: StoredKey,
+  account: LockedAccount,
+): Promise<StartOutcome> {
   if (!stored.requestHash.equals(requestHash)) return { type: 'key_reused' }
   const session = await findRelaySession(tx, stored.sessionId)
-  return session && { type: 'replayed', session, toDeliver: [], account }
+  if (!session) throw new Error('the session of a stored key does not exist')
+  return { type: 'replayed', session, toDeliver: [], account }
 }
 
 type LiveSessionRow = RelaySessionRow & LiveSession
@@ -133,19 +172,60 @@ const lockLiveSessions = async (tx: Sql, userId: string): Promise<LiveSessionRow
 /** An assumed upper bound of concurrent start transactions: more than the usual limit of connections to Postgres. */
 const concurrentStartTransactionsMax = 500
 
-/** The region of the new session. Without one the start is refused. */
-async function findRegion(
-  tx: Sql,
-  { region: requested, regions }: StartRequest,
-): Promise<StartableRegion | { type: 'region_full' | 'region_drained' }> {
-  const all = regions.map(({ region }) => region)
+/**
+ * With more free places than this, a recent count of the places is used, since counting takes longer the more sessions a region
+ * has. Starts would have to reserve two thousand sessions of one region between two counts, a second apart, to bring it to the
+ * number below which starts wait for each other.
+ */
+const ampleRoom = 2_500
+
+/** The regions that are looked at first: one when it is known which, otherwise all. */
+function firstRegions({ region: requested, regions }: StartRequest): string[] {
   const preferred = typeof requested === 'object' ? requested.named : defaultRegionOf(regions)?.region
-  let rows = await listRoom(tx, requested === 'auto' || preferred === undefined ? all : [preferred])
-  if (requested === 'default' && rows[0]?.isDrained) rows = await listRoom(tx, all)
-  const candidates = regionsToTry(requested, regions, rows)
+  return requested === 'auto' || preferred === undefined ? regions.map(({ region }) => region) : [preferred]
+}
+
+/** Whether the regions are drained is read now, and the places are counted now unless there was ample room. */
+async function findRegionUses(
+  tx: Sql,
+  { regions, recentPlaces }: StartRequest,
+  names: readonly string[],
+): Promise<RegionUse[]> {
+  const capacities = new Map(regions.map(({ region, capacity }) => [region, capacity]))
+  const isAmple = ({ region, placesTaken }: PlacesTaken) => (capacities.get(region) ?? 0) - placesTaken > ampleRoom
+  const ample = recentPlaces.filter(isAmple)
+  const toCount = names.filter((name) => !ample.some(({ region }) => region === name))
+  const [counted, drained] = await Promise.all([listPlacesTaken(tx, toCount), listDrainedRegions(tx)])
+  const places = new Map([...ample, ...counted].map(({ region, placesTaken }) => [region, placesTaken]))
+  return names.map((region) => ({
+    region,
+    placesTaken: places.get(region) ?? 0,
+    isDrained: drained.includes(region),
+  }))
+}
+
+/**
+ * The region of the new session. Without one the start is refused.
+ * @param firstUses of the {@link firstRegions}.
+ */
+async function chooseRegion(
+  tx: Sql,
+  request: StartRequest,
+  firstUses: readonly RegionUse[],
+): Promise<StartableRegion | { type: 'region_full' | 'region_drained' }> {
+  const { region: requested, regions } = request
+  const needsOthers = requested === 'default' && firstUses[0]?.isDrained
+  const uses = needsOthers
+    ? await findRegionUses(
+        tx,
+        request,
+        regions.map(({ region }) => region),
+      )
+    : firstUses
+  const candidates = regionsToTry(requested, regions, uses)
   if (candidates === 'drained') return { type: 'region_drained' }
   for (const candidate of candidates) {
-    const placesTaken = rows.find(({ region }) => region === candidate.region)?.placesTaken ?? 0
+    const placesTaken = uses.find(({ region }) => region === candidate.region)?.placesTaken ?? 0
     if (await hasPlace(tx, candidate, placesTaken)) return candidate
   }
   return { type: 'region_full' }
@@ -161,14 +241,11 @@ async function hasPlace(tx: Sql, { region, capacity }: RegionLimit, placesTaken:
   if (placesTaken + concurrentStartTransactionsMax < capacity) return true
   await tx`savepoint region_lock`
   await tx`select pg_advisory_xact_lock(hashtextextended('region:' || ${region}, 0))`
-  const [locked] = await listRoom(tx, [region])
+  const [locked] = await listPlacesTaken(tx, [region])
   const isFree = locked !== undefined && locked.placesTaken < capacity
   await (isFree ? tx`release savepoint region_lock` : tx`rollback to savepoint region_lock`)
   return isFree
 }
-
-const listRoom = async (tx: Sql, regions: readonly string[]) =>
-  (await listRegionRows(tx, regions)).map((row) => ({ ...row, placesTaken: row.placesBlocked }))
 
 /** Stops the sessions that would exceed the limit together with the new one. */
 async function makeRoom(tx: Sql, live: readonly LiveSessionRow[], limit: number): Promise<RelaySessionRow[]> {
@@ -193,10 +270,11 @@ async function insertSession(tx: Sql, request: StartRequest, region: string): Pr
   const session = first(
     await tx<RelaySessionRow[]>`
       insert into relay_sessions (id, user_id, connection_id, region, command_initiator,
-        pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, deliver_at)
+        pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, created_at, commanded_at, deliver_at)
       values (${request.sessionId}, ${request.userId}, ${request.connectionId}, ${region}, 'user',
         ${request.pairToken.sealed}, ${request.pairToken.hash}, ${request.relayWsToken.sealed}, ${request.relayWsToken.hash},
-        now() + make_interval(secs => ${deliverAfterSeconds}))
+        -- The transaction may have begun before the connection's last session stopped, and waited for that.
+        clock_timestamp(), clock_timestamp(), now() + make_interval(secs => ${deliverAfterSeconds}))
       returning ${relaySessionColumns(tx)}`,
   )
   if (!session) throw new Error('insert ... returning returned no row')

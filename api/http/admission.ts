@@ -18,7 +18,7 @@ export interface Admitted {
 /** Refuses with the codes of `Authenticate`. */
 export type Admit = (route: AdmittedRoute, credentials: Credentials) => Promise<Admitted>
 
-type AdmittedRoute = Pick<Route, 'caller' | 'limit' | 'isCountedByHandler' | 'reads'>
+type AdmittedRoute = Pick<Route, 'caller' | 'limit' | 'isCountedByHandler' | 'isSignInCheckedByHandler' | 'reads'>
 
 type Deps = Pick<Services, 'config' | 'sql' | 'accessTokens' | 'rateLimits'>
 
@@ -35,6 +35,7 @@ export function createAdmit(deps: Deps, authenticate: Authenticate): Admit {
 
   const admitUser: Admit = async ({ reads, ...route }, { header }) => {
     const user = await verifyAccessToken(accessTokens, header)
+    if (route.isSignInCheckedByHandler) return { caller: user, read: undefined, headers: undefined }
     const { userId, authSessionId } = user
     const limit = countedLimit(route)
     const key = limit && rateLimitKey(limit, userId)

@@ -3,12 +3,12 @@ import type { RouterContext } from '@koa/router'
 import type { z } from 'zod'
 import { clientAddress } from '../../platform/koa/client-address.ts'
 import type { Services } from '../services.ts'
-import type { Admit } from './admission.ts'
+import type { Admit, Admitted } from './admission.ts'
 import { Refusal } from './refusals.ts'
 import { readBytes, readJson, requireJson } from './request-bodies.ts'
 import { createOriginCheck, type ReadHeader } from './request-origin.ts'
 import { addHeaders, send } from './responses.ts'
-import type { Reply, Route } from './route.ts'
+import type { Credentials, Reply, Route } from './route.ts'
 
 interface Deps {
   readonly services: Services
@@ -21,14 +21,8 @@ export type HandleRoute = (ctx: RouterContext) => Promise<void>
 export function createRouteHandler(route: Route, { services, admit }: Deps): HandleRoute {
   const checkOrigin = createOriginCheck(services.config)
   const isOperatorWrite = route.caller === 'operator' && route.method !== 'GET'
-  return async (ctx) => {
-    if (route.secret) addHeaders(ctx, { 'Cache-Control': 'no-store' })
-    const ip = clientAddress(ctx)
-    const header = createHeaderReader(ctx)
-    // Before the password: a page of another site must not use up the operator's sign-in attempts.
-    if (isOperatorWrite) checkOrigin(header)
-    const { caller, read, headers: limitHeaders } = await admit(route, { ip, header })
-    if (limitHeaders) addHeaders(ctx, limitHeaders)
+
+  const handleAdmitted = async (ctx: RouterContext, { caller, read }: Admitted, { ip, header }: Credentials) => {
     const params = route.params ? parseInput(route.params, ctx.params, 'path') : {}
     const query = route.query ? parseInput(route.query, ctx.query, 'query') : {}
     if (isOperatorWrite && route.method === 'POST') requireJson(ctx)
@@ -43,6 +37,27 @@ export function createRouteHandler(route: Route, { services, admit }: Deps): Han
       services,
     )
     sendReply(ctx, reply)
+  }
+
+  /** The input is checked before the sign-in, but a caller who is signed out must not see it refused for another reason. */
+  const handleWithOwnCheck: typeof handleAdmitted = async (ctx, admitted, credentials) => {
+    try {
+      await handleAdmitted(ctx, admitted, credentials)
+    } catch (error) {
+      if (error instanceof Refusal) await admit({ caller: 'user' }, credentials)
+      throw error
+    }
+  }
+  const handle = route.isSignInCheckedByHandler ? handleWithOwnCheck : handleAdmitted
+
+  return async (ctx) => {
+    if (route.secret) addHeaders(ctx, { 'Cache-Control': 'no-store' })
+    const credentials = { ip: clientAddress(ctx), header: createHeaderReader(ctx) }
+    // Before the password: a page of another site must not use up the operator's sign-in attempts.
+    if (isOperatorWrite) checkOrigin(credentials.header)
+    const admitted = await admit(route, credentials)
+    if (admitted.headers) addHeaders(ctx, admitted.headers)
+    await handle(ctx, admitted, credentials)
   }
 }
 

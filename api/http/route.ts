@@ -94,6 +94,11 @@ export interface Route<
   readonly reads?: Name
   /** Set if the handler counts the request itself, because not every request counts. */
   readonly isCountedByHandler?: true
+  /**
+   * For the caller `user`: set if the handler's transaction checks that the user is still signed in, so that no statement before it
+   * needs to. Other refusals are checked too: who is signed out gets `unauthorized` instead.
+   */
+  readonly isSignInCheckedByHandler?: true
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body

@@ -16,6 +16,7 @@ import { getStoredStreamToken } from '../../db/users.ts'
 import type { RequestedRegion } from '../../domain/regions.ts'
 import { warmReportSecondsMax } from '../../domain/warm-instances.ts'
 import { autoRegion } from '../../platform/config/regions.ts'
+import { invalidToken } from '../http/authentication.ts'
 import { rateLimitKey } from '../http/rate-limits.ts'
 import { Refusal } from '../http/refusals.ts'
 import { created, ok, type Reply, route } from '../http/route.ts'
@@ -35,7 +36,8 @@ export const start = route({
   summary: 'Start a relay',
   caller: 'user',
   limit: 'relay_start',
-  // The transaction counts the request, because a replay of the same key does not count.
+  // The transaction checks the sign-in and counts the request, because a replay of the same key does not count.
+  isSignInCheckedByHandler: true,
   isCountedByHandler: true,
   requestHeaders: { 'Idempotency-Key': 'A UUIDv4, new for each start. It is stored for one hour.' },
   query: View,
@@ -71,6 +73,7 @@ export const start = route({
       connectionId: body.connection_id,
       region,
       regions: services.config.regions,
+      recentPlaces: await services.findRecentPlaces(),
       warmReportSecondsMax: warmReportSecondsMax(services.config.relay.healthTimeoutSeconds),
       rateLimitKey: rateLimitKey('relay_start', caller.userId),
       rateLimit: services.config.rateLimits.relay_start,
@@ -94,7 +97,7 @@ async function answerStart(
     case 'key_reused':
       throw new Refusal('idempotency_key_reused')
     case 'signed_out':
-      throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
+      throw invalidToken()
     case 'rate_limited':
       throw new Refusal('rate_limited')
     case 'denied': {

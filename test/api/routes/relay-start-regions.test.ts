@@ -1,6 +1,6 @@
 /** Which region a start uses: by room, without drained ones, and with the last places given to one start each. */
 import { randomUUID } from 'node:crypto'
-import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ErrorBody } from '../../support/api.ts'
 import { statusAndCode } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
@@ -11,6 +11,12 @@ const regions = JSON.stringify([
   { region: 'small', display_name: 'Small', provider: 'local', capacity: 3, default: true },
   { region: 'large', display_name: 'Large', provider: 'local', capacity: 5 },
   { region: 'other', display_name: 'Other', provider: 'local', capacity: 5 },
+])
+
+/** With room for more sessions than starts reserve within a second, so that a recent count of its places is used. */
+const hugeRegions = JSON.stringify([
+  { region: 'huge', display_name: 'Huge', provider: 'local', capacity: 4000, default: true },
+  { region: 'small', display_name: 'Small', provider: 'local', capacity: 3 },
 ])
 
 /** Without a worker, so that sessions keep the state in which they were accepted. */
@@ -126,4 +132,59 @@ test('an instance that has existed without a live session for a minute takes a p
   expect(await start({ region: 'small' })).toEqual(capacityExhausted)
   await sql`update instances set gone_at = now() where instance_id = 'left'`
   expect(await start({ region: 'small' })).toBe('small')
+})
+
+describe('in a region with room for thousands of sessions', () => {
+  let huge: TestService
+  beforeAll(async () => {
+    huge = await startService({
+      worker: false,
+      variables: { SVC_REGIONS: hugeRegions, SVC_RATE_LIMITS: highLimits({ relay_start: 1000 }) },
+    })
+  })
+  beforeEach(async () => {
+    await huge.api.sql`delete from relay_sessions`
+    await huge.api.sql`delete from regions`
+  })
+
+  const startHuge = async (region?: string) => {
+    const answer = await (await huge.user()).start(region === undefined ? {} : { region })
+    return answer.status === 201 ? answer.body.session.region : statusAndCode(answer)
+  }
+
+  /** Waits until starts have counted the sessions. */
+  const insertSessions = async (count: number) => {
+    const { userId } = await huge.user()
+    await huge.api.sql`
+      insert into relay_sessions (user_id, connection_id, region, command_initiator)
+      select ${userId}, 'connection-' || number, 'huge', 'user' from generate_series(1, ${count}::int) as number`
+    await vi.waitFor(
+      async () =>
+        expect(await huge.api.services.findRecentPlaces()).toContainEqual({ region: 'huge', placesTaken: count }),
+      5000,
+    )
+  }
+
+  test('relays start there, by its name, with `auto` and without a region', async () => {
+    for (const region of ['huge', 'auto', undefined]) expect(await startHuge(region)).toBe('huge')
+  })
+
+  test('a start right after the region was drained is refused, and `auto` and the default skip it', async () => {
+    expect(await startHuge('huge')).toBe('huge')
+    await huge.api.sql`insert into regions (region, drained_at) values ('huge', now())`
+    expect(await startHuge('huge')).toEqual(capacityExhausted)
+    expect([await startHuge('auto'), await startHuge()]).toEqual(['small', 'small'])
+  })
+
+  test('its last places are given to one start each', async () => {
+    await insertSessions(3998)
+    const outcomes = await Promise.all(Array.from({ length: 6 }, () => startHuge('huge')))
+    expect(outcomes.filter((outcome) => outcome === 'huge')).toHaveLength(2)
+    expect(outcomes.filter((outcome) => outcome !== 'huge')).toEqual(Array(4).fill(capacityExhausted))
+  })
+
+  test('`auto` prefers a region with more free places', async () => {
+    await insertSessions(3998)
+    expect(await startHuge('auto')).toBe('small')
+  })
 })

@@ -2,7 +2,13 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
 import { type Answer, statusAndCode } from '../../support/api.ts'
-import { listStatesAndCommands, writeActive, writeCommand, writeStopGrace } from '../../support/relay-rows.ts'
+import {
+  listStatesAndCommands,
+  writeActive,
+  writeCommand,
+  writeStopGrace,
+  writeStopped,
+} from '../../support/relay-rows.ts'
 import { eventually, type RelayUser, startService, type TestService } from '../../support/relays.ts'
 
 /** Without a worker, so that sessions keep the state in which they were accepted. */
@@ -81,6 +87,31 @@ describe('a start that would exceed the limit of concurrent relays', () => {
     expect(statusAndCode(await user.start({ connection_id: 'second' }))).toEqual([403, 'relay_limit_reached'])
     expect(await statesAndCommands(user)).toEqual(['grace run'])
   })
+})
+
+test('a start that waited for the stop of the connection is of a session that begins after it', async () => {
+  const { sql } = service.api
+  const user = await service.user()
+  const sessionId = idOf(await user.start())
+  const isWaiting = async () =>
+    (
+      await sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%for no key update%'`
+    ).length > 0
+  const connection = await sql.reserve()
+  await connection`begin`
+  await connection`select from users where id = ${user.userId} for no key update`
+  const started = user.start()
+  await eventually(isWaiting, Boolean)
+  await writeStopped(sql, sessionId)
+  await connection`commit`
+  connection.release()
+  const next = idOf(await started)
+  const [row] = await sql`
+    select next.id <> before.id as is_new, next.created_at >= before.stopped_at as is_after
+    from relay_sessions next, relay_sessions before where next.id = ${next} and before.id = ${sessionId}`
+  expect(row).toEqual({ isNew: true, isAfter: true })
 })
 
 test('a session that is stopping is resumed only if the plan includes relays', async () => {

@@ -114,6 +114,26 @@ describe('a start', () => {
     expect(statusAndCode(response)).toEqual([401, 'unauthorized'])
     expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/)
   })
+
+  test('of a user who has signed out is refused as signed out, whatever else is wrong with it', async () => {
+    const { api } = service
+    const user = await service.user()
+    const key = { 'idempotency-key': randomUUID() }
+    const starts = [{}, { region: 'here' }, { region: 'nowhere' }, { connection_id: '' }, { connection_id: 7 }]
+    await api.sql`update auth_sessions set revoked_at = now(), revoked_for = 'logout' where user_id = ${user.userId}`
+    for (const body of starts) {
+      const answers = [
+        await api.post('/relay/start', body, { bearer: user.bearer, headers: key }),
+        await api.post('/relay/start', body, { bearer: user.bearer }),
+      ]
+      for (const answer of answers) {
+        expect(statusAndCode(answer)).toEqual([401, 'unauthorized'])
+        expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"')
+        expect(answer.headers.get('ratelimit')).toBeNull()
+      }
+    }
+    expect(await listStatesAndCommands(api.sql, user.userId)).toEqual([])
+  })
 })
 
 describe('the rate limit of starts', () => {
