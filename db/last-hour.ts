@@ -18,18 +18,20 @@ export const readMinutes = async (sql: Sql): Promise<MinuteFigures[]> =>
   sql<MinuteFigures[]>`
     with minutes as (
       select generate_series(date_trunc('minute', now()) - interval '59 minutes', now(), interval '1 minute') as at
-    ), starts as (
-      select date_trunc('minute', created_at) as at, count(*)::int as started from relay_sessions
-      where created_at >= date_trunc('minute', now()) - interval '59 minutes' group by 1
-    ), stops as (
-      select date_trunc('minute', stopped_at) as at, count(*)::int as stopped,
+    )
+    -- Each minute is a range of an index, which costs less than to truncate and to group the times of all sessions.
+    select at, started, stopped, provisioning_failed, coalesce(failures, 0) as sign_ins_failed
+    from minutes left join sign_in_failures on minute = at
+    cross join lateral (
+      select count(*)::int as started from relay_sessions
+      where created_at >= at and created_at < at + interval '1 minute'
+    ) starts
+    cross join lateral (
+      select count(*)::int as stopped,
         (count(*) filter (where reason in ('provision_failed', 'provision_timeout')))::int as provisioning_failed
       from relay_sessions
-      where state = 'stopped' and stopped_at >= date_trunc('minute', now()) - interval '59 minutes' group by 1
-    )
-    select at, coalesce(started, 0) as started, coalesce(stopped, 0) as stopped,
-      coalesce(provisioning_failed, 0) as provisioning_failed, coalesce(failures, 0) as sign_ins_failed
-    from minutes left join starts using (at) left join stops using (at) left join sign_in_failures on minute = at
+      where state = 'stopped' and stopped_at >= at and stopped_at < at + interval '1 minute'
+    ) stops
     order by at`
 
 export interface ProvisioningFigures {
@@ -48,7 +50,8 @@ export const readProvisioningTimes = async (sql: Sql): Promise<ProvisioningFigur
         percentile_cont(0.5) within group (order by seconds) as p50_seconds,
         percentile_cont(0.95) within group (order by seconds) as p95_seconds
       from (
-        select extract(epoch from active_at - created_at)::float8 as seconds from relay_sessions
+        -- This computes a float, and extract a numeric, which takes longer.
+        select date_part('epoch', active_at - created_at) as seconds from relay_sessions
         where created_at > now() - interval '1 hour' and active_at is not null
       ) provisioned`,
   ) ?? { sessions: 0, p50Seconds: null, p95Seconds: null }

@@ -157,18 +157,18 @@ export interface QuietSession extends BoundSession, ActiveObservation {}
 /** Active sessions without a report for longer than `quietSeconds`. */
 export async function listQuietSessions(sql: Sql, quietSeconds: number): Promise<QuietSession[]> {
   const rows = await sql<(Omit<QuietSession, 'api'> & { apiForSeconds: number; apiLastSeenSeconds: number })[]>`
-    with active as (
-      select s.id, s.instance_id, s.region, s.active_at, h.last_report_at,
-        (count(*) over (partition by s.region))::int as active_in_region
-      from relay_sessions s left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
-      where s.state = 'active'
-    )
-    select id, instance_id, region, active_in_region,
-      extract(epoch from clock_timestamp() - last_report_at)::float8 as last_report_seconds,
+    select s.id, s.instance_id, s.region, active_in_region,
+      (select extract(epoch from clock_timestamp() - last_report_at)::float8 from relay_health h
+        where h.session_id = s.id and h.instance_id = s.instance_id) as last_report_seconds,
       extract(epoch from clock_timestamp() - active_at)::float8 as active_seconds, ${presenceColumns(sql, 'api')}
-    from active, presence api
-    where api.role = 'api'
-      and greatest(last_report_at, active_at) < clock_timestamp() - make_interval(secs => ${quietSeconds})`
+    from presence api, relay_sessions s join (
+      select region, count(*)::int as active_in_region from relay_sessions where state = 'active' group by region
+    ) counted using (region)
+    where api.role = 'api' and s.state = 'active' and s.active_at < now() - make_interval(secs => ${quietSeconds})
+      -- Of the reports, which include those of all sessions of the past, only recent ones are joined.
+      and not exists (
+        select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id
+          and h.last_report_at >= now() - make_interval(secs => ${quietSeconds}))`
   return rows.map((row) => ({ ...row, api: toPresence(row, 'api') }))
 }
 
@@ -219,11 +219,3 @@ export const listIdleSessions = async (sql: Sql, ageSeconds: number): Promise<st
       select s.id from relay_sessions s join relay_health h on h.session_id = s.id
       where s.state = 'active' and s.created_at < now() - make_interval(secs => ${ageSeconds}) and h.idle_since is not null`
   ).map((row) => row.id)
-
-/** Live sessions older than `ageSeconds`. */
-export const countOverlongSessions = async (sql: Sql, ageSeconds: number): Promise<number> =>
-  first(
-    await sql<{ sessions: number }[]>`
-      select count(*)::int as sessions from relay_sessions
-      where state <> 'stopped' and created_at < now() - make_interval(secs => ${ageSeconds})`,
-  )?.sessions ?? 0

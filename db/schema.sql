@@ -517,6 +517,7 @@ create index relay_sessions_live on relay_sessions (region, state) where state <
 create index relay_sessions_newest on relay_sessions (created_at desc, id desc);
 create unique index relay_sessions_one_live on relay_sessions (user_id, connection_id) where state <> 'stopped' and command <> 'disconnect';
 create unique index relay_sessions_pair_token_hash on relay_sessions (pair_token_hash) where pair_token_hash is not null;
+create index relay_sessions_region on relay_sessions (region, created_at desc, id desc);
 create unique index relay_sessions_relay_ws_token_hash on relay_sessions (relay_ws_token_hash) where relay_ws_token_hash is not null;
 create index relay_sessions_stopped on relay_sessions (stopped_at) where state = 'stopped';
 create index relay_sessions_undelivered on relay_sessions (deliver_at) where command_delivered_seq < command_seq and state <> 'stopped';
@@ -704,12 +705,14 @@ create table users (
 
 create index users_addons_without_plan on users (id) include (addons_without_plan) where addons_without_plan > 0;
 create index users_deletion_attempt on users (deletion_attempt_at) where deletion_due_at is not null;
+create index users_disabled on users (id) where disabled_at is not null;
 create unique index users_email on users (lower(email));
 create index users_entitlement_due on users (entitlement_due_at) where entitlement_due_at is not null;
 create index users_inbox_changed on users (inbox_changed_at) where inbox_changed_at is not null;
 create index users_plan on users (plan_tier, plan_status);
 create unique index users_stream_token_hash on users (stream_token_hash) where stream_token_hash is not null;
 create index users_two_plans on users (id) where billed_plans > 1;
+create statistics users_plan_combinations (mcv) on plan_tier, plan_status from users;
 
 create table workers (
   id                    uuid             not null,

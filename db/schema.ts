@@ -10,6 +10,7 @@ interface Table {
   columns: { name: string; type: string; rest: string }[]
   constraints: { name: string; definition: string }[]
   indexes: string[]
+  statistics: string[]
   triggers: string[]
 }
 
@@ -43,11 +44,12 @@ const readTables = (sql: Sql): Promise<Table[]> =>
         from pg_index i join pg_class n on n.oid = i.indexrelid
         where i.indrelid = c.oid and not exists (select from pg_constraint k where k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x'))
         order by n.relname) as indexes,
+      array(select pg_get_statisticsobjdef(e.oid) from pg_statistic_ext e where e.stxrelid = c.oid order by e.stxname) as statistics,
       array(select pg_get_triggerdef(t.oid, true) from pg_trigger t
         where t.tgrelid = c.oid and not t.tgisinternal order by t.tgname) as triggers
     from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' order by c.relname`
 
-function tableText({ name: tableName, options, columns, constraints, indexes, triggers }: Table): string {
+function tableText({ name: tableName, options, columns, constraints, indexes, statistics, triggers }: Table): string {
   const width = (texts: readonly string[]) => Math.max(...texts.map((text) => text.length))
   const nameWidth = width(columns.map((column) => column.name))
   const typeWidth = width(columns.map((column) => lowerCase(column.type)))
@@ -58,7 +60,11 @@ function tableText({ name: tableName, options, columns, constraints, indexes, tr
     ...constraints.map((constraint) => `constraint ${constraint.name} ${lowerCase(constraint.definition)}`),
   ]
   const tail = options === null ? '' : ` with (${options.map((option) => option.replace('=', ' = ')).join(', ')})`
-  const after = [...indexes.map((text) => lowerCase(text).replace(' using btree', '')), ...triggers.map(lowerCase)]
+  const after = [
+    ...indexes.map((text) => lowerCase(text).replace(' using btree', '')),
+    ...statistics.map((text) => lowerCase(text).replace('public.', '')),
+    ...triggers.map(lowerCase),
+  ]
   return [`create table ${tableName} (\n${lines.map((line) => `  ${line}`).join(',\n')}\n)${tail};`]
     .concat(after.length === 0 ? [] : ['', ...after.map((text) => `${text};`)])
     .join('\n')

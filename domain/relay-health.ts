@@ -78,6 +78,12 @@ export function silenceByRegion<Session extends ActiveObservation>(
   })
 }
 
+/** @param figures of a region: the number of its active sessions that have not reported for half the health timeout. */
+export const countQuiet = (
+  { quiet, api }: { readonly quiet: number; readonly api: Presence },
+  healthTimeoutSeconds: number,
+): number => (isPresent('api', api, healthTimeoutSeconds) && api.forSeconds > healthTimeoutSeconds / 2 ? quiet : 0)
+
 /** Whether an instance that was bound `boundSeconds` ago should have reported by now. */
 export const isOverdue = (
   { boundSeconds, ...observation }: ReportObservation & { readonly boundSeconds: number },

@@ -2,10 +2,8 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Sql } from '../../db/connection.ts'
 import { countUndeliveredCommands } from '../../db/relay-commands.ts'
-import { countStuckSessions, sumIngestByRegion } from '../../db/relay-figures.ts'
-import { countOverlongSessions, listQuietSessions } from '../../db/relay-health.ts'
-import { countLiveRelaySessions } from '../../db/relay-sessions.ts'
-import { silenceByRegion } from '../../domain/relay-health.ts'
+import { readLiveFigures } from '../../db/relay-figures.ts'
+import { countQuiet } from '../../domain/relay-health.ts'
 import { relayStates } from '../../domain/relay-session.ts'
 import type { Config } from '../../platform/config/config.ts'
 
@@ -17,15 +15,7 @@ export async function readRelayGauges(
   sql: Sql,
   { regions, relay }: Pick<Config, 'regions' | 'relay'>,
 ): Promise<(registry: Registry) => void> {
-  const [sessions, stuck, ingests, quietSessions, overlong, undelivered] = await Promise.all([
-    countLiveRelaySessions(sql),
-    countStuckSessions(sql, relay.provisionTimeoutSeconds),
-    sumIngestByRegion(sql, relay.healthTimeoutSeconds),
-    listQuietSessions(sql, relay.healthTimeoutSeconds / 2),
-    countOverlongSessions(sql, relay.maxSessionSeconds),
-    countUndeliveredCommands(sql),
-  ])
-  const silence = silenceByRegion(quietSessions, relay.healthTimeoutSeconds)
+  const [figures, undelivered] = await Promise.all([readLiveFigures(sql, relay), countUndeliveredCommands(sql)])
   return (registry) => {
     const gauge = (name: string, help: string, labelNames: string[] = []) =>
       new Gauge({ name, help, labelNames, registers: [registry] })
@@ -33,20 +23,28 @@ export async function readRelayGauges(
 
     const live = gauge('svc_relay_sessions', 'Live relay sessions by state and region.', ['state', 'region'])
     for (const region of names) for (const state of liveStates) live.set({ state, region }, 0)
-    for (const { state, region, sessions: count } of sessions) live.set({ state, region }, count)
+    for (const one of figures) for (const state of liveStates) live.set({ state, region: one.region }, one[state])
     const late = gauge('svc_relay_sessions_stuck', 'Sessions two minutes behind the deadline of their state.', [
       'state',
       'region',
     ])
     for (const region of names) for (const state of statesWithLimit) late.set({ state, region }, 0)
-    for (const { state, region, sessions: count } of stuck) late.set({ state, region }, count)
+    for (const { region, stuckProvisioning, stuckGrace } of figures) {
+      late.set({ state: 'provisioning', region }, stuckProvisioning)
+      late.set({ state: 'grace', region }, stuckGrace)
+    }
     const quiet = gauge(
       'svc_relay_sessions_quiet',
       'Active sessions that did not report for half the health timeout.',
       ['region'],
     )
-    for (const region of names) quiet.set({ region }, silence.find((one) => one.region === region)?.quiet ?? 0)
-    gauge('svc_relay_sessions_overlong', 'Live sessions older than the maximum duration.').set(overlong)
+    for (const region of names) {
+      const observed = figures.find((one) => one.region === region)
+      quiet.set({ region }, observed ? countQuiet(observed, relay.healthTimeoutSeconds) : 0)
+    }
+    gauge('svc_relay_sessions_overlong', 'Live sessions older than the maximum duration.').set(
+      figures.reduce((total, one) => total + one.overlong, 0),
+    )
     gauge('svc_relay_commands_undelivered', 'Accepted commands that are not delivered to their workflow.').set(
       undelivered.commands,
     )
@@ -62,7 +60,7 @@ export async function readRelayGauges(
     const roundTrip = ofRegion('svc_relay_ingest_round_trip_seconds', 'Mean round-trip time to the encoders.')
     const loss = ofRegion('svc_relay_ingest_loss_ratio', 'Mean share of packets that were lost, from 0 to 1.')
     for (const region of names) for (const one of [streams, bits, links, players]) one.set({ region }, 0)
-    for (const { region, ...ingest } of ingests) {
+    for (const { region, ...ingest } of figures) {
       streams.set({ region }, ingest.streams)
       bits.set({ region }, ingest.bitrateKbps * 1000)
       links.set({ region }, ingest.links)

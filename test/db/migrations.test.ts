@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { migrate, readMigrations } from '../../db/migrations.ts'
 import { schemaText } from '../../db/schema.ts'
+import { nodeArguments } from '../../platform/launcher.ts'
 import { createEmptyDatabase } from '../support/api.ts'
 
 async function emptyDatabase(): Promise<{ sql: Database; connect(): Database }> {
@@ -68,7 +69,7 @@ test('npm run migrate exits with an error that names the failed migration', asyn
   await sql`create view reporting as select 1 as only_row`
   await sql.end({ timeout: 5 })
   const startedAt = Date.now()
-  const command = promisify(execFile)(process.execPath, ['--import', 'tsx', 'db/migrate.ts'], {
+  const command = promisify(execFile)(process.execPath, nodeArguments('db/migrate.ts'), {
     env: { PATH: '/usr/bin:/bin', DATABASE_URL: database.url },
   })
   await expect(command).rejects.toMatchObject({

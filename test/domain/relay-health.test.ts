@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   type ActiveObservation,
   absenceSeconds,
+  countQuiet,
   findObjection,
   isCheckedForObjections,
   isOverdue,
@@ -127,6 +128,20 @@ describe('an active session', () => {
           expect(silent).toEqual(inRegion.filter((session) => silenceOf(session).isSilent))
           expect(quiet).toBeGreaterThanOrEqual(silent.length)
         }
+      }),
+    )
+  })
+
+  test('is quiet by the same rule when Postgres has counted those without a report for half the timeout', () => {
+    fc.assert(
+      fc.property(fc.array(anyActive, { minLength: 1, maxLength: 20 }), anyPresence, (observations, api) => {
+        const sessions = observations.map((session) => ({ ...session, region: 'eu', api }))
+        const quiet = sessions.filter(
+          ({ lastReportSeconds, activeSeconds }) =>
+            Math.min(lastReportSeconds ?? Number.POSITIVE_INFINITY, activeSeconds) > healthTimeoutSeconds / 2,
+        ).length
+        const [silence] = silenceByRegion(sessions, healthTimeoutSeconds)
+        expect(countQuiet({ quiet, api }, healthTimeoutSeconds)).toBe(silence?.quiet)
       }),
     )
   })
