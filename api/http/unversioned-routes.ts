@@ -51,7 +51,7 @@ export function createUnversionedRoutes({ services, registry, routes, isReady, i
     ctx.body = await renderMetrics(services, registry)
   })
 
-  addPageRoutes(router, openapiDocument(routes, services.config.apiUrl))
+  addPageRoutes(router, () => openapiDocument(routes, services.config.apiUrl))
 
   // For instances that start. It contains no secret, and its name changes with its content.
   router.get('/relay-node/:fileName', async (ctx) => {

@@ -6,11 +6,15 @@ import type { OpenapiDocument } from './document.ts'
 import { pagePolicy, renderPage } from './page.ts'
 import { memoize, type PageFile, plainFile, readPageFiles } from './page-files.ts'
 
-export function addPageRoutes(router: Router, document: OpenapiDocument): void {
-  const json = memoize(() => plainFile('application/json; charset=utf-8', Buffer.from(JSON.stringify(document))))
+/** @param createDocument called by the first request that needs the document. */
+export function addPageRoutes(router: Router, createDocument: () => OpenapiDocument): void {
+  const document = memoize(async () => createDocument())
+  const json = memoize(async () =>
+    plainFile('application/json; charset=utf-8', Buffer.from(JSON.stringify(await document()))),
+  )
   const files = memoize(readPageFiles)
   const page = memoize(async () => {
-    const html = renderPage(document, await files())
+    const html = renderPage(await document(), await files())
     return plainFile('text/html; charset=utf-8', Buffer.from(html))
   })
 
