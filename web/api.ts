@@ -52,6 +52,7 @@ export const createApi = (apiUrl: string, timeouts: ApiTimeouts = defaultTimeout
   call: async (method, path, request) => {
     // A path can contain what a visitor typed, which must not lead to another resource.
     if (!isPlainPath(path.split('?')[0] ?? '')) return notFound
+    let reply: ApiResponse
     try {
       const response = await fetch(apiUrl + path, {
         method,
@@ -60,12 +61,19 @@ export const createApi = (apiUrl: string, timeouts: ApiTimeouts = defaultTimeout
         ...requestInit(request),
       })
       const bytes = new Uint8Array(await response.arrayBuffer())
-      return parseReply(response.status, response.headers, bytes)
+      reply = parseReply(response.status, response.headers, bytes)
     } catch (error) {
       throw new ApiUnavailableError('the API did not reply', { cause: error })
     }
+    if (proxyFailures.has(reply.status) && !isApiError(reply.body))
+      throw new ApiUnavailableError(`a proxy replied ${reply.status} for the API`)
+    return reply
   },
 })
+
+/** Bad Gateway and Gateway Timeout: also what a proxy replies that does not reach the API. */
+const proxyFailures: ReadonlySet<number> = new Set([502, 504])
+const isApiError = (body: unknown): boolean => typeof body === 'object' && body !== null && 'error' in body
 
 const timeoutOf = (method: string, path: string, { millis, slowMillis }: ApiTimeouts): number =>
   method !== 'GET' && slowPaths.test(path.split('?')[0] ?? '') ? slowMillis : millis

@@ -20,6 +20,24 @@ test('a call that times out rejects as unavailable', async () => {
   ).rejects.toThrow(ApiUnavailableError)
 })
 
+test.each([502, 504])(
+  'a proxy that answers %i because it does not reach the API rejects as unavailable',
+  async (status) => {
+    double.respondWith(() => ({ status, headers: { 'Content-Type': 'text/html' }, body: {} }))
+    const call = createApi(double.url).call('GET', '/api/v1/capacity/status', { visitor })
+    await expect(call).rejects.toThrow(ApiUnavailableError)
+  },
+)
+
+test('an error of the API itself with the status 502 is its reply', async () => {
+  const body = { error: { code: 'billing_provider_error', message: 'Later.' } }
+  double.respondWith(() => ({ status: 502, body }))
+  expect(await createApi(double.url).call('POST', '/api/v1/billing/portal', { visitor })).toMatchObject({
+    status: 502,
+    body,
+  })
+})
+
 test.each([
   '/api/v1/things/../admin',
   '/api/v1/things/%2e%2e',
