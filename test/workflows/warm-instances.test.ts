@@ -36,8 +36,11 @@ beforeEach(async () => {
 
 afterEach(async () => {
   const { api } = service
-  const live = await api.sql<{ id: string }[]>`select id from relay_sessions where state <> 'stopped'`
-  for (const { id } of live) await api.post(`/admin/sessions/${id}/disconnect`, {}, { headers: operator })
+  const listLive = () => api.sql<{ id: string }[]>`select id from relay_sessions where state <> 'stopped'`
+  // Those of a failed test would take the places of the next ones.
+  for (const { id } of await listLive())
+    await api.post(`/admin/sessions/${id}/disconnect`, { reason: 'the test has ended' }, { headers: operator })
+  await eventually(listLive, (live) => live.length === 0, 40)
 })
 
 interface InstanceRow {

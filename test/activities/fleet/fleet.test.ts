@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { recordProviderCheck } from '../../../db/provider-checks.ts'
 import { createInstanceId } from '../../../platform/instance-secrets.ts'
+import { nodeArguments } from '../../../platform/launcher.ts'
 import { endLocalRelays } from '../../../platform/local-relays.ts'
 import { createLog } from '../../../platform/log.ts'
 import { createLocalRelayProvider } from '../../../providers/relay/local.ts'
@@ -51,7 +52,7 @@ function fleet(words: string, variables: Readonly<Record<string, string>> = {}):
       ...variables,
     }),
   }
-  const args = ['--import', 'tsx', 'activities/fleet/fleet.ts', ...words.split(' ')]
+  const args = [...nodeArguments('activities/fleet/fleet.ts'), ...words.split(' ')]
   return new Promise((resolve) => {
     execFile(process.execPath, args, { cwd: project, env }, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code) : 0, stdout, stderr })

@@ -11,6 +11,7 @@ import { createWorkerMetrics } from '../../../activities/worker/metrics.ts'
 import { findCustomerId } from '../../../db/billing-customers.ts'
 import { claimInboxWakes } from '../../../db/subscription-wakes.ts'
 import type { BillingEvent } from '../../../domain/billing-event.ts'
+import { nodeArguments } from '../../../platform/launcher.ts'
 import { createLog } from '../../../platform/log.ts'
 import { createListedSubscription } from '../../../providers/billing/payload.ts'
 import {
@@ -393,7 +394,7 @@ test('the command prints the report, and changes nothing in a dry run', async ()
   }
   const cwd = fileURLToPath(new URL('../../..', import.meta.url))
   const runCommand = (...args: string[]) =>
-    promisify(execFile)(process.execPath, ['--import', 'tsx', 'activities/jobs/reconcile.ts', ...args], { cwd, env })
+    promisify(execFile)(process.execPath, [...nodeArguments('activities/jobs/reconcile.ts'), ...args], { cwd, env })
   const dry = await runCommand('--dry-run')
   expect(dry.stdout).toMatch(/sub_lost.*would be corrected/)
   expect(await own`select from billing_events`).toHaveLength(0)
