@@ -37,20 +37,41 @@ export async function fillDatabase(stack: Stack): Promise<BenchData> {
   return { users: all, activeSessionIds }
 }
 
-/** Users with a paid plan for four relays, each with an auth session. */
-export async function insertUsers({ sql, config }: Pick<Stack, 'sql' | 'config'>, count: number): Promise<BenchUser[]> {
-  const tokens = createAccessTokens({ ...config, jwt: { ...config.jwt, ttlSeconds: tokenSeconds } })
+/**
+ * Accounts whose stream tokens are sealed like those of the service, which otherwise reports rows that it cannot seal again.
+ * @param name begins their addresses and makes their tokens differ from those of others.
+ * @returns their ids.
+ */
+export async function insertAccounts(
+  { sql, config }: Pick<Stack, 'sql' | 'config'>,
+  { name, count, plan }: { readonly name: string; readonly count: number; readonly plan?: object },
+): Promise<string[]> {
   const sealing = createSealing(config.oauthEncryptionKeys)
   const added = Array.from({ length: count }, (_, index) => {
     const id = randomUUID()
-    const { sealed, hash } = sealStreamToken(sealing, id, String(index).padStart(8, '0'))
-    const plan = { plan_tier: 'paid', plan_status: 'active', addons: 3 }
-    return { id, email: `user-${index}@bench.test`, stream_token_sealed: sealed, stream_token_hash: hash, ...plan }
+    const { sealed, hash } = sealStreamToken(sealing, id, `${name}${String(index).padStart(7, '0')}`)
+    return { id, email: `${name}-${index}@bench.test`, stream_token_sealed: sealed, stream_token_hash: hash, ...plan }
   })
   for (const chunk of chunksOf(added)) await sql`insert into users ${sql(chunk)}`
+  return added.map(({ id }) => id)
+}
+
+/**
+ * Users with a paid plan for four relays, each with an auth session.
+ * @param name as of {@link insertAccounts}.
+ */
+export async function insertUsers(
+  stack: Pick<Stack, 'sql' | 'config'>,
+  count: number,
+  name = 'u',
+): Promise<BenchUser[]> {
+  const { sql, config } = stack
+  const tokens = createAccessTokens({ ...config, jwt: { ...config.jwt, ttlSeconds: tokenSeconds } })
+  const plan = { plan_tier: 'paid', plan_status: 'active', addons: 3 }
+  const userIds = await insertAccounts(stack, { name, count, plan })
   const authSessions = await sql<{ userId: string; id: string }[]>`
     insert into auth_sessions (user_id, client, ip)
-    select id, 'bench', '127.0.0.1' from unnest(${added.map(({ id }) => id)}::uuid[]) id returning user_id, id`
+    select id, 'bench', '127.0.0.1' from unnest(${userIds}::uuid[]) id returning user_id, id`
   return Promise.all(
     authSessions.map(async ({ userId, id: authSessionId }) => ({
       userId,

@@ -57,6 +57,7 @@ export async function reserve(
       connectionId,
       region: { named: region },
       regions: config.regions.map((one) => ({ ...one, capacity: 100_000 })),
+      recentPlaces: [],
       warmReportSecondsMax: 30,
       rateLimit: 9_999_999,
     },

@@ -76,8 +76,8 @@ const startWithEmptyWorker: StartGroup = async (stack, data) => {
   return { measure: { memory: () => measureMemory(stack, worker, data) }, stop: () => worker.stop() }
 }
 
-const startWithLocalRelays: StartGroup = async (stack, data) => ({
-  measure: { warm: () => measureWarmStart(stack, data, rounds) },
+const startWithLocalRelays: StartGroup = async (stack) => ({
+  measure: { warm: () => measureWarmStart(stack, rounds) },
   stop: async () => {},
 })
 

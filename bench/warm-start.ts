@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findRelaySession } from '../db/relay-sessions.ts'
 import { endLocalRelays } from '../platform/local-relays.ts'
-import type { BenchData, BenchUser } from './data.ts'
+import { type BenchUser, insertUsers } from './data.ts'
 import { figures } from './figures.ts'
 import { call } from './load.ts'
 import { measurePairs, median, type Reading } from './pairs.ts'
@@ -40,7 +40,7 @@ interface WarmBench {
   readonly users: BenchUser[]
 }
 
-export async function measureWarmStart(stack: Stack, data: BenchData, rounds: number): Promise<Row[]> {
+export async function measureWarmStart(stack: Stack, rounds: number): Promise<Row[]> {
   const variables = { SVC_TEMPORAL_TASK_QUEUE: 'bench-warm', SVC_RELAY_STOP_GRACE_SECONDS: '1' }
   const api = await stack.start('api/server.ts', { ...variables, SVC_REGIONS: regionsOf(100_000) })
   const worker = await stack.start('activities/worker/worker.ts', {
@@ -49,7 +49,9 @@ export async function measureWarmStart(stack: Stack, data: BenchData, rounds: nu
     SVC_API_URL: api.url,
   })
   await waitUntilAnswering(api, '/health')
-  const bench = { stack, api, users: [...data.users] }
+  // Those of other measurements may have as many live relays as their plan allows.
+  const users = await insertUsers(stack, (rounds + 1) * callsPerRound * 2 + coldStarts, 'w')
+  const bench = { stack, api, users }
   const pairs = await measurePairs({
     ...{ what: 'warm start', rounds },
     floor: () => repeat(callsPerRound, () => callAndReport(bench)),
