@@ -6,7 +6,6 @@ import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Database } from '../db/connection.ts'
 import { migrateWhenReachable } from '../db/migrations.ts'
 import { startPresence } from '../db/presence.ts'
-import { listPlacesTaken } from '../db/regions.ts'
 import { recordReports } from '../db/relay-health.ts'
 import { createBillingDeps } from '../db/subscriptions.ts'
 import { findMaskedEmail } from '../db/users.ts'
@@ -17,7 +16,6 @@ import { serveUpgrades } from '../platform/http-upgrades.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
 import { connectionLimits, listen } from '../platform/listener.ts'
 import type { Logger } from '../platform/log.ts'
-import { memoizeWithTtl } from '../platform/memoize-with-ttl.ts'
 import { createSealing } from '../platform/sealing.ts'
 import { connectTemporal } from '../platform/temporal.ts'
 import type { Tracing } from '../platform/tracing.ts'
@@ -43,7 +41,7 @@ import { createRelayFeed } from './live/relay-feed.ts'
 import { createRelaySocketMetrics } from './live/relay-socket-metrics.ts'
 import { createRelaySockets, type RelaySocketLimits, relaySocketLimits } from './live/relay-sockets.ts'
 import { createFindOperatorOverview } from './operator-overview.ts'
-import { createFindRegionStatuses } from './region-statuses.ts'
+import { createFindRecentPlaces, createFindRegionStatuses } from './region-statuses.ts'
 import { routes } from './routes.ts'
 import type { Services } from './services.ts'
 
@@ -155,12 +153,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     }),
     assignments: createAssignments({ sql, log }),
     findRegionStatuses: createFindRegionStatuses(sql, config.regions),
-    findRecentPlaces: memoizeWithTtl(1000, () =>
-      listPlacesTaken(
-        sql,
-        config.regions.map(({ region }) => region),
-      ),
-    ),
+    findRecentPlaces: createFindRecentPlaces(sql, config.regions),
     findOperatorOverview: createFindOperatorOverview(sql, config.regions),
     recordReport: batch((reports) =>
       recordReports(sql, reports, summaryAgeSecondsMax(config.relay.healthIntervalSeconds)),

@@ -5,24 +5,18 @@
 import { createServer } from 'node:http'
 import Koa, { type Context } from 'koa'
 import { koaBody } from 'koa-body'
+import { createFindRecentPlaces } from '../api/region-statuses.ts'
 import { createRelaySessionTokens } from '../api/relay-session-tokens.ts'
 import { connectPostgres } from '../db/connection.ts'
-import { listPlacesTaken } from '../db/regions.ts'
 import { startRelay } from '../db/relay-starts.ts'
 import { readConfig } from '../platform/config/config.ts'
-import { memoizeWithTtl } from '../platform/memoize-with-ttl.ts'
 import { createSealing } from '../platform/sealing.ts'
 
 const config = readConfig()
 const sealing = createSealing(config.oauthEncryptionKeys)
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
 
-const findRecentPlaces = memoizeWithTtl(1000, () =>
-  listPlacesTaken(
-    sql,
-    config.regions.map(({ region }) => region),
-  ),
-)
+const findRecentPlaces = createFindRecentPlaces(sql, config.regions)
 
 /** The parsed body, not validated. */
 const bodyOf = (ctx: Context) => ctx.request.body as unknown as { session_id: string; connection_id: string }

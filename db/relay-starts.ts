@@ -62,13 +62,13 @@ export type StartOutcome =
       readonly window?: RateLimitWindow
     }
   | { readonly type: 'key_reused' }
-  /** The auth session ended after the request was authenticated. */
+  /** The auth session has ended, or its account is disabled. */
   | { readonly type: 'signed_out' }
   | { readonly type: 'rate_limited'; readonly window: RateLimitWindow }
   | { readonly type: 'denied'; readonly entitlement: Entitlement; readonly window: RateLimitWindow }
   | { readonly type: 'limit_reached' | 'region_full' | 'region_drained'; readonly window: RateLimitWindow }
 
-/** A refused start stores nothing but its count against the rate limit. A replay and an invalid start do not count either. */
+/** A refused start stores nothing but its count against the rate limit. A replay, a reused key and an ended sign-in do not count. */
 export async function startRelay(sql: Database, request: StartRequest): Promise<StartOutcome> {
   try {
     return (await sql.begin((tx) => admitAndStart(tx, request))) as StartOutcome

@@ -3,9 +3,10 @@ import { type Admission, type AdmissionRequest, admitUsers, admitUsersWithRelays
 import { batch } from '../../platform/batch.ts'
 import { admitUsersWithSummary } from '../identity/account-summaries.ts'
 import type { Services } from '../services.ts'
-import { type Authenticate, invalidToken, verifyAccessToken } from './authentication.ts'
+import { type Authenticate, verifyAccessToken } from './authentication.ts'
 import { clientNetwork } from './ip-networks.ts'
 import { type RateLimitHeaders, rateLimitKey } from './rate-limits.ts'
+import { invalidToken } from './refusals.ts'
 import type { CallerKind, Callers, Credentials, ReadName, Reads, Route } from './route.ts'
 
 export interface Admitted {

@@ -8,7 +8,7 @@ import type { TokenUser } from '../identity/access-tokens.ts'
 import { verifyOperator } from '../identity/operator-credentials.ts'
 import { readSocketToken } from '../live/handshake.ts'
 import type { Services } from '../services.ts'
-import { Refusal } from './refusals.ts'
+import { invalidToken, Refusal } from './refusals.ts'
 import { createOriginCheck } from './request-origin.ts'
 import type { CallerKind, Callers, Credentials } from './route.ts'
 
@@ -28,9 +28,6 @@ export async function verifyAccessToken(
   if (user) return user
   throw invalidToken()
 }
-
-export const invalidToken = (): Refusal =>
-  new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
 
 export function createAuthenticate(deps: Deps): Authenticate {
   const { config, sql, sealing, accessTokens } = deps

@@ -107,3 +107,7 @@ export class Refusal extends Error {
     return { error: { code: this.code, message: this.message } }
   }
 }
+
+/** For a request whose access token was issued by this service, but is no longer valid. */
+export const invalidToken = (): Refusal =>
+  new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })

@@ -2,8 +2,8 @@
 import { recordAuditEntry } from '../../db/audit.ts'
 import {
   type AuthSessionRevocationReason,
-  areAuthSessionsAlive,
   insertAuthSession,
+  isAuthSessionAlive,
   type NewAuthSession,
   revokeAuthSession,
   revokeOtherAuthSessions,
@@ -14,7 +14,7 @@ import type { Sql } from '../../db/connection.ts'
 import type { SignInMethod } from '../../db/oauth-accounts.ts'
 import { exchangeRefreshToken, insertRefreshToken } from '../../db/refresh-tokens.ts'
 import { lockCredentials, lockUser } from '../../db/users.ts'
-import { Refusal } from '../http/refusals.ts'
+import { invalidToken, Refusal } from '../http/refusals.ts'
 import type { User } from './access-tokens.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
 
@@ -119,6 +119,5 @@ export async function endOtherAuthSessions(sql: Sql, user: User, ip: string): Pr
  * row locked: a change that a revoked auth session makes would outlive the revocation of all access.
  */
 export async function requireAliveAuthSession(sql: Sql, user: User): Promise<void> {
-  const [isAlive] = await areAuthSessionsAlive(sql, [user])
-  if (!isAlive) throw new Refusal('unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } })
+  if (!(await isAuthSessionAlive(sql, user))) throw invalidToken()
 }

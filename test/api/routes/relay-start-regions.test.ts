@@ -20,24 +20,29 @@ const hugeRegions = JSON.stringify([
 ])
 
 /** Without a worker, so that sessions keep the state in which they were accepted. */
+const startServiceWith = (configuredRegions: string) =>
+  startService({
+    worker: false,
+    variables: { SVC_REGIONS: configuredRegions, SVC_RATE_LIMITS: highLimits({ relay_start: 1000 }) },
+  })
+
+async function empty({ api: { sql } }: TestService) {
+  await sql`delete from relay_sessions`
+  await sql`delete from instances`
+  await sql`delete from regions`
+}
+
 let service: TestService
 beforeAll(async () => {
-  service = await startService({
-    worker: false,
-    variables: { SVC_REGIONS: regions, SVC_RATE_LIMITS: highLimits({ relay_start: 1000 }) },
-  })
+  service = await startServiceWith(regions)
 })
-beforeEach(async () => {
-  await service.api.sql`delete from relay_sessions`
-  await service.api.sql`delete from instances`
-  await service.api.sql`delete from regions`
-})
+beforeEach(() => empty(service))
 
 const drain = (region: string) => service.api.sql`insert into regions (region, drained_at) values (${region}, now())`
 
 /** Starts the next relay of a new user. */
-async function start(body: object = {}) {
-  const answer = await (await service.user()).start(body)
+async function start(body: object = {}, { user } = service) {
+  const answer = await (await user()).start(body)
   return answer.status === 201 ? answer.body.session.region : statusAndCode(answer)
 }
 
@@ -137,20 +142,9 @@ test('an instance that has existed without a live session for a minute takes a p
 describe('in a region with room for thousands of sessions', () => {
   let huge: TestService
   beforeAll(async () => {
-    huge = await startService({
-      worker: false,
-      variables: { SVC_REGIONS: hugeRegions, SVC_RATE_LIMITS: highLimits({ relay_start: 1000 }) },
-    })
+    huge = await startServiceWith(hugeRegions)
   })
-  beforeEach(async () => {
-    await huge.api.sql`delete from relay_sessions`
-    await huge.api.sql`delete from regions`
-  })
-
-  const startHuge = async (region?: string) => {
-    const answer = await (await huge.user()).start(region === undefined ? {} : { region })
-    return answer.status === 201 ? answer.body.session.region : statusAndCode(answer)
-  }
+  beforeEach(() => empty(huge))
 
   /** Waits until starts have counted the sessions. */
   const insertSessions = async (count: number) => {
@@ -166,25 +160,25 @@ describe('in a region with room for thousands of sessions', () => {
   }
 
   test('relays start there, by its name, with `auto` and without a region', async () => {
-    for (const region of ['huge', 'auto', undefined]) expect(await startHuge(region)).toBe('huge')
+    for (const body of [{ region: 'huge' }, { region: 'auto' }, {}]) expect(await start(body, huge)).toBe('huge')
   })
 
   test('a start right after the region was drained is refused, and `auto` and the default skip it', async () => {
-    expect(await startHuge('huge')).toBe('huge')
+    expect(await start({ region: 'huge' }, huge)).toBe('huge')
     await huge.api.sql`insert into regions (region, drained_at) values ('huge', now())`
-    expect(await startHuge('huge')).toEqual(capacityExhausted)
-    expect([await startHuge('auto'), await startHuge()]).toEqual(['small', 'small'])
+    expect(await start({ region: 'huge' }, huge)).toEqual(capacityExhausted)
+    expect([await start({ region: 'auto' }, huge), await start({}, huge)]).toEqual(['small', 'small'])
   })
 
   test('its last places are given to one start each', async () => {
     await insertSessions(3998)
-    const outcomes = await Promise.all(Array.from({ length: 6 }, () => startHuge('huge')))
+    const outcomes = await Promise.all(Array.from({ length: 6 }, () => start({ region: 'huge' }, huge)))
     expect(outcomes.filter((outcome) => outcome === 'huge')).toHaveLength(2)
     expect(outcomes.filter((outcome) => outcome !== 'huge')).toEqual(Array(4).fill(capacityExhausted))
   })
 
   test('`auto` prefers a region with more free places', async () => {
     await insertSessions(3998)
-    expect(await startHuge('auto')).toBe('small')
+    expect(await start({ region: 'auto' }, huge)).toBe('small')
   })
 })
