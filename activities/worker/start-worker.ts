@@ -104,9 +104,9 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
       ...createWarmInstanceActivities({ config, sql, providers: measuredProviders }),
     },
     shutdownGraceTime,
-    // 500 workflows take about 400 MB. A workflow that is not cached is replayed at its next event, and most sessions have
+    // 400 workflows take up to 300 MB. A workflow that is not cached is replayed at its next event, and most sessions have
     // none for hours (docs/performance.md).
-    maxCachedWorkflows: 500,
+    maxCachedWorkflows: 400,
     // After this time another worker takes over a workflow that a dead worker had cached.
     stickyQueueScheduleToStartTimeout: '3s',
     maxConcurrentActivityTaskExecutions: 50,
