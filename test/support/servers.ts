@@ -1,5 +1,5 @@
 /**
- * Builds the programs, and starts one Postgres and one Temporal per test run, or uses those of TEST_DATABASE_URL and
+ * Builds the programs and the workflow bundle, and starts one Postgres and one Temporal per test run, or uses those of TEST_DATABASE_URL and
  * TEST_TEMPORAL_ADDRESS.
  */
 import { execFile } from 'node:child_process'
@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type {} from 'vitest'
 import type { TestProject } from 'vitest/node'
+import { workflowBundlePath } from '../../activities/worker/workflow-bundle.ts'
 import { connectPostgres } from '../../db/connection.ts'
 import { migrate } from '../../db/migrations.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
@@ -39,12 +40,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   await endServersOfDeadRuns()
   const began = performance.now()
-  // Not by the first test that starts one, which may limit the size of files.
+  // Not by the first tests that start one: all of them would build it at once, and one of them limits the size of files.
   await promisify(execFile)(process.execPath, [buildPrograms])
   const given = readStackConfig().test
   const started = await Promise.allSettled([
     given.databaseUrl ?? startPostgres(stops),
     given.temporalAddress ?? startTemporal(stops),
+    workflowBundlePath(log),
   ])
   const failed = started.find((each) => each.status === 'rejected')
   if (failed) {
