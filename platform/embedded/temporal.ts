@@ -4,7 +4,7 @@ import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Connection } from '@temporalio/client'
+import { Connection, isGrpcServiceError } from '@temporalio/client'
 import type { Logger } from '../log.ts'
 import { endProcess, listProcesses, type Signals } from '../processes.ts'
 import { searchAttributes } from '../temporal.ts'
@@ -12,6 +12,19 @@ import { findFreePort } from './ports.ts'
 import { type OnSpawn, ServerProcess } from './server-process.ts'
 
 const readyMillisMax = 60_000
+
+/**
+ * The store of the development server is one SQLite connection, which can stay interrupted until the server is started again: each
+ * call is then answered with `interrupted (9)`. No process ends, so no supervisor notices.
+ */
+const defaultWatch: WatchTimes = { everyMillis: 5_000, replyMillisMax: 5_000, failingMillisMax: 30_000 }
+
+interface WatchTimes {
+  readonly everyMillis: number
+  readonly replyMillisMax: number
+  /** For how long the server may answer with errors only. */
+  readonly failingMillisMax: number
+}
 
 const shutdown: Signals = [
   ['SIGTERM', 8000],
@@ -47,10 +60,15 @@ export interface EmbeddedTemporalOptions {
   uiPort?: () => Promise<number>
   onSpawn?: OnSpawn
   namespace?: string
+  /** How the running server is checked. */
+  watch?: WatchTimes
   log: Logger
 }
 
-/** Starts the server and waits until the namespace and its search attributes exist. Rejects after 60 s. */
+/**
+ * Starts the server and waits until the namespace and its search attributes exist. Rejects after 60 s. Kills the server when it has
+ * answered with errors only for half a minute, so that its supervisor starts it again.
+ */
 export async function startEmbeddedTemporal(options: EmbeddedTemporalOptions): Promise<EmbeddedTemporal> {
   const { executable, namespace = 'default', log } = options
   if (options.dir !== null) await mkdir(options.dir, { recursive: true })
@@ -81,6 +99,9 @@ export async function startEmbeddedTemporal(options: EmbeddedTemporalOptions): P
     throw error
   }
   log.debug({ address, pid: server.pid }, 'temporal is ready')
+  endWhenFailing(server, { address, namespace, watch: options.watch ?? defaultWatch, log }).catch((error: unknown) =>
+    log.error({ err: error }, 'the embedded Temporal is no longer watched'),
+  )
   return {
     address,
     uiUrl: uiPort === undefined ? null : `http://localhost:${uiPort}`,
@@ -135,5 +156,47 @@ async function hasNamespace(address: string, namespace: string): Promise<boolean
     return searchAttributes.every((name) => Object.hasOwn(customAttributes, name))
   } finally {
     await connection.close()
+  }
+}
+
+const grpcDeadlineExceeded = 4
+
+interface Watched {
+  readonly address: string
+  readonly namespace: string
+  readonly watch: WatchTimes
+  readonly log: Logger
+}
+
+/** A server that does not answer is left alone: it may be paused, or slow. Its store is safe when it is killed. */
+async function endWhenFailing(server: ServerProcess, { address, namespace, watch, log }: Watched): Promise<void> {
+  // Without the retries that are the default.
+  const connection = Connection.lazy({ address, interceptors: [] })
+  let failingSince: number | undefined
+  while (server.isRunning) {
+    const reply = await describe(connection, namespace, watch.replyMillisMax)
+    if (reply === 'answered') failingSince = undefined
+    if (reply instanceof Error) failingSince ??= Date.now()
+    if (failingSince !== undefined && Date.now() - failingSince > watch.failingMillisMax) {
+      log.error({ err: reply }, 'the embedded Temporal answers with errors only and is killed')
+      await server.end([['SIGKILL', 2000]])
+    }
+    await Promise.race([server.exited, sleep(watch.everyMillis, undefined, { ref: false })])
+  }
+  await connection.close()
+}
+
+/** @returns the error that the server answered with. */
+async function describe(
+  connection: Connection,
+  namespace: string,
+  replyMillisMax: number,
+): Promise<'answered' | 'unanswered' | Error> {
+  try {
+    const call = () => connection.workflowService.describeNamespace({ namespace })
+    await connection.withDeadline(Date.now() + replyMillisMax, call)
+    return 'answered'
+  } catch (error) {
+    return isGrpcServiceError(error) && error.code !== grpcDeadlineExceeded ? error : 'unanswered'
   }
 }

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { readStackConfig } from '../../../platform/config/stack.ts'
-import { startEmbeddedTemporal } from '../../../platform/embedded/temporal.ts'
+import { type EmbeddedTemporalOptions, startEmbeddedTemporal } from '../../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../../platform/log.ts'
 import { findProcess, sendSignal } from '../../../platform/processes.ts'
@@ -10,10 +11,10 @@ import { temporaryFolder } from '../../support/folders.ts'
 
 const log = createLog('test', 'silent')
 
-async function start(dir: string | null) {
+async function start(dir: string | null, more: Partial<EmbeddedTemporalOptions> = {}) {
   const { searchPath, dataDir, cacheDir, embedded } = readStackConfig()
   const search = { explicit: embedded.temporalCli, searchPath, dataDir, cacheDir, progress: () => {} }
-  const server = await startEmbeddedTemporal({ executable: await findTemporalCli(search), dir, log })
+  const server = await startEmbeddedTemporal({ executable: await findTemporalCli(search), dir, log, ...more })
   onTestFinished(() => server.stop())
   return server
 }
@@ -67,4 +68,29 @@ test('a program that is not a Temporal server is reported with its last lines', 
   await expect(startEmbeddedTemporal({ executable, dir: join(dir, 'store'), log })).rejects.toThrow(
     /Temporal ended with code 1:[\s\S]*MODULE_NOT_FOUND/,
   )
+})
+
+describe('a server that runs', () => {
+  const watch = { everyMillis: 100, replyMillisMax: 300, failingMillisMax: 1_000 }
+
+  test('but answers with errors only is killed, and starts well again on its store', async () => {
+    const dir = await temporaryFolder()
+    const failing = await start(dir, { namespace: 'doomed', watch })
+    await startWorkflow(failing.address)
+    await withClient(failing.address, ({ connection }) =>
+      connection.operatorService.deleteNamespace({ namespace: 'doomed' }),
+    )
+    expect(await failing.exited).toBe('ended by SIGKILL')
+    const next = await start(dir, { namespace: 'doomed', watch })
+    expect(await statusOfWorkflow(next.address)).toBe('RUNNING')
+  })
+
+  test('but is paused is left alone', async () => {
+    const paused = await start(null, { watch })
+    await startWorkflow(paused.address)
+    sendSignal(paused.pid, 'SIGSTOP')
+    await sleep(3_000)
+    sendSignal(paused.pid, 'SIGCONT')
+    expect(await statusOfWorkflow(paused.address)).toBe('RUNNING')
+  })
 })
