@@ -47,10 +47,10 @@ export const assignInstance = async (sql: Sql, instanceId: string, sessionId: st
     from claimed c where s.id = ${sessionId}`
 }
 
-/** Resolves once the API has stored a report of the instance. */
-export const untilReported = async (sql: Sql, instanceId: string): Promise<void> => {
+/** Resolves once the API has stored a report of each instance. */
+export const untilReported = async (sql: Sql, ...instanceIds: string[]): Promise<void> => {
   await eventually(
-    () => sql`select from instances where instance_id = ${instanceId} and last_report_at is not null`,
-    (rows) => rows.length === 1,
+    () => sql`select instance_id from instances where instance_id in ${sql(instanceIds)} and last_report_at is null`,
+    (missing) => missing.length === 0,
   )
 }

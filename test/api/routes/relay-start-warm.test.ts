@@ -27,7 +27,7 @@ test('concurrent starts answer one waiting report each, with the session and the
   const image = region && imageKey(region)
   const instanceIds = [await insertWarmInstance(api.sql, { image }), await insertWarmInstance(api.sql, { image })]
   const waiting = instanceIds.map((instanceId) => report(instanceId))
-  await Promise.all(instanceIds.map((instanceId) => untilReported(api.sql, instanceId)))
+  await untilReported(api.sql, ...instanceIds)
   const users = [await createUser(), await createUser()]
   const sessions = (await Promise.all(users.map((user) => user.start()))).map(({ body }) => body.session)
   expect(sessions.map((session) => session.instance_id).toSorted()).toEqual(instanceIds.toSorted())

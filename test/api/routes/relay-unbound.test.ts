@@ -82,7 +82,7 @@ describe('the report of a relay without a session', () => {
     const [one, other] = [await insertWarmInstance(sql), await insertWarmInstance(sql)]
     const { sessionId } = await startSession()
     const [first, second] = [report(one, 20), report(other, 2)]
-    await Promise.all([untilReported(sql, one), untilReported(sql, other)])
+    await untilReported(sql, one, other)
     await assignInstance(sql, one, sessionId)
     expect(assignmentOf(await first)?.session_id).toBe(sessionId)
     expect((await second).body).toEqual({ ...nothingYet, report_in_seconds: 0.2 })
