@@ -126,6 +126,20 @@ async function readWork(sql: Sql, region: string): Promise<WarmWork> {
   }
 }
 
+interface UnboundFigures {
+  readonly region: string
+  /** Those that have reported, and those that have not yet. */
+  readonly ready: number
+  readonly booting: number
+}
+
+/** Counts warm instances without a session, for the regions that have any. Reads no instance of a session. */
+export const countUnbound = async (sql: Sql): Promise<UnboundFigures[]> =>
+  sql<UnboundFigures[]>`
+    select i.region, (count(*) filter (where i.launched_at is not null and i.last_report_at is not null))::int as ready,
+      (count(*) filter (where i.launched_at is null or i.last_report_at is null))::int as booting
+    from instances i where ${isUnbound(sql)} group by i.region`
+
 /** Regions that have a warm instance without a session. */
 export const listRegionsWithUnbound = async (sql: Sql): Promise<string[]> =>
   (

@@ -4,7 +4,8 @@ import type { Sql } from '../../db/connection.ts'
 import { countInstances } from '../../db/instance-list.ts'
 import { countOrphans } from '../../db/orphans.ts'
 import { listProviderChecks } from '../../db/provider-checks.ts'
-import { listRegionRows } from '../../db/regions.ts'
+import { listDrainedRegions } from '../../db/regions.ts'
+import { countUnbound } from '../../db/warm-instances.ts'
 import type { RegionConfig } from '../../platform/config/regions.ts'
 
 /** Reads the figures. @returns a function that adds them to a registry. */
@@ -13,8 +14,9 @@ export async function readFleetGauges(
   regions: readonly RegionConfig[],
 ): Promise<(registry: Registry) => void> {
   const names = regions.map(({ region }) => region)
-  const [rows, existing, orphans, checks] = await Promise.all([
-    listRegionRows(sql, names),
+  const [unbound, drainedRegions, existing, orphans, checks] = await Promise.all([
+    countUnbound(sql),
+    listDrainedRegions(sql),
     countInstances(sql),
     countOrphans(sql),
     listProviderChecks(sql),
@@ -36,14 +38,15 @@ export async function readFleetGauges(
     const wanted = gauge('svc_relay_warm_instances_wanted', 'Warm instances to keep: 0 while the region is drained.')
     const drained = gauge('svc_region_drained', '1 while the region takes no new sessions, otherwise 0.')
     const capacity = gauge('svc_relay_capacity', 'Maximum number of instances.')
-    for (const row of rows) {
-      const { region, isDrained } = row
-      const config = regions.find((one) => one.region === region)
-      warm.set({ region, state: 'ready' }, row.warmReady)
-      warm.set({ region, state: 'booting' }, row.warmBooting)
-      wanted.set({ region }, isDrained ? 0 : (config?.warm ?? 0))
+    for (const config of regions) {
+      const { region } = config
+      const { ready, booting } = unbound.find((one) => one.region === region) ?? { ready: 0, booting: 0 }
+      const isDrained = drainedRegions.includes(region)
+      warm.set({ region, state: 'ready' }, ready)
+      warm.set({ region, state: 'booting' }, booting)
+      wanted.set({ region }, isDrained ? 0 : config.warm)
       drained.set({ region }, isDrained ? 1 : 0)
-      capacity.set({ region }, config?.capacity ?? 0)
+      capacity.set({ region }, config.capacity)
     }
 
     const working = gauge(

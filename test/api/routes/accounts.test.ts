@@ -137,7 +137,8 @@ describe('sign-in', () => {
       expect(millis / usual).toBeGreaterThan(0.6)
       expect(millis / usual).toBeLessThan(1.7)
     }
-  })
+    // Twelve hashes at the service's cost.
+  }, 90_000)
 
   test('refuses a password that only starts with the right one', async () => {
     const email = freshEmail()
