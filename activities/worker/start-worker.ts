@@ -104,6 +104,8 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
       ...createWarmInstanceActivities({ config, sql, providers: measuredProviders }),
     },
     shutdownGraceTime,
+    // A workflow that cannot be replayed ends, and a job starts it again from its rows in Postgres (docs/decisions/0051).
+    workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
     // 400 workflows take up to 300 MB. A workflow that is not cached is replayed at its next event, and most sessions have
     // none for hours (docs/performance.md).
     maxCachedWorkflows: 400,

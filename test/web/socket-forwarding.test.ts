@@ -153,7 +153,7 @@ describe('both sides close together', () => {
     client.socket.pause()
     const { sql } = patient.api
     await writeActive(sql, session_id)
-    await sql`update relay_sessions set region = repeat('x', 100000) where id = ${session_id}`
+    await sql`update relay_sessions set region = repeat('x', 1000000) where id = ${session_id}`
     const countAfterChange = async () => {
       await sql`update relay_sessions set active_at = clock_timestamp() where id = ${session_id}`
       return clientCount(patient.api)
