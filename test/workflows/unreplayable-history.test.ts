@@ -2,8 +2,11 @@
 import { defaultPayloadConverter } from '@temporalio/common'
 import { expect, test } from 'vitest'
 import * as messages from '../../workflows/messages.ts'
+import { testEnvironment } from '../support/environment.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
-import { eventually } from '../support/relays.ts'
+import { temporaryFolder } from '../support/folders.ts'
+import { startProgram } from '../support/programs.ts'
+import { eventually, freePort } from '../support/relays.ts'
 import { longRelayTimeouts, newSubscriber } from '../support/subscribers.ts'
 
 /** `COMMAND_TYPE_MODIFY_WORKFLOW_PROPERTIES` of Temporal's API. */
@@ -37,17 +40,31 @@ const firstRunOf = async ({ api }: FakeRelayService, workflowId: string) => {
   return temporal.workflow.getHandle(workflowId, (await handle.describe()).runId)
 }
 
-test('a subscription with such a history is replaced, and its accepted events take effect', async () => {
+test('a subscription with such a history is replaced and counted, and its accepted events take effect', async () => {
   const service = await startFakeRelayService({ worker: false })
   const subscriber = await newSubscriber(service)
   await subscriber.sendEvent('subscription.activated', { invoice_id: 'inv_1' })
   const workflowId = await recordForeignCommand(service)
   expect(workflowId).toBe(messages.subscriptionWorkflowId(subscriber.userId))
   const replaced = await firstRunOf(service, workflowId)
-  await service.startWorker()
-  await subscriber.waitForPlan(({ planTier }) => planTier === 'paid', 60)
+  const { config } = service.api.services
+  const metricsAddress = `127.0.0.1:${await freePort()}`
+  const worker = await startProgram(
+    'worker',
+    testEnvironment({
+      DATABASE_URL: config.database.url,
+      SVC_DATA_DIR: await temporaryFolder(),
+      SVC_TEMPORAL_TASK_QUEUE: config.temporal.taskQueue,
+      SVC_WORKER_METRICS_ADDRESS: metricsAddress,
+    }),
+  )
+  await subscriber.waitForPlan(({ planTier }) => planTier === 'paid', 90)
   expect((await replaced.describe()).status.name).toBe('FAILED')
-}, 120_000)
+  // The alert WorkflowNondeterminism reads this metric.
+  const metrics = await (await fetch(`http://${metricsAddress}/metrics`)).text()
+  expect(metrics).toMatch(/^temporal_workflow_failed_total\{.*workflow_type="subscription".*\} 1$/m)
+  await worker.stop()
+}, 150_000)
 
 test('a relay session with such a history is replaced, keeps its relay, and can be stopped', async () => {
   const service = await startFakeRelayService({ variables: longRelayTimeouts, worker: false })
