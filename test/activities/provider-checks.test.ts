@@ -129,4 +129,4 @@ test('a worker whose provider hangs starts, runs relays and records the failures
     async () => (await readMetrics(service.api))(series),
     (count) => count === 1,
   )
-}, 60_000)
+})

@@ -68,7 +68,7 @@ beforeAll(async () => {
   await changeAccount()
   await runRelay()
   await misplaceSecrets()
-}, 120_000)
+})
 
 async function signInEverywhere(): Promise<void> {
   const { email, password } = user
@@ -150,7 +150,6 @@ async function runRelay(): Promise<void> {
   const { session: relay } = await eventually(
     async () => (await api.get<Active>('/relay/active', { bearer })).body,
     (active) => active.session?.state === 'active',
-    60,
   )
   sessionId = relay?.session_id ?? ''
   keep('pair token', relay?.pair_token)

@@ -69,7 +69,6 @@ test('the worker runs workflows and stops gracefully although its log cannot be 
   const alive = await eventually(
     () => countAliveWorkers(sql).catch(() => 0),
     (count) => count === 1,
-    60,
   )
   expect(alive).toBe(1)
   await sql.end({ timeout: 5 })

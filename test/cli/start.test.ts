@@ -227,7 +227,7 @@ test('a start succeeds on the same ports after starts that were killed at any st
     '/web/server.ts',
   ]) {
     const killed = new Stack(dataDir, { variables })
-    await eventually(() => isRunning(command), Boolean, 60)
+    await eventually(() => isRunning(command), Boolean)
     await killed.end('SIGKILL')
   }
   const stack = await new Stack(dataDir, { variables }).ready()

@@ -81,9 +81,7 @@ class PassTime implements fc.AsyncCommand<Model, Real> {
   }
 }
 
-test('after any sequence of refreshes, replays, lost replies and logouts at most one token is live', {
-  timeout: 90_000,
-}, async () => {
+test('after any sequence of refreshes, replays, lost replies and logouts at most one token is live', async () => {
   // Prefers the newest tokens and few logouts, since a lineage that ends at once tests little.
   const refresh = fc.constantFrom(0, 0, 0, 1, 1, 1, 2, 3).map((back) => new Refresh(back))
   const passTime = fc.constantFrom(4, 11, 16, days30 - 3600, days30).map((seconds) => new PassTime(seconds))

@@ -41,4 +41,4 @@ test('the script gives an empty server the namespace with all search attributes,
   } finally {
     await connection.close()
   }
-}, 60_000)
+})

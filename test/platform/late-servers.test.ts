@@ -58,4 +58,4 @@ test('the api and the worker start before Postgres and Temporal, and work once b
   })
   await untilWell(url)
   expect((await fetch(`${url}/api/v1/capacity/status`)).status).toBe(200)
-}, 90_000)
+})

@@ -19,7 +19,6 @@ const servers = { DATABASE_URL: 'postgres://svc:pw@127.0.0.1:1/svc', TEMPORAL_AD
 
 test.each(['api/server.ts', 'activities/worker/worker.ts'])(
   '%s refuses secrets that are missing, short or placeholders, and names all of them at once',
-  { timeout: 60_000 },
   async (file) => {
     const { code, problems, output } = await run(file, {
       ...servers,
@@ -40,7 +39,7 @@ test.each(['api/server.ts', 'activities/worker/worker.ts'])(
   },
 )
 
-test('the site, which holds no secret, refuses its variables at once', { timeout: 60_000 }, async () => {
+test('the site, which holds no secret, refuses its variables at once', async () => {
   const { code, problems } = await run('web/server.ts', { SVC_SITE_PORT: 'http', SVC_API_URL: 'ftp://api' })
   expect(code).toBe(1)
   expect(problems.map((line) => line.split(' ')[0]).toSorted()).toEqual(['SVC_API_URL', 'SVC_SITE_PORT'])

@@ -43,7 +43,7 @@ test('a text that is opened often can be opened at its own place only, the first
   }
 })
 
-test('texts are opened also when more of them are read than are kept', { timeout: 60_000 }, () => {
+test('texts are opened also when more of them are read than are kept', () => {
   const sealed = Array.from({ length: openedMax + 10 }, (_, index) => sealing.seal(String(index), place))
   for (const [index, text] of sealed.entries()) expect(sealing.openOften(text, place)).toBe(String(index))
   expect(sealing.openOften(sealed[0] ?? '', place)).toBe('0')

@@ -19,11 +19,11 @@ async function loadedPackages(isEnabled: boolean): Promise<string[]> {
   return JSON.parse(stdout)
 }
 
-test('without an endpoint nothing of OpenTelemetry is loaded', { timeout: 90_000 }, async () => {
+test('without an endpoint nothing of OpenTelemetry is loaded', async () => {
   expect(await loadedPackages(false)).toEqual([])
 })
 
-test('with an endpoint its SDK and the interceptors of Temporal are loaded', { timeout: 90_000 }, async () => {
+test('with an endpoint its SDK and the interceptors of Temporal are loaded', async () => {
   expect(await loadedPackages(true)).toEqual(
     expect.arrayContaining(['@opentelemetry/sdk-trace-base', '@temporalio/interceptors-opentelemetry']),
   )

@@ -18,7 +18,7 @@ export const streamToken = 'Ab12Cd34'
 export async function eventually<T>(
   ask: () => T | Promise<T>,
   holds: (value: T) => boolean,
-  millisMax = 5_000,
+  millisMax = 60_000,
 ): Promise<T> {
   const until = Date.now() + millisMax
   for (;;) {
@@ -93,7 +93,7 @@ export function startRelay({ apiUrl, folder = givenFolder(), logFile, variables,
     output: () => output,
     isRunning: () => child.exitCode === null && child.signalCode === null,
     async up(): Promise<StateFile> {
-      await eventually(() => existsSync(stateFile), Boolean, 10_000)
+      await eventually(() => existsSync(stateFile), Boolean)
       return state()
     },
   }

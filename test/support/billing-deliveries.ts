@@ -60,7 +60,7 @@ export const waitForPlanStatus = (
   api: TestApi,
   user: GivenUser,
   planStatus: SubscriptionBody['plan_status'],
-  secondsMax = 20,
+  secondsMax = 90,
 ) =>
   eventually(
     () => fetchSubscription(api, user),

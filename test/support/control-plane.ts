@@ -88,7 +88,6 @@ export async function startControlPlane(variables: Readonly<Record<string, strin
       eventually(
         () => history(sessionId),
         ({ session }) => session?.state === state,
-        40,
       ),
   }
 }

@@ -63,5 +63,4 @@ export const untilWell = (apiUrl: string): Promise<Response | undefined> =>
   eventually(
     () => fetch(`${apiUrl}/health`).catch(() => undefined),
     (answer) => answer?.status === 200,
-    40,
   )

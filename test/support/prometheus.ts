@@ -70,7 +70,6 @@ export async function startPrometheus(targets: Readonly<Record<string, string>>)
   await eventually(
     async () => program.exitCode === null && !(await isReady()),
     (isStarting) => !isStarting,
-    40,
   )
   if (program.exitCode !== null) throw new Error(`Prometheus did not start:\n${errors}`)
 

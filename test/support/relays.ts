@@ -190,7 +190,7 @@ async function sessionOf(user: RelayUser, sessionId: string): Promise<SessionVie
 export async function eventually<Value>(
   ask: () => Promise<Value> | Value,
   isWanted: (value: Value) => boolean,
-  secondsMax = 20,
+  secondsMax = 90,
 ): Promise<Value> {
   const until = Date.now() + secondsMax * 1000
   for (;;) {

@@ -95,6 +95,6 @@ test.each([
   await testButton(page, 'capacity/status').waitFor()
   // Scalar draws its elements one after another, with colours that change gradually.
   const unexpected = async () => (await findViolations(page)).filter(({ id }) => !(id in exceptions))
-  await expect.poll(unexpected, { timeout: 20_000, interval: 1000 }).toEqual([])
+  await expect.poll(unexpected, { interval: 1000 }).toEqual([])
   await context.close()
 })

@@ -71,7 +71,7 @@ export async function visitor({ device = 'desktop', scheme = 'light', script = t
     javaScriptEnabled: script,
     locale: 'en-GB',
   })
-  context.setDefaultTimeout(20_000)
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(error.message))
@@ -123,7 +123,7 @@ export function expectWithin<Read>(millis: number, page: Page, read: () => Promi
     left -= stepMillis
     return read()
   }
-  return expect.poll(stepAndRead, { interval: 250, timeout: 20_000 })
+  return expect.poll(stepAndRead, { interval: 250 })
 }
 
 /** Resolves when the element is visible, within this time of the page's clock. */

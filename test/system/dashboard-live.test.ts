@@ -70,7 +70,7 @@ test('a page whose socket was closed polls, and opens another one', async () => 
     else route.connectToServer()
   })
   await page.reload()
-  await expect.poll(() => sockets, { timeout: 15_000 }).toBe(2)
+  await expect.poll(() => sockets).toBe(2)
   await user.start()
   await page.getByRole('article', { name: 'default' }).waitFor()
 })

@@ -34,7 +34,7 @@ const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
     const name = 'w'.repeat(64)
     await start(visitor.page, name)
     await report(visitor.user)
-    await expect.poll(() => state(visitor.page), { timeout: 15_000 }).toBe('active')
+    await expect.poll(() => state(visitor.page)).toBe('active')
     expect(await announcement(visitor.page)).toContain(name)
     return visitor
   },

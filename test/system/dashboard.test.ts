@@ -33,7 +33,7 @@ test('a relay becomes active without a reload, a layout shift or a change of foc
   const before = await stopButton(page).boundingBox()
 
   await report(user)
-  await expect.poll(() => state(page), { timeout: 15_000 }).toBe('active')
+  await expect.poll(() => state(page)).toBe('active')
   expect(await announcement(page)).toContain('default')
   expect(await page.evaluate('window.isSameDocument')).toBe(true)
   expect(await focusedId(page)).toBe(focused)
@@ -58,7 +58,7 @@ test('a stop counts down, is taken back, and is immediate with the second button
     Number(/:(\d\d) minutes/.exec((await page.locator('article .countdown').textContent()) ?? '')?.[1])
   const first = await secondsLeft()
   expect(first).toBeGreaterThan(20)
-  await expect.poll(secondsLeft, { timeout: 5000 }).toBeLessThan(first)
+  await expect.poll(secondsLeft).toBeLessThan(first)
 
   await keepRunningButton(page).click()
   await expect.poll(() => state(page)).toBe('active')

@@ -35,7 +35,7 @@ let stack: Stack
 beforeAll(async () => {
   dataDir = await makeFolder()
   stack = await new Stack(dataDir).ready()
-}, 180_000)
+})
 
 afterAll(async () => {
   await endAll(dataDir)
@@ -223,7 +223,6 @@ describe('names the fault and the fix for', () => {
     await eventually(
       async () => (await fetch(`${stack.api}/health`)).status,
       (status) => status === 503,
-      40,
     )
     const { code, failed, find } = await examine()
     expect(code).toBe(1)
@@ -238,7 +237,6 @@ describe('names the fault and the fix for', () => {
     await eventually(
       () => isListening(`http://${TEMPORAL_ADDRESS}`),
       (isUp) => !isUp,
-      40,
     )
     const { code, failed, find } = await examine()
     expect([code, failed]).toEqual([1, ['temporal', 'worker']])
@@ -255,7 +253,6 @@ describe('names the fault and the fix for', () => {
     await eventually(
       () => isListening(DATABASE_URL.replace('postgres:', 'http:')),
       (isUp) => !isUp,
-      40,
     )
     const { code, failed, find } = await examine()
     expect([code, failed]).toEqual([1, ['postgres', 'temporal']])

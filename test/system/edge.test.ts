@@ -130,7 +130,6 @@ const untilSecondIsReady = () =>
   eventually(
     () => fetch(`http://127.0.0.1:${secondPort}/readyz`).catch(() => undefined),
     (reply) => reply?.status === 200,
-    40,
   )
 
 describe('requests', () => {

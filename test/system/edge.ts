@@ -81,10 +81,8 @@ export async function startEdge({ httpsPort, ...options }: Options): Promise<Edg
       return readFile(join(folder, 'caddy/pki/authorities/local/root.crt'), 'utf8').catch(() => '')
     },
     (text) => text !== '',
-    40,
   )
-  for (const host of [apiHost, siteHost])
-    await eventually(() => hasCertificate(host, httpsPort, authority), Boolean, 40)
+  for (const host of [apiHost, siteHost]) await eventually(() => hasCertificate(host, httpsPort, authority), Boolean)
   return {
     httpPort,
     httpsPort,

@@ -32,7 +32,7 @@ const stepMillis = 9
 /** Steps that are carried out at the same time. */
 const concurrentStepsMax = 48
 /** Each part of settling takes some ten seconds, and longer on a busy machine. */
-const settleSecondsMax = 100
+const settleSecondsMax = 240
 
 const warm: Readonly<Record<string, number>> = { [warmRegion]: 8, [coldRegion]: 0 }
 const simulatedRegions = [
@@ -90,7 +90,7 @@ beforeAll(async () => {
   }
   print(`settled after ${seconds(startedAt)} s`)
   await printSummary()
-}, 500_000)
+}, 1_000_000)
 
 const seconds = (since: number) => Math.round((performance.now() - since) / 1000)
 
@@ -287,6 +287,6 @@ describe('a fleet with failing providers, silent relays and impatient users', ()
       for await (const { workflowId } of temporal.workflow.list({ query })) ids.push(workflowId)
       return ids.toSorted()
     }
-    await eventually(listRunning, (ids) => ids.every((id) => id === warmInstancesWorkflowId(warmRegion)), 40)
+    await eventually(listRunning, (ids) => ids.every((id) => id === warmInstancesWorkflowId(warmRegion)))
   })
 })

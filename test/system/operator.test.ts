@@ -68,7 +68,7 @@ test('the overview refreshes itself without closing what is open', async () => {
   const tile = page.locator('[data-tile="orphans"]')
   expect(await tile.getAttribute('data-health')).toBe('good')
   await api.sql`insert into instances (instance_id, region, unowned_since) values ('i-lost', 'local', now())`
-  await expect.poll(() => tile.getAttribute('data-health'), { timeout: 30_000 }).toBe('warn')
+  await expect.poll(() => tile.getAttribute('data-health')).toBe('warn')
   expect(await page.evaluate('window.isSameDocument')).toBe(true)
   expect(await page.evaluate("document.querySelector('main details').open")).toBe(true)
 })
@@ -78,7 +78,7 @@ test('a part of a page is not replaced while a reason is typed', async () => {
   await page.locator('[data-act] summary').first().click()
   const reason = page.locator('input[name="reason"]').first()
   await reason.fill('half a rea')
-  await page.waitForResponse((response) => response.request().headers()['x-unattended'] === 'true', { timeout: 30_000 })
+  await page.waitForResponse((response) => response.request().headers()['x-unattended'] === 'true')
   await reason.press('End')
   expect(await reason.inputValue()).toBe('half a rea')
 })
@@ -86,7 +86,7 @@ test('a part of a page is not replaced while a reason is typed', async () => {
 test('a page that is left open leads to the sign-in once the session has ended', async () => {
   const { page } = await newOperator('/operator/jobs')
   await api.sql`update operator_sessions set expires_at = now()`
-  await page.locator('main[data-page="operator-sign-in"]').waitFor({ timeout: 30_000 })
+  await page.locator('main[data-page="operator-sign-in"]').waitFor()
   expect(new URL(page.url()).searchParams.get('next')).toBe('/operator/jobs')
 })
 

@@ -35,7 +35,6 @@ test('a prepared image downloads the program from the api, starts it and reports
   await eventually(
     () => plane.reports.length,
     (count) => count >= 1,
-    20_000,
   )
   expect(plane.reports[0]?.body).toMatchObject({ session_id: null, instance_id: 'aws-0123456789abcdef' })
   expect(plane.reports[0]?.body.stats.engine).toBe('srt-live-transmit')
@@ -63,7 +62,6 @@ test('while no program with the digest can be downloaded nothing is started', as
   await eventually(
     () => output().split('download failed').length,
     (count) => count > 3,
-    20_000,
   )
   expect(existsSync(machine.program)).toBe(false)
   expect(machine.isStarted()).toBe(false)

@@ -45,9 +45,7 @@ async function signIn(stack: Stack, dataDir: string) {
 
 const withLatency = (url: string) => `${url}&mode=caller&latency=1000`
 
-test('api, worker, site, Temporal and Postgres are killed and started again during a stream, and no byte is lost', {
-  timeout: 180_000,
-}, async () => {
+test('api, worker, site, Temporal and Postgres are killed and started again during a stream, and no byte is lost', async () => {
   const dataDir = await temporaryFolder()
   endAllAfterwards(dataDir)
   const variables = { SVC_RELAY_HEALTH_INTERVAL_SECONDS: '2' }

@@ -41,7 +41,7 @@ test('the connection kit opens when a relay becomes ready, and stays closed afte
   await kit(page).waitFor()
   expect(await isKitOpen(page)).toBe(false)
   await report(user)
-  await page.locator('[data-first-video]').waitFor({ timeout: 15_000 })
+  await page.locator('[data-first-video]').waitFor()
   expect(await isKitOpen(page)).toBe(true)
 
   await page.locator('.kit > summary').click()
@@ -115,7 +115,7 @@ test('a relay is started, connected to and stopped with the keyboard alone', asy
   await page.keyboard.press('Enter')
   await page.getByRole('article', { name: 'default' }).waitFor()
   await report(user)
-  await page.locator('.kit[open]').waitFor({ timeout: 15_000 })
+  await page.locator('.kit[open]').waitFor()
 
   await tabTo(page, '.app-tabs input')
   for (let step = 0; step < 3; step += 1) await page.keyboard.press('ArrowRight')

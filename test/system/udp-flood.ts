@@ -16,27 +16,26 @@ const addresses = 1_000
 const tickMillis = 5
 
 export interface Flood {
-  /** @returns how much was sent. */
-  stop(): Promise<{ readonly perSecond: number }>
+  /** Ends the flood when this many datagrams have been sent, however long that takes. */
+  stop(datagramsMin?: number): Promise<void>
 }
 
 export function startFlood(target: FloodTarget): Flood {
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(target)], { execArgv: ['--import', 'tsx'] })
-  let result: Promise<{ perSecond: number }> | undefined
+  let ended: Promise<void> | undefined
   return {
-    stop() {
-      result ??= end(child)
-      return result
+    stop(datagramsMin = 0) {
+      ended ??= end(child, datagramsMin)
+      return ended
     },
   }
 }
 
-async function end(child: ChildProcess): Promise<{ perSecond: number }> {
+async function end(child: ChildProcess, datagramsMin: number): Promise<void> {
   const answer = once(child, 'message')
-  child.send('stop')
-  const [perSecond] = await answer
+  child.send(datagramsMin)
+  await answer
   child.kill('SIGKILL')
-  return { perSecond: perSecond as number }
 }
 
 /** Truncated and mutated handshakes of SRT and SRTLA, SRTLA registrations with random ids, and random bytes. */
@@ -59,13 +58,17 @@ async function flood({ host, ports }: FloodTarget): Promise<void> {
   const garbage = Array.from({ length: 500 }, createGarbage)
   const startedAt = performance.now()
   let sent = 0
+  let datagramsMin = Number.POSITIVE_INFINITY
+  process.once('message', (count) => {
+    datagramsMin = Number(count)
+  })
   setInterval(() => {
     const due = Math.min(((performance.now() - startedAt) / 1000) * perSecondMax, sent + perSecondMax / 20)
     for (; sent < due; sent += 1) {
       sockets[sent % sockets.length]?.send(garbage[sent % garbage.length] ?? '', ports[sent % ports.length], host)
     }
+    if (sent >= datagramsMin) process.send?.('sent')
   }, tickMillis)
-  process.once('message', () => process.send?.((sent * 1000) / (performance.now() - startedAt)))
 }
 
 async function openSocket(n: number): Promise<Socket> {

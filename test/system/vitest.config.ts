@@ -9,8 +9,10 @@ export default defineConfig({
     sequence: { sequencer: SlowFilesFirst },
     pool: 'forks',
     maxWorkers: 3,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A limit of time ends a test that hangs. It is no measure: this machine may be busy or slow.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     reporters: ['default'],
   },
 })

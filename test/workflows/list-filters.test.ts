@@ -57,7 +57,7 @@ beforeAll(async () => {
     active: active.session_id,
   }
   return allowDestruction
-}, 90_000)
+})
 
 const session = (name: keyof typeof sessions) => messages.relaySessionWorkflowId(sessions[name])
 const account = (name: keyof typeof subscribers) => messages.subscriptionWorkflowId(subscribers[name].userId)

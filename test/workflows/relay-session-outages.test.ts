@@ -7,7 +7,7 @@ import { eventually } from '../support/relays.ts'
 let plane: ControlPlane
 beforeAll(async () => {
   plane = await startControlPlane()
-}, 90_000)
+})
 
 describe('while the control plane is unavailable', () => {
   test('no relay loses its health, although no report could be received for longer than the timeout', async () => {
@@ -27,7 +27,7 @@ describe('while the control plane is unavailable', () => {
     expect(plane.relays()).toEqual(relaysBefore)
     await user.stop()
     await plane.untilState(session.session_id, 'stopped')
-  }, 90_000)
+  })
 
   test('a grace that ends while no worker runs is ended by the next worker', async () => {
     const user = await plane.paidUser()
@@ -43,7 +43,7 @@ describe('while the control plane is unavailable', () => {
       () => plane.relays(),
       (relays) => relays.length === 0,
     )
-  }, 90_000)
+  })
 })
 
 describe('a start that was accepted just before', () => {
@@ -65,7 +65,7 @@ describe('a start that was accepted just before', () => {
       await sleep(12_000)
       await plane.postgres.open()
     })
-  }, 120_000)
+  })
 
   test('no worker runs for longer than the provisioning timeout becomes active with the next worker', async () => {
     await expectActiveAfter(async () => {
@@ -75,5 +75,5 @@ describe('a start that was accepted just before', () => {
       await sleep(12_000)
       plane.worker.start()
     })
-  }, 120_000)
+  })
 })

@@ -88,7 +88,6 @@ const paths: Record<string, () => Promise<string>> = {
     await eventually(
       () => handleOf(session.session_id).describe(),
       ({ status }) => status.name === 'RUNNING',
-      40,
     )
     await user.stop({ session_id: session.session_id, immediate: true })
     return session.session_id
@@ -112,7 +111,7 @@ const paths: Record<string, () => Promise<string>> = {
   },
 }
 
-test.for(Object.keys(paths))('%s', { timeout: 60_000 }, async (name) => {
+test.for(Object.keys(paths))('%s', async (name) => {
   create = undefined
   user = await service.user()
   const sessionId = (await paths[name]?.()) ?? ''
@@ -120,7 +119,6 @@ test.for(Object.keys(paths))('%s', { timeout: 60_000 }, async (name) => {
   await eventually(
     () => handleOf(sessionId).describe(),
     ({ status }) => status.name === 'COMPLETED',
-    40,
   )
   await recordHistory(messages.relaySessionWorkflowId(sessionId), name)
 })

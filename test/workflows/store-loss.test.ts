@@ -40,7 +40,7 @@ beforeAll(async () => {
   await plane.temporal.stop()
   plane.temporal.deleteStore()
   await plane.temporal.start()
-}, 120_000)
+})
 
 /** Creates an account whose payment failed an hour ago, and waits for its payment grace period. */
 async function failPayment(): Promise<typeof pastDue> {
@@ -76,9 +76,7 @@ const restarted = (sessionId: string) =>
   )
 
 describe('after the loss of the store of Temporal alone', () => {
-  test('an active session and one in grace get workflows again, with the same deadline', {
-    timeout: 90_000,
-  }, async () => {
+  test('an active session and one in grace get workflows again, with the same deadline', async () => {
     const [active, inGrace] = await Promise.all([restarted(sessions.active), restarted(sessions.inGrace)])
     expect(active).toMatchObject({ session: { state: 'active' }, live: { state: 'active' } })
     expect(inGrace).toMatchObject({
@@ -90,9 +88,7 @@ describe('after the loss of the store of Temporal alone', () => {
     expect(Math.abs(Date.parse(deadlineAt) - Date.parse(graceEndsAt))).toBeLessThan(2000)
   })
 
-  test('an account in its payment grace period gets its workflow again, with the same deadline', {
-    timeout: 90_000,
-  }, async () => {
+  test('an account in its payment grace period gets its workflow again, with the same deadline', async () => {
     const { entitlement, live } = await eventually(
       () => subscriptionOf(pastDue.userId),
       (reply) => reply.live !== null,
@@ -102,7 +98,7 @@ describe('after the loss of the store of Temporal alone', () => {
     expect(live).toMatchObject({ plan_status: 'past_due', wakes_at: pastDue.endsAt })
   })
 
-  test('all of them can be found by their search attributes', { timeout: 60_000 }, async () => {
+  test('all of them can be found by their search attributes', async () => {
     const connection = await Connection.connect({ address: plane.temporal.address })
     atEnd(() => connection.close())
     const { workflow } = new Client({ connection })
@@ -117,7 +113,7 @@ describe('after the loss of the store of Temporal alone', () => {
     expect(pids(plane.relays())).toEqual(pids(relaysBefore))
   })
 
-  test('a start gets the warm relay that existed, and the region gets another one', { timeout: 60_000 }, async () => {
+  test('a start gets the warm relay that existed, and the region gets another one', async () => {
     const warm = relaysBefore.find(({ sessionId }) => sessionId === undefined)
     const { body } = await users.waiting.start({ region: 'warm' })
     const { session } = await plane.untilState(body.session.session_id, 'active')
@@ -125,13 +121,12 @@ describe('after the loss of the store of Temporal alone', () => {
     await eventually(
       () => plane.relays(),
       (relays) => relays.length === 4,
-      40,
     )
     await users.waiting.stop()
     await plane.untilState(body.session.session_id, 'stopped')
   })
 
-  test('stops end the sessions and their relays', { timeout: 60_000 }, async () => {
+  test('stops end the sessions and their relays', async () => {
     for (const user of [users.streaming, users.pausing]) expect((await user.stop()).status).toBe(200)
     for (const id of Object.values(sessions)) await plane.untilState(id, 'stopped')
     await eventually(
@@ -140,7 +135,7 @@ describe('after the loss of the store of Temporal alone', () => {
     )
   })
 
-  test('a payment ends the payment grace period', { timeout: 60_000 }, async () => {
+  test('a payment ends the payment grace period', async () => {
     const { userId, subscriptionId } = pastDue
     const paid = { user_id: userId, subscription_id: subscriptionId, invoice_id: 'inv_2' }
     await sandboxSender(plane.client, plane.webhookSecret).send(billingEvent('payment.recovered', paid))

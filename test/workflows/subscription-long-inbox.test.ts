@@ -37,7 +37,7 @@ test('all events of an inbox count that is larger than one message of Temporal',
       ${sql.json(event)} || jsonb_build_object('key', key, 'at', ${failedAt}::bigint - n, 'invoiceId', ${longId('inv_')} || n), '', 'pending'
     from generate_series(1, 4200) n, lateral (select n || repeat('k', 200) as key) named`
   await subscriber.sendEvent('payment.failed', { subscription_id: subscriptionId, invoice_id: 'inv_2' }, failedAt)
-  const plan = await subscriber.waitForPlan(isPastDue, 30)
+  const plan = await subscriber.waitForPlan(isPastDue)
   expect(plan.paymentGraceEndsAt).toEqual(new Date(failedAt + paymentGraceMillis))
   expect(await sql`select from billing_events where user_id = ${userId} and status = 'pending'`).toHaveLength(0)
   const { events } = await subscriptionHandle(service, subscriber).fetchHistory()

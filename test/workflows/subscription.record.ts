@@ -98,7 +98,7 @@ const paths: Record<string, () => Promise<Run>> = {
 /** Event types by number: completed; waits with a timer; waits for a signal; continued as new. */
 const lastEvents = ['2', '17', '40', '28']
 
-test.for(Object.entries(paths))('%s', { timeout: 60_000 }, async ([name, take]) => {
+test.for(Object.entries(paths))('%s', async ([name, take]) => {
   const { userId, runId } = await take()
   const workflowId = messages.subscriptionWorkflowId(userId)
   // The last write is in Postgres shortly before it is in the history.

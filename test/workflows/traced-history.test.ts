@@ -7,15 +7,11 @@ test.each([
   ['./', relaySessionWorkflowId],
   ['subscriptions/', subscriptionWorkflowId],
   ['warm-instances/', warmInstancesWorkflowId],
-] as const)(
-  'the recorded histories in %s replay in the bundle for traces',
-  { timeout: 120_000 },
-  async (folder, idOf) => {
-    const recorded = await readHistories(folder)
-    expect(recorded.size).toBeGreaterThan(0)
-    expect(await findReplayFailures(recorded, idOf, true)).toEqual([])
-  },
-)
+] as const)('the recorded histories in %s replay in the bundle for traces', async (folder, idOf) => {
+  const recorded = await readHistories(folder)
+  expect(recorded.size).toBeGreaterThan(0)
+  expect(await findReplayFailures(recorded, idOf, true)).toEqual([])
+})
 
 test('a history fails to replay in the bundle for traces when the workflow schedules another activity', async () => {
   const name = 'started-and-stopped'

@@ -58,13 +58,13 @@ test('a subscription with such a history is replaced and counted, and its accept
       SVC_WORKER_METRICS_ADDRESS: metricsAddress,
     }),
   )
-  await subscriber.waitForPlan(({ planTier }) => planTier === 'paid', 90)
+  await subscriber.waitForPlan(({ planTier }) => planTier === 'paid')
   expect((await replaced.describe()).status.name).toBe('FAILED')
   // The alert WorkflowNondeterminism reads this metric.
   const metrics = await (await fetch(`http://${metricsAddress}/metrics`)).text()
   expect(metrics).toMatch(/^temporal_workflow_failed_total\{.*workflow_type="subscription".*\} 1$/m)
   await worker.stop()
-}, 150_000)
+})
 
 test('a relay session with such a history is replaced, keeps its relay, and can be stopped', async () => {
   const service = await startFakeRelayService({ variables: longRelayTimeouts, worker: false })
@@ -81,4 +81,4 @@ test('a relay session with such a history is replaced, keeps its relay, and can 
   await eventually(stateOf, (session) => session?.state === 'active')
   const stopped = await user.stop({ session_id: sessionId, immediate: true })
   expect(stopped.body.session.state).toBe('stopped')
-}, 150_000)
+})

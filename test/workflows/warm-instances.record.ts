@@ -35,7 +35,6 @@ const untilReady = (region: string) =>
             and retired_at is null and gone_at is null`
       ).count,
     (ready) => ready === 1,
-    60,
   )
 
 const paths: Record<Name, () => Promise<unknown>> = {
@@ -64,7 +63,7 @@ const paths: Record<Name, () => Promise<unknown>> = {
   },
 }
 
-test.for(names)('%s', { timeout: 90_000 }, async (name) => {
+test.for(names)('%s', async (name) => {
   await paths[name]()
   await recordHistory(messages.warmInstancesWorkflowId(name), `warm-instances/${name}`)
 })

@@ -1,12 +1,10 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { wakeWarmInstances, warmInstancesWorkflowId } from '../../workflows/messages.ts'
 import { createWarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
 import { eventually, freeze, operator, relayProcesses, startService, type TestService } from '../support/relays.ts'
 
 // A loss is detected after nine seconds, and a pause after a failure takes five: some tests wait for both several times.
-vi.setConfig({ testTimeout: 90_000 })
-
 const region = 'local'
 const warm = 2
 
@@ -40,7 +38,7 @@ afterEach(async () => {
   // Those of a failed test would take the places of the next ones.
   for (const { id } of await listLive())
     await api.post(`/admin/sessions/${id}/disconnect`, { reason: 'the test has ended' }, { headers: operator })
-  await eventually(listLive, (live) => live.length === 0, 40)
+  await eventually(listLive, (live) => live.length === 0)
 })
 
 interface InstanceRow {
@@ -55,7 +53,7 @@ const listInstances = async (): Promise<readonly InstanceRow[]> =>
     from instances where gone_at is null order by created_at`
 const listReady = async () =>
   (await listInstances()).filter(({ sessionId, isReady, isRetired }) => sessionId === null && isReady && !isRetired)
-const untilReady = (count: number) => eventually(listReady, (ready) => ready.length === count, 40)
+const untilReady = (count: number) => eventually(listReady, (ready) => ready.length === count)
 const processOf = (instanceId: string) => relayProcesses(service.dataDir).find((one) => one.instanceId === instanceId)
 
 const runJob = async (name: string) => {
@@ -133,7 +131,6 @@ describe('a region with warm instances', () => {
         return ready.filter((one) => one.instanceId !== instanceId && processOf(one.instanceId))
       },
       (left) => left.length === 0,
-      40,
     )
     await user.stop({ session_id: session.session_id, immediate: true })
   })
@@ -144,7 +141,6 @@ describe('a region with warm instances', () => {
     await eventually(
       async () => (await listReady()).map(({ instanceId }) => instanceId),
       (ids) => ids.length === warm && !ids.includes(victim?.instanceId ?? ''),
-      40,
     )
   })
 
@@ -181,7 +177,6 @@ describe('a region with warm instances', () => {
     await eventually(
       () => attempts,
       (count) => count >= 2,
-      40,
     )
     await untilReady(warm)
     expect(await listInstances()).toHaveLength(warm)
@@ -214,7 +209,6 @@ describe('a region with warm instances', () => {
     const snapshot = await eventually(
       () => workflows.snapshot(region),
       (one) => failing.size === warm && one?.creating.length === 0 && one.failures > 0,
-      40,
     )
     expect(snapshot?.failures).toBe(1)
     await untilReady(warm)

@@ -116,7 +116,7 @@ describe('reconcile', () => {
     expect(code).toBe(2)
     expect(await readRows()).toEqual(before)
     expect(differencesOf(await fleet('reconcile --dry-run --json')).size).toBe(5)
-  }, 60_000)
+  })
 
   test('destroys an orphan with its second observation, and then finds no difference', async () => {
     const orphan = await startRelay()
@@ -128,7 +128,7 @@ describe('reconcile', () => {
     expect([second.code, second.stdout.includes('Destroyed: 1.')]).toEqual([0, true])
     const third = await fleet('reconcile --json')
     expect([third.code, differencesOf(third)]).toEqual([0, new Map()])
-  }, 60_000)
+  })
 
   test('destroys nothing when most instances seem to have no owner, unless it is forced', async () => {
     const api = await givenHetzner()
@@ -146,7 +146,7 @@ describe('reconcile', () => {
     const forced = await fleet('reconcile --force', variables)
     expect(forced.stdout).toMatch(/^Destroyed: 5\.$/m)
     expect([forced.code, api.project.servers().length]).toEqual([0, 0])
-  }, 90_000)
+  })
 
   test('reports a region that cannot be listed, and goes on with the others', async () => {
     const orphan = await startRelay()
@@ -158,7 +158,7 @@ describe('reconcile', () => {
     expect(stdout).toMatch(/^eu: failed after \d+\.\d s: Hetzner could not be reached/m)
     expect(stdout).toMatch(/^Not compared: eu\./m)
     expect([code, stdout.includes(orphan), stdout.includes('aaaa')]).toEqual([1, true, false])
-  }, 60_000)
+  })
 })
 
 /** Creates a server with the tags of this service, of which the database knows nothing. */
@@ -201,7 +201,7 @@ describe('status', () => {
       instances: { warm_ready: 1, warm_booting: 1, warm_wanted: 2, leftover: 1, orphans: 1 },
       check_error: null,
     })
-  }, 60_000)
+  })
 })
 
 describe('drain and resume', () => {
@@ -222,7 +222,7 @@ describe('drain and resume', () => {
       { initiator: 'operator', action: 'region_drained', ip: null, detail: { region: 'there' } },
       { initiator: 'operator', action: 'region_resumed', ip: null, detail: { region: 'there' } },
     ])
-  }, 60_000)
+  })
 
   test('refuse a region that does not exist, and name those that do', async () => {
     expect(await fleet('drain mars')).toEqual({
@@ -243,7 +243,7 @@ test('check names the region whose credentials are wrong, and no secret', async 
   expect([failed.code, failed.stdout.includes(wrong), failed.stderr]).toEqual([1, false, ''])
   const works = await fleet('check', { ...variables, SVC_HETZNER_TOKEN: api.token })
   expect([works.code, works.stdout]).toEqual([0, 'here (local): ok\nthere (local): ok\neu (hetzner): ok\n'])
-}, 60_000)
+})
 
 test('an error in the configuration is printed, and ends the command', async () => {
   const { code, stdout, stderr } = await fleet('status', { SVC_REGIONS: `[{"region":"${randomUUID()}"}]` })

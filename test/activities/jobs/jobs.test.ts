@@ -31,7 +31,6 @@ describe.concurrent('a job', () => {
     await eventually(
       () => runs,
       (count) => count === 1,
-      15,
     )
   })
 
@@ -62,7 +61,6 @@ describe.concurrent('a job', () => {
     await eventually(
       () => lost,
       (names) => names.length > 0,
-      15,
     )
   })
 

@@ -39,7 +39,6 @@ test('a worker that is killed while it sends a mail loses none: the next one sen
   await eventually(
     async () => mailsTo(first.email),
     (mails) => mails.length === 1,
-    60,
   )
   await api.post('/auth/password/forgot', { email: second.email })
   expect(await api.sql`select from outbox_messages where sent_at is null`).toHaveLength(2)
@@ -48,19 +47,16 @@ test('a worker that is killed while it sends a mail loses none: the next one sen
   await eventually(
     async () => mailsTo(second.email),
     (mails) => mails.length === 1,
-    60,
   )
   expect(mailsTo(first.email)).toHaveLength(1)
   await api.sql`update outbox_messages set next_attempt_at = now() where sent_at is null`
   const repeated = await eventually(
     async () => mailsTo(first.email),
     (mails) => mails.length === 2,
-    60,
   )
   expect(new Set(repeated.map(messageIdOf)).size).toBe(1)
   await eventually(
     async () => api.sql`select from outbox_messages where sent_at is null`,
     (rows) => rows.length === 0,
-    20,
   )
-}, 180_000)
+})

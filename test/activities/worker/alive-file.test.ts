@@ -10,9 +10,7 @@ import { eventually } from '../../support/relays.ts'
 
 const contentOf = (file: string) => readFile(file, 'utf8').catch(() => 'missing')
 
-test('the file of a worker says that it is starting, then that it accepts work, and is missing after its end', {
-  timeout: 60_000,
-}, async () => {
+test('the file of a worker says that it is starting, then that it accepts work, and is missing after its end', async () => {
   const file = join(await temporaryFolder(), 'alive')
   const alive = startAliveFile(file, createLog('worker', 'silent'))
   onTestFinished(() => alive.stop())
@@ -29,14 +27,13 @@ test('the file of a worker says that it is starting, then that it accepts work, 
   expect(await contentOf(file)).toBe('missing')
 })
 
-test('a worker that waits for its database renews its file', { timeout: 90_000 }, async () => {
+test('a worker that waits for its database renews its file', async () => {
   const file = join(await temporaryFolder(), 'alive')
   const unreachable = 'postgres://127.0.0.1:1/none'
   const worker = startProgram('worker', testEnvironment({ DATABASE_URL: unreachable, SVC_WORKER_ALIVE_FILE: file }))
   await eventually(
     () => contentOf(file),
     (text) => text === 'starting\n',
-    60,
   )
   await rm(file)
   await eventually(

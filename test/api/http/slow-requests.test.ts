@@ -27,4 +27,4 @@ test('a health report whose body drips in is refused after half a minute, and it
   expect(performance.now() - startedAt).toBeGreaterThan(25_000)
   expect(performance.now() - startedAt).toBeLessThan(45_000)
   expect((await user.active()).session).toMatchObject({ session_id, state: 'active', ingest: null })
-}, 60_000)
+})

@@ -143,9 +143,7 @@ class PassTime implements fc.AsyncCommand<Model, Real> {
   }
 }
 
-test('in any sequence of starts, polls, approvals, denials and waits no login issues tokens twice or too late', {
-  timeout: 90_000,
-}, async () => {
+test('in any sequence of starts, polls, approvals, denials and waits no login issues tokens twice or too late', async () => {
   const which = fc.nat({ max: 2 })
   const poll = which.map((one) => new Poll(one))
   const decide = fc

@@ -63,8 +63,7 @@ describe('the manifest', () => {
   })
 })
 
-const statuses = (...expected: string[]) =>
-  eventually(rooms, (all) => JSON.stringify(all) === JSON.stringify(expected), 5)
+const statuses = (...expected: string[]) => eventually(rooms, (all) => JSON.stringify(all) === JSON.stringify(expected))
 
 test('the capacity status is public and follows the number of live relays', async () => {
   expect(await capacity()).toEqual({
@@ -124,6 +123,6 @@ test('concurrent requests share one computation, which is repeated after a secon
   const answers = await Promise.all(Array.from({ length: 20 }, capacity))
   const times = answers.map(({ as_of }) => Date.parse(as_of))
   expect(new Set(times).size).toBeLessThanOrEqual(2)
-  const later = await eventually(capacity, ({ as_of }) => Date.parse(as_of) > Math.max(...times), 5)
+  const later = await eventually(capacity, ({ as_of }) => Date.parse(as_of) > Math.max(...times))
   expect(Date.parse(later.as_of) - Math.max(...times)).toBeGreaterThan(950)
 })

@@ -36,7 +36,7 @@ async function examine(url: string, variables: Readonly<Record<string, string>> 
   }
 }
 
-test('settings that lose data in a crash have failed or are warnings', { timeout: 60_000 }, async () => {
+test('settings that lose data in a crash have failed or are warnings', async () => {
   // Without fsync, and with the wal_level of the embedded server.
   const { url } = await startOwnPostgres()
   const sql = connectPostgres(url, 1)
@@ -49,7 +49,7 @@ test('settings that lose data in a crash have failed or are warnings', { timeout
   })
 })
 
-test('a replication slot that no standby reads is a warning', { timeout: 60_000 }, async () => {
+test('a replication slot that no standby reads is a warning', async () => {
   const dir = await makeFolder()
   const settings = { fsync: 'off', wal_level: 'replica', max_wal_senders: '2' }
   const server = await startEmbeddedPostgres({ dir, log: createLog('postgres', 'silent'), settings })

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { writeRunningStack } from '../../../cli/stack-state.ts'
 import { provideSecrets } from '../../../platform/embedded/secrets.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
@@ -9,8 +9,6 @@ import { freePort, operatorPassword } from '../../support/relays.ts'
 import { operatorVariables, runSvc } from '../../support/svc.ts'
 
 // Each command is a process of its own, and some tests run several.
-vi.setConfig({ testTimeout: 90_000 })
-
 let api: TestApi
 beforeAll(async () => {
   api = await startApi({ SVC_OPERATOR_PASSWORD: operatorPassword })

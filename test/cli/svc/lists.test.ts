@@ -1,4 +1,4 @@
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { recordGrant } from '../../../db/billing-events.ts'
 import { recordObservations } from '../../../db/orphans.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
@@ -6,8 +6,6 @@ import { operatorPassword } from '../../support/relays.ts'
 import { operatorVariables, runSvc, startSvc, svcOf } from '../../support/svc.ts'
 
 // Each command is a process of its own, and some tests run several.
-vi.setConfig({ testTimeout: 90_000 })
-
 /** Without a worker, so that rows stay as they are written. */
 let api: TestApi
 let svc: ReturnType<typeof svcOf>

@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 import { operatorPassword } from '../../support/relays.ts'
 import { operatorVariables, svcLauncher } from '../../support/svc.ts'
 
 // Each command is a process of its own, and some tests run several.
-vi.setConfig({ testTimeout: 90_000 })
-
 let api: TestApi
 beforeAll(async () => {
   api = await startApi({ SVC_OPERATOR_PASSWORD: operatorPassword })

@@ -1,12 +1,10 @@
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually } from '../../support/relays.ts'
 import { longRelayTimeouts } from '../../support/subscribers.ts'
 import { operatorVariables, runSvc, svcOf } from '../../support/svc.ts'
 
 // Each command is a process of its own, and some tests run several.
-vi.setConfig({ testTimeout: 90_000 })
-
 let service: FakeRelayService
 let svc: ReturnType<typeof svcOf>
 beforeAll(async () => {

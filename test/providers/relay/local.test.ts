@@ -313,7 +313,7 @@ test.each(invalidTexts)('a state file with the text %j is replaced', async (text
   expect(readdirSync(join(dataDir, 'relay-nodes'))).toEqual([`${instanceId}.log`])
 })
 
-test('a running relay whose state file is invalid is replaced by a create', { timeout: 60_000 }, async () => {
+test('a running relay whose state file is invalid is replaced by a create', async () => {
   const { plane, relays, dataDir } = await givenProvider()
   const spec = specOf(plane)
   const { instanceId } = await relays.create(spec, never())

@@ -25,7 +25,7 @@ test('the overview marks what needs attention', async () => {
   }
   // The figures may be a second old.
   await expect
-    .poll(readTiles, { timeout: 5000 })
+    .poll(readTiles)
     .toMatchObject({ live: 'good', workers: 'bad', jobs: 'bad', billing: 'warn', orphans: 'good' })
 })
 
@@ -33,14 +33,11 @@ test('the overview counts failed sign-ins of the last hour in its chart and its 
   const user = await api.given.user()
   await api.post('/auth/login', { email: user.email, password: 'not the password' })
   await expect
-    .poll(
-      async () => {
-        const page = await browser.open('/operator')
-        const totals = page.data('total')
-        return page.data('chart').flatMap((chart, index) => (chart === 'Failed sign-ins' ? [totals[index]] : []))
-      },
-      { timeout: 5000 },
-    )
+    .poll(async () => {
+      const page = await browser.open('/operator')
+      const totals = page.data('total')
+      return page.data('chart').flatMap((chart, index) => (chart === 'Failed sign-ins' ? [totals[index]] : []))
+    })
     .toEqual(['1'])
 })
 
