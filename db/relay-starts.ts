@@ -18,6 +18,7 @@ import { isAuthSessionAlive } from './auth-sessions.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { countsAgainstLimit, type Entitlement, findEntitlement } from './entitlements.ts'
 import { claimWarmInstance } from './instances.ts'
+import { type CommitWith, pipelinedTransaction } from './pipelined-transaction.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
 import { listDrainedRegions, listPlacesTaken, type PlacesTaken } from './regions.ts'
 import { deliverAfterSeconds, recordCommand } from './relay-commands.ts'
@@ -71,7 +72,7 @@ export type StartOutcome =
 /** A refused start stores nothing but its count against the rate limit. A replay, a reused key and an ended sign-in do not count. */
 export async function startRelay(sql: Database, request: StartRequest): Promise<StartOutcome> {
   try {
-    return (await sql.begin((tx) => admitAndStart(tx, request))) as StartOutcome
+    return await pipelinedTransaction(sql, (tx, commitWith) => admitAndStart(tx, request, commitWith))
   } catch (error) {
     if (error instanceof Uncounted) return error.outcome
     throw error
@@ -87,7 +88,7 @@ class Uncounted extends Error {
 }
 
 /** Statements that do not depend on each other's rows are sent together, and Postgres executes them in this order. */
-async function admitAndStart(tx: Sql, request: StartRequest): Promise<StartOutcome> {
+async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitWith): Promise<StartOutcome> {
   const [account, isSignedIn, replay, window, live, entitlement, uses] = await Promise.all([
     lockAccount(tx, request.userId),
     // Statements of their own, since they have to see what was committed while the one before them waited for the lock.
@@ -107,7 +108,7 @@ async function admitAndStart(tx: Sql, request: StartRequest): Promise<StartOutco
     (session) => session.connectionId === request.connectionId && session.command !== 'disconnect',
   )
   if (existing && !isStopping(existing)) {
-    await storeIdempotencyKey(tx, request, existing.id)
+    await commitWith(storeIdempotencyKey(tx, request, existing.id))
     // The session has the command `run` already, which may not be delivered.
     return {
       type: 'existing',
@@ -125,13 +126,13 @@ async function admitAndStart(tx: Sql, request: StartRequest): Promise<StartOutco
   if (region && 'type' in region) return { ...region, window }
   const others = live.filter((session) => session !== existing)
   const displaced = await makeRoom(tx, others, entitlement.maxConcurrentConns)
-  const sessionId = resumed ? resumed.id : request.sessionId
-  const [session] = await Promise.all([
-    region ? reserve(tx, request, region) : resumed,
-    storeIdempotencyKey(tx, request, sessionId),
-  ])
-  if (!session) throw new Error('the session to resume has stopped')
-  return { type: resumed ? 'existing' : 'reserved', session, toDeliver: [session, ...displaced], account, window }
+  if (!region) {
+    if (!resumed) throw new Error('the session to resume has stopped')
+    await commitWith(storeIdempotencyKey(tx, request, resumed.id))
+    return { type: 'existing', session: resumed, toDeliver: [resumed, ...displaced], account, window }
+  }
+  const session = await reserve(tx, request, region, commitWith)
+  return { type: 'reserved', session, toDeliver: [session, ...displaced], account, window }
 }
 
 interface StoredKey {
@@ -257,38 +258,42 @@ async function makeRoom(tx: Sql, live: readonly LiveSessionRow[], limit: number)
   return displaced
 }
 
-/** Reserves the session, together with a warm instance if the region has one. */
-async function reserve(tx: Sql, request: StartRequest, region: StartableRegion): Promise<RelaySessionRow> {
-  const session = await insertSession(tx, request, region.region)
-  if (region.warm === 0) return session
-  const placement = { region: region.region, image: imageKey(region), reportSecondsMax: request.warmReportSecondsMax }
-  const hasInstance = await claimWarmInstance(tx, session.id, placement)
-  return hasInstance ? ((await findRelaySession(tx, session.id)) ?? session) : session
-}
-
-async function insertSession(tx: Sql, request: StartRequest, region: string): Promise<RelaySessionRow> {
-  const session = first(
-    await tx<RelaySessionRow[]>`
-      insert into relay_sessions (id, user_id, connection_id, region, command_initiator,
-        pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, created_at, commanded_at, deliver_at)
-      values (${request.sessionId}, ${request.userId}, ${request.connectionId}, ${region}, 'user',
-        ${request.pairToken.sealed}, ${request.pairToken.hash}, ${request.relayWsToken.sealed}, ${request.relayWsToken.hash},
-        -- The transaction may have begun before the connection's last session stopped, and waited for that.
-        clock_timestamp(), clock_timestamp(), now() + make_interval(secs => ${deliverAfterSeconds}))
-      returning ${relaySessionColumns(tx)}`,
-  )
-  if (!session) throw new Error('insert ... returning returned no row')
-  return session
-}
-
-const storeIdempotencyKey = async (
+/** Reserves the session and stores the key, together with a warm instance if the region has one. */
+async function reserve(
   tx: Sql,
-  { userId, idempotencyKey, requestHash }: StartRequest,
-  sessionId: string,
-): Promise<void> => {
-  await tx`
-    insert into idempotency_keys (user_id, key, request_hash, session_id)
-    values (${userId}, ${idempotencyKey}, ${requestHash}, ${sessionId})
-    on conflict (user_id, key) do update set
-      request_hash = excluded.request_hash, session_id = excluded.session_id, accepted_at = now()`
+  request: StartRequest,
+  region: StartableRegion,
+  commitWith: CommitWith,
+): Promise<RelaySessionRow> {
+  const inserting = insertSession(tx, request, region.region)
+  const storingKey = storeIdempotencyKey(tx, request, request.sessionId)
+  if (region.warm === 0) {
+    const [rows] = await commitWith(inserting, storingKey)
+    return onlyRow(rows)
+  }
+  const [rows] = await Promise.all([inserting, storingKey])
+  const placement = { region: region.region, image: imageKey(region), reportSecondsMax: request.warmReportSecondsMax }
+  const hasInstance = await claimWarmInstance(tx, request.sessionId, placement)
+  return (hasInstance && (await findRelaySession(tx, request.sessionId))) || onlyRow(rows)
 }
+
+const onlyRow = <Row>(rows: readonly Row[]): Row => {
+  const [row] = rows
+  if (row === undefined) throw new Error('insert ... returning returned no row')
+  return row
+}
+
+const insertSession = (tx: Sql, request: StartRequest, region: string) => tx<RelaySessionRow[]>`
+  insert into relay_sessions (id, user_id, connection_id, region, command_initiator,
+    pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, created_at, commanded_at, deliver_at)
+  values (${request.sessionId}, ${request.userId}, ${request.connectionId}, ${region}, 'user',
+    ${request.pairToken.sealed}, ${request.pairToken.hash}, ${request.relayWsToken.sealed}, ${request.relayWsToken.hash},
+    -- The transaction may have begun before the connection's last session stopped, and waited for that.
+    clock_timestamp(), clock_timestamp(), now() + make_interval(secs => ${deliverAfterSeconds}))
+  returning ${relaySessionColumns(tx)}`
+
+const storeIdempotencyKey = (tx: Sql, { userId, idempotencyKey, requestHash }: StartRequest, sessionId: string) => tx`
+  insert into idempotency_keys (user_id, key, request_hash, session_id)
+  values (${userId}, ${idempotencyKey}, ${requestHash}, ${sessionId})
+  on conflict (user_id, key) do update set
+    request_hash = excluded.request_hash, session_id = excluded.session_id, accepted_at = now()`
