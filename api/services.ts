@@ -11,6 +11,7 @@ import type { Billing } from '../providers/billing/billing.ts'
 import type { OAuthProvider, OAuthProviderName } from '../providers/oauth/provider.ts'
 import type { RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import type { SubscriptionWorkflows } from '../workflows/subscription-client.ts'
+import type { RecordBillingEvent } from './billing-event-recorder.ts'
 import type { Deliveries } from './deliveries.ts'
 import type { BillingMetrics } from './http/billing-metrics.ts'
 import type { RateLimits } from './http/rate-limits.ts'
@@ -42,6 +43,7 @@ export interface Services {
   readonly subscriptions: SubscriptionWorkflows
   readonly billing: Billing
   readonly billingMetrics: BillingMetrics
+  readonly recordBillingEvent: RecordBillingEvent
   readonly deliveries: Deliveries
   readonly relaySockets: RelaySockets
   /** Takes the reports of relays without a session. */

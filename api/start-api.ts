@@ -23,6 +23,7 @@ import { createBilling } from '../providers/billing/billing.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows } from '../workflows/subscription-client.ts'
+import { createBillingEventRecorder } from './billing-event-recorder.ts'
 import { createDeliveries } from './deliveries.ts'
 import { createAdmit } from './http/admission.ts'
 import { basePath, createApp, invalidHttpRequest } from './http/app.ts'
@@ -138,6 +139,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     }),
     billing: await createBilling(config, createBillingDeps(sql)),
     billingMetrics: createBillingMetrics(registry),
+    recordBillingEvent: createBillingEventRecorder(sql),
     deliveries,
     rateLimits: createRateLimits(sql, config.rateLimits),
     accessTokens: createAccessTokens(config),

@@ -1,7 +1,6 @@
 /** Webhooks of the billing provider. An event is stored before the reply; its account's workflow is woken after it. */
 import { z } from 'zod'
 import { recordCustomers } from '../../db/billing-customers.ts'
-import { recordEvent } from '../../db/billing-events.ts'
 import { createUnresolvedEvents } from '../../db/billing-resolution.ts'
 import { buildReceivedEvent } from '../../providers/billing/received-event.ts'
 import { resolveEvent } from '../../providers/billing/resolution.ts'
@@ -18,7 +17,7 @@ export const webhook = route({
   answers: { 200: z.object({ received: z.literal(true) }) },
   refuses: ['invalid_signature'],
   handle: async ({ headers, bytes }, services) => {
-    const { billing, billingMetrics, sql, deliveries, subscriptions } = services
+    const { billing, billingMetrics, recordBillingEvent, sql, deliveries, subscriptions } = services
     const { provider } = billing
     if (!provider.verify({ headers, body: bytes }, Date.now())) {
       billingMetrics.countEvent({ provider: provider.name, action: 'none', outcome: 'invalid_signature' })
@@ -26,7 +25,7 @@ export const webhook = route({
     }
     const parsed = await provider.parse({ headers, body: bytes })
     const received = buildReceivedEvent(provider.name, parsed, bytes)
-    const recorded = await recordEvent(sql, received)
+    const recorded = await recordBillingEvent(received)
     const action = received.event?.action ?? received.unresolved?.action ?? 'none'
     billingMetrics.countEvent({ provider: provider.name, action, outcome: recorded?.status ?? 'repeated' })
     const customer = provider.parseCustomer({ headers, body: bytes })
