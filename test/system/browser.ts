@@ -12,6 +12,7 @@ import {
   chromium,
   type Locator,
   type Page,
+  type Request,
 } from 'playwright-core'
 import { expect } from 'vitest'
 import { atEnd } from '../support/at-end.ts'
@@ -73,6 +74,7 @@ export async function visitor({ device = 'desktop', scheme = 'light', script = t
   })
   context.setDefaultTimeout(60_000)
   const page = await context.newPage()
+  trackFetches(page)
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(error.message))
   page.on('console', (message) => {
@@ -110,20 +112,39 @@ export async function stopClock(page: Page): Promise<void> {
   await page.clock.pauseAt(Date.now() + 60_000)
 }
 
+const fetchesOf = new WeakMap<Page, Set<Request>>()
+
+/** Records which requests of the page's scripts have no answer yet. */
+function trackFetches(page: Page): void {
+  const fetches = new Set<Request>()
+  fetchesOf.set(page, fetches)
+  page.on('request', (request) => request.resourceType() === 'fetch' && fetches.add(request))
+  page.on('requestfinished', (request) => fetches.delete(request))
+  page.on('requestfailed', (request) => fetches.delete(request))
+}
+
 const stepMillis = 3000
+const readMillis = 250
+/** A request that takes longer, or that a test never answers, does not stop the page's clock. */
+const pausedReadsMax = 20
 
 /**
  * An expectation on what the page shows within this time of its clock, which has to be installed and then runs faster than real
- * time. In steps, since a request under way schedules the next one only when it ends.
+ * time. In steps, and not while a request of the page is under way, since the page counts its next wait from the answer.
  */
 export function expectWithin<Read>(millis: number, page: Page, read: () => Promise<Read>) {
   let left = millis
+  let pausedReads = 0
   const stepAndRead = async () => {
-    if (left > 0) await page.clock.runFor(Math.min(left, stepMillis))
-    left -= stepMillis
+    if (fetchesOf.get(page)?.size && pausedReads < pausedReadsMax) pausedReads += 1
+    else {
+      pausedReads = 0
+      if (left > 0) await page.clock.runFor(Math.min(left, stepMillis))
+      left -= stepMillis
+    }
     return read()
   }
-  return expect.poll(stepAndRead, { interval: 250 })
+  return expect.poll(stepAndRead, { interval: readMillis })
 }
 
 /** Resolves when the element is visible, within this time of the page's clock. */
