@@ -1,4 +1,5 @@
 /** The real worker with a fake relay provider, since thousands of relay processes would dominate the measurement. */
+import { startProcessMetrics } from '../activities/worker/process-metrics.ts'
 import { installRuntime } from '../activities/worker/runtime.ts'
 import { startWorker } from '../activities/worker/start-worker.ts'
 import { connectPostgres } from '../db/connection.ts'
@@ -10,7 +11,8 @@ import { createFakeRelays } from '../test/support/fake-relay-provider.ts'
 const config = readConfig()
 const log = createLog('worker', config.logLevel)
 const life = new Lifecycle(log)
-installRuntime(log)
+const { metricMeter } = installRuntime(log, config.workerMetricsAddress)
+if (config.workerMetricsAddress) life.hold('process metrics', startProcessMetrics(metricMeter, log), (it) => it.stop())
 const stopRequest = life.waitForStopRequest()
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
 life.hold('database', sql, (it) => it.end({ timeout: 5 }))

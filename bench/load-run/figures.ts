@@ -5,6 +5,7 @@ import { type Operation, operations, type Recorder } from './recorder.ts'
 
 /** Ten minutes of growth at this rate are a tenth of the memory of a process. */
 const growthMax = { target: 3, bound: 'at_most' } as const
+const heapGrowthMax = { target: 1, bound: 'at_most' } as const
 const none = { target: 0, bound: 'at_most' } as const
 
 export function requestRows(recorder: Recorder, seconds: number): Row[] {
@@ -34,6 +35,13 @@ export async function processRows(name: string, samples: ProcessSamples): Promis
     single(
       { name: `${name}_memory_growth`, what: `growth of the memory of the ${name}`, unit: 'MB/min', ...growthMax },
       samples.growth,
+    ),
+    single(
+      {
+        ...{ name: `${name}_heap_growth`, what: `growth of the heap of the ${name} after collections`, unit: 'MB/min' },
+        ...heapGrowthMax,
+      },
+      samples.heapGrowth,
     ),
     single({ name: `${name}_cpu`, what: `CPU of the ${name}`, unit: '% of a core' }, await samples.cpuPercent()),
   ]

@@ -5,11 +5,12 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { createSecretToken, hashSecretToken } from '../../api/identity/secret-tokens.ts'
 import { insertRefreshToken } from '../../db/refresh-tokens.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { jsonOption } from '../arguments.ts'
 import { insertUsers } from '../data.ts'
 import { formatNumber } from '../pairs.ts'
 import { type Row, writeRows } from '../rows.ts'
-import { logProgress, type RunningProgram, type Stack, startStack, waitUntil, waitUntilAnswering } from '../stack.ts'
+import { logProgress, type Stack, startStack, waitUntil, waitUntilAnswering } from '../stack.ts'
 import { formatTable } from '../table.ts'
 import { ApiClient } from './api-client.ts'
 import { processRows, relayRows, requestRows } from './figures.ts'
@@ -77,9 +78,12 @@ async function createPlugins(stack: Stack, client: ApiClient, schedule: Schedule
   )
 }
 
-async function startPrograms(stack: Stack): Promise<{ api: RunningProgram[]; worker: RunningProgram }> {
+async function startPrograms(stack: Stack, workerMetrics: string) {
   const api = await Promise.all(Array.from({ length: apis }, () => stack.start('api/server.ts', variables)))
-  const worker = await stack.start('bench/fake-relay-worker.ts', variables)
+  const worker = await stack.start('bench/fake-relay-worker.ts', {
+    ...variables,
+    SVC_WORKER_METRICS_ADDRESS: workerMetrics,
+  })
   for (const each of api) await waitUntilAnswering(each, '/health')
   return { api, worker }
 }
@@ -102,12 +106,17 @@ async function logState({ plugins: all, recorder, samples }: Run, since: number)
 }
 
 async function measure(stack: Stack): Promise<Row[]> {
-  const { api, worker } = await startPrograms(stack)
+  const workerMetrics = `127.0.0.1:${await findFreePort()}`
+  const { api, worker } = await startPrograms(stack, workerMetrics)
   const recorder = new Recorder()
   const schedule = new Schedule()
   const urls = api.map(({ url }) => url)
   const client = new ApiClient(urls, recorder)
-  const samples = { api: new ProcessSamples(api[0] ?? worker), worker: new ProcessSamples(worker) }
+  const [firstApi = worker] = api
+  const samples = {
+    api: new ProcessSamples(firstApi, `${firstApi.url}/metrics`),
+    worker: new ProcessSamples(worker, `http://${workerMetrics}/metrics`),
+  }
   const run: Run = { plugins: await createPlugins(stack, client, schedule), recorder, samples }
   const beganAt = performance.now()
   const working = run.plugins.map(async (plugin, index) => {
