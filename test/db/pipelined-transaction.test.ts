@@ -65,13 +65,11 @@ test('fails when a statement failed whose error was ignored', async () => {
   expect(await numbers()).toEqual([])
 })
 
-test('more of them than connections run one after the other', async () => {
+test('more of them than connections wait for each other, and all are committed', async () => {
   const increments = Array.from({ length: 30 }, () =>
     pipelinedTransaction(sql, async (tx, commitWith) => {
-      const [row] = await tx<{ next: number }[]>`select count(*)::int + 1 as next from numbers`
       await tx`lock table numbers in exclusive mode`
       const [{ next = 0 } = {}] = await tx<{ next: number }[]>`select count(*)::int + 1 as next from numbers`
-      expect(next).toBeGreaterThanOrEqual(row?.next ?? 0)
       await commitWith(tx`insert into numbers values (${next})`)
     }),
   )

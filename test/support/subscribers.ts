@@ -34,7 +34,7 @@ export interface Subscriber extends RelayUser {
   sendEvent(type: SandboxEventType, data?: EventData, at?: number): Promise<void>
   fetchPlan(): Promise<Plan>
   /** Resolves with the plan once it matches the condition. */
-  waitForPlan(isWanted: (plan: Plan) => boolean, secondsMax?: number): Promise<Plan>
+  waitForPlan(isWanted: (plan: Plan) => boolean): Promise<Plan>
   /** Resolves with the session of a new relay once it is active. */
   startRelay(): Promise<SessionView>
   /** All plans of the account, oldest first. */
@@ -59,7 +59,7 @@ export async function newSubscriber(service: FakeRelayService): Promise<Subscrib
       expect((await sandboxSender(api).send(event)).status).toBe(200)
     },
     fetchPlan,
-    waitForPlan: (isWanted, secondsMax) => eventually(fetchPlan, isWanted, secondsMax),
+    waitForPlan: (isWanted) => eventually(fetchPlan, isWanted),
     startRelay: () => service.startActiveRelay(user, { connection_id: randomUUID() }),
     planHistory: async () =>
       api.sql`
@@ -110,11 +110,10 @@ export const activeByRelay = ['active', 'relay_ready', 'relay'] as const
 export const disconnectedBySystem = ['stopped', 'force_disconnected', 'system'] as const
 
 /** Resolves once the subscription workflow has disconnected the relay. */
-export const waitForDisconnect = (service: FakeRelayService, session: SessionView, secondsMax?: number) =>
+export const waitForDisconnect = (service: FakeRelayService, session: SessionView) =>
   eventually(
     () => lastTransition(service, session),
     (transition) => transition.join() === disconnectedBySystem.join(),
-    secondsMax,
   )
 
 export const subscriptionHandle = ({ api }: TestService, { userId }: { userId: string }) =>
