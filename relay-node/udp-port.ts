@@ -54,7 +54,10 @@ export async function openUdpPort(host: string, log: Log, fixedPort = 0): Promis
   let onDatagram: (datagram: Buffer, from: Remote) => void = () => {}
   const listen = (socket: Socket): Socket => {
     enlargeBuffers(socket)
-    return socket.on('message', (datagram, from: RemoteInfo) => onDatagram(datagram, from))
+    return socket.on('message', (datagram, from: RemoteInfo) => {
+      // Source port 0 means that no answer is possible, and a socket refuses to send to it with an exception.
+      if (from.port !== 0) onDatagram(datagram, from)
+    })
   }
   logErrors(shared, log)
   listen(shared)

@@ -36,6 +36,11 @@ const requirements: readonly Requirement[] = [
     ],
   },
   {
+    purpose: 'send a datagram that no socket sends',
+    missing: [...missingOf('python3'), ...(process.getuid?.() === 0 ? [] : ['the rights of root for raw sockets'])],
+    install: ['Debian or Ubuntu:  apt-get install --no-install-recommends python3', 'rights:            run as root'],
+  },
+  {
     purpose: 'run the installation of a relay',
     missing: missingOf('curl', 'sha256sum'),
     install: ['Debian or Ubuntu:  apt-get install --no-install-recommends curl coreutils'],
