@@ -97,7 +97,8 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
   })
   let provisioned: Promise<void> | undefined
   const provisionIfNeeded = (): void => {
-    if (!needsInstance() || provisioned !== undefined) return
+    // In a cancelled scope it would end at once, and begin again without end.
+    if (!needsInstance() || provisioned !== undefined || provisioning.consideredCancelled) return
     provisioned = provisioning.run(provision).then(() => {
       provisioned = undefined
       provisionIfNeeded()
