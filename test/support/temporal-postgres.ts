@@ -138,7 +138,7 @@ async function registerNamespace(server: ServerProcess, address: string): Promis
       if (Date.now() > deadline)
         throw new Error(`Temporal is not ready: ${(error as Error).message}\n${server.readLastLines()}`)
     }
-    await sleep(200)
+    await sleep(100)
   }
 }
 

@@ -27,7 +27,8 @@ import { coldRegion, decideSteps, type Step, warmRegion } from './fleet-steps.ts
 import { createSimulatedUsers, type SimulatedUsers } from './fleet-users.ts'
 
 const seed = Number(process.env.FLEET_SIMULATION_SEED ?? 1)
-const stepsCount = Number(process.env.FLEET_SIMULATION_STEPS ?? 10_000)
+/** `npm run soak -- simulation` takes more. */
+const stepsCount = Number(process.env.FLEET_SIMULATION_STEPS ?? 3_000)
 const stepMillis = 9
 /** Steps that are carried out at the same time. */
 const concurrentStepsMax = 48

@@ -12,6 +12,8 @@ import { eventually, operator, operatorPassword, startService, type TestService 
 
 const config = fileURLToPath(new URL('http-contract.toml', import.meta.url))
 const region = String(sampleValues.region)
+/** For each operation. `npm run soak -- contract` generates more. */
+const examples = process.env.HTTP_CONTRACT_EXAMPLES ?? '10'
 
 test('every reply of the live service is one that its OpenAPI document describes', { timeout: 600_000 }, async () => {
   const service = await startService({
@@ -124,7 +126,7 @@ function runSchemathesis(args: readonly string[], { folder, variables }: Run) {
     'run',
     '--generation-deterministic',
     '--max-examples',
-    '10',
+    examples,
     '--no-color',
     '--warnings',
     'off',

@@ -1,11 +1,12 @@
 /** A stream does not depend on the control plane: all of it is killed and started again while video passes. */
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { relayProgram } from '../../platform/local-relays.ts'
 import { endProcess } from '../../platform/processes.ts'
 import { temporaryFolder } from '../support/folders.ts'
 import { endAllAfterwards, processesOf, Stack } from '../support/stack.ts'
+import { testInRealTime } from './real-time.ts'
 import { expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
 
 interface Session {
@@ -45,31 +46,34 @@ async function signIn(stack: Stack, dataDir: string) {
 
 const withLatency = (url: string) => `${url}&mode=caller&latency=1000`
 
-test('api, worker, site, Temporal and Postgres are killed and started again during a stream, and no byte is lost', async () => {
-  const dataDir = await temporaryFolder()
-  endAllAfterwards(dataDir)
-  const variables = { SVC_RELAY_HEALTH_INTERVAL_SECONDS: '2' }
-  const stack = await new Stack(dataDir, { variables }).ready()
-  const user = await signIn(stack, dataDir)
-  await user.start()
-  const before = await user.untilSession(({ state }) => state === 'active')
-  const player = new StreamSink(withLatency(before.connect?.player_url ?? ''))
-  const source = new StreamSource(withLatency(before.connect?.srt_url ?? ''), 3_000)
-  await player.untilReceived(300_000)
-  await user.untilSession(({ ingest }) => (ingest?.bitrate_kbps ?? 0) > 1_000)
+testInRealTime(
+  'api, worker, site, Temporal and Postgres are killed and started again during a stream, and no byte is lost',
+  async () => {
+    const dataDir = await temporaryFolder()
+    endAllAfterwards(dataDir)
+    const variables = { SVC_RELAY_HEALTH_INTERVAL_SECONDS: '2' }
+    const stack = await new Stack(dataDir, { variables }).ready()
+    const user = await signIn(stack, dataDir)
+    await user.start()
+    const before = await user.untilSession(({ state }) => state === 'active')
+    const player = new StreamSink(withLatency(before.connect?.player_url ?? ''))
+    const source = new StreamSource(withLatency(before.connect?.srt_url ?? ''), 3_000)
+    await player.untilReceived(300_000)
+    await user.untilSession(({ ingest }) => (ingest?.bitrate_kbps ?? 0) > 1_000)
 
-  const isRelay = (command: string) => command.includes(relayProgram) || command.includes('srt-live-transmit')
-  const controlPlane = (await processesOf(dataDir)).filter(({ command }) => !isRelay(command))
-  expect(controlPlane.length).toBeGreaterThan(5)
-  await Promise.all(controlPlane.map((process) => endProcess(process, [['SIGKILL', 5_000]])))
-  await sleep(5_000)
-  const restarted = await new Stack(dataDir, { variables }).ready()
+    const isRelay = (command: string) => command.includes(relayProgram) || command.includes('srt-live-transmit')
+    const controlPlane = (await processesOf(dataDir)).filter(({ command }) => !isRelay(command))
+    expect(controlPlane.length).toBeGreaterThan(5)
+    await Promise.all(controlPlane.map((process) => endProcess(process, [['SIGKILL', 5_000]])))
+    await sleep(5_000)
+    const restarted = await new Stack(dataDir, { variables }).ready()
 
-  const again = await signIn(restarted, dataDir)
-  const after = await again.untilSession(({ ingest }) => ingest?.publishing === true)
-  expect(after).toMatchObject({ session_id: before.session_id, instance_id: before.instance_id, state: 'active' })
-  await expectWholeStream(source, player)
-  expect(player.receivedBytes).toBeGreaterThan(3_000_000)
-  source.stop()
-  expect(await restarted.end('SIGINT')).toBe(0)
-})
+    const again = await signIn(restarted, dataDir)
+    const after = await again.untilSession(({ ingest }) => ingest?.publishing === true)
+    expect(after).toMatchObject({ session_id: before.session_id, instance_id: before.instance_id, state: 'active' })
+    await expectWholeStream(source, player)
+    expect(player.receivedBytes).toBeGreaterThan(3_000_000)
+    source.stop()
+    expect(await restarted.end('SIGINT')).toBe(0)
+  },
+)

@@ -6,6 +6,7 @@ import { listProcesses } from '../../platform/processes.ts'
 import { engineAddress } from '../../relay-node/live-transmit-engine.ts'
 import type { StateFile } from '../../relay-node/state-file.ts'
 import { endOf, eventually, givenControlPlane, startRelay, statsOf, streamToken } from '../relay-node/running.ts'
+import { testInRealTime } from './real-time.ts'
 import { expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
 import { startFlood } from './udp-flood.ts'
 
@@ -32,7 +33,7 @@ const untilNoEngineIsLeft = (state: StateFile, millisMax: number) =>
     millisMax,
   )
 
-test('a stream of 60 seconds reaches two players whole, and its figures are reported', async () => {
+testInRealTime('a stream of 60 seconds reaches two players whole, and its figures are reported', async () => {
   const { plane, state } = await givenRelay()
   const players = [
     new StreamSink(playUrl(state)),
@@ -118,7 +119,7 @@ test('a second publisher is refused while the first lives, and replaces it when 
   expect(performance.now() - vanishedAt).toBeLessThan(12_000)
 })
 
-test('four relays on one machine do not mix their streams', async () => {
+testInRealTime('four relays on one machine do not mix their streams', async () => {
   const tokens = ['Aa11Bb22', 'Cc33Dd44', 'Ee55Ff66', 'Gg77Hh88']
   const streams = await Promise.all(
     tokens.map(async (token) => {
@@ -173,23 +174,26 @@ test('the engine of a killed relay ends by itself', async () => {
   await untilNoEngineIsLeft(state, 15_000)
 })
 
-test('200,000 datagrams of garbage from 1,000 addresses, up to 100,000 a second, disturb neither the stream nor the memory', async () => {
-  const { relay, state } = await givenRelay()
-  const player = new StreamSink(playUrl(state))
-  const source = new StreamSource(publishUrl(state), 4_000)
-  await player.untilReceived(1_000_000)
-  const megabytes = async () => (await residentKilobytes(state.pid)) / 1024
-  const before = await megabytes()
+testInRealTime(
+  '200,000 datagrams of garbage from 1,000 addresses, up to 100,000 a second, disturb neither the stream nor the memory',
+  async () => {
+    const { relay, state } = await givenRelay()
+    const player = new StreamSink(playUrl(state))
+    const source = new StreamSource(publishUrl(state), 4_000)
+    await player.untilReceived(1_000_000)
+    const megabytes = async () => (await residentKilobytes(state.pid)) / 1024
+    const before = await megabytes()
 
-  const flood = startFlood({ host: state.host, ports: [state.publishPort, state.playPort, state.srtlaPort] })
-  onTestFinished(async () => void (await flood.stop()))
-  await sleep(10_000)
-  await flood.stop(200_000)
+    const flood = startFlood({ host: state.host, ports: [state.publishPort, state.playPort, state.srtlaPort] })
+    onTestFinished(async () => void (await flood.stop()))
+    await sleep(10_000)
+    await flood.stop(200_000)
 
-  await expectWholeStream(source, player)
-  expect(relay.isRunning()).toBe(true)
-  expect((await megabytes()) - before).toBeLessThan(80)
-})
+    await expectWholeStream(source, player)
+    expect(relay.isRunning()).toBe(true)
+    expect((await megabytes()) - before).toBeLessThan(80)
+  },
+)
 
 async function residentKilobytes(pid: number): Promise<number> {
   return Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1])

@@ -1,10 +1,11 @@
 /** An encoder with several networks publishes over SRTLA through a relay, and a player receives the stream. */
 import { execFileSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { givenControlPlane, startRelay, statsOf, streamToken } from '../relay-node/running.ts'
 import { SrtlaSender } from '../support/srtla-sender.ts'
 import type { LinkConditions } from '../support/srtla-sender-link.ts'
+import { testInRealTime } from './real-time.ts'
 import { expectStreamGoesOn, expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
 import { startFlood } from './udp-flood.ts'
 
@@ -26,25 +27,28 @@ async function givenStream(links: readonly LinkConditions[], options: string) {
   return { plane, state, sender, sink, source }
 }
 
-test('a stream over three links is whole when one dies, one delays by 300 ms and all lose 2 percent', async () => {
-  const { plane, sender, sink, source, state } = await givenStream(
-    [{ lossPercent: 2 }, { lossPercent: 2, delayMillis: 300 }, { lossPercent: 2 }],
-    'latency=2500',
-  )
-  await sleep(4_000)
-  const { groups } = await statsOf(state)
-  expect(groups).toMatchObject([{ id: 'srtla', conn_count: 3 }])
-  expect(groups[0]?.connections.every(({ pkts }) => pkts > 50)).toBe(true)
-  expect(plane.reports.at(-1)?.body.stats).toMatchObject({ publishing: true, links: 3 })
-  sender.links[0]?.kill()
-  await sleep(11_500)
+testInRealTime(
+  'a stream over three links is whole when one dies, one delays by 300 ms and all lose 2 percent',
+  async () => {
+    const { plane, sender, sink, source, state } = await givenStream(
+      [{ lossPercent: 2 }, { lossPercent: 2, delayMillis: 300 }, { lossPercent: 2 }],
+      'latency=2500',
+    )
+    await sleep(4_000)
+    const { groups } = await statsOf(state)
+    expect(groups).toMatchObject([{ id: 'srtla', conn_count: 3 }])
+    expect(groups[0]?.connections.every(({ pkts }) => pkts > 50)).toBe(true)
+    expect(plane.reports.at(-1)?.body.stats).toMatchObject({ publishing: true, links: 3 })
+    sender.links[0]?.kill()
+    await sleep(11_500)
 
-  await expectWholeStream(source, sink)
-  expect((await statsOf(state)).groups).toMatchObject([{ conn_count: 2 }])
-  expect(sender.groupsRegistered).toBe(1)
-})
+    await expectWholeStream(source, sink)
+    expect((await statsOf(state)).groups).toMatchObject([{ conn_count: 2 }])
+    expect(sender.groupsRegistered).toBe(1)
+  },
+)
 
-test('a stream goes on in its group after all links died for 5 seconds', async () => {
+testInRealTime('a stream goes on in its group after all links died for 5 seconds', async () => {
   const { sender, sink, source } = await givenStream([{}, {}, {}], 'latency=2000')
   sender.kill()
   await sleep(5_000)
@@ -54,19 +58,22 @@ test('a stream goes on in its group after all links died for 5 seconds', async (
   expect(sender.groupsRegistered).toBe(1)
 })
 
-test('200,000 arbitrary datagrams from 1,000 addresses, up to 100,000 a second, disturb no stream and occupy no memory', async () => {
-  const { state, sender, sink, source } = await givenStream([{}, {}], 'latency=2000')
-  const before = residentBytes(state.pid)
-  const flood = startFlood({ host: state.host, ports: [state.srtlaPort] })
-  onTestFinished(async () => void (await flood.stop()))
-  await sleep(10_000)
-  await flood.stop(200_000)
+testInRealTime(
+  '200,000 arbitrary datagrams from 1,000 addresses, up to 100,000 a second, disturb no stream and occupy no memory',
+  async () => {
+    const { state, sender, sink, source } = await givenStream([{}, {}], 'latency=2000')
+    const before = residentBytes(state.pid)
+    const flood = startFlood({ host: state.host, ports: [state.srtlaPort] })
+    onTestFinished(async () => void (await flood.stop()))
+    await sleep(10_000)
+    await flood.stop(200_000)
 
-  await expectWholeStream(source, sink)
-  expect(residentBytes(state.pid) - before).toBeLessThan(80_000_000)
-  expect((await statsOf(state)).groups).toMatchObject([{ id: 'srtla', conn_count: 2 }])
-  expect(sender.groupsRegistered).toBe(1)
-})
+    await expectWholeStream(source, sink)
+    expect(residentBytes(state.pid) - before).toBeLessThan(80_000_000)
+    expect((await statsOf(state)).groups).toMatchObject([{ id: 'srtla', conn_count: 2 }])
+    expect(sender.groupsRegistered).toBe(1)
+  },
+)
 
 const residentBytes = (pid: number): number =>
   Number(execFileSync('ps', ['-o', 'rss=', '-p', `${pid}`], { encoding: 'utf8' })) * 1024

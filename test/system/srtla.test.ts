@@ -2,11 +2,12 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { Peer } from '../../relay-node/peer.ts'
 import { type SrtlaLimits, SrtlaReceiver } from '../../relay-node/srtla-receiver.ts'
 import { SrtlaSender } from '../support/srtla-sender.ts'
 import type { LinkConditions } from '../support/srtla-sender-link.ts'
+import { testInRealTime } from './real-time.ts'
 import { expectStreamGoesOn, expectWholeStream, findFreeUdpPort, StreamSink, StreamSource } from './srt-stream.ts'
 
 const host = '127.0.0.1'
@@ -62,23 +63,26 @@ async function givenStream({ links, options, limits }: Scene) {
   return { sink, sender, source, receiver, endedGroups }
 }
 
-test('a stream is whole when all links die for 5 seconds, if its latency and SRT timeout are longer', async () => {
-  const { sink, source, sender, endedGroups } = await givenStream({
-    links: [{}, {}, {}],
-    options: 'latency=8000&peeridletimeo=15000',
-  })
-  sender.kill()
-  await sleep(5_000)
-  sender.revive()
-  await sleep(2_000)
+testInRealTime(
+  'a stream is whole when all links die for 5 seconds, if its latency and SRT timeout are longer',
+  async () => {
+    const { sink, source, sender, endedGroups } = await givenStream({
+      links: [{}, {}, {}],
+      options: 'latency=8000&peeridletimeo=15000',
+    })
+    sender.kill()
+    await sleep(5_000)
+    sender.revive()
+    await sleep(2_000)
 
-  await expectWholeStream(source, sink)
-  expect(sender.links.map(({ registrations }) => registrations)).toEqual([2, 2, 2])
-  expect(sender.groupsRegistered).toBe(1)
-  expect(endedGroups).toEqual([])
-})
+    await expectWholeStream(source, sink)
+    expect(sender.links.map(({ registrations }) => registrations)).toEqual([2, 2, 2])
+    expect(sender.groupsRegistered).toBe(1)
+    expect(endedGroups).toEqual([])
+  },
+)
 
-test('a stream goes on in another group when the receiver no longer has its group', async () => {
+testInRealTime('a stream goes on in another group when the receiver no longer has its group', async () => {
   const { sink, source, sender, endedGroups } = await givenStream({
     links: [{}, {}],
     options: 'latency=2000',

@@ -1,0 +1,53 @@
+/**
+ * `npm run soak -- <name>`: the long form of a test whose short form is part of `.ci/run`. Run it once for a change that concerns it,
+ * and put the figure with its date into docs/proof.md. Further arguments go to the command.
+ */
+import { spawn } from 'node:child_process'
+
+interface Soak {
+  /** What it does, and how long that takes on two cores. */
+  readonly what: string
+  readonly command: readonly string[]
+  readonly variables?: Readonly<Record<string, string>>
+}
+
+const node = ['node', '--import', 'tsx']
+const systemTest = ['npx', 'vitest', 'run', '--config', 'test/system/vitest.config.ts']
+
+const soaks: Readonly<Record<string, Soak>> = {
+  chaos: {
+    what: 'kills, pauses and cuts off processes for an hour (70 minutes)',
+    command: [...node, 'test/chaos/run.ts', '--seconds', '3600'],
+  },
+  simulation: {
+    what: 'takes 10,000 steps with a fleet of 200 relays (4 minutes)',
+    command: [...systemTest, 'test/system/fleet-simulation.test.ts'],
+    variables: { FLEET_SIMULATION_STEPS: '10000' },
+  },
+  contract: {
+    what: 'sends ten times as many generated requests to each operation (20 minutes)',
+    command: [...systemTest, 'test/system/http-contract.test.ts'],
+    variables: { HTTP_CONTRACT_EXAMPLES: '100' },
+  },
+  load: {
+    what: 'runs 1,000 plugins and 2,000 relays on one worker for ten minutes (15 minutes)',
+    command: [...node, 'bench/load-run/run.ts'],
+  },
+}
+
+const [name = '', ...more] = process.argv.slice(2)
+const soak = soaks[name]
+if (soak === undefined) {
+  const list = Object.entries(soaks).map(([each, { what }]) => `  ${each.padEnd(11)} ${what}`)
+  process.stderr.write(`usage: npm run soak -- <name>\n\n${list.join('\n')}\n`)
+  process.exit(2)
+}
+process.stderr.write(`[soak] ${name} ${soak.what}\n`)
+const [program = '', ...args] = [...soak.command, ...more]
+const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...soak.variables } })
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
+child.on('error', (error) => {
+  process.stderr.write(`[soak] ${program} could not be started: ${error.message}\n`)
+  process.exit(1)
+})
+child.on('exit', (code) => process.exit(code ?? 1))
