@@ -170,6 +170,7 @@ create index instances_gone on instances (gone_at) where gone_at is not null;
 create index instances_newest on instances (created_at desc, instance_id desc);
 create index instances_of_session on instances (session_id) where gone_at is null;
 create index instances_unbound on instances (region) where is_warm and session_id is null and retired_at is null and gone_at is null;
+create index instances_unowned on instances (region) where gone_at is null and unowned_since is not null;
 create trigger instances_notify_assigned after update of session_id, retired_at on instances for each row when (new.is_warm and (new.session_id is distinct from old.session_id or new.retired_at is distinct from old.retired_at)) execute function notify_instance_assigned();
 
 create table jobs (
