@@ -67,8 +67,8 @@ export const reserveInstance = (
     if (replaces !== null) await unbind(tx, sessionId, replaces)
     const reserved = await findReservation(tx, sessionId)
     if (reserved) return { type: 'reserved', instance: reserved }
-    const warmInstanceId = await claimWarmInstance(tx, sessionId, placement)
-    if (warmInstanceId !== undefined) return { type: 'bound', instanceId: warmInstanceId, hasReported: false }
+    const [warm] = await claimWarmInstance(tx, sessionId, placement)
+    if (warm) return { type: 'bound', instanceId: warm.instanceId, hasReported: false }
     if (!(await hasRoom(tx, placement))) return { type: 'no_room' }
     await insertInstance(tx, { instanceId: newInstanceId, sessionId, zone: 0 }, placement)
     return { type: 'reserved', instance: { instanceId: newInstanceId, zone: 0 } }
@@ -104,30 +104,27 @@ const findReservation = async (tx: Sql, sessionId: string): Promise<ReservedInst
 
 /**
  * Gives a session a warm instance that reported lately and runs the region's image, and binds it.
- * @returns its id; undefined when there is none.
+ * @returns the statement, whose row is the instance. It has none when there is no such instance.
  */
-export const claimWarmInstance = async (
+export const claimWarmInstance = (
   tx: Sql,
   sessionId: string,
   { region, image, reportSecondsMax }: Pick<Placement, 'region' | 'image' | 'reportSecondsMax'>,
-): Promise<string | undefined> =>
-  first(
-    await tx<{ instanceId: string }[]>`
-      with claimed as (
-        update instances set session_id = ${sessionId}, assigned_at = now() where instance_id = (
-          select instance_id from instances
-          where region = ${region} and image = ${image} and is_warm and session_id is null and retired_at is null
-            and gone_at is null and launched_at is not null
-            and last_report_at > now() - make_interval(secs => ${reportSecondsMax})
-          order by last_report_at desc limit 1 for update skip locked
-        ) returning *
-      )
-      update relay_sessions s set instance_id = c.instance_id, relay_host = c.host, srtla_port = c.srtla_port,
-        publish_port = c.publish_port, play_port = c.play_port, stats_port = c.stats_port,
-        instance_bound_at = now(), instance_missing_since = null
-      from claimed c where s.id = ${sessionId}
-      returning s.instance_id`,
-  )?.instanceId
+) => tx<{ instanceId: string }[]>`
+  with claimed as (
+    update instances set session_id = ${sessionId}, assigned_at = now() where instance_id = (
+      select instance_id from instances
+      where region = ${region} and image = ${image} and is_warm and session_id is null and retired_at is null
+        and gone_at is null and launched_at is not null
+        and last_report_at > now() - make_interval(secs => ${reportSecondsMax})
+      order by last_report_at desc limit 1 for update skip locked
+    ) returning *
+  )
+  update relay_sessions s set instance_id = c.instance_id, relay_host = c.host, srtla_port = c.srtla_port,
+    publish_port = c.publish_port, play_port = c.play_port, stats_port = c.stats_port,
+    instance_bound_at = now(), instance_missing_since = null
+  from claimed c where s.id = ${sessionId}
+  returning s.instance_id`
 
 /** An assumed upper bound of concurrent reservations in one region. */
 const concurrentReservationsMax = 100

@@ -271,15 +271,17 @@ async function reserve(
     const [rows] = await commitWith(inserting, storingKey)
     return onlyRow(rows)
   }
-  const [rows] = await Promise.all([inserting, storingKey])
   const placement = { region: region.region, image: imageKey(region), reportSecondsMax: request.warmReportSecondsMax }
-  const hasInstance = await claimWarmInstance(tx, request.sessionId, placement)
-  return (hasInstance && (await findRelaySession(tx, request.sessionId))) || onlyRow(rows)
+  const claiming = claimWarmInstance(tx, request.sessionId, placement)
+  const reading = tx<RelaySessionRow[]>`
+    select ${relaySessionColumns(tx)} from relay_sessions where id = ${request.sessionId}`
+  const [, , , rows] = await commitWith(inserting, storingKey, claiming, reading)
+  return onlyRow(rows)
 }
 
 const onlyRow = <Row>(rows: readonly Row[]): Row => {
   const [row] = rows
-  if (row === undefined) throw new Error('insert ... returning returned no row')
+  if (row === undefined) throw new Error('the statement returned no row')
   return row
 }
 
