@@ -91,7 +91,9 @@ export async function startStack(): Promise<Stack> {
 }
 
 /** Filling and cleaning large tables takes as long as the machine needs. */
-const unlimited: QueryLimits = { statementMillisMax: 0, lockMillisMax: 0, answerMillisMax: null }
+const unlimited: QueryLimits = {
+  ...{ statementMillisMax: 0, lockMillisMax: 0, idleTransactionMillisMax: 0, answerMillisMax: null },
+}
 
 /** Requests are counted as in production, and the limits are never reached. */
 const unreachableRateLimits = Object.keys(rateLimitDefaults)

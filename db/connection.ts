@@ -17,6 +17,11 @@ export interface QueryLimits {
   readonly statementMillisMax: number
   readonly lockMillisMax: number
   /**
+   * Enforced by the server, which rolls back a transaction that waits this long for its client, and ends the connection. Otherwise
+   * the locks of a stopped process or a vanished host could last for hours. Zero for transactions that call other services.
+   */
+  readonly idleTransactionMillisMax: number
+  /**
    * Enforced by the client, for a server that does not answer at all: the connection is destroyed and its queries fail as an
    * outage, as do queries that wait for a connection while none receives data (docs/decisions/0020). Null for no limit.
    */
@@ -24,13 +29,19 @@ export interface QueryLimits {
 }
 
 /** For requests: while the server hangs each gets 503 within 5 s. */
-export const requestLimits: QueryLimits = { statementMillisMax: 3_250, lockMillisMax: 3_000, answerMillisMax: 3_750 }
+export const requestLimits: QueryLimits = {
+  ...{ statementMillisMax: 3_250, lockMillisMax: 3_000, idleTransactionMillisMax: 5_000, answerMillisMax: 3_750 },
+}
 
 /** For activities and jobs, whose statements may take longer than a client waits. */
-export const workerLimits: QueryLimits = { statementMillisMax: 15_000, lockMillisMax: 10_000, answerMillisMax: 20_000 }
+export const workerLimits: QueryLimits = {
+  ...{ statementMillisMax: 15_000, lockMillisMax: 10_000, idleTransactionMillisMax: 0, answerMillisMax: 20_000 },
+}
 
 /** For command-line programs, migrations and tests, without a limit of the client. */
-export const commandLimits: QueryLimits = { statementMillisMax: 15_000, lockMillisMax: 10_000, answerMillisMax: null }
+export const commandLimits: QueryLimits = {
+  ...{ statementMillisMax: 15_000, lockMillisMax: 10_000, idleTransactionMillisMax: 0, answerMillisMax: null },
+}
 
 /** Connects lazily, and again after a lost connection: a process survives restarts of its database. */
 export const connectPostgres = (url: string, connectionsMax: number, limits = commandLimits): Database =>
@@ -48,6 +59,7 @@ export const connectPostgres = (url: string, connectionsMax: number, limits = co
       application_name: 'relay-control-plane',
       statement_timeout: limits.statementMillisMax,
       lock_timeout: limits.lockMillisMax,
+      idle_in_transaction_session_timeout: limits.idleTransactionMillisMax,
     },
   })
 
@@ -74,6 +86,8 @@ const outageCodes = new Set([
   '57P01',
   '57P02',
   '57P03',
+  // idle_in_transaction_session_timeout.
+  '25P03',
   '53300',
   '57014',
   '55P03',

@@ -11,7 +11,7 @@ const testedVersion = 18
 const connectionsPartMax = 0.8
 const standbyLagSecondsMax = 60
 /** Shorter than that of a check, so that a server that hangs is named. */
-const limits = { statementMillisMax: 8000, lockMillisMax: 3000, answerMillisMax: 9000 }
+const limits = { statementMillisMax: 8000, lockMillisMax: 3000, idleTransactionMillisMax: 0, answerMillisMax: 9000 }
 
 /** A connection pool that all checks share, or why there is none. */
 export interface DatabaseAccess {

@@ -214,6 +214,19 @@ test('all queries of a transaction with a lost connection settle', async () => {
   )
 })
 
+test('a transaction whose process stops in the middle is ended, and its locks are free', async () => {
+  const sql = connectPostgres(url, 1, { ...commandLimits, idleTransactionMillisMax: 200 })
+  onTestFinished(() => sql.end({ timeout: 1 }))
+  const stopped = pipelinedTransaction(sql, async (tx) => {
+    await tx`select pg_advisory_xact_lock(1)`
+    // Waits until the server has ended the transaction.
+    await direct`select pg_advisory_lock(1), pg_advisory_unlock(1)`
+    await tx`select 1`
+  })
+  await expect(stopped).rejects.toSatisfy(isOutage)
+  expect(await sql`select 1 as one`).toEqual([{ one: 1 }])
+})
+
 test('a connection can be reserved after failed attempts during an outage', async () => {
   const passage = await passageTo(url)
   await passage.block()
