@@ -1,6 +1,6 @@
-/** How full the regions are, for starts and for everyone. */
+/** How full the regions are, for everyone. */
 import type { Sql } from '../db/connection.ts'
-import { listPlacesTaken, listRegionRows, type PlacesTaken } from '../db/regions.ts'
+import { listRegionRows } from '../db/regions.ts'
 import { type CapacityStatus, capacityStatusOf } from '../domain/regions.ts'
 import type { RegionConfig } from '../platform/config/regions.ts'
 import { memoizeWithTtl } from '../platform/memoize-with-ttl.ts'
@@ -32,14 +32,3 @@ export const createFindRegionStatuses = (sql: Sql, regions: readonly RegionConfi
       asOf,
     }
   })
-
-/** Counting the places of a large region takes longer than a start may wait. How starts use a recent count: `db/relay-starts.ts`. */
-const recentPlacesMillisMax = 1000
-
-export const createFindRecentPlaces = (sql: Sql, regions: readonly RegionConfig[]): (() => Promise<PlacesTaken[]>) =>
-  memoizeWithTtl(recentPlacesMillisMax, () =>
-    listPlacesTaken(
-      sql,
-      regions.map(({ region }) => region),
-    ),
-  )

@@ -2,7 +2,6 @@
 
 import type { Client } from '@temporalio/client'
 import type { Database } from '../db/connection.ts'
-import type { PlacesTaken } from '../db/regions.ts'
 import type { HealthReport, ReportedSession } from '../db/relay-health.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Logger } from '../platform/log.ts'
@@ -50,8 +49,6 @@ export interface Services {
   readonly assignments: Assignments
   /** How full the regions are, from at most a second ago. Concurrent calls share a query. */
   readonly findRegionStatuses: FindRegionStatuses
-  /** The places that starts find taken in all regions, from at most a second ago. Concurrent calls share a query. */
-  readonly findRecentPlaces: () => Promise<PlacesTaken[]>
   /** From at most a second ago. Concurrent calls share the queries. */
   readonly findOperatorOverview: FindOperatorOverview
   /** Stores the health report of a relay and returns its session. Concurrent calls share a statement. */

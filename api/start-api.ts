@@ -42,7 +42,7 @@ import { createRelayFeed } from './live/relay-feed.ts'
 import { createRelaySocketMetrics } from './live/relay-socket-metrics.ts'
 import { createRelaySockets, type RelaySocketLimits, relaySocketLimits } from './live/relay-sockets.ts'
 import { createFindOperatorOverview } from './operator-overview.ts'
-import { createFindRecentPlaces, createFindRegionStatuses } from './region-statuses.ts'
+import { createFindRegionStatuses } from './region-statuses.ts'
 import { routes } from './routes.ts'
 import type { Services } from './services.ts'
 
@@ -155,7 +155,6 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     }),
     assignments: createAssignments({ sql, log }),
     findRegionStatuses: createFindRegionStatuses(sql, config.regions),
-    findRecentPlaces: createFindRecentPlaces(sql, config.regions),
     findOperatorOverview: createFindOperatorOverview(sql, config.regions),
     recordReport: batch((reports) =>
       recordReports(sql, reports, summaryAgeSecondsMax(config.relay.healthIntervalSeconds)),

@@ -5,7 +5,6 @@
 import { createServer } from 'node:http'
 import Koa, { type Context } from 'koa'
 import { koaBody } from 'koa-body'
-import { createFindRecentPlaces } from '../api/region-statuses.ts'
 import { createRelaySessionTokens } from '../api/relay-session-tokens.ts'
 import { connectPostgres } from '../db/connection.ts'
 import { startRelay } from '../db/relay-starts.ts'
@@ -15,8 +14,6 @@ import { createSealing } from '../platform/sealing.ts'
 const config = readConfig()
 const sealing = createSealing(config.oauthEncryptionKeys)
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
-
-const findRecentPlaces = createFindRecentPlaces(sql, config.regions)
 
 /** The parsed body, not validated. */
 const bodyOf = (ctx: Context) => ctx.request.body as unknown as { session_id: string; connection_id: string }
@@ -63,7 +60,6 @@ const floors = new Map([
         connectionId: bodyOf(ctx).connection_id,
         region: 'default',
         regions: config.regions,
-        recentPlaces: await findRecentPlaces(),
         warmReportSecondsMax: 30,
         rateLimitKey: `relay_start:${userOf(ctx)}`,
         rateLimit: config.rateLimits.relay_start,

@@ -51,16 +51,8 @@ export async function reserve(
   connectionId: string,
 ): Promise<RelaySessionRow> {
   const outcome = await startRelay(sql, {
-    ...{
-      userId,
-      authSessionId,
-      connectionId,
-      region: { named: region },
-      regions: config.regions.map((one) => ({ ...one, capacity: 100_000 })),
-      recentPlaces: [],
-      warmReportSecondsMax: 30,
-      rateLimit: 9_999_999,
-    },
+    ...{ userId, authSessionId, connectionId, region: { named: region }, regions: config.regions },
+    ...{ warmReportSecondsMax: 30, rateLimit: 9_999_999 },
     rateLimitKey: `relay_start:${userId}`,
     timeBank: { enforcement: 'report', hoursPerRelay: 200 },
     idempotencyKey: randomUUID(),

@@ -1,4 +1,5 @@
 /** The state of regions: how many places are taken, and whether they are drained. */
+import type { RegionUse } from '../domain/regions.ts'
 import type { Sql } from './connection.ts'
 
 export interface RegionRow {
@@ -55,30 +56,36 @@ export const listRegionRows = async (sql: Sql, regions: readonly string[]): Prom
     ) counted
     order by position`
 
-export interface PlacesTaken {
-  region: string
-  /** As {@link RegionRow.placesBlocked}. */
-  placesTaken: number
+/**
+ * Lets one start at a time reserve a place of the region, until its transaction ends or returns to a savepoint before this. It is
+ * a statement of its own, since the next one sees the sessions that were committed while this one waited.
+ */
+export const lockRegion = async (tx: Sql, region: string): Promise<void> => {
+  await tx`select pg_advisory_xact_lock(hashtextextended('region:' || ${region}, 0))`
 }
 
-/** Counts the places that a start finds taken, without what only operators see of a region. */
-export const listPlacesTaken = async (sql: Sql, regions: readonly string[]): Promise<PlacesTaken[]> =>
-  regions.length === 0
-    ? []
-    : sql<PlacesTaken[]>`
-        select name as region,
-          (select count(*) from relay_sessions s where s.region = name and s.state <> 'stopped')::int
-          + (
-            select count(*) from instances i
-            where i.region = name and i.gone_at is null and i.unowned_since < now() - interval '1 minute'
-              and not (i.is_warm and i.session_id is null and i.retired_at is null)
-              -- Few instances get here. Each has no owner by the same rule as in the statement above.
-              and (i.retired_at is not null or not exists (
-                select from relay_sessions s
-                where s.id = i.session_id and s.region = name and s.state <> 'stopped'
-                  and (s.instance_id is null or s.instance_id = i.instance_id)))
-          )::int as places_taken
-        from unnest(${regions}::text[]) as named (name)`
+/**
+ * What a start finds in a region, without what only operators see of it. The places are {@link RegionRow.placesBlocked}. The
+ * statement has no list of regions, since Postgres makes a plan for each list.
+ */
+export async function findRegionUse(sql: Sql, region: string): Promise<RegionUse> {
+  const [use] = await sql<RegionUse[]>`
+    select name as region, exists (select from regions r where r.region = name and drained_at is not null) as is_drained,
+      (select count(*) from relay_sessions s where s.region = name and s.state <> 'stopped')::int
+      + (
+        select count(*) from instances i
+        where i.region = name and i.gone_at is null and i.unowned_since < now() - interval '1 minute'
+          and not (i.is_warm and i.session_id is null and i.retired_at is null)
+          -- Few instances get here. Each has no owner by the same rule as in the statement above.
+          and (i.retired_at is not null or not exists (
+            select from relay_sessions s
+            where s.id = i.session_id and s.region = name and s.state <> 'stopped'
+              and (s.instance_id is null or s.instance_id = i.instance_id)))
+      )::int as places_taken
+    from (values (${region}::text)) as named (name)`
+  if (!use) throw new Error('a select from one value returned no row')
+  return use
+}
 
 export const listDrainedRegions = async (sql: Sql): Promise<string[]> =>
   (await sql<{ region: string }[]>`select region from regions where drained_at is not null`).map(({ region }) => region)

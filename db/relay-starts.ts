@@ -4,11 +4,12 @@
  */
 
 import {
-  defaultRegionOf,
+  candidateRegions,
+  countFreePlaces,
+  orderByRoom,
   type RegionLimit,
   type RegionUse,
   type RequestedRegion,
-  regionsToTry,
 } from '../domain/regions.ts'
 import { isInGraceFor } from '../domain/relay-session.ts'
 import { displacedByStart, isStopping, type LiveSession } from '../domain/relay-start.ts'
@@ -20,7 +21,7 @@ import { countsAgainstLimit, type Entitlement, findEntitlement } from './entitle
 import { claimWarmInstance } from './instances.ts'
 import { type CommitWith, pipelinedTransaction } from './pipelined-transaction.ts'
 import { countRequest, type RateLimitWindow } from './rate-limits.ts'
-import { listDrainedRegions, listPlacesTaken, type PlacesTaken } from './regions.ts'
+import { findRegionUse, lockRegion } from './regions.ts'
 import { deliverAfterSeconds, recordCommand } from './relay-commands.ts'
 import { findRelaySession, type RelaySessionRow, relaySessionColumns } from './relay-sessions.ts'
 import type { SealedToken } from './sealed-tokens.ts'
@@ -40,8 +41,6 @@ export interface StartRequest {
   readonly region: RequestedRegion
   /** All regions, in the configured order. */
   readonly regions: readonly StartableRegion[]
-  /** The places that were taken a short time ago; empty to count them in the transaction. See {@link ampleRoom}. */
-  readonly recentPlaces: readonly PlacesTaken[]
   /** A warm instance gets the session only when it has reported within this time. */
   readonly warmReportSecondsMax: number
   readonly rateLimitKey: string
@@ -89,6 +88,7 @@ class Uncounted extends Error {
 
 /** Statements that do not depend on each other's rows are sent together, and Postgres executes them in this order. */
 async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitWith): Promise<StartOutcome> {
+  const candidates = candidateRegions(request.region, request.regions)
   const [account, isSignedIn, replay, window, live, entitlement, uses] = await Promise.all([
     lockAccount(tx, request.userId),
     // Statements of their own, since they have to see what was committed while the one before them waited for the lock.
@@ -97,7 +97,8 @@ async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitW
     countRequest(tx, request.rateLimitKey),
     lockLiveSessions(tx, request.userId),
     findEntitlement(tx, request.userId, request.timeBank),
-    findRegionUses(tx, request, firstRegions(request)),
+    // Last: all starts of the region wait for its lock, and its holder waits for no other lock.
+    findRegionUses(tx, candidates),
   ])
   if (!account || !isSignedIn) throw new Uncounted({ type: 'signed_out' })
   if (replay) throw new Uncounted(await replayStart(tx, request, replay, account))
@@ -122,7 +123,7 @@ async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitW
   if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
   if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }
   const resumed = existing && (await recordCommand(tx, existing.id, 'run', 'user'))
-  const region = resumed ? undefined : await chooseRegion(tx, request, uses)
+  const region = resumed ? undefined : await chooseRegion(tx, request, candidates, uses)
   if (region && 'type' in region) return { ...region, window }
   const others = live.filter((session) => session !== existing)
   const displaced = await makeRoom(tx, others, entitlement.maxConcurrentConns)
@@ -170,82 +171,55 @@ const lockLiveSessions = async (tx: Sql, userId: string): Promise<LiveSessionRow
   return locked.toSorted((one, other) => +one.createdAt - +other.createdAt)
 }
 
-/** An assumed upper bound of concurrent start transactions: more than the usual limit of connections to Postgres. */
-const concurrentStartTransactionsMax = 500
+/** The only candidate is locked, so that no other start takes its places until the commit. Several are compared without locks. */
+const findRegionUses = (tx: Sql, candidates: readonly RegionLimit[]): Promise<RegionUse[]> =>
+  Promise.all(
+    candidates.map((one) => (candidates.length === 1 ? lockAndFindUse(tx, one) : findRegionUse(tx, one.region))),
+  )
 
-/**
- * With more free places than this, a recent count of the places is used, since counting takes longer the more sessions a region
- * has. Starts would have to reserve two thousand sessions of one region between two counts, a second apart, to bring it to the
- * number below which starts wait for each other.
- */
-const ampleRoom = 2_500
-
-/** The regions that are looked at first: one when it is known which, otherwise all. */
-function firstRegions({ region: requested, regions }: StartRequest): string[] {
-  const preferred = typeof requested === 'object' ? requested.named : defaultRegionOf(regions)?.region
-  return requested === 'auto' || preferred === undefined ? regions.map(({ region }) => region) : [preferred]
+async function lockAndFindUse(tx: Sql, { region }: RegionLimit): Promise<RegionUse> {
+  const [, use] = await Promise.all([lockRegion(tx, region), findRegionUse(tx, region)])
+  return use
 }
 
-/** Whether the regions are drained is read now, and the places are counted now unless there was ample room. */
-async function findRegionUses(
-  tx: Sql,
-  { regions, recentPlaces }: StartRequest,
-  names: readonly string[],
-): Promise<RegionUse[]> {
-  const capacities = new Map(regions.map(({ region, capacity }) => [region, capacity]))
-  const isAmple = ({ region, placesTaken }: PlacesTaken) => (capacities.get(region) ?? 0) - placesTaken > ampleRoom
-  const ample = recentPlaces.filter(isAmple)
-  const toCount = names.filter((name) => !ample.some(({ region }) => region === name))
-  const [counted, drained] = await Promise.all([listPlacesTaken(tx, toCount), listDrainedRegions(tx)])
-  const places = new Map([...ample, ...counted].map(({ region, placesTaken }) => [region, placesTaken]))
-  return names.map((region) => ({
-    region,
-    placesTaken: places.get(region) ?? 0,
-    isDrained: drained.includes(region),
-  }))
-}
+type NoRegion = { readonly type: 'region_full' | 'region_drained' }
 
 /**
- * The region of the new session. Without one the start is refused.
- * @param firstUses of the {@link firstRegions}.
+ * The region of the new session, which is locked. Without one the start is refused.
+ * @param uses of the candidates.
  */
 async function chooseRegion(
   tx: Sql,
-  request: StartRequest,
-  firstUses: readonly RegionUse[],
-): Promise<StartableRegion | { type: 'region_full' | 'region_drained' }> {
-  const { region: requested, regions } = request
-  const needsOthers = requested === 'default' && firstUses[0]?.isDrained
-  const uses = needsOthers
-    ? await findRegionUses(
-        tx,
-        request,
-        regions.map(({ region }) => region),
-      )
-    : firstUses
-  const candidates = regionsToTry(requested, regions, uses)
-  if (candidates === 'drained') return { type: 'region_drained' }
-  for (const candidate of candidates) {
-    const placesTaken = uses.find(({ region }) => region === candidate.region)?.placesTaken ?? 0
-    if (await hasPlace(tx, candidate, placesTaken)) return candidate
-  }
-  return { type: 'region_full' }
+  { region: requested, regions }: StartRequest,
+  candidates: readonly StartableRegion[],
+  uses: readonly RegionUse[],
+): Promise<StartableRegion | NoRegion> {
+  if (candidates.length > 1) return chooseByRoom(tx, candidates, uses)
+  const [open] = orderByRoom(candidates, uses)
+  if (open) return open
+  if (!uses.some(({ isDrained }) => isDrained)) return { type: 'region_full' }
+  if (typeof requested === 'object') return { type: 'region_drained' }
+  // The lock of the drained default region is kept: no start that holds the lock of another region waits for it.
+  return chooseByRoom(tx, regions, await Promise.all(regions.map(({ region }) => findRegionUse(tx, region))))
 }
 
 /**
- * While a region has more free places than concurrent transactions could take, starts do not wait for each other. The last
- * places are reserved by one transaction at a time. A start that goes on to another region releases the lock of the full one
- * first, since two starts with each other's locks would wait for ever.
+ * Locks regions by room until one still has a place. Before the next one the lock of a full one is released, since two starts with
+ * each other's locks would wait for ever.
  */
-async function hasPlace(tx: Sql, { region, capacity }: RegionLimit, placesTaken: number): Promise<boolean> {
-  if (placesTaken >= capacity) return false
-  if (placesTaken + concurrentStartTransactionsMax < capacity) return true
-  await tx`savepoint region_lock`
-  await tx`select pg_advisory_xact_lock(hashtextextended('region:' || ${region}, 0))`
-  const [locked] = await listPlacesTaken(tx, [region])
-  const isFree = locked !== undefined && locked.placesTaken < capacity
-  await (isFree ? tx`release savepoint region_lock` : tx`rollback to savepoint region_lock`)
-  return isFree
+async function chooseByRoom(
+  tx: Sql,
+  regions: readonly StartableRegion[],
+  uses: readonly RegionUse[],
+): Promise<StartableRegion | NoRegion> {
+  for (const candidate of orderByRoom(regions, uses)) {
+    // Executed here, so that it is sent before the lock.
+    const saving = tx`savepoint region_lock`.execute()
+    const [use] = await Promise.all([lockAndFindUse(tx, candidate), saving])
+    if (countFreePlaces(candidate, use) > 0) return candidate
+    await tx`rollback to savepoint region_lock`
+  }
+  return { type: 'region_full' }
 }
 
 /** Stops the sessions that would exceed the limit together with the new one. */

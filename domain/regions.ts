@@ -34,22 +34,16 @@ export const defaultRegionOf = <Region extends RegionLimit>(regions: readonly Re
 export type RequestedRegion = { readonly named: string } | 'default' | 'auto'
 
 /**
- * The regions that a start tries, in this order. A drained default region is replaced by the choice of any region.
- * @param regions in the configured order.
- * @param uses one for each of `regions`.
+ * The regions that a start may use: the named or the default one alone, or all. A drained default region is replaced by any
+ * region.
  */
-export function regionsToTry<Region extends RegionLimit>(
+export function candidateRegions<Region extends RegionLimit>(
   requested: RequestedRegion,
   regions: readonly Region[],
-  uses: readonly RegionUse[],
-): readonly Region[] | 'drained' {
-  const isDrained = ({ region }: RegionLimit) => uses.some((use) => use.region === region && use.isDrained)
-  if (typeof requested === 'object') {
-    const named = regions.filter(({ region }) => region === requested.named)
-    return named.some(isDrained) ? 'drained' : named
-  }
-  const byDefault = requested === 'default' ? defaultRegionOf(regions) : undefined
-  return byDefault && !isDrained(byDefault) ? [byDefault] : orderByRoom(regions, uses)
+): readonly Region[] {
+  if (requested === 'auto') return regions
+  const name = requested === 'default' ? defaultRegionOf(regions)?.region : requested.named
+  return regions.filter(({ region }) => region === name)
 }
 
 /** Regions with free places that are not drained: those with the most free places first, otherwise in the given order. */
@@ -65,5 +59,6 @@ export function orderByRoom<Region extends RegionLimit>(
     .map(({ region }) => region)
 }
 
-const countFreePlaces = ({ capacity }: RegionLimit, use: RegionUse | undefined): number =>
+/** None in a drained region, and in one whose places are not counted. */
+export const countFreePlaces = ({ capacity }: RegionLimit, use: RegionUse | undefined): number =>
   use === undefined || use.isDrained ? 0 : Math.max(0, capacity - use.placesTaken)

@@ -72,7 +72,6 @@ export const start = route({
       connectionId: body.connection_id,
       region,
       regions: services.config.regions,
-      recentPlaces: await services.findRecentPlaces(),
       warmReportSecondsMax: warmReportSecondsMax(services.config.relay.healthTimeoutSeconds),
       rateLimitKey: rateLimitKey('relay_start', caller.userId),
       rateLimit: services.config.rateLimits.relay_start,

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  candidateRegions,
   capacityStatusOf,
+  countFreePlaces,
   defaultRegionOf,
   orderByRoom,
   type RegionLimit,
   type RegionUse,
-  regionsToTry,
 } from '../../domain/regions.ts'
 
 const region = (name: string, capacity: number, placesTaken = 0, isDrained = false) => ({
@@ -15,8 +16,7 @@ const region = (name: string, capacity: number, placesTaken = 0, isDrained = fal
 })
 const limitsOf = (all: readonly ReturnType<typeof region>[]): RegionLimit[] => all.map(({ limit }) => limit)
 const usesOf = (all: readonly ReturnType<typeof region>[]): RegionUse[] => all.map(({ use }) => use)
-const namesOf = (regions: readonly RegionLimit[] | 'drained') =>
-  regions === 'drained' ? regions : regions.map((one) => one.region)
+const namesOf = (regions: readonly RegionLimit[]) => regions.map((one) => one.region)
 
 describe('regions by room', () => {
   test('the region with the most free places comes first, and ties keep the configured order', () => {
@@ -58,33 +58,37 @@ describe('regions by room', () => {
 })
 
 describe('a start', () => {
-  const all = [region('first', 5, 4), region('wide', 50), region('drained', 50, 0, true)]
-  const [limits, uses] = [limitsOf(all), usesOf(all)]
+  const limits = limitsOf([region('first', 5), region('second', 50), region('third', 50)])
 
-  test('with a region tries that region alone, even a full one', () => {
-    expect(namesOf(regionsToTry({ named: 'first' }, limits, uses))).toEqual(['first'])
-    const full = [region('full', 2, 2)]
-    expect(namesOf(regionsToTry({ named: 'full' }, limitsOf(full), usesOf(full)))).toEqual(['full'])
+  test('with a region may use that region alone', () => {
+    expect(namesOf(candidateRegions({ named: 'second' }, limits))).toEqual(['second'])
   })
 
-  test('with a drained region is refused', () => {
-    expect(regionsToTry({ named: 'drained' }, limits, uses)).toBe('drained')
+  test('with a region that does not exist may use none', () => {
+    expect(candidateRegions({ named: 'elsewhere' }, limits)).toEqual([])
   })
 
-  test('with a region that does not exist tries none', () => {
-    expect(regionsToTry({ named: 'elsewhere' }, limits, uses)).toEqual([])
+  test('with `auto` may use all regions', () => {
+    expect(candidateRegions('auto', limits)).toEqual(limits)
   })
 
-  test('with `auto` tries the regions by room', () => {
-    expect(namesOf(regionsToTry('auto', limits, uses))).toEqual(['wide', 'first'])
+  test('without a region may use the default region alone', () => {
+    expect(namesOf(candidateRegions('default', limits))).toEqual(['first'])
+    const withDefault = limits.map((one) => ({ ...one, default: one.region === 'third' }))
+    expect(defaultRegionOf(withDefault)?.region).toBe('third')
+    expect(namesOf(candidateRegions('default', withDefault))).toEqual(['third'])
+    expect(candidateRegions('default', [])).toEqual([])
   })
+})
 
-  test('without a region tries the default region alone, and the regions by room when that is drained', () => {
-    expect(namesOf(regionsToTry('default', limits, uses))).toEqual(['first'])
-    const withDefault = limits.map((one) => ({ ...one, default: one.region === 'drained' }))
-    expect(defaultRegionOf(withDefault)?.region).toBe('drained')
-    expect(namesOf(regionsToTry('default', withDefault, uses))).toEqual(['wide', 'first'])
-  })
+test.each([
+  [10, 3, false, 7],
+  [10, 10, false, 0],
+  [10, 12, false, 0],
+  [10, 3, true, 0],
+])('of %i places %i are taken, and drained is %s: %i are free', (capacity, placesTaken, isDrained, free) => {
+  const { limit, use } = region('one', capacity, placesTaken, isDrained)
+  expect(countFreePlaces(limit, use)).toBe(free)
 })
 
 test.each([

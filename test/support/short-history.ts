@@ -19,7 +19,6 @@ export async function startWithShortHistory(
     connectionId: 'default',
     region: { named: 'local' },
     regions: config.regions,
-    recentPlaces: [],
     warmReportSecondsMax: 30,
     rateLimitKey: userId,
     rateLimit: 1000,

@@ -1,11 +1,14 @@
 /** Which region a start uses: by room, without drained ones, and with the last places given to one start each. */
 import { randomUUID } from 'node:crypto'
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { TransactionSql } from 'postgres'
+import { beforeEach, expect, test } from 'vitest'
+import { drainRegion, lockRegion } from '../../../db/regions.ts'
 import type { ErrorBody } from '../../support/api.ts'
 import { statusAndCode } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
+import { waitForBlockedQuery } from '../../support/locks.ts'
 import { writeStopGrace } from '../../support/relay-rows.ts'
-import { startService, type TestService } from '../../support/relays.ts'
+import { type RelayUser, startService } from '../../support/relays.ts'
 
 const regions = JSON.stringify([
   { region: 'small', display_name: 'Small', provider: 'local', capacity: 3, default: true },
@@ -13,38 +16,29 @@ const regions = JSON.stringify([
   { region: 'other', display_name: 'Other', provider: 'local', capacity: 5 },
 ])
 
-/** With room for more sessions than starts reserve within a second, so that a recent count of its places is used. */
-const hugeRegions = JSON.stringify([
-  { region: 'huge', display_name: 'Huge', provider: 'local', capacity: 4000, default: true },
-  { region: 'small', display_name: 'Small', provider: 'local', capacity: 3 },
-])
-
 /** Without a worker, so that sessions keep the state in which they were accepted. */
-const startServiceWith = (configuredRegions: string) =>
-  startService({
-    worker: false,
-    variables: { SVC_REGIONS: configuredRegions, SVC_RATE_LIMITS: highLimits({ relay_start: 1000 }) },
-  })
+const service = await startService({
+  worker: false,
+  variables: { SVC_REGIONS: regions, SVC_RATE_LIMITS: highLimits({ relay_start: 1000 }) },
+})
+const { sql } = service.api
 
-async function empty({ api: { sql } }: TestService) {
+beforeEach(async () => {
   await sql`delete from relay_sessions`
   await sql`delete from instances`
   await sql`delete from regions`
-}
-
-let service: TestService
-beforeAll(async () => {
-  service = await startServiceWith(regions)
 })
-beforeEach(() => empty(service))
 
-const drain = (region: string) => service.api.sql`insert into regions (region, drained_at) values (${region}, now())`
+const drain = (region: string) => sql`insert into regions (region, drained_at) values (${region}, now())`
 
-/** Starts the next relay of a new user. */
-async function start(body: object = {}, { user } = service) {
-  const answer = await (await user()).start(body)
+/** @returns the region of the new session, or the refusal. */
+async function startBy(user: RelayUser, body: object) {
+  const answer = await user.start(body)
   return answer.status === 201 ? answer.body.session.region : statusAndCode(answer)
 }
+
+/** Starts the next relay of a new user. */
+const start = async (body: object = {}) => startBy(await service.user(), body)
 
 const fill = async (region: string, count: number) => {
   for (let sessions = 0; sessions < count; sessions += 1) expect(await start({ region })).toBe(region)
@@ -58,10 +52,74 @@ test('with `auto` the region with the most free places is used, and ties keep th
   expect(chosen).toEqual(['large', 'other', 'large', 'other', 'small'])
 })
 
-test('with `auto` all places of all regions can be used, and then the start is refused', async () => {
-  const chosen = await Promise.all(Array.from({ length: 20 }, () => start({ region: 'auto' })))
-  const countOf = (wanted: unknown) => chosen.filter((one) => JSON.stringify(one) === JSON.stringify(wanted)).length
-  expect([countOf('small'), countOf('large'), countOf('other'), countOf(capacityExhausted)]).toEqual([3, 5, 5, 7])
+const everyWay = [{ region: 'small' }, { region: 'large' }, { region: 'auto' }, {}]
+
+test.each([
+  ['by its name', [{ region: 'large' }], [], { large: 5 }],
+  ['without a region', [{}], [], { small: 3 }],
+  ['with `auto`', [{ region: 'auto' }], [], { small: 3, large: 5, other: 5 }],
+  ['with `auto` and one drained region', [{ region: 'auto' }], ['small'], { large: 5, other: 5 }],
+  ['without a region, while the default one is drained', [{}], ['small'], { large: 5, other: 5 }],
+  ['in every way', everyWay, [], { small: 3, large: 5, other: 5 }],
+  ['in every way, while the default region is drained', everyWay, ['small'], { large: 5, other: 5 }],
+])(
+  '40 concurrent starts %s use all places and no more, and the others are refused',
+  async (_, bodies, drained, used) => {
+    for (const region of drained) await drain(region)
+    const users = await Promise.all(Array.from({ length: 40 }, () => service.user()))
+    const outcomes = await Promise.all(users.map((user, index) => startBy(user, bodies[index % bodies.length] ?? {})))
+    const counts = new Map<string, number>()
+    for (const outcome of outcomes) counts.set(String(outcome), (counts.get(String(outcome)) ?? 0) + 1)
+    const refused = 40 - Object.values(used).reduce((sum, count) => sum + count, 0)
+    expect(Object.fromEntries(counts)).toEqual({ ...used, [String(capacityExhausted)]: refused })
+  },
+)
+
+/** A start of the region, which waits while the work is done and committed. */
+async function startDuring(work: (tx: TransactionSql) => Promise<unknown>) {
+  const user = await service.user()
+  const { outcome } = await sql.begin(async (tx) => {
+    await lockRegion(tx, 'small')
+    const waiting = startBy(user, { region: 'small' })
+    await waitForBlockedQuery(sql, tx)
+    await work(tx)
+    return { outcome: waiting }
+  })
+  return outcome
+}
+
+async function insertSessions(tx: TransactionSql, region: string, count: number) {
+  const { userId } = await service.user()
+  await tx`
+    insert into relay_sessions (user_id, connection_id, region, command_initiator)
+    select ${userId}, 'connection-' || number, ${region}, 'user' from generate_series(1, ${count}::int) number`
+}
+
+test('a start that waited for another one of its region counts the session of that one', async () => {
+  await fill('small', 2)
+  expect(await startDuring((tx) => insertSessions(tx, 'small', 1))).toEqual(capacityExhausted)
+})
+
+test('a start that waited for another one of its region is refused when the region was drained meanwhile', async () => {
+  expect(await startDuring((tx) => drainRegion(tx, 'small'))).toEqual(capacityExhausted)
+})
+
+test('with `auto` a start that finds a region full after its wait releases that one before it waits for the next', async () => {
+  const user = await service.user()
+  const { outcome } = await sql.begin(async (other) => {
+    await lockRegion(other, 'other')
+    const started = await sql.begin(async (large) => {
+      await lockRegion(large, 'large')
+      const waiting = startBy(user, { region: 'auto' })
+      await waitForBlockedQuery(sql, large)
+      await insertSessions(large, 'large', 5)
+      return { outcome: waiting }
+    })
+    await waitForBlockedQuery(sql, other)
+    expect(await start({ region: 'large' })).toEqual(capacityExhausted)
+    return started
+  })
+  expect(await outcome).toBe('other')
 })
 
 test('the refusal of `auto` states that all regions are full', async () => {
@@ -111,11 +169,11 @@ test('a connection with a live session gets it from a drained region, whatever r
 test('a session that is stopping in a drained region can be resumed', async () => {
   const user = await service.user()
   const { session_id } = (await user.start({ region: 'large' })).body.session
-  await writeStopGrace(service.api.sql, session_id)
+  await writeStopGrace(sql, session_id)
   await drain('large')
   const { status, body } = await user.start({ region: 'large' })
   expect([status, body.session.session_id]).toEqual([200, session_id])
-  const [row] = await service.api.sql`select command from relay_sessions where id = ${session_id}`
+  const [row] = await sql`select command from relay_sessions where id = ${session_id}`
   expect(row).toEqual({ command: 'run' })
 })
 
@@ -129,7 +187,6 @@ test('a repeated request returns its session after its region was drained', asyn
 })
 
 test('an instance that has existed without a live session for a minute takes a place, and other ones take none', async () => {
-  const { sql } = service.api
   await sql`
     insert into instances (instance_id, region, is_warm, unowned_since) values
       ('left', 'small', false, now() - interval '2 minutes'), ('ending', 'small', false, now()), ('warm', 'small', true, null)`
@@ -137,48 +194,4 @@ test('an instance that has existed without a live session for a minute takes a p
   expect(await start({ region: 'small' })).toEqual(capacityExhausted)
   await sql`update instances set gone_at = now() where instance_id = 'left'`
   expect(await start({ region: 'small' })).toBe('small')
-})
-
-describe('in a region with room for thousands of sessions', () => {
-  let huge: TestService
-  beforeAll(async () => {
-    huge = await startServiceWith(hugeRegions)
-  })
-  beforeEach(() => empty(huge))
-
-  /** Waits until starts have counted the sessions. */
-  const insertSessions = async (count: number) => {
-    const { userId } = await huge.user()
-    await huge.api.sql`
-      insert into relay_sessions (user_id, connection_id, region, command_initiator)
-      select ${userId}, 'connection-' || number, 'huge', 'user' from generate_series(1, ${count}::int) as number`
-    await vi.waitFor(
-      async () =>
-        expect(await huge.api.services.findRecentPlaces()).toContainEqual({ region: 'huge', placesTaken: count }),
-      5000,
-    )
-  }
-
-  test('relays start there, by its name, with `auto` and without a region', async () => {
-    for (const body of [{ region: 'huge' }, { region: 'auto' }, {}]) expect(await start(body, huge)).toBe('huge')
-  })
-
-  test('a start right after the region was drained is refused, and `auto` and the default skip it', async () => {
-    expect(await start({ region: 'huge' }, huge)).toBe('huge')
-    await huge.api.sql`insert into regions (region, drained_at) values ('huge', now())`
-    expect(await start({ region: 'huge' }, huge)).toEqual(capacityExhausted)
-    expect([await start({ region: 'auto' }, huge), await start({}, huge)]).toEqual(['small', 'small'])
-  })
-
-  test('its last places are given to one start each', async () => {
-    await insertSessions(3998)
-    const outcomes = await Promise.all(Array.from({ length: 6 }, () => start({ region: 'huge' }, huge)))
-    expect(outcomes.filter((outcome) => outcome === 'huge')).toHaveLength(2)
-    expect(outcomes.filter((outcome) => outcome !== 'huge')).toEqual(Array(4).fill(capacityExhausted))
-  })
-
-  test('`auto` prefers a region with more free places', async () => {
-    await insertSessions(3998)
-    expect(await start({ region: 'auto' }, huge)).toBe('small')
-  })
 })

@@ -1,0 +1,55 @@
+/** A proxy that counts how often the clients of a server wait for its answers. */
+import { connect, createServer, type Socket } from 'node:net'
+import { atEnd } from './at-end.ts'
+import { freePort } from './relays.ts'
+
+export interface RoundTrips {
+  /** The URL of the server through the proxy. */
+  readonly url: string
+  /** On all connections so far. Statements that are sent together count once. */
+  count(): number
+}
+
+/** Starts the proxy. It has to run in the process of the client. */
+export async function countRoundTrips(url: string): Promise<RoundTrips> {
+  const target = new URL(url)
+  const sockets = new Set<Socket>()
+  let count = 0
+  const server = createServer((from) => {
+    const to = connect(Number(target.port), target.hostname)
+    for (const [socket, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      sockets.add(socket)
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          sockets.delete(socket)
+          other.destroy()
+        })
+    }
+    let isAnswered = true
+    from.on('data', (sent) => {
+      if (isAnswered) count += 1
+      isAnswered = false
+      to.write(sent)
+    })
+    to.on('data', (answer) => {
+      // By then everything has arrived that the client writes without this answer, also in several parts.
+      setImmediate(() => {
+        isAnswered = true
+        from.write(answer)
+      })
+    })
+  })
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  atEnd(async () => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  const through = new URL(url)
+  through.host = `127.0.0.1:${port}`
+  return { url: through.href, count: () => count }
+}
