@@ -5,18 +5,16 @@
 import { createServer } from 'node:http'
 import Koa, { type Context } from 'koa'
 import { koaBody } from 'koa-body'
-import { createRelaySessionTokens } from '../api/relay-session-tokens.ts'
 import { connectPostgres } from '../db/connection.ts'
-import { startRelay } from '../db/relay-starts.ts'
 import { readConfig } from '../platform/config/config.ts'
-import { createSealing } from '../platform/sealing.ts'
+import { startOnFloor } from './start-floor.ts'
 
 const config = readConfig()
-const sealing = createSealing(config.oauthEncryptionKeys)
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
 
 /** The parsed body, not validated. */
-const bodyOf = (ctx: Context) => ctx.request.body as unknown as { session_id: string; connection_id: string }
+const bodyOf = (ctx: Context) =>
+  ctx.request.body as unknown as { session_id: string; connection_id: string; region: string }
 
 /** The user id from a header: floors do not authenticate. */
 const userOf = (ctx: Context) => ctx.get('x-user')
@@ -52,22 +50,16 @@ const floors = new Map([
   [
     '/start',
     bare(async (ctx) => {
-      const outcome = await startRelay(sql, {
-        userId: userOf(ctx),
-        authSessionId: ctx.get('x-auth-session'),
-        idempotencyKey: ctx.get('idempotency-key'),
-        requestHash: Buffer.alloc(32),
-        connectionId: bodyOf(ctx).connection_id,
-        region: 'default',
-        regions: config.regions,
-        warmReportSecondsMax: 30,
-        rateLimitKey: `relay_start:${userOf(ctx)}`,
-        rateLimit: config.rateLimits.relay_start,
-        timeBank: config.timeBank,
-        ...createRelaySessionTokens(sealing),
+      const { connection_id: connectionId, region } = bodyOf(ctx)
+      ctx.status = 201
+      ctx.body = await startOnFloor(sql, {
+        ...{
+          userId: userOf(ctx),
+          authSessionId: ctx.get('x-auth-session'),
+          idempotencyKey: ctx.get('idempotency-key'),
+        },
+        ...{ connectionId, region, capacity: 50, relaysMax: 4, requestsMax: config.rateLimits.relay_start },
       })
-      ctx.status = outcome.type === 'reserved' ? 201 : 500
-      ctx.body = outcome
     }, true),
   ],
 ])

@@ -1,7 +1,7 @@
 /** What a service with a number of live sessions costs. */
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as messages from '../workflows/messages.ts'
+import { startCall } from './concurrent-starts.ts'
 import type { BenchUser } from './data.ts'
 import type { GrowthReading } from './growth-figures.ts'
 import { type Call, call, callAll, throughput } from './load.ts'
@@ -140,11 +140,6 @@ async function readStartCosts(bench: GrowthBench) {
     ...{ start_cpu_postgres: used.postgres / users.length, start_cpu_temporal: used.temporal / users.length },
   }
 }
-
-const startCall = (api: RunningProgram, { bearer }: BenchUser): Call => ({
-  ...{ method: 'POST', url: `${api.url}/api/v1/relay/start`, body: JSON.stringify({ connection_id: 'growth' }) },
-  headers: { authorization: bearer, 'idempotency-key': randomUUID() },
-})
 
 async function stopSessions({ api, stack }: GrowthBench, users: readonly BenchUser[]): Promise<void> {
   const userIds = users.map(({ userId }) => userId)

@@ -1,7 +1,7 @@
 /** Runs the measurements (`npm run bench`, docs/performance.md). Exits with 1 when one of them could not be carried out. */
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { readBenchArguments } from './arguments.ts'
-import { measureStart } from './concurrent-starts.ts'
+import { measureStart, startRegions } from './concurrent-starts.ts'
 import { type BenchData, fillDatabase } from './data.ts'
 import { figuresOf, type Measurement } from './figures.ts'
 import { measureLifecycle } from './history-size.ts'
@@ -12,7 +12,7 @@ import { measureFirstTask, measureReadyAndStop, type RelayBench } from './relay-
 import { measureVideo } from './relay-video.ts'
 import { failed, type Row, writeRows } from './rows.ts'
 import { measureSignIn } from './sign-in.ts'
-import { logProgress, type Stack, startStack, waitUntilAnswering } from './stack.ts'
+import { largeRegion, logProgress, type Stack, startStack, waitUntilAnswering } from './stack.ts'
 import { formatTable } from './table.ts'
 import { measureActive, measureHealth, measureSession, type Servers } from './throughput.ts'
 import { measureWarmStart } from './warm-start.ts'
@@ -31,7 +31,10 @@ interface Group {
 type StartGroup = (stack: Stack, data: BenchData) => Promise<Group>
 
 const startWithoutWorker: StartGroup = async (stack, data) => {
-  const api = await stack.start('api/server.ts', { SVC_TEMPORAL_TASK_QUEUE: 'bench-without-worker' })
+  const api = await stack.start('api/server.ts', {
+    SVC_TEMPORAL_TASK_QUEUE: 'bench-without-worker',
+    SVC_REGIONS: JSON.stringify([largeRegion, ...startRegions]),
+  })
   const floors = await stack.start('bench/floors.ts')
   await Promise.all([waitUntilAnswering(api, '/api/v1/capacity/status'), waitUntilAnswering(floors, '/bare')])
   const servers: Servers = { api, floors, rounds }

@@ -21,6 +21,9 @@ import { connectTemporal } from '../platform/temporal.ts'
 
 export const region = 'bench'
 
+/** With room for the sessions of all measurements. What a start costs is measured in regions of the default capacity too. */
+export const largeRegion = { region, display_name: 'Bench', provider: 'local', capacity: 100_000 }
+
 export interface RunningProgram {
   readonly url: string
   readonly pid: number
@@ -74,7 +77,7 @@ export async function startStack(): Promise<Stack> {
       // The same in every program, so that all accept the tokens of one.
       SVC_API_URL: 'http://127.0.0.1:8080',
       SVC_RATE_LIMITS: unreachableRateLimits,
-      SVC_REGIONS: JSON.stringify([{ region, display_name: 'Bench', provider: 'local', capacity: 100_000 }]),
+      SVC_REGIONS: JSON.stringify([largeRegion]),
     }
     const config = readConfig(shared)
     const sql = life.hold('connections', connectPostgres(config.database.url, 4, unlimited), (it) =>
