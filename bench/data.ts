@@ -114,12 +114,16 @@ async function insertStoppedSessions(sql: Database, userIds: readonly string[]):
 }
 
 /** Active sessions without a workflow, one a user. @returns their ids. */
-export async function insertActiveSessions({ sql, config }: Stack, userIds: readonly string[]): Promise<string[]> {
+export async function insertActiveSessions(
+  { sql, config }: Stack,
+  userIds: readonly string[],
+  inRegion = region,
+): Promise<string[]> {
   const sealing = createSealing(config.oauthEncryptionKeys)
   const added = userIds.map((userId) => {
     const { sessionId, pairToken, relayWsToken } = createRelaySessionTokens(sealing)
     return {
-      ...{ id: sessionId, user_id: userId, connection_id: 'default', region },
+      ...{ id: sessionId, user_id: userId, connection_id: 'default', region: inRegion },
       ...{ command_initiator: 'user', command_delivered_seq: 1 },
       ...{ pair_token_sealed: pairToken.sealed, pair_token_hash: pairToken.hash },
       ...{ relay_ws_token_sealed: relayWsToken.sealed, relay_ws_token_hash: relayWsToken.hash },

@@ -6,6 +6,9 @@ const atMost = (target: number) => ({ target, bound: 'at_most' }) as const
 const within = (target: number) => ({ target, bound: 'within' }) as const
 
 const starts = 'POST /relay/start, new, 16 callers'
+const oneStart = (where: string) => ({ what: `POST /relay/start, new, one caller, ${where}: p50`, unit: 'ms' })
+const manyStarts = (where: string) => ({ what: `${starts}, ${where}: throughput`, unit: '/s', ...atLeast(150) })
+const inRegionOf = (capacity: string, live: string) => `one region of ${capacity} places with ${live} live sessions`
 const localStart = 'start of a relay of the local provider → active is read, one caller: p50'
 const onLargeTables = 'with 10,000 live sessions and 100,000 accounts'
 const cpu = 'CPU of the server process a request'
@@ -29,6 +32,21 @@ const table = {
     relay_start_p50: { what: `${starts}: p50`, unit: 'ms', ...atMost(1.3) },
     relay_start_throughput: { what: `${starts}: throughput`, unit: '/s', ...atLeast(0.7) },
     relay_start_cpu: { what: `${starts}: ${cpu}`, unit: 'µs' },
+  },
+  'start-region': {
+    region_50_start_p50: oneStart(inRegionOf('50', 'no')),
+    region_0_start_p50: oneStart(inRegionOf('100,000', 'no')),
+    region_500_start_p50: oneStart(inRegionOf('100,000', '500')),
+    region_10000_start_p50: oneStart(inRegionOf('100,000', '10,000')),
+    region_start_p50_growth: {
+      what: 'POST /relay/start, new, one caller: p50 with 10,000 live sessions beyond that with none',
+      unit: 'ms',
+      ...atMost(2),
+    },
+    region_50_start_throughput: manyStarts(inRegionOf('50', 'no')),
+    region_0_start_throughput: manyStarts(inRegionOf('100,000', 'no')),
+    region_500_start_throughput: manyStarts(inRegionOf('100,000', '500')),
+    region_10000_start_throughput: manyStarts(inRegionOf('100,000', '10,000')),
   },
   'sign-in': {
     sign_in_login: {

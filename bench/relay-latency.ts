@@ -27,7 +27,7 @@ export interface RelayBench {
 const callsPerRound = 15
 
 /** The same call repeatedly by one caller, with a pause in which the background work of the call ends. */
-async function measureSequentially<Item>(
+export async function measureSequentially<Item>(
   items: readonly Item[],
   wait: (item: Item) => Promise<number>,
 ): Promise<Reading> {

@@ -13,6 +13,7 @@ import { measureVideo } from './relay-video.ts'
 import { failed, type Row, writeRows } from './rows.ts'
 import { measureSignIn } from './sign-in.ts'
 import { largeRegion, logProgress, type Stack, startStack, waitUntilAnswering } from './stack.ts'
+import { measureStartRegion, sizedRegions } from './start-region.ts'
 import { formatTable } from './table.ts'
 import { measureActive, measureHealth, measureSession, type Servers } from './throughput.ts'
 import { measureWarmStart } from './warm-start.ts'
@@ -47,6 +48,18 @@ const startWithoutWorker: StartGroup = async (stack, data) => {
       'sign-in': () => measureSignIn(api, stack.sql),
     },
     stop: () => Promise.all([api.stop(), floors.stop()]),
+  }
+}
+
+const startWithSizedRegions: StartGroup = async (stack, data) => {
+  const api = await stack.start('api/server.ts', {
+    SVC_TEMPORAL_TASK_QUEUE: 'bench-start-region',
+    SVC_REGIONS: JSON.stringify(sizedRegions),
+  })
+  await waitUntilAnswering(api, '/api/v1/capacity/status')
+  return {
+    measure: { 'start-region': () => measureStartRegion({ stack, api, data, rounds }) },
+    stop: () => api.stop(),
   }
 }
 
@@ -95,6 +108,7 @@ const startWithLargeTables: StartGroup = async (stack, data) => {
 
 const groups: readonly { readonly names: readonly Measurement[]; readonly start: StartGroup }[] = [
   { names: ['active', 'health', 'session', 'start', 'sign-in'], start: startWithoutWorker },
+  { names: ['start-region'], start: startWithSizedRegions },
   { names: ['metrics', 'stop', 'first-task', 'lifecycle'], start: startWithWorker },
   { names: ['memory'], start: startWithEmptyWorker },
   { names: ['warm'], start: startWithLocalRelays },
