@@ -8,6 +8,7 @@ import type { TestApi } from './api.ts'
 import { billingEvent, type EventData, sandboxSender } from './billing.ts'
 import type { FakeRelayService } from './fake-relays.ts'
 import { eventually, type RelayUser, type TestService } from './relays.ts'
+import { untilAtRest } from './workflows.ts'
 
 export const hourMillis = 3_600_000
 export const paymentGraceMillis = 48 * hourMillis
@@ -116,10 +117,59 @@ export const waitForDisconnect = (service: FakeRelayService, session: SessionVie
     (transition) => transition.join() === disconnectedBySystem.join(),
   )
 
+/** When the relay was ordered to end; 0 if it was not. */
+export async function findDisconnectTime({ api }: TestService, { session_id }: SessionView): Promise<number> {
+  const [row] = await api.sql<{ at: Date | null }[]>`
+    select min(at) as at from relay_transitions where session_id = ${session_id} and reason = 'force_disconnected'`
+  return row?.at?.getTime() ?? 0
+}
+
 export const subscriptionHandle = ({ api }: TestService, { userId }: { userId: string }) =>
   api.services.temporal.workflow.getHandle(subscriptionWorkflowId(userId))
+
+/** Lets time pass for an account, whose workflow is not notified: all times of its billing events move into the past. */
+export async function dateEventsBack(
+  { sql }: TestApi,
+  { userId }: { readonly userId: string },
+  millis: number,
+): Promise<void> {
+  await sql`
+    update billing_events set
+      received_at = received_at - make_interval(secs => ${millis / 1000}),
+      event = event || jsonb_build_object(
+        'at', (event ->> 'at')::numeric - ${millis}::numeric,
+        'periodStart', (event ->> 'periodStart')::numeric - ${millis}::numeric,
+        'periodEnd', (event ->> 'periodEnd')::numeric - ${millis}::numeric)
+    where user_id = ${userId}`
+}
+
+/** Lets time pass for an account: all times of its billing events move into the past, and its workflow reads them. */
+export async function passTime(api: TestApi, user: { readonly userId: string }, millis: number): Promise<void> {
+  await dateEventsBack(api, user, millis)
+  await api.services.subscriptions.wake(user.userId)
+}
+
+/** Resolves when the account's workflow has applied all events. */
+export const waitForAppliedEvents = async ({ api }: TestService, { userId }: { userId: string }): Promise<void> => {
+  await eventually(
+    () => api.sql`select from billing_events where user_id = ${userId} and status = 'pending'`,
+    (pending) => pending.length === 0,
+  )
+}
+
+/** Resolves when the account's workflow has handled all signals. */
+export const waitForRest = (service: TestService, user: { userId: string }) =>
+  untilAtRest(subscriptionHandle(service, user))
 
 /** Makes a background job due now. */
 export const triggerJob = async ({ api }: TestService, job: string): Promise<void> => {
   await api.sql`update jobs set due_at = now() where name = ${job}`
+}
+
+/** Keeps a background job from running again. The worker has to run. */
+export const suspendJob = async ({ api }: Pick<TestService, 'api'>, job: string): Promise<void> => {
+  await eventually(
+    async () => (await api.sql`update jobs set due_at = 'infinity' where name = ${job} and leased_until < now()`).count,
+    (updated) => updated === 1,
+  )
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createOperatorClient, findUserByEmail, grantPlan as grantFromCommandLine } from '../../cli/plan-grants.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
@@ -11,8 +10,11 @@ import {
   longRelayTimeouts,
   newPaidSubscriber,
   newSubscriber,
+  passTime,
   type Subscriber,
+  waitForAppliedEvents,
   waitForDisconnect,
+  waitForRest,
 } from '../support/subscribers.ts'
 
 let service: FakeRelayService
@@ -57,23 +59,25 @@ describe.concurrent('a complimentary plan', () => {
 
   test('with an end time ends then, with its relays', async () => {
     const subscriber = await newSubscriber(service)
-    const until = isoTimeIn(4000)
+    const until = isoTimeIn(hourMillis)
     expect(await grantPlan(subscriber, { plan_tier: 'paid', until })).toMatchObject(paidWith(0))
     const relay = await subscriber.startRelay()
-    while (Date.now() < Date.parse(until) - 200) {
-      expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planUntil: new Date(until) })
-      await sleep(100)
-    }
+    await passTime(service.api, subscriber, hourMillis / 2)
+    await waitForRest(service, subscriber)
+    const planUntil = new Date(Date.parse(until) - hourMillis / 2)
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planUntil })
+    expect(await lastTransition(service, relay)).toEqual(activeByRelay)
+    await passTime(service.api, subscriber, hourMillis / 2)
     await subscriber.waitForPlan(isFree)
     await waitForDisconnect(service, relay)
   })
 
   test('that is granted again ends as granted last', async () => {
     const subscriber = await newSubscriber(service)
-    const first = isoTimeIn(2000)
-    await grantPlan(subscriber, { plan_tier: 'paid', until: first })
+    await grantPlan(subscriber, { plan_tier: 'paid', until: isoTimeIn(hourMillis) })
     await grantPlan(subscriber, { plan_tier: 'paid' })
-    await sleep(Date.parse(first) + 500 - Date.now())
+    await passTime(service.api, subscriber, 2 * hourMillis)
+    await waitForRest(service, subscriber)
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planUntil: null, entitlementDueAt: null })
   })
 
@@ -90,7 +94,7 @@ describe.concurrent('a complimentary plan', () => {
     expect(await grantPlan(subscriber, { plan_tier: 'free' })).toMatchObject(paidWith(1))
     await grantPlan(subscriber, { plan_tier: 'paid' })
     await subscriber.sendEvent('subscription.downgraded')
-    await sleep(500)
+    await waitForAppliedEvents(service, subscriber)
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid' })
     expect(await lastTransition(service, relay)).toEqual(activeByRelay)
   })
@@ -100,7 +104,7 @@ describe.concurrent('a complimentary plan', () => {
     const relay = await subscriber.startRelay()
     await grantPlan(subscriber, { plan_tier: 'paid' })
     await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, Date.now() - 49 * hourMillis)
-    await sleep(1000)
+    await waitForAppliedEvents(service, subscriber)
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
     expect(await lastTransition(service, relay)).toEqual(activeByRelay)
   })

@@ -8,19 +8,25 @@ import {
   activeByRelay,
   addonSubscriptionId,
   disconnectedBySystem,
+  findDisconnectTime,
   isFree,
   lastTransition,
   longRelayTimeouts,
   newPaidSubscriber,
   type Subscriber,
+  suspendJob,
+  waitForAppliedEvents,
   waitForDisconnect,
+  waitForRest,
 } from '../support/subscribers.ts'
 
-const noticeSeconds = 3
+const noticeSeconds = 3600
 let service: FakeRelayService
 beforeAll(async () => {
   const variables = { ...longRelayTimeouts, SVC_ADDON_NOTICE_SECONDS: String(noticeSeconds) }
   service = await startFakeRelayService({ variables })
+  // It wakes workflows that missed a deadline. Here each of them has to meet its deadlines itself.
+  await suspendJob(service, 'wake_subscriptions')
 })
 
 const instancesOf = async (session: SessionView) => service.relayProvider.list({ sessionId: session.session_id })
@@ -68,7 +74,7 @@ describe.concurrent('the end of a plan', () => {
     const subscriber = await newPaidSubscriber(service)
     const relay = await subscriber.startRelay()
     await subscriber.sendEvent('payment.refunded', { invoice_id: 'inv_1', amount: 'partial' })
-    await sleep(500)
+    await waitForAppliedEvents(service, subscriber)
     expect(await lastTransition(service, relay)).toEqual(activeByRelay)
     await subscriber.sendEvent('payment.refunded', { invoice_id: 'inv_1', amount: 'full' })
     await subscriber.waitForPlan(isFree)
@@ -89,24 +95,33 @@ const changeAddons = async (subscriber: Subscriber, quantity: number) => {
   return subscriber.waitForPlan((plan) => plan.addons === quantity)
 }
 
-const waitForNotice = () => sleep(noticeSeconds * 1000 + 700)
+/** Moves the end of the account's notice, if there is one, as if it had begun earlier. */
+async function endNoticeAt({ userId }: Subscriber, at: Date): Promise<void> {
+  await service.api.sql`
+    update users set surplus_ends_at = ${at} where id = ${userId} and surplus_ends_at is not null`
+  await service.api.services.subscriptions.wake(userId)
+}
+
+/** Lets the whole notice pass. Resolves when the workflow has decided. */
+async function passNotice(subscriber: Subscriber): Promise<void> {
+  await endNoticeAt(subscriber, new Date())
+  await waitForRest(service, subscriber)
+}
 
 describe.concurrent('a smaller number of add-ons', () => {
   test('ends the newest surplus relays after a notice, and leaves the others on their instances', async () => {
     const { subscriber, relays } = await startRelays(3)
     const began = Date.now()
-    const { surplusEndsAt: endsAt } = await changeAddons(subscriber, 1)
-    expect(endsAt?.getTime()).toBeGreaterThanOrEqual(began + noticeSeconds * 1000 - 50)
-    // A result that was read after the end does not count.
-    for (
-      let seen = await lastTransitions(relays);
-      Date.now() < (endsAt?.getTime() ?? 0);
-      seen = await lastTransitions(relays)
-    ) {
-      expect(seen).toEqual([activeByRelay, activeByRelay, activeByRelay, activeByRelay])
-      await sleep(200)
+    const { surplusEndsAt: noticeEndsAt } = await changeAddons(subscriber, 1)
+    expect(noticeEndsAt?.getTime()).toBeGreaterThanOrEqual(began + noticeSeconds * 1000 - 50)
+    await waitForRest(service, subscriber)
+    expect(await lastTransitions(relays)).toEqual([activeByRelay, activeByRelay, activeByRelay, activeByRelay])
+    const endsAt = new Date(Date.now() + 1500)
+    await endNoticeAt(subscriber, endsAt)
+    for (const relay of relays.slice(2)) {
+      await waitForDisconnect(service, relay)
+      expect(await findDisconnectTime(service, relay)).toBeGreaterThanOrEqual(endsAt.getTime())
     }
-    for (const relay of relays.slice(2)) await waitForDisconnect(service, relay)
     expect(await lastTransitions(relays)).toEqual([
       activeByRelay,
       activeByRelay,
@@ -133,8 +148,8 @@ describe.concurrent('a smaller number of add-ons', () => {
   test('ends no relay if the number is raised again within the notice', async () => {
     const { subscriber, relays } = await startRelays(1)
     await changeAddons(subscriber, 0)
-    expect(await changeAddons(subscriber, 1)).toMatchObject({ surplusEndsAt: null })
-    await waitForNotice()
+    expect(await changeAddons(subscriber, 1)).toMatchObject({ surplusEndsAt: null, entitlementDueAt: null })
+    await passNotice(subscriber)
     expect(await lastTransitions(relays)).toEqual([activeByRelay, activeByRelay])
   })
 
@@ -142,8 +157,12 @@ describe.concurrent('a smaller number of add-ons', () => {
     const { subscriber, relays } = await startRelays(1)
     await changeAddons(subscriber, 0)
     await subscriber.stop({ session_id: relays[0]?.session_id, immediate: true })
-    await waitForNotice()
-    await subscriber.waitForPlan((plan) => plan.surplusEndsAt === null)
+    await eventually(
+      () => lastTransitions(relays),
+      ([oldest]) => oldest?.[0] === 'stopped',
+    )
+    await passNotice(subscriber)
+    expect(await subscriber.fetchPlan()).toMatchObject({ surplusEndsAt: null, entitlementDueAt: null })
     expect((await lastTransitions(relays))[1]).toEqual(activeByRelay)
   })
 
@@ -157,10 +176,15 @@ describe.concurrent('a smaller number of add-ons', () => {
 
   test('starts a new notice with each further decrease', async () => {
     const { subscriber, relays } = await startRelays(2)
-    const { surplusEndsAt: first } = await changeAddons(subscriber, 1)
-    await sleep(1500)
+    await changeAddons(subscriber, 1)
+    const first = new Date(Date.now() + 600_000)
+    await endNoticeAt(subscriber, first)
+    await waitForRest(service, subscriber)
+    expect(await subscriber.fetchPlan()).toMatchObject({ surplusEndsAt: first })
+    const began = Date.now()
     const { surplusEndsAt: second } = await changeAddons(subscriber, 0)
-    expect((second?.getTime() ?? 0) - (first?.getTime() ?? 0)).toBeGreaterThan(1000)
+    expect(second?.getTime()).toBeGreaterThanOrEqual(began + noticeSeconds * 1000 - 50)
+    await passNotice(subscriber)
     for (const relay of relays.slice(1)) await waitForDisconnect(service, relay)
     expect(await lastTransitions(relays)).toEqual([activeByRelay, disconnectedBySystem, disconnectedBySystem])
   })

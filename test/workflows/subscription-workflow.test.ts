@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
+import pLimit from 'p-limit'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type ReceivedBillingEvent, recordEvent, recordEventIn } from '../../db/billing-events.ts'
-import type { Sql } from '../../db/connection.ts'
 import type { BillingEvent } from '../../domain/billing-event.ts'
 import { maskEmail } from '../../domain/masked-email.ts'
 import * as messages from '../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { streamTokenOf } from '../support/api.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
+import { waitForBlockedQuery } from '../support/locks.ts'
 import { eventually } from '../support/relays.ts'
 import {
   activeByRelay,
   addonSubscriptionId,
+  dateEventsBack,
   hourMillis,
   isFree,
   isPastDue,
@@ -20,24 +21,27 @@ import {
   longRelayTimeouts,
   newPaidSubscriber,
   newSubscriber,
+  passTime,
   paymentGraceMillis,
   type Subscriber,
   subscriptionHandle,
   triggerJob,
+  waitForAppliedEvents,
   waitForDisconnect,
+  waitForRest,
 } from '../support/subscribers.ts'
-import { untilAtRest } from '../support/workflows.ts'
 
 let service: FakeRelayService
 beforeAll(async () => {
   service = await startFakeRelayService({ variables: longRelayTimeouts })
 })
 
-/** Sends a payment failure of almost 48 hours ago, and returns the end of the payment grace period. */
-async function failPayment(subscriber: Subscriber, leftMillis = 2000): Promise<number> {
-  const failedAt = Date.now() - paymentGraceMillis + leftMillis
+/** Sends a payment failure of 47 hours ago, and returns the end of the payment grace period. */
+async function failPayment(subscriber: Subscriber): Promise<number> {
+  const failedAt = Date.now() - 47 * hourMillis
   await subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, failedAt)
   await subscriber.waitForPlan(isPastDue)
+  await waitForRest(service, subscriber)
   return failedAt + paymentGraceMillis
 }
 
@@ -48,12 +52,6 @@ const startWithShortHistory = ({ userId }: Subscriber, historyEventsMax: number)
   const options = { taskQueue, callMillisMax: 10_000, findMaskedEmail: async () => null, historyEventsMax }
   return createSubscriptionWorkflows(temporal, options).wake(userId)
 }
-
-const waitForEmptyInbox = ({ userId }: Subscriber) =>
-  eventually(
-    () => service.api.sql`select from billing_events where user_id = ${userId} and status = 'pending'`,
-    (pending) => pending.length === 0,
-  )
 
 /** An event for `recordEvent`, which sends no signal. */
 function planEvent(
@@ -74,15 +72,6 @@ function planEvent(
   }
 }
 
-/** Resolves after the given time, once a workflow waits for a lock that the transaction holds. */
-async function waitForBlockedWrite(tx: Sql, at: number): Promise<void> {
-  const [{ pid = 0 } = {}] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`
-  await eventually(
-    () => service.api.sql`select from pg_stat_activity where ${pid} = any(pg_blocking_pids(pid))`,
-    (blocked) => blocked.length > 0 && Date.now() > at,
-  )
-}
-
 describe.concurrent('the subscription workflow', () => {
   test('applies an event whose signal was lost', async () => {
     const subscriber = await newSubscriber(service)
@@ -93,13 +82,12 @@ describe.concurrent('the subscription workflow', () => {
   test('is started again after a termination, and meets the deadline', async () => {
     const subscriber = await newPaidSubscriber(service)
     const relay = await subscriber.startRelay()
-    const endsAt = await failPayment(subscriber)
+    await failPayment(subscriber)
     await subscriptionHandle(service, subscriber).terminate('terminated by an operator')
-    await sleep(endsAt + 300 - Date.now())
-    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid' })
-    // The job waits some seconds after a deadline before it wakes the workflow.
+    await dateEventsBack(service.api, subscriber, 2 * hourMillis)
     await service.api.sql`
-      update users set entitlement_due_at = entitlement_due_at - interval '20 seconds' where id = ${subscriber.userId}`
+      update users set entitlement_due_at = entitlement_due_at - interval '2 hours' where id = ${subscriber.userId}`
+    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid' })
     await triggerJob(service, 'wake_subscriptions')
     await subscriber.waitForPlan(isFree)
     await waitForDisconnect(service, relay)
@@ -107,7 +95,7 @@ describe.concurrent('the subscription workflow', () => {
 
   test('reads its inbox when its account has another plan status, as after a restore of one store', async () => {
     const subscriber = await newPaidSubscriber(service)
-    await failPayment(subscriber, hourMillis)
+    await failPayment(subscriber)
     await service.api.sql`update users set plan_status = 'cancelled' where id = ${subscriber.userId}`
     await triggerJob(service, 'restart_workflows')
     await subscriber.waitForPlan(isPastDue)
@@ -115,13 +103,16 @@ describe.concurrent('the subscription workflow', () => {
 
   test('ignores a cancellation: the paid plan and its deadline stay', async () => {
     const subscriber = await newPaidSubscriber(service)
-    await subscriptionHandle(service, subscriber).cancel()
-    await sleep(500)
+    const handle = subscriptionHandle(service, subscriber)
+    await handle.cancel()
+    await waitForRest(service, subscriber)
     expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'active' })
-    const endsAt = await failPayment(subscriber, 4000)
-    await subscriptionHandle(service, subscriber).cancel()
-    await sleep(endsAt - 1500 - Date.now())
-    expect(await subscriber.fetchPlan()).toMatchObject({ planTier: 'paid' })
+    const endsAt = await failPayment(subscriber)
+    await handle.cancel()
+    await waitForRest(service, subscriber)
+    expect(await handle.query(messages.subscriptionSnapshot)).toMatchObject({ planTier: 'paid', wakesAt: endsAt })
+    expect((await handle.describe()).status.name).toBe('RUNNING')
+    await passTime(service.api, subscriber, endsAt - Date.now())
     await subscriber.waitForPlan(isFree)
   })
 
@@ -130,17 +121,18 @@ describe.concurrent('the subscription workflow', () => {
     await subscriptionHandle(service, subscriber).terminate('replaced by one that continues as new early')
     await startWithShortHistory(subscriber, 40)
     const first = await subscriptionHandle(service, subscriber).describe()
-    // The storm and the checks before the deadline have this long, which slow machines need.
-    const endsAt = await failPayment(subscriber, 25_000)
+    const endsAt = await failPayment(subscriber)
     const began = Date.now() - 100_000
+    const limit = pLimit(4)
     await Promise.all(
-      Array.from({ length: 40 }, async (_, index) => {
-        await sleep(index * 20)
-        const addons = { subscription_id: addonSubscriptionId(subscriber), quantity: index % 4 }
-        await subscriber.sendEvent('addon.updated', addons, began + index)
-      }),
+      Array.from({ length: 40 }, (_, index) =>
+        limit(() => {
+          const addons = { subscription_id: addonSubscriptionId(subscriber), quantity: index % 4 }
+          return subscriber.sendEvent('addon.updated', addons, began + index)
+        }),
+      ),
     )
-    await waitForEmptyInbox(subscriber)
+    await waitForAppliedEvents(service, subscriber)
     const now = await eventually(
       () => subscriptionHandle(service, subscriber).describe(),
       ({ runId }) => runId !== first.runId,
@@ -149,8 +141,10 @@ describe.concurrent('the subscription workflow', () => {
     expect(now.typedSearchAttributes.getAll().find(({ key }) => key.name === 'UserId')?.value).toBe(subscriber.userId)
     const plan = { planTier: 'paid', planStatus: 'past_due', addons: 3, paymentGraceEndsAt: new Date(endsAt) }
     expect(await subscriber.fetchPlan()).toMatchObject(plan)
-    await sleep(Math.max(0, endsAt - 200 - Date.now()))
-    expect(await subscriber.fetchPlan()).toMatchObject(plan)
+    await waitForRest(service, subscriber)
+    const snapshot = await subscriptionHandle(service, subscriber).query(messages.subscriptionSnapshot)
+    expect(snapshot).toMatchObject({ planStatus: 'past_due', wakesAt: endsAt })
+    await passTime(service.api, subscriber, endsAt - Date.now() - 1500)
     await subscriber.waitForPlan(isFree)
     const applied = await service.api.sql`
       select from billing_events where user_id = ${subscriber.userId} and status = 'applied'`
@@ -160,11 +154,12 @@ describe.concurrent('the subscription workflow', () => {
   test('reads its inbox again when an event is accepted while it writes the end of the plan', async () => {
     const subscriber = await newPaidSubscriber(service)
     const relay = await subscriber.startRelay()
-    const endsAt = await failPayment(subscriber)
+    await failPayment(subscriber)
     await service.api.sql.begin(async (tx) => {
       // This lock blocks the workflow's write, and does not block new events.
       await tx`select from users where id = ${subscriber.userId} for share`
-      await waitForBlockedWrite(tx, endsAt)
+      await passTime(service.api, subscriber, 2 * hourMillis)
+      await waitForBlockedQuery(service.api.sql, tx)
       await subscriber.sendEvent('payment.recovered', { invoice_id: 'inv_2' })
     })
     await subscriber.waitForPlan((plan) => plan.planStatus === 'active')
@@ -174,10 +169,11 @@ describe.concurrent('the subscription workflow', () => {
 
   test('waits for an event that is being accepted while the plan ends', async () => {
     const subscriber = await newPaidSubscriber(service)
-    const endsAt = await failPayment(subscriber)
+    await failPayment(subscriber)
     await service.api.sql.begin(async (tx) => {
       await recordEventIn(tx, planEvent(subscriber, { action: 'payment_recovery', invoiceId: 'inv_2' }))
-      await waitForBlockedWrite(tx, endsAt)
+      await passTime(service.api, subscriber, 2 * hourMillis)
+      await waitForBlockedQuery(service.api.sql, tx)
     })
     await subscriber.waitForPlan((plan) => plan.planStatus === 'active')
     expect((await subscriber.planHistory()).filter(isFree)).toEqual([])
@@ -200,7 +196,7 @@ describe.concurrent('the subscription workflow', () => {
 describe.concurrent('in the Temporal UI', () => {
   test('subscriptions can be searched by plan and account, and show their entitlement and next deadline', async () => {
     const subscriber = await newPaidSubscriber(service, { addons: 1 })
-    const endsAt = new Date(await failPayment(subscriber, 60_000)).toISOString()
+    const endsAt = new Date(await failPayment(subscriber)).toISOString()
     const handle = subscriptionHandle(service, subscriber)
     const query = `PlanTier = 'paid' AND PlanStatus = 'past_due' AND UserId = '${subscriber.userId}'`
     const found = await eventually(
@@ -213,7 +209,7 @@ describe.concurrent('in the Temporal UI', () => {
     )
     expect(found).toEqual([messages.subscriptionWorkflowId(subscriber.userId)])
     expect(await (await handle.describe()).staticSummary()).toBe(`Subscription of account ${subscriber.userId}`)
-    await untilAtRest(handle)
+    await waitForRest(service, subscriber)
     expect(await (await handle.describe()).staticDetails()).toBe(
       `- account \`${subscriber.userId}\`\n- address \`${maskEmail(subscriber.email)}\``,
     )
