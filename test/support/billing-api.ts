@@ -26,12 +26,14 @@ export interface BillingApiDouble {
   answer: (request: ApiRequest) => ApiResponse | undefined
   /** Makes the requests that match the filter fail until `recover`; all of them by default. */
   failWith(failure: ApiFailure, filter?: (request: ApiRequest) => boolean): void
+  /** Also closes the connections of requests that wait for an answer. */
   recover(): void
 }
 
 /** The server closes at the end of the test file. */
 export async function startBillingApiDouble(): Promise<BillingApiDouble> {
   const requests: ApiRequest[] = []
+  const unanswered: ServerResponse[] = []
   let active: { failure: ApiFailure; filter: (request: ApiRequest) => boolean } | undefined
   const server = createServer(async (incoming, response) => {
     const { pathname: path, searchParams: query } = new URL(incoming.url ?? '', 'http://localhost')
@@ -39,7 +41,10 @@ export async function startBillingApiDouble(): Promise<BillingApiDouble> {
     for await (const chunk of incoming.setEncoding('utf8')) body += chunk
     const request = { method: incoming.method ?? '', path, query, headers: incoming.headers, body }
     requests.push(request)
-    if (active?.filter(request)) return answerWith[active.failure](response)
+    if (active?.filter(request)) {
+      if (active.failure === 'nothing') return void unanswered.push(response)
+      return answerWith[active.failure](response)
+    }
     const { status = 200, json } = api.answer(request) ?? { status: 404, json: { error: { message: 'not found' } } }
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json))
   })
@@ -57,15 +62,15 @@ export async function startBillingApiDouble(): Promise<BillingApiDouble> {
     },
     recover: () => {
       active = undefined
+      for (const response of unanswered.splice(0)) response.destroy()
     },
   }
   return api
 }
 
-const answerWith: Record<ApiFailure, (response: ServerResponse) => unknown> = {
+const answerWith: Record<Exclude<ApiFailure, 'nothing'>, (response: ServerResponse) => unknown> = {
   'status 500': (response) => response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":{}}'),
   'status 401': (response) => response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":{}}'),
   html: (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>We are down</h1>'),
-  nothing: () => {},
   'hang up': (response) => response.destroy(),
 }

@@ -22,6 +22,7 @@ import {
 import { stripeCharge, stripeDelivery, stripeInvoice, stripeSubscription } from '../../support/billing-stripe.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually, operator } from '../../support/relays.ts'
+import { passTime, suspendJob } from '../../support/subscribers.ts'
 
 let stripe: BillingApiDouble
 let lemonSqueezy: BillingApiDouble
@@ -94,9 +95,19 @@ const untilEvent = (key: string, isWanted: (event: EventView) => boolean, at: Te
 const replay = (id: string): Promise<Answer<{ event: EventView }>> =>
   api.post<{ event: EventView }>(`/admin/billing/events/${id}/replay`, {}, { headers: operator })
 
+const resolutionJob = 'resolve_billing_events'
+
+/** Lets the delay before the next attempt pass. */
+async function attemptNow(key: string, at: TestApi = api): Promise<void> {
+  await at.sql`update billing_events set next_attempt_at = now() where event_key = ${key}`
+  await at.sql`update jobs set due_at = now() where name = ${resolutionJob}`
+}
+
 /** Makes the next attempt the last one. */
-const exhaustAttempts = (key: string) => api.sql`
-  update billing_events set attempts = 79, next_attempt_at = now() where event_key = ${key}`
+async function exhaustAttempts(key: string): Promise<void> {
+  await api.sql`update billing_events set attempts = 79 where event_key = ${key}`
+  await attemptNow(key)
+}
 
 describe('a webhook that needs a request to its provider', () => {
   test('is accepted and stored while the provider fails, and applied once it answers', async () => {
@@ -107,6 +118,7 @@ describe('a webhook that needs a request to its provider', () => {
     expect(event).toMatchObject({ status: 'unresolved', action: 'refund', user_id: null, error: 'stripe answered 500' })
     answer(account, invoiceOf(account, 'in_1'))
     stripe.recover()
+    await attemptNow(key)
     expect(await untilEvent(key, ({ status }) => status === 'applied')).toMatchObject({
       user_id: account.user.userId,
       error: null,
@@ -127,21 +139,31 @@ describe('a webhook that needs a request to its provider', () => {
   })
 
   test('is retried with a stored backoff, one attempt at a time', async () => {
+    await suspendJob({ api }, resolutionJob)
     stripe.failWith('status 500')
     const from = stripe.requests.length
     const key = await refund()
     await send(stripeDelivery('charge.refunded', stripeCharge(), { id: key, created: now }))
-    const attemptsOf = async () => {
-      const [row] = await api.sql<{ attempts: number; seconds: number }[]>`
-        select attempts, extract(epoch from next_attempt_at - now())::float8 as seconds
+    /** Times in seconds, by the clock of Postgres. */
+    const readAttempts = async () => {
+      const [row] = await api.sql<{ attempts: number; receivedAt: number; nextAt: number; now: number }[]>`
+        select attempts, extract(epoch from received_at)::float8 as received_at,
+          extract(epoch from next_attempt_at)::float8 as next_at, extract(epoch from clock_timestamp())::float8 as now
         from billing_events where event_key = ${key}`
-      return { attempts: row?.attempts ?? 0, seconds: row?.seconds ?? 0 }
+      if (!row) throw new Error('the event is not stored')
+      return row
     }
+    // The first attempt follows the acceptance, without the job.
     await untilEvent(key, ({ error }) => error !== null)
-    const { attempts, seconds } = await attemptsOf()
-    expect([attempts, seconds < 6]).toEqual([1, true])
-    const second = await eventually(attemptsOf, (row) => row.attempts === 2 && row.seconds < 11)
-    expect(second.seconds).toBeGreaterThan(6)
+    const first = await readAttempts()
+    expect(first.attempts).toBe(1)
+    expect(first.nextAt).toBeGreaterThanOrEqual(first.receivedAt + 5)
+    expect(first.nextAt).toBeLessThanOrEqual(first.now + 5)
+    await attemptNow(key)
+    // A claimed event has a longer delay until its attempt has failed.
+    const second = await eventually(readAttempts, (row) => row.attempts > 1 && row.nextAt <= row.now + 10)
+    expect(second.attempts).toBe(2)
+    expect(second.nextAt).toBeGreaterThanOrEqual(first.now + 10)
     const lookups = stripe.requests.slice(from).filter(({ path }) => path === '/v1/invoice_payments')
     expect(lookups.length).toBeGreaterThanOrEqual(2)
     expect(await api.sql`select from billing_events where event_key = ${key}`).toHaveLength(1)
@@ -179,7 +201,11 @@ describe('a webhook that needs a request to its provider', () => {
     const keys = await Promise.all(Array.from({ length: 20 }, refund))
     const user = await api.given.user()
     await send(stripeSubscriptionDelivery('created', `sub_${randomUUID()}`, user, now))
-    await waitForPlanStatus(api, user, 'active', 5)
+    await waitForPlanStatus(api, user, 'active')
+    // Some of them have not been attempted, or are still being attempted.
+    const unanswered = await api.sql`
+      select from billing_events where event_key = any(${keys}) and status = 'unresolved' and error is null`
+    expect(unanswered).not.toHaveLength(0)
     await api.sql`delete from billing_events where event_key = any(${keys})`
   })
 })
@@ -189,11 +215,11 @@ describe('while the provider fails, a payment that was accepted during the grace
     readonly graceEndsAt: number
   }
 
-  /** An account whose plan is past due. From now on the provider fails. */
-  async function debtor(leftSeconds: number): Promise<Debtor> {
+  /** An account whose plan is past due for another hour. From now on the provider fails. */
+  async function debtor(): Promise<Debtor> {
     const account = await paidAccount()
     const { user, subscriptionId } = account
-    const failedAt = Math.floor(Date.now() / 1000) - 48 * hour + leftSeconds
+    const failedAt = Math.floor(Date.now() / 1000) - 47 * hour
     await send(
       stripeSubscriptionDelivery('updated', subscriptionId, user, failedAt, {
         status: 'past_due',
@@ -225,37 +251,44 @@ describe('while the provider fails, a payment that was accepted during the grace
         where user_id = ${user.userId} and action = 'plan_changed' order by id`
     ).map(({ status }) => status)
 
-  /** The plan some time after the 48 hours, once their end was held back. */
-  const planAfterGrace = ({ user, graceEndsAt }: Debtor) =>
-    eventually(
+  /** The plan after the 48 hours, once their end was held back. */
+  async function planAfterGrace({ user, graceEndsAt }: Debtor) {
+    const millis = 2 * hour * 1000
+    await passTime(api, user, millis)
+    return eventually(
       () => fetchSubscription(api, user),
-      ({ grace_ends_at }) => Date.now() > graceEndsAt + 1500 && Date.parse(grace_ends_at ?? '') > graceEndsAt,
+      ({ plan_tier, grace_ends_at }) =>
+        plan_tier === 'free' || Date.parse(grace_ends_at ?? '') > graceEndsAt - millis + 24 * hour * 1000,
     )
+  }
 
   test('applies at once if its subscription is stored', async () => {
-    const account = await debtor(60)
+    const account = await debtor()
     await send(stripeDelivery('invoice.paid', invoiceOf(account, 'in_2'), { id: newKey(), created: now }))
     await waitForPlanStatus(api, account.user, 'active')
   })
 
   test('holds back the end of the plan, and applies once the provider answers', async () => {
-    const account = await debtor(5)
-    await payForAnother(account)
+    const account = await debtor()
+    const key = await payForAnother(account)
     expect(await planAfterGrace(account)).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
     answer(account, {})
     stripe.recover()
+    await attemptNow(key)
     await waitForPlanStatus(api, account.user, 'active')
     expect(await plansHad(account)).toEqual(['active', 'past_due', 'active'])
   })
 
   test('stops holding it back once it is for another product or parked', async () => {
-    const [other, givenUp] = await Promise.all([debtor(6), debtor(6)])
+    const [other, givenUp] = await Promise.all([debtor(), debtor()])
     const keys = [await payForAnother(other), await payForAnother(givenUp)] as const
-    for (const account of [other, givenUp]) await planAfterGrace(account)
+    for (const account of [other, givenUp])
+      expect(await planAfterGrace(account)).toMatchObject({ plan_tier: 'paid', plan_status: 'past_due' })
     await exhaustAttempts(keys[1])
     await waitForPlanStatus(api, givenUp.user, 'none')
     answer(other, {}, { price: 'price_of_something_else', metadata: {} })
     stripe.recover()
+    await attemptNow(keys[0])
     await waitForPlanStatus(api, other.user, 'none')
     expect(await findEvent(api, keys[0])).toMatchObject({ status: 'ignored' })
     expect(await findEvent(api, keys[1])).toMatchObject({ status: 'parked' })
@@ -271,14 +304,17 @@ test('a payment of Lemon Squeezy before its subscription is stored while request
     lemonSqueezyInvoice('901', { subscription_id: 71, ...times }),
   )
   await send(payment, lemonSqueezyService)
-  const events = () => lemonSqueezyService.sql<{ status: string; userId: string | null; error: string | null }[]>`
-    select status, user_id, error from billing_events where type = 'subscription_payment_success'`
-  await eventually(events, ([event]) => event?.error === 'lemonsqueezy answered 500')
+  const events = () => lemonSqueezyService.sql<
+    { eventKey: string; status: string; userId: string | null; error: string | null }[]
+  >`
+    select event_key, status, user_id, error from billing_events where type = 'subscription_payment_success'`
+  const [unresolved] = await eventually(events, ([event]) => event?.error === 'lemonsqueezy answered 500')
   await send(
     lemonSqueezyDelivery('subscription_created', lemonSqueezySubscription('71', times), user.userId),
     lemonSqueezyService,
   )
   await waitForPlanStatus(lemonSqueezyService, user, 'active')
   // Its kind is known by now, so that Lemon Squeezy need not answer.
+  await attemptNow(unresolved?.eventKey ?? '', lemonSqueezyService)
   await eventually(events, ([event]) => event?.status === 'applied' && event.userId === user.userId)
 })
