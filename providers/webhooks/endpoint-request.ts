@@ -4,7 +4,6 @@ import { request as requestHttps } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { addressOf, type EndpointRules, refusedAddressText } from './endpoint-rules.ts'
 
-const requestMillisMax = 10_000
 /** A reply may ask for a pause of at most this length. */
 const retryAfterSecondsMax = 3600
 
@@ -39,7 +38,7 @@ export function postToEndpoint(
   // Node connects to an address in the URL without a lookup.
   if (address !== undefined && !rules.isAllowedAddress(address))
     return Promise.reject(new EndpointUnreachableError(refusedAddressText))
-  const timeout = AbortSignal.timeout(requestMillisMax)
+  const timeout = AbortSignal.timeout(rules.replyMillisMax)
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? requestHttps : requestHttp
     const request = send(url, {
@@ -56,7 +55,7 @@ export function postToEndpoint(
       },
     })
     // The listener stays: closing the connection after the reply may cause another error.
-    request.on('error', (error) => reject(toUnreachable(error, timeout.aborted)))
+    request.on('error', (error) => reject(toUnreachable(error, timeout.aborted ? rules.replyMillisMax : null)))
     request.on('close', () =>
       reject(new EndpointUnreachableError('The endpoint closed the connection without a reply.')),
     )
@@ -88,10 +87,11 @@ const checkedLookup =
     )
   }
 
-function toUnreachable(error: NodeJS.ErrnoException, isTimeout: boolean): EndpointUnreachableError {
+/** @param timeoutMillis of a request that took too long. */
+function toUnreachable(error: NodeJS.ErrnoException, timeoutMillis: number | null): EndpointUnreachableError {
   if (error instanceof EndpointUnreachableError) return error
-  if (isTimeout)
-    return new EndpointUnreachableError(`The endpoint did not reply within ${requestMillisMax / 1000} seconds.`)
+  if (timeoutMillis !== null)
+    return new EndpointUnreachableError(`The endpoint did not reply within ${timeoutMillis / 1000} seconds.`)
   return new EndpointUnreachableError(`The connection failed (${error.code ?? error.name}).`)
 }
 

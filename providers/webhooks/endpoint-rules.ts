@@ -14,6 +14,8 @@ export interface EndpointRules {
   readonly discordHosts: readonly string[]
   /** All addresses of a host name. Rejects when it has none. */
   readonly resolve: (host: string) => Promise<readonly ResolvedAddress[]>
+  /** The time for a request and the head of its reply. */
+  readonly replyMillisMax: number
 }
 
 export interface ResolvedAddress {
@@ -42,6 +44,7 @@ export const publicEndpointRules: EndpointRules = {
   isAllowedAddress: isPublicAddress,
   discordHosts: ['discord.com', 'discordapp.com', 'ptb.discord.com', 'canary.discord.com'],
   resolve: (host) => lookup(host, { all: true, verbatim: true }),
+  replyMillisMax: 10_000,
 }
 
 const urlLengthMax = 2000
