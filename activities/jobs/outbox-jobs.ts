@@ -20,10 +20,11 @@ export interface OutboxJobDeps {
   readonly deliveries: Readonly<Partial<Record<MessageChannel, Deliver>>>
   /** Whether sent mails stay readable, for the mailbox. */
   readonly keepsMails: boolean
+  /** Of one attempt; by default well within the lease of its message and the stop of the worker. */
+  readonly attemptMillisMax?: number
 }
 
-/** An attempt is given up after this time, well within the lease of its message and the stop of the worker. */
-const attemptMillisMax = 12_000
+const defaultAttemptMillisMax = 12_000
 /** Messages of one batch, which are attempted concurrently. */
 const batchMessages = 16
 /** No batch begins later than this in a run. */
@@ -59,7 +60,7 @@ async function deliverMessages(
 }
 
 async function attempt(
-  { sql, log, sealing, keepsMails }: OutboxJobDeps,
+  { sql, log, sealing, keepsMails, attemptMillisMax = defaultAttemptMillisMax }: OutboxJobDeps,
   channel: MessageChannel,
   deliver: Deliver,
   message: LeasedMessage,

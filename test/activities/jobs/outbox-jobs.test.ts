@@ -167,8 +167,11 @@ test('a stopping worker begins no attempt', async () => {
 })
 
 test('a channel that hangs delays no mail, and channels without a delivery wait', async () => {
-  const hanging: Deliver = (_, signal) =>
-    new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('no answer'))))
+  let end = () => {}
+  const hanging: Deliver = () =>
+    new Promise((_resolve, reject) => {
+      end = () => reject(new Error('no answer'))
+    })
   const add = (channel: 'webhook' | 'discord') =>
     enqueueMessage(api.sql, sealing, { userId: null, channel, kind: 'test', content: {} })
   const [slow, other, mail] = [await add('webhook'), await add('discord'), await enqueue()]
@@ -177,8 +180,17 @@ test('a channel that hangs delays no mail, and channels without a delivery wait'
   await expect.poll(async () => (await rowOf(mail))?.isSent).toBe(true)
   expect(await rowOf(slow)).toMatchObject({ attempts: 1, isSent: false })
   expect(await rowOf(other)).toMatchObject({ attempts: 0 })
+  end()
   await Promise.all(runs)
   expect(await rowOf(slow)).toMatchObject({ lastError: 'no answer', hasFailed: false })
+})
+
+test('an attempt that takes too long is ended, and retried', async () => {
+  const hanging: Deliver = (_, signal) =>
+    new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('no answer'))))
+  const id = await enqueue()
+  await round({ deliveries: { email: hanging }, attemptMillisMax: 50 })
+  expect(await rowOf(id)).toMatchObject({ attempts: 1, isSent: false, lastError: 'no answer', hasFailed: false })
 })
 
 test('the log contains no link', () => {
