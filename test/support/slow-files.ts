@@ -12,7 +12,7 @@ export const slowFiles: readonly string[] = [
   'test/activities/jobs/jobs.test.ts',
   'test/providers/relay/local.test.ts',
   'test/workflows/store-loss.test.ts',
-  'test/api/routes/billing-webhook-storm.test.ts',
+  'test/system/billing-webhook-storm.test.ts',
   'test/workflows/relay-session-history.test.ts',
   'test/web/pages/relays.test.ts',
   'test/api/http/slow-requests.test.ts',

@@ -1,13 +1,13 @@
 /** Mails while the worker is killed. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { startApi } from '../../support/api.ts'
-import { atEnd } from '../../support/at-end.ts'
-import { testEnvironment } from '../../support/environment.ts'
-import { makeFolder, removeFolder } from '../../support/folders.ts'
-import { startProgram } from '../../support/programs.ts'
-import { eventually } from '../../support/relays.ts'
-import { type ReceivedMail, startSmtpServer } from '../../support/smtp-server.ts'
+import { startApi } from '../support/api.ts'
+import { atEnd } from '../support/at-end.ts'
+import { testEnvironment } from '../support/environment.ts'
+import { makeFolder, removeFolder } from '../support/folders.ts'
+import { startProgram } from '../support/programs.ts'
+import { eventually } from '../support/relays.ts'
+import { type ReceivedMail, startSmtpServer } from '../support/smtp-server.ts'
 
 const smtp = await startSmtpServer()
 const shared = { SVC_SMTP_URL: smtp.url, OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64') }
