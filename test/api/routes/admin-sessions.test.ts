@@ -4,7 +4,7 @@ import type { SessionView } from '../../../api/relay-session-view.ts'
 import { type ErrorBody, statusAndCode, streamTokenOf } from '../../support/api.ts'
 import { fakeInstanceId } from '../../support/fake-relay-provider.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
-import { eventually, type OneSession, operator, operatorPassword, startService } from '../../support/relays.ts'
+import { eventually, type OneSession, operator, operatorPassword } from '../../support/relays.ts'
 
 const regions = JSON.stringify([
   { region: 'here', display_name: 'Here', provider: 'local', default: true },
@@ -167,33 +167,22 @@ describe('a session', () => {
     expect((await user.start()).body.session).toMatchObject({ session_id: session.session_id, state: 'active' })
   })
 
-  test('can be shown while no worker runs, but a transition is answered with 503', async () => {
-    const serviceWithoutWorker = await startService({ worker: false })
-    const user = await serviceWithoutWorker.user()
-    const { session_id } = (await user.start()).body.session
-    const [response, history] = await Promise.all([
-      serviceWithoutWorker.api.post(
-        `/admin/sessions/${session_id}/transition`,
-        { to: 'active' },
-        { headers: operator },
-      ),
-      serviceWithoutWorker.history(session_id),
-    ])
-    expect(statusAndCode(response)).toEqual([503, 'temporarily_unavailable'])
-    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
-    expect(history).toMatchObject({ session: { state: 'provisioning' }, live: null, transitions: [] })
-  })
-
-  test('never makes a transition that was answered with 503, and audits its request and its withdrawal', async () => {
+  test('can be shown while no worker runs, and never makes a transition that was answered with 503, which is audited', async () => {
     const service = await startFakeRelayService({ worker: false, variables: longTimeouts })
     const user = await service.user()
     const { session_id } = (await user.start()).body.session
+    expect(await service.history(session_id)).toMatchObject({
+      session: { state: 'provisioning' },
+      live: null,
+      transitions: [],
+    })
     const response = await service.api.post(
       `/admin/sessions/${session_id}/transition`,
       { to: 'stopped' },
       { headers: operator },
     )
     expect(statusAndCode(response)).toEqual([503, 'temporarily_unavailable'])
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
     await service.startWorker()
     await eventually(
       () => service.history(session_id),
