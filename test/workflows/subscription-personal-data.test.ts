@@ -28,6 +28,8 @@ test('the history of a plan with a failed payment has the masked address, and ne
   expect(decoded).toContain(customer.userId)
   expect(decoded).toContain(maskEmail(customer.email))
   const [name = ''] = customer.email.split('@')
-  for (const value of [name, customer.bearer, await streamTokenOf(api, customer.userId)])
+  expect(decoded).toContain(plan)
+  const { webhookSecrets } = api.services.config.billing
+  for (const value of [name, customer.bearer, await streamTokenOf(api, customer.userId), ...webhookSecrets])
     expect([value, (text + decoded).includes(value)]).toEqual([value, false])
 })
