@@ -100,12 +100,14 @@ test('the first run of the job shares the check that a worker makes at its start
 test('a worker that stops does not wait for a provider that hangs', async () => {
   const { checks } = givenChecks({ us: () => new Promise<never>(() => {}) })
   const stopping = new AbortController()
-  const startedAt = performance.now()
-  const atStart = checks.run()
+  let hasTimedOut = false
+  const atStart = checks.run().then(() => {
+    hasTimedOut = true
+  })
   const job = checks.run(stopping.signal)
   stopping.abort()
   await job
-  expect(performance.now() - startedAt).toBeLessThan(250)
+  expect(hasTimedOut).toBe(false)
   await atStart
 })
 

@@ -138,7 +138,7 @@ describe('an entitlement', () => {
     expect(await tierOf(userId)).toBe('free')
   })
 
-  test('stores each subscription with millisecond precision, and thousands of them quickly', async () => {
+  test('stores each subscription with millisecond precision, and thousands of them in one statement', async () => {
     const { userId } = await given.user()
     const [periodStart, periodEnd] = [Date.UTC(2026, 0, 1) + 123, Date.UTC(9999, 0, 1) - 1]
     const one = { provider: 'sandbox', kind: 'addon', status: 'active', quantity: 3, periodStart, periodEnd } as const
@@ -155,10 +155,9 @@ describe('an entitlement', () => {
         addonNoticeSeconds: 1800,
       })
     }
-    const began = Date.now()
     expect(await write(many)).toMatchObject({ type: 'written' })
-    // The workflow's activity has a timeout of ten seconds.
-    expect(Date.now() - began).toBeLessThan(3000)
+    // cmin counts the statements of the transaction that wrote a row.
+    expect(await sql`select distinct cmin from subscriptions where user_id = ${userId}`).toHaveLength(1)
     const ended = { ...one, kind: 'plan', subscriptionId: 'sub_1', status: 'ended', periodStart: null, periodEnd: null }
     expect(await write([...many, { ...ended, kind: 'plan', status: 'ended' }])).toMatchObject({ type: 'written' })
     const rows = await sql`

@@ -4,7 +4,8 @@ import { connectPostgres } from '../../../db/connection.ts'
 import { createLog } from '../../../platform/log.ts'
 import { createDatabase } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
-import { eventually, startService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually } from '../../support/relays.ts'
 
 function observer() {
   const lines: string[] = []
@@ -60,8 +61,8 @@ describe("the skew of a worker's clock", () => {
   })
 
   test('is on the metrics page for Postgres and, after a transition, for Temporal', async () => {
-    const service = await startService()
-    await service.activeRelay()
+    const service = await startFakeRelayService()
+    await service.startActiveRelay(await service.user())
     const skewAgainst = async (clock: string) => {
       const page = await (await fetch(`${service.api.url}/metrics`)).text()
       return Number(new RegExp(`svc_clock_skew_seconds{clock="${clock}"} (.+)`).exec(page)?.[1])

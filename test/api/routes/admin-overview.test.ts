@@ -1,5 +1,4 @@
 /** The figures of the operator console's first page. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
 import {
   writeActive,
@@ -9,7 +8,7 @@ import {
   writeStopGrace,
   writeStopped,
 } from '../../support/relay-rows.ts'
-import { operator, startService, type TestService } from '../../support/relays.ts'
+import { eventually, operator, startService, type TestService } from '../../support/relays.ts'
 
 interface Overview {
   readonly sessions: Readonly<Record<'provisioning' | 'active' | 'grace', number>>
@@ -34,11 +33,10 @@ beforeAll(async () => {
   service = await startService({ worker: false, variables: { SVC_REGIONS: regions } })
 })
 
-/** Figures that are newer than the cached ones. */
-async function read(): Promise<Overview> {
-  await sleep(1100)
-  return (await service.api.get<Overview>('/admin/overview', { headers: operator })).body
-}
+const read = async (): Promise<Overview> =>
+  (await service.api.get<Overview>('/admin/overview', { headers: operator })).body
+/** Waits until the figures are newer than the cached ones. */
+const readUntil = (isWanted: (overview: Overview) => boolean) => eventually(read, isWanted)
 
 const startSession = async (): Promise<string> => (await (await service.user()).start()).body.session.session_id
 
@@ -57,7 +55,8 @@ test('counts live sessions by state, what began and ended in the last hour, and 
   await writeStopped(sql, stopped)
   await writeProvisionFailed(sql, failed, null)
   await writeAge(sql, old, 2 * 3600)
-  const overview = await read()
+  // The last of the rows above.
+  const overview = await readUntil((figures) => total(figures, 'started') === 5)
   expect(overview.sessions).toEqual({ provisioning: 2, active: 1, grace: 1 })
   expect(overview.minutes).toHaveLength(60)
   expect(overview.minutes.map(({ at }) => at)).toEqual(overview.minutes.map(({ at }) => at).toSorted())
@@ -78,7 +77,7 @@ test('counts failed sign-ins of users and operators in their minute', async () =
     await service.api.post('/auth/login', { email: user.email, password: 'not the password' })
   const wrong = { Authorization: `Basic ${Buffer.from('operator:wrong').toString('base64')}` }
   await service.api.get('/admin/jobs', { headers: wrong })
-  expect(total(await read(), 'sign_ins_failed')).toBe(before + 4)
+  await readUntil((figures) => total(figures, 'sign_ins_failed') === before + 4)
 })
 
 test('reports what waits, fails or has no owner', async () => {
@@ -93,7 +92,7 @@ test('reports what waits, fails or has no owner', async () => {
     ('sandbox', 'b', 't', 'dead'), ('sandbox', 'c', 't', 'dead')`
   await sql`insert into outbox_messages (channel, kind, created_at) values ('email', 't', now() - interval '1 minute')`
   await sql`insert into outbox_messages (channel, kind, next_attempt_at, failed_at) values ('email', 't', null, now())`
-  const overview = await read()
+  const overview = await readUntil(({ outbox }) => outbox.failed === 1)
   expect(overview.jobs.overdue).toEqual(['late'])
   expect(overview.jobs.failing).toEqual(['broken'])
   expect(overview.orphans.instances).toBe(1)

@@ -20,7 +20,7 @@ const eventsOf = async ({ userId }: Customer): Promise<string[]> =>
     ({ type }) => type,
   )
 
-describe('an outcome of a subscription', () => {
+describe.concurrent('an outcome of a subscription', () => {
   test('depends on its status and sends one webhook', async () => {
     const customer = await newCustomer(api)
     const plan = await customer.openSubscription({ plan: 'paid' })
@@ -105,7 +105,7 @@ describe('an outcome of a subscription', () => {
   })
 })
 
-describe('five concurrent requests', () => {
+describe.concurrent('five concurrent requests', () => {
   const five = <Result>(send: () => Promise<Result>) => Promise.all(Array.from({ length: 5 }, send))
   const refused = [409, 'invalid_transition']
   const oneOfFive = [[200, undefined], ...Array.from({ length: 4 }, () => refused)]
@@ -147,7 +147,7 @@ describe('five concurrent requests', () => {
   })
 })
 
-describe('a request with a version of the subscription', () => {
+describe.concurrent('a request with a version of the subscription', () => {
   const versionOf = async (customer: Customer) => (await customer.listSandboxSubscriptions())[0]?.version
 
   test('is refused once the subscription has changed', async () => {
@@ -178,7 +178,7 @@ describe('a request with a version of the subscription', () => {
   })
 })
 
-describe('another account’s subscription', () => {
+describe.concurrent('another account’s subscription', () => {
   test('is not listed and not found, like an unknown one', async () => {
     const [owner, other] = [await newCustomer(api), await newCustomer(api)]
     const plan = await owner.buy({ plan: 'paid' })
@@ -202,7 +202,7 @@ describe('another account’s subscription', () => {
   })
 })
 
-test('a webhook that is not accepted is a provider error, and the outcome remains', async () => {
+test.concurrent('a webhook that is not accepted is a provider error, and the outcome remains', async () => {
   // It listens at a port of the system's choice, and its sandbox sends to the one that was configured: to none.
   const elsewhere = await startApi({ PORT: '0' })
   const customer = await newCustomer(elsewhere)
@@ -212,7 +212,7 @@ test('a webhook that is not accepted is a provider error, and the outcome remain
   expect(await customer.fetchSubscription()).toMatchObject({ plan_tier: 'free', manage_url: null })
 })
 
-test('without a worker the reply is sent all the same, and the event is stored', async () => {
+test.concurrent('without a worker the reply is sent all the same, and the event is stored', async () => {
   const { api: alone } = await startService({ worker: false })
   const customer = await newCustomer(alone)
   const plan = await customer.openSubscription({ plan: 'paid' })

@@ -136,9 +136,8 @@ test('the error contains no link and no secret that the server quotes', async ()
 test('an attempt ends with its signal, and the server gets nothing afterwards', async () => {
   server.refuse('recipient', 'hang')
   const count = server.received.length
-  const begin = performance.now()
   const failure = await failureOf(send(reset, {}, randomUUID(), AbortSignal.timeout(300)))
-  expect(performance.now() - begin).toBeLessThan(5000)
+  expect(failure.message).toBe('EABORT: Message sending aborted')
   expect(failure).not.toBeInstanceOf(UndeliverableError)
   expect(server.received).toHaveLength(count)
 })
