@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type FleetResult, runFleetCommand } from '../../../activities/fleet/commands.ts'
 import { recordProviderCheck } from '../../../db/provider-checks.ts'
 import { createInstanceId } from '../../../platform/instance-secrets.ts'
 import { nodeArguments } from '../../../platform/launcher.ts'
@@ -33,25 +34,25 @@ beforeEach(async () => {
     await service.api.sql`delete from ${service.api.sql(table)}`
 })
 
-interface Run {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-}
+type Run = FleetResult
+
+const environmentOf = (variables: Readonly<Record<string, string>>) =>
+  testEnvironment({
+    DATABASE_URL: service.api.services.config.database.url,
+    SVC_DATA_DIR: service.dataDir,
+    SVC_REGIONS: JSON.stringify(local),
+    ...variables,
+  })
+
+/** Runs the command with the configuration of the service, in this process. */
+const fleet = (words: string, variables: Readonly<Record<string, string>> = {}): Promise<Run> =>
+  runFleetCommand(words.split(' '), environmentOf(variables))
 
 const project = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** Runs the command with the configuration of the service. */
-function fleet(words: string, variables: Readonly<Record<string, string>> = {}): Promise<Run> {
-  const env = {
-    PATH: process.env.PATH,
-    ...testEnvironment({
-      DATABASE_URL: service.api.services.config.database.url,
-      SVC_DATA_DIR: service.dataDir,
-      SVC_REGIONS: JSON.stringify(local),
-      ...variables,
-    }),
-  }
+/** The same with the program. */
+function runFleetProgram(words: string, variables: Readonly<Record<string, string>> = {}): Promise<Run> {
+  const env = { PATH: process.env.PATH, ...environmentOf(variables) }
   const args = [...nodeArguments('activities/fleet/fleet.ts'), ...words.split(' ')]
   return new Promise((resolve) => {
     execFile(process.execPath, args, { cwd: project, env }, (error, stdout, stderr) => {
@@ -186,7 +187,7 @@ describe('status', () => {
     await insertInstance({ region: 'mars' })
     await recordProviderCheck(service.api.sql, 'here', null)
     await recordProviderCheck(service.api.sql, 'there', 'aws.image_id: EC2 shows no image')
-    const { code, stdout } = await fleet('status')
+    const { code, stdout } = await runFleetProgram('status')
     expect(code).toBe(0)
     expect(stdout).toMatch(
       /^region +provider +capacity +sessions +bound +warm ready\/booting\/wanted +leftover +orphans/m,
@@ -225,7 +226,7 @@ describe('drain and resume', () => {
   })
 
   test('refuse a region that does not exist, and name those that do', async () => {
-    expect(await fleet('drain mars')).toEqual({
+    expect(await runFleetProgram('drain mars')).toEqual({
       code: 64,
       stdout: '',
       stderr: 'mars is not a region. The regions of SVC_REGIONS are: here, there.\n',
@@ -246,7 +247,7 @@ test('check names the region whose credentials are wrong, and no secret', async 
 })
 
 test('an error in the configuration is printed, and ends the command', async () => {
-  const { code, stdout, stderr } = await fleet('status', { SVC_REGIONS: `[{"region":"${randomUUID()}"}]` })
+  const { code, stdout, stderr } = await runFleetProgram('status', { SVC_REGIONS: `[{"region":"${randomUUID()}"}]` })
   expect([code, stdout]).toEqual([1, ''])
   expect(stderr).toMatch(/SVC_REGIONS/)
 })

@@ -1,0 +1,96 @@
+/** The commands of `npm run fleet`. */
+import { connectPostgres, type Database } from '../../db/connection.ts'
+import { type RegionAction, recordRegionChange } from '../../db/region-changes.ts'
+import { type Config, readConfig } from '../../platform/config/config.ts'
+import type { Environment } from '../../platform/config/environment.ts'
+import { type FleetCommand, parseFleetArguments, UsageError, usageExitCode } from '../../platform/fleet-arguments.ts'
+import { createLog } from '../../platform/log.ts'
+import { checkProvider } from '../provider-checks.ts'
+import { createRelayProviders } from '../relay-providers.ts'
+import { exitCodeOf, reconcileFleet } from './reconciliation.ts'
+import { formatReconciliation, presentReconciliation } from './reconciliation-report.ts'
+import { formatStatus, presentStatus, readFleetStatus } from './status.ts'
+
+export interface FleetResult {
+  readonly stdout: string
+  readonly stderr: string
+  readonly code: number
+}
+
+interface Result {
+  readonly output: string
+  readonly exitCode: number
+}
+
+/** Runs one command with the configuration of the worker. @param environment of this process by default. */
+export async function runFleetCommand(words: readonly string[], environment?: Environment): Promise<FleetResult> {
+  try {
+    const { output, exitCode } = await run(parseFleetArguments(words), environment)
+    return { stdout: output, stderr: '', code: exitCode }
+  } catch (error) {
+    return {
+      stdout: '',
+      stderr: `${(error as Error).message}\n`,
+      code: error instanceof UsageError ? usageExitCode : 1,
+    }
+  }
+}
+
+// The output is the report; what the providers log is in the logs of the workers.
+const log = createLog('fleet', 'silent')
+const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
+
+async function run(command: FleetCommand, environment?: Environment): Promise<Result> {
+  if (command.name === 'help') return { output: command.text, exitCode: 0 }
+  const config = readConfig(environment)
+  if (command.name === 'check') return check(config)
+  const sql = connectPostgres(config.database.url, 5)
+  try {
+    switch (command.name) {
+      case 'status': {
+        const status = await readFleetStatus(sql, config)
+        return { output: command.json ? json(presentStatus(status)) : formatStatus(status), exitCode: 0 }
+      }
+      case 'reconcile': {
+        const providers = await createRelayProviders(config, log)
+        const result = await reconcileFleet({ config, sql, log, providers }, command)
+        const output = command.json
+          ? json(presentReconciliation(result, command))
+          : formatReconciliation(result, command)
+        return { output, exitCode: exitCodeOf(result) }
+      }
+      default:
+        return { output: await changeRegion(config, sql, command.name, command.region), exitCode: 0 }
+    }
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+async function check(config: Config): Promise<Result> {
+  const providers = await createRelayProviders(config, log)
+  const problems = await Promise.all(
+    config.regions.map(async ({ region, provider: kind }) => {
+      const provider = providers.get(region)
+      const problem = provider ? await checkProvider(provider) : 'it has no provider'
+      return { region, kind, problem }
+    }),
+  )
+  return {
+    output: problems.map(({ region, kind, problem }) => `${region} (${kind}): ${problem ?? 'ok'}\n`).join(''),
+    exitCode: problems.some(({ problem }) => problem !== null) ? 1 : 0,
+  }
+}
+
+async function changeRegion(config: Config, sql: Database, action: RegionAction, name: string): Promise<string> {
+  const names = config.regions.map(({ region }) => region)
+  if (!names.includes(name))
+    throw new UsageError(`${name} is not a region. The regions of SVC_REGIONS are: ${names.join(', ')}.`)
+  const { sessions, warmReady, warmBooting } = await recordRegionChange(sql, name, action)
+  const warm = warmReady + warmBooting
+  if (action === 'resume') {
+    const wanted = config.regions.find(({ region }) => region === name)?.warm ?? 0
+    return `${name} takes new sessions again. Warm instances to create: ${Math.max(0, wanted - warm)}; a worker does so within seconds.\n`
+  }
+  return `${name} takes no new sessions. Live sessions that run on: ${sessions}. Warm instances that are retired: ${warm}; a worker destroys them within seconds. To end the drain: npm run fleet -- resume ${name}\n`
+}
