@@ -1,5 +1,6 @@
 /** Users who buy at the sandbox and play outcomes, through the API. */
 import { type Answer, statusAndCode as codeOf, type ErrorBody, type GivenUser, type TestApi } from './api.ts'
+import { eventually } from './relays.ts'
 
 export interface SandboxView {
   readonly subscription_id: string
@@ -42,7 +43,10 @@ export interface Customer extends GivenUser {
   checkout(product: unknown): Promise<Answer<{ readonly checkout_url: string } & Partial<ErrorBody>>>
   /** Resolves with the id of a new, unpaid subscription. */
   openSubscription(product: Product): Promise<string>
+  /** Plays an outcome. After a success it also waits until the workflow has applied it, however long a slow machine takes. */
   play(subscriptionId: string, outcome: string, body?: object): Promise<PlayReply>
+  /** The same without that wait. */
+  playOnce(subscriptionId: string, outcome: string, body?: object): Promise<PlayReply>
   /** Opens and pays a subscription. Resolves with its id. */
   buy(product: Product): Promise<string>
   /** The sandbox's subscriptions, oldest first. */
@@ -60,7 +64,16 @@ export function createCustomer(api: TestApi, user: GivenUser): Customer {
       expectOk(await customer.checkout(product))
         .checkout_url.split('/')
         .at(-1) ?? '',
-    play: (id, outcome, body) => api.post(`${list}/${id}/${outcome}`, body, { bearer }),
+    play: async (id, outcome, body) => {
+      const answer = await customer.playOnce(id, outcome, body)
+      if (answer.status === 200)
+        await eventually(
+          () => api.sql`select from billing_events where user_id = ${user.userId} and status = 'pending'`,
+          (pending) => pending.length === 0,
+        )
+      return answer
+    },
+    playOnce: (id, outcome, body) => api.post(`${list}/${id}/${outcome}`, body, { bearer }),
     buy: async (product) => {
       const id = await customer.openSubscription(product)
       expectOk(await customer.play(id, 'pay'))
