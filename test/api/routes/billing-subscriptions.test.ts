@@ -42,7 +42,7 @@ async function customerWithAddonsOnly() {
   return { customer, addons }
 }
 
-describe('the subscriptions of an account', () => {
+describe.concurrent('the subscriptions of an account', () => {
   test('are listed with their next date until they end', async () => {
     const customer = await newCustomer(api)
     expect(await ownOf(customer)).toEqual([])
@@ -65,7 +65,7 @@ describe('the subscriptions of an account', () => {
   })
 })
 
-describe('add-ons of a plan that has ended', () => {
+describe.concurrent('add-ons of a plan that has ended', () => {
   test('are shown as billed without a plan until they are cancelled', async () => {
     const { customer, addons } = await customerWithAddonsOnly()
     expect(await ownOf(customer)).toMatchObject([{ subscription_id: addons, billed_without_plan: true }])
@@ -114,7 +114,7 @@ describe('add-ons of a plan that has ended', () => {
   })
 })
 
-describe('two plans of one account', () => {
+describe.concurrent('two plans of one account', () => {
   /** Two checkouts that were open at the same time, and both paid. */
   async function customerWithTwoPlans() {
     const customer = await newCustomer(api)
@@ -183,7 +183,7 @@ describe('two plans of one account', () => {
   })
 })
 
-describe('a cancellation', () => {
+describe.concurrent('a cancellation', () => {
   test('can be repeated, also five times at once', async () => {
     const { customer, addons } = await customerWithAddonsOnly()
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => cancel(api, customer, addons)))
