@@ -30,6 +30,12 @@ const serviceSettings: Settings = {
 }
 const hashSeconds = 0.3
 
+/** What makes and compares the hashes. */
+export interface Hashing {
+  hash(text: string, cost: number): Promise<string>
+  compare(text: string, hash: string): Promise<boolean>
+}
+
 /** Keyboards encode the same characters differently. */
 const normalize = (text: string): string => text.normalize('NFC')
 
@@ -89,7 +95,7 @@ const dummyHashOf = (cost: number): string =>
   `$2b$${String(cost).padStart(2, '0')}$aOzKkHEvndINqSflfF2RNecyp4A1QFiuadSzK7S0ce8Nyl2VroOjG`
 
 /** @param settings that differ from those of the service. No variable changes them. */
-export function createPasswords(settings: Partial<Settings> = {}): Passwords {
+export function createPasswords(settings: Partial<Settings> = {}, hashing: Hashing = bcrypt): Passwords {
   const { cost, ...bounds } = { ...serviceSettings, ...settings }
   const dummyHash = dummyHashOf(cost)
   const queue = createFairQueue(bounds)
@@ -102,12 +108,12 @@ export function createPasswords(settings: Partial<Settings> = {}): Passwords {
     })
 
   return {
-    hash: (password, client) => enqueue(client, () => bcrypt.hash(password, cost)),
+    hash: (password, client) => enqueue(client, () => hashing.hash(password, cost)),
     matches: async (password, hash, client) => {
       const text = normalize(password)
       const isComparable = isHashable(text)
       const comparedHash = isComparable && hash ? hash : dummyHash
-      const isEqual = await enqueue(client, () => bcrypt.compare(isComparable ? text : '', comparedHash))
+      const isEqual = await enqueue(client, () => hashing.compare(isComparable ? text : '', comparedHash))
       return isEqual && isComparable && Boolean(hash)
     },
   }

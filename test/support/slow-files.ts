@@ -4,7 +4,6 @@ export const slowFiles: readonly string[] = [
   'test/cli/start.test.ts',
   'test/workflows/relay-session-outages.test.ts',
   'test/workflows/relay-session-temporal-outages.test.ts',
-  'test/api/identity/sign-in-timing.test.ts',
   'test/api/routes/billing-webhook-unresolved.test.ts',
   'test/api/http/database-hangs.test.ts',
   'test/workflows/relay-session-crashes.test.ts',
@@ -23,7 +22,7 @@ export const slowFiles: readonly string[] = [
   'test/api/routes/admin-sessions.test.ts',
   'test/platform/embedded/postgres.test.ts',
   'test/workflows/subscription-workflow.test.ts',
-  'test/api/identity/passwords.test.ts',
+
   'test/workflows/relay-session.test.ts',
   'test/api/live/relay-sockets.test.ts',
   'test/api/http/outages.test.ts',
