@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest'
 import { type GivenUser, startApi } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
-import { eventually, freeze, passageTo, type RelayUser, startService } from '../../support/relays.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { eventually, passageTo, type RelayUser, startService } from '../../support/relays.ts'
 import { freeSiteUrl, startSite } from '../../support/site.ts'
 import type { Browser } from '../../support/site-browser.ts'
 import type { Page } from '../../support/site-page.ts'
@@ -12,7 +13,15 @@ const regions = JSON.stringify([
   { region: 'pdx', display_name: 'Oregon', provider: 'local', capacity: 0 },
 ])
 const siteUrl = await freeSiteUrl()
-const service = await startService({ variables: { SVC_SITE_URL: siteUrl, SVC_REGIONS: regions } })
+/** A relay keeps its state until a test changes it, and a form is submitted in time on any machine. */
+const longTimes = {
+  SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '300',
+  SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300',
+  SVC_RELAY_STOP_GRACE_SECONDS: '300',
+}
+const service = await startFakeRelayService({
+  variables: { ...longTimes, SVC_SITE_URL: siteUrl, SVC_REGIONS: regions },
+})
 const site = await startSite(service.api, { SVC_SITE_URL: siteUrl })
 
 async function signedIn(user: GivenUser): Promise<Browser> {
@@ -41,16 +50,13 @@ async function startedRelay() {
 const statesOn = (page: Page) =>
   page.data('relay-state').map((state, index) => `${state} ${page.data('relay-reason')[index]}`)
 
-/** Reloads the page until its relay is in this state. */
-const pageWithState = (browser: Browser, state: string): Promise<Page> =>
-  eventually(
-    () => browser.open('/relays'),
-    (page) => page.data('relay-state')[0] === state,
-  )
-
 async function activeRelay() {
   const started = await startedRelay()
-  return { ...started, page: await pageWithState(started.browser, 'active') }
+  const { user, browser, session } = started
+  await eventually(user.active, ({ sessions }) => sessions[0]?.instance_id != null)
+  await service.sendReport(session.session_id)
+  const { sessions } = await eventually(user.active, ({ sessions }) => sessions[0]?.state === 'active')
+  return { ...started, session: sessions[0] ?? session, page: await browser.open('/relays') }
 }
 
 test('a relay is started, stopped, kept running, and stopped at once', async () => {
@@ -61,7 +67,7 @@ test('a relay is started, stopped, kept running, and stopped at once', async () 
 
   const stopping = await browser.submit(ready, stopPath)
   expect([stopping.path, statesOn(stopping)]).toEqual(['/relays', ['grace stop_requested']])
-  expect(stopping.html).toMatch(/data-seconds-left="\d"/)
+  expect(stopping.html).toMatch(/data-seconds-left="(300|2\d\d)"/)
 
   const running = await browser.submit(stopping, '/relays/start', {}, { connection_id: 'default' })
   expect(running.data('relay-state')).toEqual(['active'])
@@ -175,10 +181,12 @@ test('addresses and secrets of a relay are inside closed details elements only',
 
 test('a relay without health reports is shown as lost, with a countdown', async () => {
   const { browser, session } = await activeRelay()
-  for (const pid of service.relaysOf(session.session_id)) freeze(pid)
-  const page = await pageWithState(browser, 'grace')
+  await service.api.sql`
+    update relay_sessions set state = 'grace', reason = 'health_lost', grace_ends_at = now() + interval '5 minutes'
+    where id = ${session.session_id}`
+  const page = await browser.open('/relays')
   expect(statesOn(page)).toEqual(['grace health_lost'])
-  expect(page.html).toMatch(/data-seconds-left="\d"/)
+  expect(page.html).toMatch(/data-seconds-left="(300|2\d\d)"/)
 })
 
 test('a refused start is reported, and the form keeps its values', async () => {
