@@ -2,11 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { request } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { Client, createDatabase, signUp, startApi } from '../../support/api.ts'
+import { type Client, createDatabase, startApi, type TestApi } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
-import { highLimits, testEnvironment } from '../../support/environment.ts'
-import { startProgram } from '../../support/programs.ts'
-import { eventually, freePort } from '../../support/relays.ts'
+import { highLimits } from '../../support/environment.ts'
 
 const limits = { SVC_RATE_LIMITS: highLimits({ login: 5 }) }
 
@@ -28,35 +26,18 @@ const ended = [401, 401, 401, 401, 401, 429]
 test('two processes share the count, also after both are restarted', async () => {
   const database = await createDatabase()
   atEnd(() => database.drop())
-  const ports = [await freePort(), await freePort()]
-  const programs = ports.map((port) =>
-    startProgram(
-      'api',
-      testEnvironment({ ...limits, PORT: String(port), DATABASE_URL: database.url, SVC_TRUSTED_PROXY_HOPS: '1' }),
-    ),
-  )
-  const apis = ports.map((port) => new Client(`http://127.0.0.1:${port}`))
-  const untilUp = () =>
-    Promise.all(
-      apis.map((api) =>
-        eventually(
-          () => api.get('/capacity/status').catch(() => undefined),
-          (answer) => answer?.status === 200,
-        ),
-      ),
-    )
-  const [one, other] = apis as [Client, Client]
-  await untilUp()
-  const account = await signUp(one)
+  // All that a process has of its own is created with its API.
+  const startTwo = () =>
+    Promise.all([1, 2].map(() => startApi({ ...limits, DATABASE_URL: database.url }))) as Promise<[TestApi, TestApi]>
+  const [one, other] = await startTwo()
+  const account = await one.given.user()
   expect(await Promise.all([0, 1, 2, 3].map((round) => login(round % 2 ? one : other, guess(), '192.0.2.1')))).toEqual([
     401, 401, 401, 401,
   ])
-  await Promise.all(programs.map((program) => program.kill()))
-  for (const program of programs) program.start()
-  await untilUp()
-  expect(await guessFrom(other, ['192.0.2.1', '192.0.2.1'])).toEqual([401, 429])
-  expect(await login(one, account, '192.0.2.1')).toBe(429)
-  expect(await login(one, account, '192.0.2.2')).toBe(200)
+  const [, restarted] = await startTwo()
+  expect(await guessFrom(restarted, ['192.0.2.1', '192.0.2.1'])).toEqual([401, 429])
+  expect(await login(restarted, account, '192.0.2.1')).toBe(429)
+  expect(await login(restarted, account, '192.0.2.2')).toBe(200)
 })
 
 test('a right password counts as an attempt and is refused while its address is limited', async () => {
