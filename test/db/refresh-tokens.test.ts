@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type GivenUser, startApi, type TokenSet } from '../support/api.ts'
+import { propertyRuns } from '../support/property-runs.ts'
 
 const api = await startApi()
 const user = await api.given.user()
@@ -99,7 +100,7 @@ test('after any sequence of refreshes, replays, lost replies and logouts at most
       })
       await fc.asyncModelRun(setup, steps)
     }),
-    { numRuns: 200 },
+    { numRuns: propertyRuns(30, 200) },
   )
 })
 
@@ -124,6 +125,6 @@ test('with any number of concurrent refreshes and logouts at most one token is l
       expect(row?.live).toBe(1)
       if (requests.includes('logout')) expect(row?.alive).toBe(false)
     }),
-    { numRuns: 30 },
+    { numRuns: propertyRuns(8, 30) },
   )
 })

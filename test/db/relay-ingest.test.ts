@@ -13,6 +13,7 @@ import {
   readIngest,
   slotSeconds,
 } from '../../domain/ingest.ts'
+import { propertyRuns } from '../support/property-runs.ts'
 import { startTransitions } from '../support/relay-transitions.ts'
 
 const { sql, insertSession } = await startTransitions()
@@ -119,7 +120,7 @@ test('the columns of a session are what the rules make of its reports', async ()
         expect(await readRecord(tx, sessionId)).toEqual(record)
       })
     }),
-    { numRuns: 40 },
+    { numRuns: propertyRuns(10, 40) },
   )
 })
 

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { looksLikeAccessToken } from '../support/access-tokens.ts'
 import { startApiDouble } from '../support/api-double.ts'
+import { propertyRuns } from '../support/property-runs.ts'
 import { rawRequest } from '../support/raw-http.ts'
 import { startApiAndSite, startSite } from '../support/site.ts'
 
@@ -268,7 +269,7 @@ describe('in front of an API double', async () => {
           expect(url).not.toMatch(/^\/api\/v1\/(admin|relay\/health)/)
         }
       }),
-      { numRuns: 300 },
+      { numRuns: propertyRuns(60, 300) },
     )
   })
 

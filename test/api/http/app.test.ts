@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { routes } from '../../../api/routes.ts'
 import { type ErrorBody, startApi, type TestApi } from '../../support/api.ts'
+import { propertyRuns } from '../../support/property-runs.ts'
 
 const operatorPassword = 'an operator of these tests'
 const relaySecret = randomBytes(48).toString('base64')
@@ -413,7 +414,7 @@ describe('arbitrary JSON', () => {
         expect(answer.status < 500 || answer.status === 501).toBe(true)
         if (answer.status >= 400) expect(Object.keys(answer.body)).toEqual(['error'])
       }),
-      { numRuns: 60 },
+      { numRuns: propertyRuns(10, 60) },
     )
   })
 })

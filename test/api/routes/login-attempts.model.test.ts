@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type ErrorBody, startApi, type TokenSet } from '../../support/api.ts'
+import { propertyRuns } from '../../support/property-runs.ts'
 
 const api = await startApi()
 const people = [await api.given.user(), await api.given.user()] as const
@@ -163,7 +164,7 @@ test('in any sequence of starts, polls, approvals, denials and waits no login is
       const real = [await startOne()]
       await fc.asyncModelRun(() => ({ model: [{ status: 'pending', age: 0 }] as Model, real }), steps)
     }),
-    { numRuns: 200 },
+    { numRuns: propertyRuns(30, 200) },
   )
 })
 
@@ -188,6 +189,6 @@ test('concurrent polls, approvals and denials issue at most one token set', asyn
       expect(signIns.map((row) => row.userId)).toEqual(attemptRow?.status === 'consumed' ? [attemptRow.userId] : [])
       expect(completed).toBe(signIns.length)
     }),
-    { numRuns: 60 },
+    { numRuns: propertyRuns(12, 60) },
   )
 })

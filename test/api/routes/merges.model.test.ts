@@ -27,6 +27,7 @@ import {
   type Step,
 } from '../../support/accounts-model.ts'
 import { startApi } from '../../support/api.ts'
+import { propertyRuns } from '../../support/property-runs.ts'
 
 const api = await startApi()
 
@@ -289,6 +290,6 @@ test('every identity has one account, every account only its owner, and every ac
       }
       expect(await world.accounts()).toEqual(asRows(model))
     }),
-    { numRuns: 100, interruptAfterTimeLimit: 12_000 },
+    { numRuns: propertyRuns(10, 60) },
   )
 })

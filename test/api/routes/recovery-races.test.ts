@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type GivenUser, startApi, statusAndCode, type TokenSet } from '../../support/api.ts'
 import { mailsTo } from '../../support/mails.ts'
 import { type PluginLogin, pluginLogins } from '../../support/plugin-logins.ts'
+import { propertyRuns } from '../../support/property-runs.ts'
 
 const api = await startApi()
 const chosen = 'another good password'
@@ -23,7 +24,7 @@ const liveSignIns = (userId: string) =>
   api.sql`select from auth_sessions where user_id = ${userId} and revoked_at is null`
 
 test('a reset concurrent with a sign-in by the old password leaves no valid auth session', async () => {
-  for (let round = 0; round < 6; round += 1) {
+  for (let round = 0; round < propertyRuns(2, 6); round += 1) {
     const user = await api.given.user()
     const token = await linkFor(user)
     const [done, ...logins] = await Promise.all([
@@ -60,7 +61,7 @@ test('a sign-in whose password was changed after it was compared is refused', as
 })
 
 test('a reset concurrent with refreshes invalidates their new tokens', async () => {
-  for (let round = 0; round < 6; round += 1) {
+  for (let round = 0; round < propertyRuns(2, 6); round += 1) {
     const user = await api.given.user()
     const token = await linkFor(user)
     const done = reset(token)
@@ -86,7 +87,7 @@ test('a reset concurrent with approvals and polls of plugin logins leaves no val
   // Without the time that hashing takes the reset falls among the others.
   Object.assign(api.services.passwords, { hash: async () => passwordHash })
   onTestFinished(() => void Object.assign(api.services.passwords, { hash }))
-  for (let round = 0; round < 20; round += 1) {
+  for (let round = 0; round < propertyRuns(4, 20); round += 1) {
     const user = await api.given.user()
     const token = await linkFor(user)
     const attempts = await Promise.all(Array.from({ length: 6 }, startPlugin))
