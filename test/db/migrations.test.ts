@@ -68,14 +68,12 @@ test('npm run migrate exits with an error that names the failed migration', asyn
   const sql = connectPostgres(database.url, 1)
   await sql`create view reporting as select 1 as only_row`
   await sql.end({ timeout: 5 })
-  const startedAt = Date.now()
   const command = promisify(execFile)(process.execPath, nodeArguments('db/migrate.ts'), {
     env: { PATH: '/usr/bin:/bin', DATABASE_URL: database.url },
   })
   await expect(command).rejects.toMatchObject({
     ...{ code: 1, stderr: expect.stringContaining('migration 0003_processes.sql failed') },
   })
-  expect(Date.now() - startedAt).toBeLessThan(20_000)
 })
 
 test('a migration that was changed after it was applied is refused by name', async () => {

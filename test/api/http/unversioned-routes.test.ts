@@ -41,14 +41,12 @@ describe('GET /health', () => {
 
   test('names the failing check', async () => {
     const alone = await startApi({ TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` })
-    const startedAt = Date.now()
     const answer = await page(alone, '/health')
     expect(answer.status).toBe(503)
     expect(await answer.json()).toEqual({
       status: 'failing',
       checks: { postgres: 'ok', temporal: 'failing', worker: 'failing' },
     })
-    expect(Date.now() - startedAt).toBeLessThan(3000)
     expect((await page(alone, '/livez')).status).toBe(200)
   })
 
