@@ -8,47 +8,53 @@ const { api, providers, visitProvider, sendCallback, authorize } = await startOA
 
 const displayNames = { twitch: 'Twitch', google: 'Google', discord: 'Discord' }
 const tables = ['users', 'user_oauth_accounts', 'auth_sessions', 'refresh_tokens', 'merge_requests', 'audit_entries']
-const secondsMax = 10
 
 const failures: readonly Failure[] = ['status 500', 'html', '10 MB', 'nothing', 'redirect']
-const endpoints: readonly (readonly [OAuthProviderName, Endpoint])[] = [
-  ['twitch', 'token'],
-  ['google', 'token'],
-  ['discord', 'token'],
-  ['discord', 'userinfo'],
+/** Each provider fails at one endpoint. Their time limits pass at the same time. */
+const failingEndpoints: readonly (readonly [string, Partial<Record<OAuthProviderName, Endpoint>>])[] = [
+  ['token', { twitch: 'token', google: 'token', discord: 'token' }],
+  ['userinfo', { discord: 'userinfo' }],
 ]
 
 describe('a provider that does not respond as expected', () => {
-  test.each(endpoints.flatMap(([name, endpoint]) => failures.map((failure) => [name, endpoint, failure] as const)))(
-    '(%s, %s: %s) is named in the error message, and nothing is written',
-    async (name, endpoint, failure) => {
-      const person = newProviderAccount()
-      const { body } = await authorize(name, person)
-      const before = await fetchUser(api, body.cp_access_jwt)
-      const signingIn = await visitProvider(name, person)
-      const signingUp = await visitProvider(name, newProviderAccount())
-      const linking = await visitProvider(name, newProviderAccount(), { intent: 'link', bearer: body.cp_access_jwt })
-      const rows = await countRows(api, tables)
+  test.each(
+    failingEndpoints.flatMap(([what, endpoints]) => failures.map((failure) => [what, failure, endpoints] as const)),
+  )('(%s: %s) is named in the error message, and nothing is written', async (_, failure, endpoints) => {
+    const failing = Object.entries(endpoints) as [OAuthProviderName, Endpoint][]
+    const visits = await Promise.all(
+      failing.map(async ([name, endpoint]) => {
+        const person = newProviderAccount()
+        const { body } = await authorize(name, person)
+        const bearer = body.cp_access_jwt
+        const callbacks = [
+          await visitProvider(name, person),
+          await visitProvider(name, newProviderAccount()),
+          await visitProvider(name, newProviderAccount(), { intent: 'link', bearer }),
+        ]
+        return { name, endpoint, person, bearer, callbacks, before: await fetchUser(api, bearer) }
+      }),
+    )
+    const rows = await countRows(api, tables)
 
-      providers[name].failWith(failure, endpoint)
-      const startedAt = performance.now()
-      const answers = await Promise.all(
-        [signingIn, signingUp, linking].map((callbackParams) => sendCallback(name, callbackParams)),
-      )
-      const seconds = (performance.now() - startedAt) / 1000
-      providers[name].recover()
+    for (const { name, endpoint } of visits) providers[name].failWith(failure, endpoint)
+    const answers = await Promise.all(
+      visits.flatMap(({ name, callbacks }) =>
+        callbacks.map(async (callbackParams) => ({ name, answer: await sendCallback(name, callbackParams) })),
+      ),
+    )
+    for (const { name } of visits) providers[name].recover()
 
-      for (const answer of answers) {
-        expect([answer.status, answer.body.error?.code]).toEqual([503, 'temporarily_unavailable'])
-        expect(answer.body.error?.message).toContain(displayNames[name])
-        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
-      }
-      expect(seconds).toBeLessThan(secondsMax)
-      expect(await countRows(api, tables)).toEqual(rows)
-      expect(await fetchUser(api, body.cp_access_jwt)).toEqual(before)
+    for (const { name, answer } of answers) {
+      expect([answer.status, answer.body.error?.code]).toEqual([503, 'temporarily_unavailable'])
+      expect(answer.body.error?.message).toContain(displayNames[name])
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+    }
+    expect(await countRows(api, tables)).toEqual(rows)
+    for (const { name, person, bearer, before } of visits) {
+      expect(await fetchUser(api, bearer)).toEqual(before)
       expect((await authorize(name, person)).body.status).toBe('signed_in')
-    },
-  )
+    }
+  })
 
   test.each(['twitch', 'google'] as const)(
     '(%s, discovery) is refused at the start, and no authorization request is stored',
