@@ -53,6 +53,8 @@ interface Deps {
   readonly life: Lifecycle
   /** Limits of WebSocket clients that differ from the defaults. */
   readonly socketLimits?: Partial<RelaySocketLimits>
+  /** Limits of connections that differ from the defaults. */
+  readonly httpLimits?: Partial<typeof connectionLimits>
   readonly tracing?: Tracing | undefined
 }
 
@@ -88,7 +90,7 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
   })
   const handleRequest = app.callback()
   // The app refuses a request without a Host header itself, with the error body of the API.
-  const server = createServer({ ...connectionLimits, requireHostHeader: false }, handleRequest)
+  const server = createServer({ ...connectionLimits, ...deps.httpLimits, requireHostHeader: false }, handleRequest)
   // Ignores unknown expectations. Node would answer 417 without a body.
   server.on('checkExpectation', handleRequest)
   server.on('clientError', answerInvalidHttp)

@@ -8,11 +8,12 @@ import type { RelaySocketLimits } from '../../api/live/relay-sockets.ts'
 import type { Services } from '../../api/services.ts'
 import { startApi as startListening } from '../../api/start-api.ts'
 import type { Client as SignedInClient } from '../../db/clients.ts'
-import { connectPostgres, type Database, requestLimits } from '../../db/connection.ts'
+import { connectPostgres, type Database, type QueryLimits, requestLimits } from '../../db/connection.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import { getStoredStreamToken, insertUser } from '../../db/users.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
+import type { connectionLimits } from '../../platform/listener.ts'
 import { createLog } from '../../platform/log.ts'
 import { atEnd } from './at-end.ts'
 import { testEnvironment } from './environment.ts'
@@ -105,16 +106,22 @@ export interface TestApi extends Client {
   }
 }
 
+export interface TestApiLimits {
+  readonly sockets?: Partial<RelaySocketLimits>
+  readonly http?: Partial<typeof connectionLimits>
+  readonly queries?: QueryLimits
+}
+
 /**
  * Starts the API, and stops it after the tests of the file. Passwords have the lowest cost of bcrypt.
  * @param variables of the environment. By default one proxy is trusted.
- * @param socketLimits that differ from the defaults.
+ * @param limits that differ from the defaults.
  */
 export async function startApi(
   variables: Readonly<Record<string, string>> = {},
-  socketLimits: Partial<RelaySocketLimits> = {},
+  limits: TestApiLimits = {},
 ): Promise<TestApi> {
-  const api = await startServiceApi(variables, socketLimits, lowCostPasswordHash)
+  const api = await startServiceApi(variables, limits, lowCostPasswordHash)
   Object.assign(api.services.passwords, createPasswords({ cost: lowPasswordCost }))
   return api
 }
@@ -125,20 +132,27 @@ export const startApiWithServicePasswords = (variables: Readonly<Record<string, 
 
 async function startServiceApi(
   variables: Readonly<Record<string, string>>,
-  socketLimits: Partial<RelaySocketLimits>,
+  { sockets = {}, http = {}, queries = requestLimits }: TestApiLimits,
   passwordHash: string,
 ): Promise<TestApi> {
   const database = await createDatabase()
   const config = readConfig(
     testEnvironment({ DATABASE_URL: database.url, PORT: '0', SVC_TRUSTED_PROXY_HOPS: '1', ...variables }),
   )
-  const sql = connectPostgres(config.database.url, config.database.connectionsMax, requestLimits)
+  const sql = connectPostgres(config.database.url, config.database.connectionsMax, queries)
   const logged: string[] = []
   const log = createLog('api', 'debug', { write: (line) => void logged.push(line) })
   const life = new Lifecycle(log)
   life.hold('database', database, (it) => it.drop())
   life.hold('connections', sql, (it) => it.end({ timeout: 5 }))
-  const { port, services, ready } = await startListening({ config, log, sql, life, socketLimits })
+  const { port, services, ready } = await startListening({
+    config,
+    log,
+    sql,
+    life,
+    socketLimits: sockets,
+    httpLimits: http,
+  })
   await ready
   atEnd(() => life.stop())
   return Object.assign(new Client(`http://127.0.0.1:${port}`), {

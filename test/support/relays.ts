@@ -91,7 +91,7 @@ export async function startService({
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
     ...variables,
   }
-  const api = await startApi(environment, socketLimits)
+  const api = await startApi(environment, { ...(socketLimits ? { sockets: socketLimits } : {}) })
   if (worker) await startTestWorker(api, around)
   return createService(api, dataDir)
 }
