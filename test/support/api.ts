@@ -1,6 +1,7 @@
 /** The API in this process, with its own database. `given` creates test data with random values. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
+import { createAccessTokens } from '../../api/identity/access-tokens.ts'
 import { openAuthSession, webClient } from '../../api/identity/auth-sessions.ts'
 import { createPasswords } from '../../api/identity/passwords.ts'
 import { createTokenSet } from '../../api/identity/token-sets.ts'
@@ -15,6 +16,7 @@ import { readConfig } from '../../platform/config/config.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import type { connectionLimits } from '../../platform/listener.ts'
 import { createLog } from '../../platform/log.ts'
+import { createSealing } from '../../platform/sealing.ts'
 import { atEnd } from './at-end.ts'
 import { testEnvironment } from './environment.ts'
 
@@ -205,7 +207,17 @@ const lowPasswordCost = 4
 const lowCostPasswordHash = '$2b$04$IS7h55cIWos5CwlhjRPkxurlZ7fNEMx7H3BUCTWyNeh3BKmGVDsQm'
 const servicePasswordHash = '$2b$12$vn4rLxUq0MwCYKVmc3L6leBV.x8VQvbb8R7GQlby.2Y3kxzX7HAnO'
 
-function createGiven(services: Services, passwordHash: string): TestApi['given'] {
+/** Accounts of a service that runs in other processes. */
+export const givenAccounts = (env: Readonly<Record<string, string>>, sql: Database): TestApi['given'] => {
+  const config = readConfig(env)
+  const services = { sql, sealing: createSealing(config.oauthEncryptionKeys), accessTokens: createAccessTokens(config) }
+  return createGiven(services, lowCostPasswordHash)
+}
+
+function createGiven(
+  services: Pick<Services, 'sql' | 'sealing' | 'accessTokens'>,
+  passwordHash: string,
+): TestApi['given'] {
   const signIn = async (account: { userId: string; email: string }, client: SignedInClient): Promise<GivenUser> => {
     const opened = await services.sql.begin((tx) =>
       openAuthSession(tx, { userId: account.userId, client, ip: '192.0.2.1', userAgent: '' }),

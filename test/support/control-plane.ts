@@ -3,12 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connectPostgres, type Database } from '../../db/connection.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
 import { type EmbeddedTemporal, startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { endLocalRelays } from '../../platform/local-relays.ts'
 import { createLog } from '../../platform/log.ts'
-import { type Answer, Client, createDatabase, signUp } from './api.ts'
+import { type Answer, Client, createDatabase, type GivenUser, givenAccounts, givePlan } from './api.ts'
 import { atEnd } from './at-end.ts'
 import { testEnvironment } from './environment.ts'
 import { type Program, startProgram, untilWell } from './programs.ts'
@@ -30,8 +31,12 @@ export interface ControlPlane {
   readonly webhookSecret: string
   readonly api: Program
   readonly worker: Program
+  /** Not through the proxy. */
+  readonly sql: Database
   /** The proxy between both programs and Postgres. */
   readonly postgres: { block(): Promise<void>; open(): Promise<void> }
+  /** The proxy between the relays and the api. */
+  readonly reports: { block(): Promise<void>; open(): Promise<void> }
   readonly temporal: {
     readonly address: string
     stop(): Promise<void>
@@ -39,12 +44,17 @@ export interface ControlPlane {
     deleteStore(): void
   }
   relays(): ReturnType<typeof relayProcesses>
-  paidUser(): Promise<{
-    start(body?: object): Promise<Answer<OneSession>>
-    stop(immediate?: boolean): Promise<Answer<OneSession>>
-  }>
+  user(): Promise<GivenUser>
+  paidUser(): Promise<PaidUser>
+  /** Resolves after a run of the background job that begins after the call. */
+  runJob(name: string): Promise<void>
   history(sessionId: string): Promise<History>
   untilState(sessionId: string, state: string): Promise<History>
+}
+
+export interface PaidUser {
+  start(body?: object, key?: string): Promise<Answer<OneSession>>
+  stop(immediate?: boolean): Promise<Answer<OneSession>>
 }
 
 /**
@@ -55,18 +65,22 @@ export async function startControlPlane(variables: Readonly<Record<string, strin
   const dataDir = mkdtempSync(join(tmpdir(), 'relay-outage-'))
   const database = await createDatabase()
   const postgres = await passageTo(database.url)
+  const sql = connectPostgres(database.url, 2)
   const temporal = await startTemporal(dataDir)
   atEnd(async () => {
     await endLocalRelays(dataDir)
     await temporal.stop()
+    await sql.end({ timeout: 5 })
     await database.drop()
     rmSync(dataDir, { recursive: true, force: true })
   })
   const port = await freePort()
+  const reports = await passageTo(`http://127.0.0.1:${port}`)
   const env = testEnvironment({
     ...shortTimes,
     SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '10',
     PORT: String(port),
+    SVC_API_URL: new URL(reports.url).origin,
     DATABASE_URL: postgres.url,
     TEMPORAL_ADDRESS: temporal.address,
     SVC_DATA_DIR: dataDir,
@@ -77,13 +91,19 @@ export async function startControlPlane(variables: Readonly<Record<string, strin
   const [api, worker] = [startProgram('api', env), startProgram('worker', env)]
   const client = new Client(`http://127.0.0.1:${port}`)
   await untilWell(client.url)
+  const { user } = givenAccounts(env, sql)
   const history = async (sessionId: string) =>
     (await client.get<History>(`/admin/sessions/${sessionId}`, { headers: operator })).body
   return {
-    ...{ client, api, worker, postgres, temporal, history },
+    ...{ client, sql, api, worker, postgres, reports, temporal, user, history },
     webhookSecret: env.SVC_BILLING_WEBHOOK_SECRET ?? '',
     relays: () => relayProcesses(dataDir),
-    paidUser: () => paidUser(client),
+    paidUser: async () => {
+      const { userId, bearer } = await user()
+      await givePlan(sql, userId)
+      return paidUser(client, bearer)
+    },
+    runJob: (name) => runJob(sql, name),
     untilState: (sessionId, state) =>
       eventually(
         () => history(sessionId),
@@ -110,13 +130,19 @@ async function startTemporal(dataDir: string) {
   }
 }
 
-async function paidUser(client: Client) {
-  const user = await signUp(client)
-  await client.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid' }, { headers: operator })
-  const asking = { bearer: user.bearer, headers: { 'Idempotency-Key': randomUUID() } }
-  return {
-    start: (body: object = {}) =>
-      client.post<OneSession>('/relay/start', body, { ...asking, headers: { 'Idempotency-Key': randomUUID() } }),
-    stop: (immediate = true) => client.post<OneSession>('/relay/stop', { connection_id: 'default', immediate }, asking),
-  }
+async function runJob(sql: Database, name: string): Promise<void> {
+  const [calledAt] = await sql<{ now: Date }[]>`update jobs set due_at = now() where name = ${name} returning now()`
+  await eventually(
+    () => sql`
+      select from jobs
+      where name = ${name} and last_started_at > ${calledAt?.now ?? null} and last_success_at >= last_started_at`,
+    ({ count }) => count === 1,
+  )
 }
+
+const paidUser = (client: Client, bearer: string): PaidUser => ({
+  start: (body = {}, key = randomUUID()) =>
+    client.post<OneSession>('/relay/start', body, { bearer, headers: { 'Idempotency-Key': key } }),
+  stop: (immediate = true) =>
+    client.post<OneSession>('/relay/stop', { connection_id: 'default', immediate }, { bearer }),
+})

@@ -18,8 +18,8 @@ export interface Program {
   kill(): Promise<void>
   /** Sends SIGTERM and resolves when the process has exited. */
   stop(): Promise<void>
-  /** Starts the process again. */
-  start(): void
+  /** Starts the process again. @param changes of its variables, also for later starts. */
+  start(changes?: Readonly<Record<string, string>>): void
   /** The latest output, for the message of a failing test. */
   readonly output: () => string
 }
@@ -35,9 +35,11 @@ export function startProgram(
 ): Program {
   let child: ChildProcess | undefined
   let output = ''
-  const start = () => {
+  let variables = env
+  const start = (changes: Readonly<Record<string, string>> = {}) => {
+    variables = { ...variables, ...changes }
     child = spawn(process.execPath, nodeArguments(entries[name]), {
-      env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', LOG_LEVEL: 'warn', ...env },
+      env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', LOG_LEVEL: 'warn', ...variables },
       // The process exits when the IPC channel closes, for example because the test run was aborted.
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })

@@ -1,15 +1,13 @@
+/** Temporal loses all histories, and Postgres decides what goes on. The tests share one service, and run in this order. */
 import { randomUUID } from 'node:crypto'
 import { Client, Connection } from '@temporalio/client'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { signUp } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { billingEvent, sandboxSender } from '../support/billing.ts'
-import { type ControlPlane, startControlPlane } from '../support/control-plane.ts'
+import { type ControlPlane, type PaidUser, startControlPlane } from '../support/control-plane.ts'
+import { untilWell } from '../support/programs.ts'
 import { eventually, operator, type relayProcesses } from '../support/relays.ts'
 import { hourMillis, paymentGraceMillis } from '../support/subscribers.ts'
-
-/** Longer than the interval of `restart_workflows`, the lag of Temporal's list and the time until the server answers. */
-const restartSecondsMax = 60
 
 const regions = [
   { region: 'local', display_name: 'Local', provider: 'local', default: true },
@@ -17,34 +15,59 @@ const regions = [
 ]
 
 let plane: ControlPlane
-let users: Record<'streaming' | 'pausing' | 'waiting', Awaited<ReturnType<ControlPlane['paidUser']>>>
-let sessions: { active: string; inGrace: string }
+type UserName = 'streaming' | 'pausing' | 'ending' | 'starting' | 'waiting'
+let users: Record<UserName, PaidUser>
+let sessions: { active: string; inGrace: string; ended: string; provisioning: string }
 let graceEndsAt: string
 let pastDue: { userId: string; subscriptionId: string; endsAt: string }
 let relaysBefore: ReturnType<typeof relayProcesses>
 
 beforeAll(async () => {
-  plane = await startControlPlane({ SVC_RELAY_STOP_GRACE_SECONDS: '300', SVC_REGIONS: JSON.stringify(regions) })
-  users = { streaming: await plane.paidUser(), pausing: await plane.paidUser(), waiting: await plane.paidUser() }
-  const active = (await users.streaming.start()).body.session.session_id
-  const inGrace = (await users.pausing.start()).body.session.session_id
-  for (const id of [active, inGrace]) await plane.untilState(id, 'active')
-  graceEndsAt = (await users.pausing.stop(false)).body.session.grace_ends_at ?? ''
-  sessions = { active, inGrace }
+  plane = await startControlPlane({
+    SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '60',
+    SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '60',
+    SVC_RELAY_STOP_GRACE_SECONDS: '300',
+    SVC_REGIONS: JSON.stringify(regions),
+  })
+  const [streaming, pausing, ending, starting, waiting] = await Promise.all([
+    plane.paidUser(),
+    plane.paidUser(),
+    plane.paidUser(),
+    plane.paidUser(),
+    plane.paidUser(),
+  ])
+  users = { streaming, pausing, ending, starting, waiting }
+  const start = async (user: PaidUser) => (await user.start()).body.session.session_id
+  const [active, inGrace, ended] = await Promise.all([start(streaming), start(pausing), start(ending)])
+  for (const id of [active, inGrace, ended]) await plane.untilState(id, 'active')
+  graceEndsAt = (await pausing.stop(false)).body.session.grace_ends_at ?? ''
   pastDue = await failPayment()
-  relaysBefore = await eventually(
-    () => plane.relays(),
-    (relays) => relays.length === 3,
+  await eventually(
+    () => plane.sql`select from instances where session_id is null and last_report_at is not null`,
+    ({ count }) => count === 1,
   )
+  // It stays in `provisioning` as long as no report of its relay arrives.
+  await plane.reports.block()
+  const provisioning = await start(starting)
+  await eventually(
+    () => plane.history(provisioning),
+    ({ live }) => live?.state === 'provisioning' && live.instance_id !== null,
+  )
+  sessions = { active, inGrace, ended, provisioning }
+  relaysBefore = plane.relays()
+  expect(relaysBefore).toHaveLength(5)
 
   await plane.temporal.stop()
   plane.temporal.deleteStore()
+  // Temporal's list may lack sessions of the last seconds, so they are not compared with it.
+  await plane.sql`update relay_sessions set created_at = created_at - interval '1 minute'`
   await plane.temporal.start()
+  await untilWell(plane.client.url)
 })
 
 /** Creates an account whose payment failed an hour ago, and waits for its payment grace period. */
 async function failPayment(): Promise<typeof pastDue> {
-  const { userId } = await signUp(plane.client)
+  const { userId } = await plane.user()
   const subscriptionId = `sub_${randomUUID()}`
   const failedAt = Date.now() - hourMillis
   const subscription = { user_id: userId, subscription_id: subscriptionId }
@@ -72,11 +95,20 @@ const restarted = (sessionId: string) =>
   eventually(
     () => plane.history(sessionId),
     ({ live }) => live != null,
-    restartSecondsMax,
   )
 
 describe('after the loss of the store of Temporal alone', () => {
+  test('a command for a live session restarts its workflow, which executes the command', async () => {
+    expect((await users.ending.stop()).status).toBe(200)
+    await plane.untilState(sessions.ended, 'stopped')
+    await eventually(
+      () => plane.relays(),
+      (relays) => relays.every(({ sessionId }) => sessionId !== sessions.ended),
+    )
+  })
+
   test('an active session and one in grace get workflows again, with the same deadline', async () => {
+    await plane.runJob('restart_workflows')
     const [active, inGrace] = await Promise.all([restarted(sessions.active), restarted(sessions.inGrace)])
     expect(active).toMatchObject({ session: { state: 'active' }, live: { state: 'active' } })
     expect(inGrace).toMatchObject({
@@ -88,11 +120,21 @@ describe('after the loss of the store of Temporal alone', () => {
     expect(Math.abs(Date.parse(deadlineAt) - Date.parse(graceEndsAt))).toBeLessThan(2000)
   })
 
+  test('a session that was provisioning gets its workflow again, and becomes active', async () => {
+    expect((await restarted(sessions.provisioning)).session.state).toBe('provisioning')
+    await plane.reports.open()
+    await plane.untilState(sessions.provisioning, 'active')
+    const relaysOf = (relays: typeof relaysBefore) =>
+      relays.filter(({ sessionId }) => sessionId === sessions.provisioning)
+    expect(relaysOf(plane.relays())).toEqual(relaysOf(relaysBefore))
+    await users.starting.stop()
+    await plane.untilState(sessions.provisioning, 'stopped')
+  })
+
   test('an account in its payment grace period gets its workflow again, with the same deadline', async () => {
     const { entitlement, live } = await eventually(
       () => subscriptionOf(pastDue.userId),
       (reply) => reply.live !== null,
-      restartSecondsMax,
     )
     expect(entitlement).toMatchObject({ plan_status: 'past_due', grace_ends_at: pastDue.endsAt })
     expect(live).toMatchObject({ plan_status: 'past_due', wakes_at: pastDue.endsAt })
@@ -103,14 +145,21 @@ describe('after the loss of the store of Temporal alone', () => {
     atEnd(() => connection.close())
     const { workflow } = new Client({ connection })
     const count = async (query: string) => (await workflow.count(query)).count
-    for (const query of ['RelayState = "active"', 'RelayState = "grace"'])
-      expect(await eventually(() => count(`${query} AND Connection = "default" AND Region = "local"`), Boolean)).toBe(1)
-    expect(await eventually(() => count('PlanStatus = "past_due" AND PlanTier = "paid"'), Boolean)).toBe(1)
+    for (const query of [
+      'RelayState = "active" AND Connection = "default" AND Region = "local"',
+      'RelayState = "grace" AND Connection = "default" AND Region = "local"',
+      'PlanStatus = "past_due" AND PlanTier = "paid"',
+    ])
+      await eventually(
+        () => count(query),
+        (found) => found === 1,
+      )
   })
 
   test('no relay was ended, and none was created a second time', () => {
-    const pids = (relays: typeof relaysBefore) => relays.map(({ pid }) => pid).toSorted()
-    expect(pids(plane.relays())).toEqual(pids(relaysBefore))
+    const hasEnded = ({ sessionId = '' }) => [sessions.ended, sessions.provisioning].includes(sessionId)
+    const pids = (relays: typeof relaysBefore) => relays.filter((relay) => !hasEnded(relay)).map(({ pid }) => pid)
+    expect(pids(plane.relays()).toSorted()).toEqual(pids(relaysBefore).toSorted())
   })
 
   test('a start gets the warm relay that existed, and the region gets another one', async () => {
@@ -120,7 +169,7 @@ describe('after the loss of the store of Temporal alone', () => {
     expect(session.instance_id).toBe(warm?.instanceId)
     await eventually(
       () => plane.relays(),
-      (relays) => relays.length === 4,
+      (relays) => relays.some((relay) => relay.sessionId === undefined && relay.pid !== warm?.pid),
     )
     await users.waiting.stop()
     await plane.untilState(body.session.session_id, 'stopped')
@@ -128,10 +177,10 @@ describe('after the loss of the store of Temporal alone', () => {
 
   test('stops end the sessions and their relays', async () => {
     for (const user of [users.streaming, users.pausing]) expect((await user.stop()).status).toBe(200)
-    for (const id of Object.values(sessions)) await plane.untilState(id, 'stopped')
+    for (const id of [sessions.active, sessions.inGrace]) await plane.untilState(id, 'stopped')
     await eventually(
       () => plane.relays(),
-      (relays) => relays.every(({ sessionId }) => sessionId === undefined),
+      (relays) => relays.every(({ sessionId }) => sessionId !== sessions.active && sessionId !== sessions.inGrace),
     )
   })
 
