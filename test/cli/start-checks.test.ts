@@ -1,8 +1,11 @@
 /** What `npm start` refuses before it boots anything. */
-import { readdir } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { nodeArguments } from '../../platform/launcher.ts'
 import { temporaryFolder } from '../support/folders.ts'
 import { freePort } from '../support/relays.ts'
 import { endAllAfterwards, Stack } from '../support/stack.ts'
@@ -91,4 +94,30 @@ test('with servers of its own, a start needs all secrets and names the missing o
     'SVC_RELAY_AUTH_SECRET is not set',
     'SVC_BILLING_WEBHOOK_SECRET is not set',
   ])
+})
+
+test('a data folder that is a file is refused with the way out', async () => {
+  const file = join(await temporaryFolder(), 'file')
+  await writeFile(file, 'something')
+  for (const dataDir of [file, join(file, 'below', 'it')]) {
+    const stack = new Stack(dataDir)
+    expect(await stack.ended()).toBe(1)
+    expect(stack.output).toContain(
+      `${file} is not a folder, so the data folder ${dataDir} can't be created. Move it away`,
+    )
+  }
+  expect(await readFile(file, 'utf8')).toBe('something')
+})
+
+test('a data folder that is not writable is refused with the way out', async () => {
+  const stack = new Stack('/sys/relay-control-plane')
+  expect(await stack.ended()).toBe(1)
+  expect(stack.output).toMatch(/(can't be written|read-only).*or set SVC_DATA_DIR to another folder/)
+})
+
+test('the demo without a running service explains how to start one', async () => {
+  const demo = promisify(execFile)(process.execPath, nodeArguments('cli/demo.ts'), {
+    env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: await temporaryFolder() },
+  })
+  await expect(demo).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('Start it first: npm start') })
 })

@@ -1,13 +1,16 @@
 /** Runs `npm start` in a separate process with its own data folder. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { readStackConfig } from '../../platform/config/stack.ts'
+import { readStoredSecrets } from '../../platform/embedded/secrets.ts'
 import { nodeArguments } from '../../platform/launcher.ts'
 import { endProcess, listProcesses, type RunningProcess } from '../../platform/processes.ts'
+import { eventually } from './relays.ts'
 
 const project = fileURLToPath(new URL('../../', import.meta.url))
 const readyMillisMax = 110_000
@@ -125,4 +128,30 @@ export function endAllAfterwards(dataDir: string): void {
 
 export async function endAll(dataDir: string): Promise<void> {
   for (const found of await processesOf(dataDir)) await endProcess(found, [['SIGKILL', 5000]])
+}
+
+/** The command lines of all processes of the data folder. */
+export const commandsOf = async (dataDir: string): Promise<string[]> =>
+  (await processesOf(dataDir)).map(({ command }) => command)
+
+/** Runs lines in a shell, as a user who pastes them. @returns the output. */
+export async function paste(...lines: string[]): Promise<string> {
+  return (await promisify(execFile)('bash', ['-c', lines.join('\n')])).stdout
+}
+
+export interface SessionReply {
+  readonly session: { readonly session_id: string; readonly state: string } | null
+}
+
+/** Resolves when the session has the state. Asks as the operator, who has no rate limit. */
+export async function untilRelayState({ api, dataDir }: Stack, sessionId: string, state: string): Promise<void> {
+  const { SVC_OPERATOR_PASSWORD = '' } = await readStoredSecrets(dataDir)
+  const authorization = `Basic ${Buffer.from(`operator:${SVC_OPERATOR_PASSWORD}`).toString('base64')}`
+  await eventually(
+    async () => {
+      const response = await fetch(`${api}/api/v1/admin/sessions/${sessionId}`, { headers: { authorization } })
+      return ((await response.json()) as Partial<SessionReply>).session?.state
+    },
+    (present) => present === state,
+  )
 }
