@@ -26,13 +26,16 @@ export interface LocalRelayOptions {
   readonly searchPath?: string
   /** The address of relays of a region, which they bind. The default is 127.0.0.1. */
   readonly hostOf?: (region: string) => string
+  /** A process of that age without a state file has lost it. By default far longer than a start takes on a busy machine. */
+  readonly readyMillisMax?: number
+  /** How long a description waits for the state file of a relay that is starting. A second by default. */
+  readonly describeMillisMax?: number
 }
 
 const pollMillis = 25
 const createMillisMax = 20_000
-/** Far longer than a start takes on a busy machine: a process of that age without a state file has lost it. */
-const readyMillisMax = 15_000
-const describeMillisMax = 1_000
+const defaultReadyMillisMax = 15_000
+const defaultDescribeMillisMax = 1_000
 const localHost = '127.0.0.1'
 
 const isInstanceId = (text: string) => /^[a-z0-9-]{1,64}$/.test(text)
@@ -52,7 +55,14 @@ const State = z.object({
 })
 
 /** The relays of one data folder. Any number of processes may use it at the same time, since it holds no state in memory. */
-export function createLocalRelayProvider({ dataDir, log, searchPath = '', hostOf }: LocalRelayOptions): RelayProvider {
+export function createLocalRelayProvider({
+  dataDir,
+  log,
+  searchPath = '',
+  hostOf,
+  readyMillisMax = defaultReadyMillisMax,
+  describeMillisMax = defaultDescribeMillisMax,
+}: LocalRelayOptions): RelayProvider {
   const folder = relayFolderOf(dataDir)
   return {
     zones: 1,
@@ -63,7 +73,11 @@ export function createLocalRelayProvider({ dataDir, log, searchPath = '', hostOf
       const startedAt = performance.now()
       const host = hostOf?.(spec.region) ?? localHost
       const stateFile = stateFileOf(folder, instanceId)
-      const instance = await createRelay({ folder, instanceId, stateFile, host, searchPath, spec }, signal)
+      const instance = await createRelay(
+        { folder, instanceId, stateFile, host, searchPath, spec },
+        readyMillisMax,
+        signal,
+      )
       log.info(
         { instanceId, sessionId: spec.sessionId, millis: Math.round(performance.now() - startedAt) },
         'relay created',
@@ -71,7 +85,7 @@ export function createLocalRelayProvider({ dataDir, log, searchPath = '', hostOf
       return instance
     },
     async describe(instanceId) {
-      return describeRelay(await relaysOf(folder, instanceId))
+      return describeRelay(await relaysOf(folder, instanceId), describeMillisMax)
     },
     async destroy(instanceId) {
       // Also keeps any other text out of file names.
@@ -87,7 +101,9 @@ export function createLocalRelayProvider({ dataDir, log, searchPath = '', hostOf
         if (filter && relay.sessionId !== filter.sessionId) continue
         byInstance.set(relay.instanceId, [...(byInstance.get(relay.instanceId) ?? []), relay])
       }
-      const instances = await Promise.all([...byInstance.values()].map(describeRelay))
+      const instances = await Promise.all(
+        [...byInstance.values()].map((relays) => describeRelay(relays, describeMillisMax)),
+      )
       return instances.filter((instance) => instance !== null)
     },
     async check() {
@@ -103,7 +119,7 @@ const relaysOf = async (folder: string, instanceId: string) =>
  * Adopts the instance or starts it. Other callers may create or destroy it at the same time, in any process, so each round reads
  * the present state. When aborted, it ends the process that it started and rejects with the reason of the signal.
  */
-async function createRelay(plan: Launch, signal: AbortSignal): Promise<RelayInstance> {
+async function createRelay(plan: Launch, readyMillisMax: number, signal: AbortSignal): Promise<RelayInstance> {
   const until = Date.now() + createMillisMax
   let attempt: Attempt | undefined
   try {
@@ -123,7 +139,8 @@ async function createRelay(plan: Launch, signal: AbortSignal): Promise<RelayInst
         const others = await relaysOf(plan.folder, plan.instanceId)
         if (others.length === 0) attempt = await launch(plan)
         // Without a state file its ports are lost, so another process replaces it.
-        else if (others.every(isOverdue)) await end(() => relaysOf(plan.folder, plan.instanceId))
+        else if (others.every(({ startedAt }) => Date.now() - startedAt.getTime() > readyMillisMax))
+          await end(() => relaysOf(plan.folder, plan.instanceId))
       }
       if (Date.now() >= until)
         throw new RelayProviderError(`${plan.instanceId} was not ready within ${createMillisMax} ms`)
@@ -143,8 +160,6 @@ async function createRelay(plan: Launch, signal: AbortSignal): Promise<RelayInst
   }
 }
 
-const isOverdue = ({ startedAt }: LocalRelay): boolean => Date.now() - startedAt.getTime() > readyMillisMax
-
 async function end(list: () => Promise<LocalRelay[]>): Promise<number> {
   try {
     return await endRelays(list)
@@ -158,7 +173,7 @@ async function end(list: () => Promise<LocalRelay[]>): Promise<number> {
  * state file. One that stays without is described with ports 0: it exists, so it must be possible to list and destroy it.
  * @param relays the processes of one instance. More than one, for a moment, when two callers create it at the same time.
  */
-async function describeRelay(relays: readonly LocalRelay[]): Promise<RelayInstance | null> {
+async function describeRelay(relays: readonly LocalRelay[], describeMillisMax: number): Promise<RelayInstance | null> {
   const [relay] = relays
   if (!relay) return null
   const deadline = Date.now() + describeMillisMax
