@@ -12,10 +12,15 @@ export class ThroughputCap {
   /** The first entry of the queue that is not delivered. */
   #first = 0
   #tokens: number
-  #refilledAt = performance.now()
+  #refilledAt: number
   #timer: NodeJS.Timeout | undefined
 
-  constructor(mbps: number) {
+  /** @param now the time in milliseconds. */
+  constructor(
+    mbps: number,
+    private readonly now = () => performance.now(),
+  ) {
+    this.#refilledAt = now()
     this.#bytesPerMilli = (mbps * 1_000_000) / 8 / 1000
     this.#burstBytes = this.#bytesPerMilli * burstMillis
     this.#tokens = this.#burstBytes
@@ -42,7 +47,7 @@ export class ThroughputCap {
   }
 
   #take(bytes: number): boolean {
-    const now = performance.now()
+    const now = this.now()
     this.#tokens = Math.min(this.#burstBytes, this.#tokens + (now - this.#refilledAt) * this.#bytesPerMilli)
     this.#refilledAt = now
     if (this.#tokens < bytes) return false

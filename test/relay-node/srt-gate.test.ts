@@ -251,9 +251,16 @@ test('peers are notified when the relay closes or the engine ends', async () => 
   expect(gate.publisher).toBeUndefined()
 })
 
+/** Refusals are sent in the order of the calls, so all earlier ones have been sent then. */
+const untilRefused = (caller: ReturnType<typeof createCaller>) =>
+  eventually(
+    () => caller.received.length,
+    (count) => count === 2,
+  )
+
 test('a refused caller waits for its answer, and repeating its handshake does not bring more', async () => {
   const { gate } = await givenGate({ refusalMillis: 100 })
-  const caller = createCaller('192.0.2.1:5000')
+  const [caller, later] = [createCaller('192.0.2.1:5000'), createCaller('192.0.2.2:5000')]
   call(gate, caller, 'publish/live/wrong')
   for (let n = 0; n < 20; n += 1) {
     const cookie = read(caller.received[0] ?? Buffer.alloc(64)).cookie
@@ -261,15 +268,17 @@ test('a refused caller waits for its answer, and repeating its handshake does no
   }
   expect(caller.received).toHaveLength(1)
 
-  await new Promise((done) => setTimeout(done, 250))
+  call(gate, later, 'publish/live/wrong')
+  await untilRefused(later)
   expect(caller.received).toHaveLength(2)
 })
 
 test('one host has four pending refusals at most', async () => {
   const { gate } = await givenGate({ refusalMillis: 50 })
   const callers = Array.from({ length: 20 }, (_, n) => createCaller(`192.0.2.1:${5000 + n}`))
-  for (const caller of callers) call(gate, caller, 'publish/live/wrong')
-  await new Promise((done) => setTimeout(done, 200))
+  const later = createCaller('192.0.2.2:5000')
+  for (const caller of [...callers, later]) call(gate, caller, 'publish/live/wrong')
+  await untilRefused(later)
   expect(callers.filter(({ received }) => received.length === 2)).toHaveLength(4)
 })
 
