@@ -8,7 +8,7 @@ import { copyFile, rm, stat, truncate } from 'node:fs/promises'
 import type { Signals } from '../processes.ts'
 
 const logBytesMax = 10 * 1024 * 1024
-const logCheckMillis = 5000
+const defaultLogCheckMillis = 5000
 
 /** Opens a log file for appending. Renames a file of more than 10 MiB to `<file>.1` before. @returns a file descriptor. */
 export function openLogFile(file: string): number {
@@ -34,6 +34,8 @@ export interface ServerProgram {
   env: Readonly<Record<string, string>>
   /** The file of its output; null discards it. */
   logFile: string | null
+  /** The time between two looks at the size of that file. 5 s by default. */
+  logCheckMillis?: number
   /** The user that it runs as; the caller by default. */
   runAs?: { uid: number; gid: number } | undefined
   /** Opens an IPC channel, whose end notifies the program that its supervisor has ended. Node programs only. */
@@ -54,6 +56,7 @@ export class ServerProcess {
     private readonly child: ReturnType<typeof spawn>,
     private readonly logFile: string | null,
     private logOffset: number,
+    logCheckMillis: number,
   ) {
     this.pid = child.pid ?? 0
     const truncation = setInterval(() => void this.#truncateLog(), logCheckMillis).unref()
@@ -67,7 +70,16 @@ export class ServerProcess {
   }
 
   /** Rejects when the program cannot be executed. */
-  static async start({ executable, args, env, logFile, runAs, ipc, onSpawn }: ServerProgram): Promise<ServerProcess> {
+  static async start({
+    executable,
+    args,
+    env,
+    logFile,
+    logCheckMillis = defaultLogCheckMillis,
+    runAs,
+    ipc,
+    onSpawn,
+  }: ServerProgram): Promise<ServerProcess> {
     const output = logFile === null ? 'ignore' : openLogFile(logFile)
     const logOffset = logFile === null ? 0 : statSync(logFile).size
     try {
@@ -77,7 +89,7 @@ export class ServerProcess {
         env: { ...env },
         ...runAs,
       })
-      const server = new ServerProcess(child, logFile, logOffset)
+      const server = new ServerProcess(child, logFile, logOffset, logCheckMillis)
       await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject))
       await onSpawn?.(server.pid)
       return server

@@ -5,15 +5,20 @@ import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { startEmbeddedPostgres } from '../../../platform/embedded/postgres.ts'
 import { createLog } from '../../../platform/log.ts'
 import { findProcess, sendSignal } from '../../../platform/processes.ts'
-import { temporaryFolder } from '../../support/folders.ts'
+import { makeFolder, removeFolder } from '../../support/folders.ts'
 
 const log = createLog('test', 'silent')
 /** The tests kill processes, but never the machine. */
 const settings = { fsync: 'off' }
+
+/** An address of this machine that others can reach. */
+const outside = Object.values(networkInterfaces())
+  .flat()
+  .find((address) => address?.family === 'IPv4' && !address.internal)?.address
 
 async function started(dir: string) {
   const server = await startEmbeddedPostgres({ dir, log, settings })
@@ -30,97 +35,75 @@ async function query<T>(url: string, ask: (sql: postgres.Sql) => Promise<T>): Pr
   }
 }
 
-const storeNumber = (url: string) => query(url, (sql) => sql`create table stored as select 42 as number`)
 const readNumber = (url: string) => query(url, async (sql) => (await sql`select number from stored`)[0]?.number)
 
-test('a new folder gets a database named svc with durable commits', async () => {
-  const server = await startEmbeddedPostgres({ dir: await temporaryFolder(), log })
-  onTestFinished(() => server.stop())
-  const [row] = await query(
-    server.url,
-    (sql) => sql`select current_database() as name, current_setting('fsync') as fsync,
-      current_setting('server_encoding') as encoding, current_setting('synchronous_commit') as commits`,
-  )
-  expect(row).toEqual({ name: 'svc', fsync: 'on', encoding: 'UTF8', commits: 'on' })
-})
+describe('on one folder, in this order', () => {
+  let dir: string
+  beforeAll(async () => {
+    dir = await makeFolder()
+  })
+  afterAll(() => removeFolder(dir))
 
-test('data survives a stop and a start', async () => {
-  const dir = await temporaryFolder()
-  const first = await startEmbeddedPostgres({ dir, log, settings })
-  await storeNumber(first.url)
-  await first.stop()
-  expect(await findProcess(first.pid)).toBeUndefined()
-  expect(await readNumber((await started(dir)).url)).toBe(42)
-})
+  test('a new folder gets a database named svc with durable commits, also after an initdb that was killed', async () => {
+    await mkdir(join(dir, 'data.draft'))
+    await writeFile(join(dir, 'data.draft', 'PG_VERSION'), '18\n')
+    const server = await startEmbeddedPostgres({ dir, log })
+    onTestFinished(() => server.stop())
+    const [row] = await query(
+      server.url,
+      (sql) => sql`select current_database() as name, current_setting('fsync') as fsync,
+        current_setting('server_encoding') as encoding, current_setting('synchronous_commit') as commits`,
+    )
+    expect(row).toEqual({ name: 'svc', fsync: 'on', encoding: 'UTF8', commits: 'on' })
+    await query(server.url, (sql) => sql`create table stored as select 42 as number`)
+    await server.stop()
+    expect(await findProcess(server.pid)).toBeUndefined()
+  })
 
-test('data survives a killed server and its stale pid file', async () => {
-  const dir = await temporaryFolder()
-  const first = await startEmbeddedPostgres({ dir, log, settings })
-  await storeNumber(first.url)
-  sendSignal(first.pid, 'SIGKILL')
-  await first.exited
-  expect(await readNumber((await started(dir)).url)).toBe(42)
-})
+  test('data survives a stop and a start, and a killed server and its stale pid file', async () => {
+    const first = await started(dir)
+    expect(await readNumber(first.url)).toBe(42)
+    sendSignal(first.pid, 'SIGKILL')
+    await first.exited
+    expect(await readNumber((await started(dir)).url)).toBe(42)
+  })
 
-test('a server that a killed start left running is shut down before the next one starts', async () => {
-  const dir = await temporaryFolder()
-  const orphan = await startEmbeddedPostgres({ dir, log, settings })
-  await storeNumber(orphan.url)
-  const next = await started(dir)
-  expect(await orphan.exited).toBe('ended with code 0')
-  expect(await readNumber(next.url)).toBe(42)
-})
+  test('a server that a killed start left running is shut down before the next one starts', async () => {
+    const orphan = await started(dir)
+    const next = await started(dir)
+    expect(await orphan.exited).toBe('ended with code 0')
+    expect(await readNumber(next.url)).toBe(42)
+  })
 
-test('a process that has the recycled pid of a pid file is not ended', async () => {
-  const dir = await temporaryFolder()
-  await (await startEmbeddedPostgres({ dir, log, settings })).stop()
-  const unrelated = spawn('sleep', ['60'])
-  onTestFinished(() => void unrelated.kill())
-  await once(unrelated, 'spawn')
-  await writeFile(join(dir, 'data', 'postmaster.pid'), `${unrelated.pid}\n${dir}/data\n`)
-  await started(dir)
-  expect(unrelated.exitCode).toBeNull()
-  expect(await findProcess(unrelated.pid ?? 0)).toMatchObject({ command: 'sleep 60' })
-})
+  test('the server requires the password, which only the owner can read, and is not reachable from other machines', async () => {
+    const { url, port } = await started(dir)
+    const wrong = new URL(url)
+    wrong.password = 'wrong'
+    await expect(query(wrong.href, (sql) => sql`select 1`)).rejects.toThrow('password authentication failed')
+    expect((await stat(join(dir, 'password'))).mode & 0o777).toBe(0o600)
+    expect(new URL(url).password).toBe((await readFile(join(dir, 'password'), 'utf8')).trim())
+    if (outside === undefined) return
+    const [error] = await once(connect(port, outside), 'error')
+    expect((error as NodeJS.ErrnoException).code).toBe('ECONNREFUSED')
+  })
 
-test('a start succeeds after an initdb that was killed', async () => {
-  const dir = await temporaryFolder()
-  await mkdir(join(dir, 'data.draft'))
-  await writeFile(join(dir, 'data.draft', 'PG_VERSION'), '18\n')
-  const server = await started(dir)
-  expect(await query(server.url, async (sql) => (await sql`select 1 as one`)[0]?.one)).toBe(1)
-})
+  test('a process that has the recycled pid of a pid file is not ended', async () => {
+    const unrelated = spawn('sleep', ['60'])
+    onTestFinished(() => void unrelated.kill())
+    await once(unrelated, 'spawn')
+    await writeFile(join(dir, 'data', 'postmaster.pid'), `${unrelated.pid}\n${dir}/data\n`)
+    await started(dir)
+    expect(unrelated.exitCode).toBeNull()
+    expect(await findProcess(unrelated.pid ?? 0)).toMatchObject({ command: 'sleep 60' })
+  })
 
-test('the server requires the password, which only the owner can read', async () => {
-  const dir = await temporaryFolder()
-  const { url } = await started(dir)
-  const wrong = new URL(url)
-  wrong.password = 'wrong'
-  await expect(query(wrong.href, (sql) => sql`select 1`)).rejects.toThrow('password authentication failed')
-  expect((await stat(join(dir, 'password'))).mode & 0o777).toBe(0o600)
-  expect(new URL(url).password).toBe((await readFile(join(dir, 'password'), 'utf8')).trim())
-})
+  test('a server that cannot start is reported with its log', async () => {
+    const start = startEmbeddedPostgres({ dir, log, settings: { ...settings, shared_buffers: 'plenty' } })
+    await expect(start).rejects.toThrow(/invalid value for parameter "shared_buffers"/)
+  })
 
-test('a missing password file is reported', async () => {
-  const dir = await temporaryFolder()
-  await (await startEmbeddedPostgres({ dir, log, settings })).stop()
-  await rm(join(dir, 'password'))
-  await expect(startEmbeddedPostgres({ dir, log, settings })).rejects.toThrow(/password is missing/)
-})
-
-const outside = Object.values(networkInterfaces())
-  .flat()
-  .find((address) => address?.family === 'IPv4' && !address.internal)?.address
-
-test.skipIf(outside === undefined)('the server is not reachable from other machines', async () => {
-  const { port } = await started(await temporaryFolder())
-  const socket = connect(port, outside ?? '')
-  const [error] = await once(socket, 'error')
-  expect((error as NodeJS.ErrnoException).code).toBe('ECONNREFUSED')
-})
-
-test('a server that cannot start is reported with its log', async () => {
-  const dir = await temporaryFolder()
-  const start = startEmbeddedPostgres({ dir, log, settings: { ...settings, shared_buffers: 'plenty' } })
-  await expect(start).rejects.toThrow(/invalid value for parameter "shared_buffers"/)
+  test('a missing password file is reported', async () => {
+    await rm(join(dir, 'password'))
+    await expect(startEmbeddedPostgres({ dir, log, settings })).rejects.toThrow(/password is missing/)
+  })
 })

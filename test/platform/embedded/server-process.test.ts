@@ -1,4 +1,5 @@
-import { readFile, stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { ServerProcess } from '../../../platform/embedded/server-process.ts'
@@ -7,25 +8,22 @@ import { eventually } from '../../support/relays.ts'
 
 const mebibyte = 1024 * 1024
 
-async function startShell(script: string) {
-  const logFile = join(await temporaryFolder(), 'log')
-  const server = await ServerProcess.start({ executable: '/bin/sh', args: ['-c', script], env: {}, logFile })
-  onTestFinished(() => server.end([['SIGKILL', 2000]]))
-  return { server, logFile }
-}
-
 test('the log of a running program is truncated, and its last lines can still be read', async () => {
-  const { server, logFile } = await startShell(
-    'yes "a line of the log" | head -c 24000000; sleep 12; echo "the last line"; exec sleep 60',
-  )
-  await eventually(
-    async () => (await stat(logFile)).size,
-    (size) => size > 20 * mebibyte,
-  )
+  const folder = await temporaryFolder()
+  const [logFile, mayGoOn] = [join(folder, 'log'), join(folder, 'may-go-on')]
+  const script = `yes "a line of the log" | head -c 24000000
+    until [ -e '${mayGoOn}' ]; do sleep 0.05; done; echo "the last line"; exec sleep 60`
+  const server = await ServerProcess.start({
+    ...{ executable: '/bin/sh', args: ['-c', script], env: {}, logFile },
+    logCheckMillis: 300,
+  })
+  onTestFinished(() => server.end([['SIGKILL', 2000]]))
+  await eventually(() => existsSync(`${logFile}.1`), Boolean)
   await eventually(
     async () => (await stat(logFile)).size,
     (size) => size < mebibyte,
   )
+  await writeFile(mayGoOn, '')
   expect(await readFile(`${logFile}.1`, 'utf8')).toMatch(/^a line of the log\n/)
   await eventually(
     () => server.readLastLines(),

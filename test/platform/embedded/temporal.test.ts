@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, Connection } from '@temporalio/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readStackConfig } from '../../../platform/config/stack.ts'
@@ -8,6 +7,7 @@ import { findTemporalCli } from '../../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../../platform/log.ts'
 import { findProcess, sendSignal } from '../../../platform/processes.ts'
 import { temporaryFolder } from '../../support/folders.ts'
+import { eventually } from '../../support/relays.ts'
 
 const log = createLog('test', 'silent')
 
@@ -36,27 +36,20 @@ const startWorkflow = (address: string, attributes: Record<string, string[]> = {
 const statusOfWorkflow = (address: string) =>
   withClient(address, async (client) => (await client.workflow.getHandle('stored').describe()).status.name)
 
-test('workflows can have the search attributes of operators as soon as the server has started', async () => {
-  const { address, uiUrl } = await start(null)
-  await startWorkflow(address, { RelayState: ['active'], Region: ['local'], PlanTier: ['paid'], UserId: ['someone'] })
-  expect(await statusOfWorkflow(address)).toBe('RUNNING')
-  expect(uiUrl).toBeNull()
-})
-
-test('workflows survive a killed server', async () => {
+test('workflows have the search attributes of operators as soon as the server has started, and survive killed servers', async () => {
   const dir = await temporaryFolder()
-  const first = await start(dir)
-  await startWorkflow(first.address)
-  sendSignal(first.pid, 'SIGKILL')
-  await first.exited
-  const second = await start(dir)
-  expect(await statusOfWorkflow(second.address)).toBe('RUNNING')
-})
-
-test('a server left running on the same store is ended before the next one starts', async () => {
-  const dir = await temporaryFolder()
+  const killed = await start(dir)
+  expect(killed.uiUrl).toBeNull()
+  await startWorkflow(killed.address, {
+    ...{ RelayState: ['active'], Region: ['local'], PlanTier: ['paid'], UserId: ['someone'] },
+  })
+  expect(await statusOfWorkflow(killed.address)).toBe('RUNNING')
+  sendSignal(killed.pid, 'SIGKILL')
+  await killed.exited
   const orphan = await start(dir)
-  await startWorkflow(orphan.address)
+  expect(await statusOfWorkflow(orphan.address)).toBe('RUNNING')
+
+  // A server that was left running on the same store is ended before the next one starts.
   const next = await start(dir)
   expect(await findProcess(orphan.pid)).toBeUndefined()
   expect(await statusOfWorkflow(next.address)).toBe('RUNNING')
@@ -86,10 +79,24 @@ describe('a server that runs', () => {
   })
 
   test('but is paused is left alone', async () => {
+    let checks = 0
+    const watch = {
+      replyMillisMax: 100,
+      failingMillisMax: 200,
+      /** Read after each check. */
+      get everyMillis() {
+        checks += 1
+        return 50
+      },
+    }
     const paused = await start(null, { watch })
     await startWorkflow(paused.address)
     sendSignal(paused.pid, 'SIGSTOP')
-    await sleep(3_000)
+    const before = checks
+    await eventually(
+      () => checks,
+      (count) => count > before + 8,
+    )
     sendSignal(paused.pid, 'SIGCONT')
     expect(await statusOfWorkflow(paused.address)).toBe('RUNNING')
   })
