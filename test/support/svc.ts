@@ -1,9 +1,12 @@
-/** Runs `svc` as a program of its own, in an empty folder. */
+/** Runs `svc` in this process, or as a program of its own, with an empty data folder. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
+import { CommanderError } from 'commander'
+import { onTestFinished, vi } from 'vitest'
+import { describeError, exitCodeOf } from '../../cli/svc/exit-codes.ts'
+import { createProgram } from '../../cli/svc/program.ts'
 import { temporaryFolder } from './folders.ts'
 import { operatorPassword } from './relays.ts'
 
@@ -47,11 +50,42 @@ export async function startSvc(
 export const runSvc = async (words: readonly string[], variables?: Readonly<Record<string, string>>): Promise<Ended> =>
   (await startSvc(words, variables)).ended
 
+/**
+ * Runs a command in this process, as `cli/svc/main.ts` does. For commands that read no terminal and wait for no signal; one at a
+ * time, since it takes the output of the whole process.
+ */
+export async function runSvcHere(
+  words: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const texts = { stdout: '', stderr: '' }
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      texts[name] += String(text)
+      return true
+    }),
+  )
+  const folder = await temporaryFolder()
+  const unset = Object.keys(process.env).filter((name) => name.startsWith('SVC_'))
+  for (const name of unset) vi.stubEnv(name, undefined)
+  for (const [name, value] of Object.entries({ SVC_DATA_DIR: folder, ...variables })) vi.stubEnv(name, value)
+  try {
+    await createProgram().parseAsync(words, { from: 'user' })
+    return { code: 0, ...texts }
+  } catch (error) {
+    const described = error instanceof CommanderError ? '' : `${describeError(error)}\n`
+    return { code: exitCodeOf(error), stdout: texts.stdout, stderr: texts.stderr + described }
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+    vi.unstubAllEnvs()
+  }
+}
+
 /** A function that runs commands as the operator of an API. It rejects with the output unless the exit code is 0. */
 export const svcOf =
   (url: string) =>
   async (...words: string[]): Promise<string> => {
-    const ended = await runSvc(words, operatorVariables(url))
+    const ended = await runSvcHere(words, operatorVariables(url))
     if (ended.code !== 0) throw new Error(`svc ${words.join(' ')} ended with ${ended.code}: ${ended.stderr}`)
     return ended.stdout
   }

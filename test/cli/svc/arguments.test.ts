@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { runSvc } from '../../support/svc.ts'
+import { runSvc, runSvcHere } from '../../support/svc.ts'
 
 const id = '5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90'
 
@@ -18,7 +18,7 @@ test.each([
   ['options that exclude each other', ['audit', '--all', '--cursor', '1'], "'--all'", ''],
   ['an argument too many', ['regions', 'list', 'local'], 'too many arguments', 'svc regions list --help'],
 ])('%s is refused with the right one, before any request', async (_, words, message, help) => {
-  const { code, stdout, stderr } = await runSvc(words)
+  const { code, stdout, stderr } = await runSvcHere(words)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain(message)
   expect(stderr).toContain(help)
@@ -28,7 +28,7 @@ test('the help is printed on request with exit code 0, and without a command wit
   const asked = await runSvc(['users', '--help'])
   expect(asked).toMatchObject({ code: 0, stderr: '' })
   expect(asked.stdout).toMatch(/^Usage: svc users \[options\] \[command\]/)
-  const missing = await runSvc(['users'])
+  const missing = await runSvcHere(['users'])
   expect(missing).toMatchObject({ code: 2, stdout: '' })
   expect(missing.stderr).toMatch(/^Usage: svc users/)
 })

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/folders.ts'
-import { runSvc } from '../../support/svc.ts'
+import { runSvcHere } from '../../support/svc.ts'
 
 test('bash completes commands, options and values', async () => {
   const script = join(await temporaryFolder(), 'completion.bash')
-  await writeFile(script, (await runSvc(['completion', 'bash'])).stdout)
+  await writeFile(script, (await runSvcHere(['completion', 'bash'])).stdout)
   const line = `source ${script}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _svc; printf '%s\\n' "\${COMPREPLY[@]}"`
   /** What bash offers for the last word. */
   const complete = async (...words: string[]): Promise<string[]> => {
@@ -27,8 +27,8 @@ test('bash completes commands, options and values', async () => {
 })
 
 test('the scripts for the other shells have the same commands', async () => {
-  const zsh = await runSvc(['completion', 'zsh'])
+  const zsh = await runSvcHere(['completion', 'zsh'])
   expect(zsh.stdout).toMatch(/^autoload -Uz bashcompinit/)
-  const fish = await runSvc(['completion', 'fish'])
+  const fish = await runSvcHere(['completion', 'fish'])
   expect(fish.stdout).toContain(`complete -c svc -n '__svc_is_at "svc sessions list"' -l state -x -a 'provisioning`)
 })

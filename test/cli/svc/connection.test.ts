@@ -6,9 +6,8 @@ import { provideSecrets } from '../../../platform/embedded/secrets.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 import { freePort, operatorPassword } from '../../support/relays.ts'
-import { operatorVariables, runSvc } from '../../support/svc.ts'
+import { operatorVariables, runSvc, runSvcHere } from '../../support/svc.ts'
 
-// Each command is a process of its own, and some tests run several.
 let api: TestApi
 beforeAll(async () => {
   api = await startApi({ SVC_OPERATOR_PASSWORD: operatorPassword })
@@ -36,24 +35,24 @@ test('address and password can be named by options, and the password stands in a
   await writeFile(file, `${operatorPassword}\n`)
   const words = ['regions', 'list', '--api', `${api.url}/`, '--password-file', file]
   expect(
-    await runSvc(words, { SVC_API_URL: 'http://localhost:9', SVC_OPERATOR_PASSWORD: 'another password' }),
+    await runSvcHere(words, { SVC_API_URL: 'http://localhost:9', SVC_OPERATOR_PASSWORD: 'another password' }),
   ).toMatchObject({
     code: 0,
   })
-  expect(await runSvc(words.with(-1, `${file}.missing`))).toMatchObject({
+  expect(await runSvcHere(words.with(-1, `${file}.missing`))).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('--password-file cannot be read'),
   })
 })
 
 test('without a stack the message says how to name the API, with exit code 4', async () => {
-  const { code, stderr } = await runSvc(['jobs', 'list'])
+  const { code, stderr } = await runSvcHere(['jobs', 'list'])
   expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringMatching(/npm start.*--api URL/) })
 })
 
 test('an API that does not answer is named with its address, with exit code 4', async () => {
   const url = `http://127.0.0.1:${await freePort()}`
-  const { code, stderr } = await runSvc(['jobs', 'list'], operatorVariables(url))
+  const { code, stderr } = await runSvcHere(['jobs', 'list'], operatorVariables(url))
   expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining(`${url}/api/v1/admin/jobs`) })
 })
 
@@ -63,14 +62,14 @@ test('a wrong password, a missing one and an API without operators end with exit
     SVC_OPERATOR_PASSWORD: 'no such password',
   })
   expect(wrong).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('401 invalid_operator') })
-  const missing = await runSvc(['jobs', 'list'], { SVC_API_URL: api.url })
+  const missing = await runSvcHere(['jobs', 'list'], { SVC_API_URL: api.url })
   expect(missing).toMatchObject({ code: 5, stderr: expect.stringContaining('SVC_OPERATOR_PASSWORD_FILE') })
   const without = await startApi()
-  const refused = await runSvc(['jobs', 'list'], operatorVariables(without.url))
+  const refused = await runSvcHere(['jobs', 'list'], operatorVariables(without.url))
   expect(refused).toMatchObject({ code: 5, stderr: expect.stringContaining('no routes for operators') })
 })
 
 test('an address that is no URL of the web is refused with exit code 2', async () => {
-  const { code, stderr } = await runSvc(['jobs', 'list', '--api', 'localhost:8080'])
+  const { code, stderr } = await runSvcHere(['jobs', 'list', '--api', 'localhost:8080'])
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('localhost:8080') })
 })

@@ -3,9 +3,8 @@ import { recordGrant } from '../../../db/billing-events.ts'
 import { recordObservations } from '../../../db/orphans.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { operatorPassword } from '../../support/relays.ts'
-import { operatorVariables, runSvc, startSvc, svcOf } from '../../support/svc.ts'
+import { operatorVariables, runSvcHere, startSvc, svcOf } from '../../support/svc.ts'
 
-// Each command is a process of its own, and some tests run several.
 /** Without a worker, so that rows stay as they are written. */
 let api: TestApi
 let svc: ReturnType<typeof svcOf>
@@ -25,10 +24,13 @@ async function writeSessions(userId: string, count: number): Promise<void> {
 test('more sessions than a page has are listed page by page, and all at once with --all', async () => {
   const { userId } = await api.given.user()
   await writeSessions(userId, 150)
-  const first = await runSvc(['sessions', 'list', '--user', userId], operatorVariables(api.url))
+  const first = await runSvcHere(['sessions', 'list', '--user', userId], operatorVariables(api.url))
   expect(linesOf(first.stdout)).toHaveLength(101)
   const [, cursor = ''] = /--cursor (\S+)/.exec(first.stderr) ?? []
-  const second = await runSvc(['sessions', 'list', '--user', userId, '--cursor', cursor], operatorVariables(api.url))
+  const second = await runSvcHere(
+    ['sessions', 'list', '--user', userId, '--cursor', cursor],
+    operatorVariables(api.url),
+  )
   expect(linesOf(second.stdout)).toHaveLength(51)
   expect(second.stderr).toBe('')
   const { sessions, next_cursor } = JSON.parse(await svc('sessions', 'list', '--user', userId, '--all', '--json'))
@@ -53,7 +55,7 @@ test('billing events are listed by status, shown and replayed', async () => {
   )
   expect(await svc('billing', 'events', 'show', id)).toMatch(/^Normalised$[\s\S]*^quantity +1$/m)
   expect(await svc('billing', 'events', 'replay', id, '--reason', 'after an upgrade')).toMatch(/^status +pending$/m)
-  const refused = await runSvc(
+  const refused = await runSvcHere(
     ['billing', 'events', 'dismiss', id, '--reason', 'no longer needed'],
     operatorVariables(api.url),
   )
@@ -78,7 +80,7 @@ test('instances and orphans are listed', async () => {
 test('a region is drained with a reason and resumed', async () => {
   expect(await svc('regions', 'drain', 'local', '--reason', 'maintenance')).toMatch(/ \d{4}-\d\d-\d\dT[\d:]+Z\n$/)
   expect(await svc('regions', 'resume', 'local')).toMatch(/ -\n$/)
-  const missing = await runSvc(['regions', 'resume', 'nowhere'], operatorVariables(api.url))
+  const missing = await runSvcHere(['regions', 'resume', 'nowhere'], operatorVariables(api.url))
   expect(missing.code).toBe(3)
 })
 

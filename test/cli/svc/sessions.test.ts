@@ -3,9 +3,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually } from '../../support/relays.ts'
 import { longRelayTimeouts } from '../../support/subscribers.ts'
-import { operatorVariables, runSvc, startSvc, svcOf } from '../../support/svc.ts'
+import { operatorVariables, runSvcHere, startSvc, svcOf } from '../../support/svc.ts'
 
-// Each command is a process of its own, and some tests run several.
 let service: FakeRelayService
 let svc: ReturnType<typeof svcOf>
 beforeAll(async () => {
@@ -36,7 +35,7 @@ test('a session is shown with its transitions and what its workflow says', async
 })
 
 test('a session that does not exist ends with exit code 3', async () => {
-  const { code } = await runSvc(['sessions', 'show', randomUUID()], operatorVariables(service.api.url))
+  const { code } = await runSvcHere(['sessions', 'show', randomUUID()], operatorVariables(service.api.url))
   expect(code).toBe(3)
 })
 
@@ -49,7 +48,7 @@ test('a session is disconnected, with the reason in the audit trail', async () =
 
 test('a transition is made by hand, and one that is not legal is refused with exit code 1', async () => {
   const { id } = await startRelay()
-  const refused = await runSvc(
+  const refused = await runSvcHere(
     ['sessions', 'transition', id, '--to', 'provisioning'],
     operatorVariables(service.api.url),
   )

@@ -2,9 +2,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually } from '../../support/relays.ts'
 import { longRelayTimeouts } from '../../support/subscribers.ts'
-import { operatorVariables, runSvc, svcOf } from '../../support/svc.ts'
+import { operatorVariables, runSvcHere, svcOf } from '../../support/svc.ts'
 
-// Each command is a process of its own, and some tests run several.
 let service: FakeRelayService
 let svc: ReturnType<typeof svcOf>
 beforeAll(async () => {
@@ -24,7 +23,7 @@ test('an account is found by its address and by its id', async () => {
 test.each(['nobody@example.com', absentId])(
   'an account that does not exist ends with exit code 3: %s',
   async (account) => {
-    const { code, stdout, stderr } = await runSvc(['users', 'show', account], operatorVariables(service.api.url))
+    const { code, stdout, stderr } = await runSvcHere(['users', 'show', account], operatorVariables(service.api.url))
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toMatch(/^error: /)
   },
