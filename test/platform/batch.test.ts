@@ -60,10 +60,19 @@ test('a failed batch rejects only its own items', async () => {
 })
 
 test('an item that has waited too long is rejected after a failed batch, and a new one is processed', async () => {
-  const { run, batches } = doubling(600)
-  const one = batch(run, { sizeMax: 1, concurrencyMax: 1, waitMillisMax: 400 })
+  const { run, batches } = doubling()
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const runHeld = async (items: number[]) => {
+    if (items.includes(-1)) await held
+    return run(items)
+  }
+  const one = batch(runHeld, { sizeMax: 1, concurrencyMax: 1, waitMillisMax: 50 })
   const [failing, early] = [one(-1), one(1)]
-  await sleep(500)
+  await sleep(60)
+  release()
   const [failed, late, inTime] = await Promise.allSettled([failing, early, one(2)])
   expect(failed.status).toBe('rejected')
   expect(late).toMatchObject({

@@ -1,31 +1,38 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import { readConfig } from '../../platform/config/config.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { connectTemporal, isTemporalOutage } from '../../platform/temporal.ts'
+import { atEnd } from '../support/at-end.ts'
 import { testEnvironment } from '../support/environment.ts'
+import { eventually } from '../support/relays.ts'
 
-/** A client of an address where no server listens. */
-const connectNowhere = async () => {
-  const { temporal } = readConfig(testEnvironment({ TEMPORAL_ADDRESS: `127.0.0.1:${await findFreePort()}` }))
-  return connectTemporal(temporal)
+/** A client of a server that ends each connection. */
+const connectInVain = async () => {
+  let connections = 0
+  const server = createServer((socket) => {
+    connections += 1
+    socket.resetAndDestroy()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  atEnd(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const { temporal } = readConfig(testEnvironment({ TEMPORAL_ADDRESS: `127.0.0.1:${port}` }))
+  return { ...connectTemporal(temporal), connections: () => connections }
 }
 
 // A retry after the close would be an uncaught exception, which fails the run.
 test('a call that is being retried when the connection is closed fails as an outage', async () => {
-  const { client, close } = await connectNowhere()
-  const call = client.withDeadline(Date.now() + 60_000, () => client.workflowService.getSystemInfo({}))
+  const { client, close, connections } = await connectInVain()
+  // Longer than a test may take.
+  const call = client.withDeadline(Date.now() + 600_000, () => client.workflowService.getSystemInfo({}))
   const failure = call.catch((error: unknown) => error)
-  await sleep(500)
-  const startedAt = performance.now()
+  await eventually(connections, (count) => count > 1)
   await close()
   expect(isTemporalOutage(await failure)).toBe(true)
-  expect(performance.now() - startedAt).toBeLessThan(5000)
 })
 
-test('a connection that was never used is closed at once', async () => {
-  const { close } = await connectNowhere()
-  const startedAt = performance.now()
+test('a connection that was never used can be closed', async () => {
+  const { close, connections } = await connectInVain()
   await close()
-  expect(performance.now() - startedAt).toBeLessThan(500)
+  expect(connections()).toBe(0)
 })

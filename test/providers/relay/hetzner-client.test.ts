@@ -67,10 +67,8 @@ test('replies of 500 without JSON are retried, and a later call succeeds', async
 test('a request without a reply ends after the time limit', async () => {
   const { api, relays } = await givenHetznerRelays({ requestMillisMax: 100 })
   api.hang(1)
-  const startedAt = performance.now()
   const error = await failureOf(relays.create(relaySpec(), never()))
   expect(error).toMatchObject({ failure: 'retry', message: 'Hetzner did not answer POST /servers within 0.1 s' })
-  expect(performance.now() - startedAt).toBeLessThan(2000)
 })
 
 test('an API that cannot be reached is retried', async () => {

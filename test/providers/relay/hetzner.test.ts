@@ -15,6 +15,7 @@ test('a created relay is described and listed with its address and session, unti
   const { api, relays } = await givenHetznerRelays()
   api.project.createMillis = 50
   const spec = relaySpec({ sessionId: randomUUID() })
+  const calledAt = Date.now()
 
   const instance = await relays.create(spec, never())
 
@@ -27,7 +28,9 @@ test('a created relay is described and listed with its address and session, unti
     endpoint: { host: server?.address, srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 },
     createdAt: expect.any(Date),
   })
-  expect(Math.abs(Date.now() - instance.createdAt.getTime())).toBeLessThan(10_000)
+  // Hetzner's times have no milliseconds.
+  expect(instance.createdAt.getTime()).toBeGreaterThanOrEqual(calledAt - 1_000)
+  expect(instance.createdAt.getTime()).toBeLessThanOrEqual(Date.now())
   expect(await relays.describe(spec.instanceId)).toEqual(instance)
   expect(await relays.list()).toEqual([instance])
   expect(await relays.list({ sessionId: spec.sessionId ?? '' })).toEqual([instance])
@@ -113,27 +116,21 @@ test('concurrent creates of one instance by several processes create one server'
 
 test('an aborted create rejects at once with the reason of the signal, and its server can be destroyed', async () => {
   const { api, relays } = await givenHetznerRelays()
-  api.project.createMillis = 1000
+  // Longer than a test may take.
+  api.project.createMillis = 600_000
   const spec = relaySpec()
   const controller = new AbortController()
   const reason = new Error('the session was stopped')
   const created = relays.create(spec, controller.signal)
   await expect.poll(() => api.project.servers().length).toBe(1)
 
-  const abortedAt = performance.now()
   controller.abort(reason)
 
   await expect(created).rejects.toBe(reason)
-  expect(performance.now() - abortedAt).toBeLessThan(500)
   // Hetzner locks a server during its creation.
-  await expect
-    .poll(() =>
-      relays.destroy(spec.instanceId).then(
-        () => 'destroyed',
-        () => 'locked',
-      ),
-    )
-    .toBe('destroyed')
+  await expect(relays.destroy(spec.instanceId)).rejects.toThrow()
+  for (const server of api.project.servers()) Object.assign(server, { readyAt: Date.now() })
+  await relays.destroy(spec.instanceId)
   expect(api.project.servers()).toEqual([])
 })
 
