@@ -2,6 +2,7 @@
  * Instances: one row for each, stored before its provider is called. The row is the record of the intention, so a repeated call
  * creates the same instance, and none is unknown when a reply gets lost.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RelayCommand, RelayState } from '../domain/relay-session.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import type { AcceptedCommand } from './relay-transitions.ts'
@@ -103,7 +104,8 @@ const findReservation = async (tx: Sql, sessionId: string): Promise<ReservedInst
   )
 
 /**
- * Gives a session a warm instance that reported lately and runs the region's image, and binds it.
+ * Gives a session a warm instance that reported lately and runs the region's image, and binds it. Waits for one whose row is locked,
+ * by its report for example, since that takes milliseconds and a new instance far longer. The lock is the last of its transaction.
  * @returns the statement, whose row is the instance. It has none when there is no such instance.
  */
 export const claimWarmInstance = (
@@ -117,7 +119,7 @@ export const claimWarmInstance = (
       where region = ${region} and image = ${image} and is_warm and session_id is null and retired_at is null
         and gone_at is null and launched_at is not null
         and last_report_at > now() - make_interval(secs => ${reportSecondsMax})
-      order by last_report_at desc limit 1 for update skip locked
+      order by last_report_at desc limit 1 for update
     ) returning *
   )
   update relay_sessions s set instance_id = c.instance_id, relay_host = c.host, srtla_port = c.srtla_port,
