@@ -1,225 +1,314 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { instanceJobs } from '../../activities/jobs/instance-jobs.ts'
+import { relaySessionJobs } from '../../activities/jobs/relay-session-jobs.ts'
+import { warmInstanceJobs } from '../../activities/jobs/warm-instance-jobs.ts'
+import type { SessionView } from '../../api/relay-session-view.ts'
+import { createLog } from '../../platform/log.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
-import { wakeWarmInstances, warmInstancesWorkflowId } from '../../workflows/messages.ts'
-import { createWarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
-import { eventually, freeze, operator, relayProcesses, startService, type TestService } from '../support/relays.ts'
+import { warmInstancesWorkflowId } from '../../workflows/messages.ts'
+import { createWarmInstancesWorkflows, type WarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
+import { createFakeRelays } from '../support/fake-relay-provider.ts'
+import {
+  eventually,
+  freeze,
+  type RelayUser,
+  relayProcesses,
+  startService,
+  type TestService,
+} from '../support/relays.ts'
 
-// A loss is detected after nine seconds, and a pause after a failure takes five: some tests wait for both several times.
-const region = 'local'
 const warm = 2
+const capacity = 6
+
+/** Each test has a region of its own. The relays of the first two are processes; those of the others report when a test does. */
+const processRegions = ['given', 'dead'] as const
+const regions = [...processRegions, 'concurrent', 'silent', 'old-image', 'drained', 'failing', 'idle'] as const
+type Region = (typeof regions)[number]
+
+const hasProcesses = (region: string) => processRegions.some((one) => one === region)
 
 let service: TestService
-/** The calls of the current test that replace those of the real provider. */
-let provider: Partial<RelayProvider> & { real: RelayProvider }
+let workflows: WarmInstancesWorkflows
+const fakeRelays = createFakeRelays()
+const providers = new Map<string, RelayProvider>()
+
+/** Creates an instance of the region `failing`. A test replaces it to inject failures. */
+let createInFailing: RelayProvider['create'] | undefined
 
 beforeAll(async () => {
   service = await startService({
     variables: {
-      // Instances report every three seconds, so a busy machine does not make them look silent.
-      SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '9',
-      SVC_REGIONS: JSON.stringify([{ region, display_name: 'Here', provider: 'local', capacity: 6, warm }]),
+      // Longer than any test takes. Tests move the times of reports to the past instead of waiting.
+      SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300',
+      SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '600',
+      SVC_REGIONS: JSON.stringify(
+        regions.map((region) => ({ region, display_name: region, provider: 'local', capacity, warm })),
+      ),
     },
-    around: (real) => {
-      provider = { real }
-      return { ...real, create: (spec, signal) => (provider.create ?? real.create)(spec, signal) }
+    around: (real, region) => {
+      const provider = hasProcesses(region) ? real : fakeRelays
+      providers.set(region, provider)
+      const create: RelayProvider['create'] = (spec, signal) =>
+        (region === 'failing' && createInFailing ? createInFailing : provider.create)(spec, signal)
+      return { ...provider, create }
     },
   })
+  const { temporal, config } = service.api.services
+  workflows = createWarmInstancesWorkflows(temporal, { taskQueue: config.temporal.taskQueue, callMillisMax: 30_000 })
 })
 
-beforeEach(async () => {
-  provider = { real: provider.real }
-  await service.api.sql`delete from regions`
-  await untilReady(warm)
-})
-
-afterEach(async () => {
-  const { api } = service
-  const listLive = () => api.sql<{ id: string }[]>`select id from relay_sessions where state <> 'stopped'`
-  // Those of a failed test would take the places of the next ones.
-  for (const { id } of await listLive())
-    await api.post(`/admin/sessions/${id}/disconnect`, { reason: 'the test has ended' }, { headers: operator })
-  await eventually(listLive, (live) => live.length === 0)
-})
+/** Runs a job of the worker once, in this process: a run of the worker may have read the rows before a change of the test. */
+async function runJob(name: 'watch_warm_instances' | 'watch_health' | 'sweep_orphans'): Promise<void> {
+  const { config, relaySessions } = service.api.services
+  const deps = { config, sql: service.api.sql, log: createLog('worker', 'fatal'), providers, relaySessions }
+  const jobs = [
+    ...warmInstanceJobs({ ...deps, warmInstances: workflows }),
+    ...relaySessionJobs(deps),
+    ...instanceJobs({ ...deps, metrics: { countOrphanSweep: () => {} } }),
+  ]
+  await jobs.find((job) => job.name === name)?.run()
+}
 
 interface InstanceRow {
   readonly instanceId: string
   readonly sessionId: string | null
-  readonly isReady: boolean
+  readonly hasReported: boolean
+  readonly isLaunched: boolean
   readonly isRetired: boolean
 }
-const listInstances = async (): Promise<readonly InstanceRow[]> =>
-  service.api.sql<InstanceRow[]>`
-    select instance_id, session_id, last_report_at is not null as is_ready, retired_at is not null as is_retired
-    from instances where gone_at is null order by created_at`
-const listReady = async () =>
-  (await listInstances()).filter(({ sessionId, isReady, isRetired }) => sessionId === null && isReady && !isRetired)
-const untilReady = (count: number) => eventually(listReady, (ready) => ready.length === count)
-const processOf = (instanceId: string) => relayProcesses(service.dataDir).find((one) => one.instanceId === instanceId)
 
-const runJob = async (name: string) => {
-  const { sql } = service.api
-  const countRuns = async () => Number((await sql`select runs from jobs where name = ${name}`)[0]?.runs)
-  const before = await countRuns()
-  await sql`update jobs set due_at = now() where name = ${name}`
-  await eventually(countRuns, (runs) => runs > before)
+const listInstances = async (region: Region): Promise<readonly InstanceRow[]> =>
+  service.api.sql<InstanceRow[]>`
+    select instance_id, session_id, last_report_at is not null as has_reported, launched_at is not null as is_launched,
+      retired_at is not null as is_retired
+    from instances where region = ${region} and gone_at is null order by created_at`
+
+const idsOf = (instances: readonly InstanceRow[]) => instances.map(({ instanceId }) => instanceId)
+
+const report = (instanceId: string, sessionId: string | null) => {
+  const [secret = ''] = service.api.services.config.relayAuthSecrets
+  const body = { session_id: sessionId, instance_id: instanceId }
+  return service.api.post('/relay/health', body, { headers: { 'X-Relay-Auth': secret } })
 }
 
-describe('a region with warm instances', () => {
-  test('keeps the configured number ready without a session', async () => {
-    expect(await listInstances()).toHaveLength(warm)
-    expect(relayProcesses(service.dataDir).map(({ sessionId }) => sessionId)).toEqual([undefined, undefined])
-  })
+/**
+ * Sends the first reports of the fake relays, without a session and with it. One of a stopped session does not report: its instance
+ * would count as existing again.
+ */
+async function reportFakes(region: Region): Promise<void> {
+  if (hasProcesses(region)) return
+  const due = await service.api.sql<{ instanceId: string; sessionId: string | null }[]>`
+    select i.instance_id, s.id as session_id from instances i left join relay_sessions s on s.id = i.session_id
+    where i.region = ${region} and i.launched_at is not null and i.retired_at is null and i.gone_at is null
+      and (s.state = 'provisioning' or (i.session_id is null and i.last_report_at is null))`
+  await Promise.all(due.map(({ instanceId, sessionId }) => report(instanceId, sessionId)))
+}
 
-  test('gives one to a start at once, which is active after one report, and refills', async () => {
-    const before = (await listReady()).map(({ instanceId }) => instanceId)
+/** An instance may report before its launch is recorded, and is ready only after both. */
+async function listReady(region: Region): Promise<readonly InstanceRow[]> {
+  await reportFakes(region)
+  return (await listInstances(region)).filter(
+    ({ sessionId, isLaunched, hasReported, isRetired }) =>
+      sessionId === null && isLaunched && hasReported && !isRetired,
+  )
+}
+
+const untilReady = (region: Region) =>
+  eventually(
+    () => listReady(region),
+    (ready) => ready.length === warm,
+  )
+
+const processOf = (instanceId: string) => relayProcesses(service.dataDir).find((one) => one.instanceId === instanceId)
+
+const untilActive = (region: Region, user: RelayUser) =>
+  eventually(
+    async () => {
+      await reportFakes(region)
+      return (await user.active()).session
+    },
+    (session) => session?.state === 'active',
+  ) as Promise<SessionView>
+
+/** Makes instances silent for an hour, in which the API could take reports, and has their region woken. */
+async function loseReports(instanceIds: readonly string[]): Promise<void> {
+  const { sql } = service.api
+  await sql`update presence set since = now() - interval '1 day' where role = 'api'`
+  await sql`update instances set last_report_at = now() - interval '1 hour' where instance_id in ${sql(instanceIds)}`
+  await runJob('watch_warm_instances')
+}
+
+describe.concurrent('a region with warm instances', () => {
+  test('keeps the configured number ready, gives one to a start at once, which is active after one report, and refills', async () => {
+    const ready = idsOf(await untilReady('given'))
+    expect(await listInstances('given')).toHaveLength(warm)
+    expect(ready.map((instanceId) => processOf(instanceId)?.sessionId)).toEqual([undefined, undefined])
     const user = await service.user()
-    const { status, body } = await user.start()
-    expect([status, before.includes(body.session.instance_id ?? '')]).toEqual([201, true])
+    const { status, body } = await user.start({ region: 'given' })
+    expect([status, ready.includes(body.session.instance_id ?? '')]).toEqual([201, true])
     expect(body.session.connect).not.toBeNull()
-    const { session } = await service.activeRelay(user)
+    const session = await untilActive('given', user)
     expect(session.session_id).toBe(body.session.session_id)
     const { transitions } = await service.history(session.session_id)
     expect(transitions).toMatchObject([{ to: 'active', reason: 'relay_ready', initiator: 'relay' }])
-    await untilReady(warm)
-    expect(await listInstances()).toHaveLength(warm + 1)
+    await runJob('watch_warm_instances')
+    await untilReady('given')
+    expect(await listInstances('given')).toHaveLength(warm + 1)
     await user.stop({ session_id: session.session_id, immediate: true })
-    await eventually(listInstances, (all) => all.length === warm)
+    await eventually(
+      () => listInstances('given'),
+      (all) => all.length === warm,
+    )
     expect(processOf(session.instance_id ?? '')).toBeUndefined()
   })
 
-  test('gives each of six concurrent starts an instance of its own, within the capacity', async () => {
-    const users = await Promise.all(Array.from({ length: 6 }, () => service.user()))
-    const sessions = await Promise.all(users.map((user) => service.activeRelay(user)))
-    expect(new Set(sessions.map(({ session }) => session.instance_id)).size).toBe(6)
-    const all = await listInstances()
-    expect(all.filter(({ sessionId }) => sessionId !== null)).toHaveLength(6)
-    expect(all.length).toBeLessThanOrEqual(6)
-    await Promise.all(
-      sessions.map(({ user, session }) => user.stop({ session_id: session.session_id, immediate: true })),
-    )
-    await untilReady(warm)
-  })
-
-  test('replaces an assigned instance that dies before its first report, and the dead one is gone', async () => {
-    const ready = await listReady()
-    const frozen = ready.map(({ instanceId }) => freeze(processOf(instanceId)?.pid ?? 0))
-    const user = await service.user()
-    const { body } = await user.start()
-    const first = body.session.instance_id ?? ''
-    expect(ready.map(({ instanceId }) => instanceId)).toContain(first)
-    process.kill(processOf(first)?.pid ?? 0, 'SIGKILL')
-    for (const one of frozen) one.thaw()
-    const { session } = await service.activeRelay(user)
-    expect(session.session_id).toBe(body.session.session_id)
-    expect(session.instance_id).not.toBe(first)
-    await runJob('sweep_orphans')
-    await runJob('sweep_orphans')
-    expect((await listInstances()).map(({ instanceId }) => instanceId)).not.toContain(first)
-    await user.stop({ session_id: session.session_id, immediate: true })
-  })
-
-  test('replaces an assigned instance that hangs, whose process is destroyed', async () => {
-    const ready = await listReady()
-    for (const { instanceId } of ready) freeze(processOf(instanceId)?.pid ?? 0)
-    const user = await service.user()
-    const { session } = await service.activeRelay(user)
-    expect(session.instance_id).not.toBeNull()
-    const { instance_id: instanceId } = session
+  test('replaces assigned instances that die or hang before their first report, and destroys the hanging process', async () => {
+    const ready = idsOf(await untilReady('dead'))
+    for (const instanceId of ready) freeze(processOf(instanceId)?.pid ?? 0)
+    const users = [await service.user(), await service.user()]
+    const started = await Promise.all(users.map(async (user) => (await user.start({ region: 'dead' })).body.session))
+    expect(started.map((session) => session.instance_id).toSorted()).toEqual(ready.toSorted())
+    const [dead = '', hanging = ''] = ready
+    process.kill(processOf(dead)?.pid ?? 0, 'SIGKILL')
+    await service.api.sql`update presence set since = now() - interval '1 day' where role = 'api'`
+    await service.api.sql`
+      update relay_sessions set instance_bound_at = now() - interval '1 hour' where instance_id in ${service.api.sql(ready)}`
+    await runJob('watch_health')
+    for (const [index, user] of users.entries()) {
+      const session = await untilActive('dead', user)
+      expect(session.session_id).toBe(started[index]?.session_id)
+      expect(ready).not.toContain(session.instance_id)
+    }
     await eventually(
       async () => {
         await runJob('sweep_orphans')
-        return ready.filter((one) => one.instanceId !== instanceId && processOf(one.instanceId))
+        return idsOf(await listInstances('dead'))
       },
-      (left) => left.length === 0,
+      (left) => !left.some((instanceId) => ready.includes(instanceId)),
     )
-    await user.stop({ session_id: session.session_id, immediate: true })
+    expect(processOf(hanging)).toBeUndefined()
   })
 
-  test('replaces an instance that is killed while it waits', async () => {
-    const [victim] = await listReady()
-    process.kill(processOf(victim?.instanceId ?? '')?.pid ?? 0, 'SIGKILL')
+  test('gives each of six concurrent starts an instance of its own, within the capacity', async () => {
+    await untilReady('concurrent')
+    const users = await Promise.all(Array.from({ length: capacity }, () => service.user()))
+    await Promise.all(users.map((user) => user.start({ region: 'concurrent' })))
+    const sessions = await Promise.all(users.map((user) => untilActive('concurrent', user)))
+    expect(new Set(sessions.map(({ instance_id }) => instance_id)).size).toBe(capacity)
+    const all = await listInstances('concurrent')
+    expect(all.map(({ sessionId }) => sessionId).toSorted()).toEqual(
+      sessions.map(({ session_id }) => session_id).toSorted(),
+    )
+    await Promise.all(
+      users.map((user, index) => user.stop({ session_id: sessions[index]?.session_id, immediate: true })),
+    )
+    await untilReady('concurrent')
+  })
+
+  test('replaces an instance that falls silent while it waits', async () => {
+    const [victim = ''] = idsOf(await untilReady('silent'))
     await eventually(
-      async () => (await listReady()).map(({ instanceId }) => instanceId),
-      (ids) => ids.length === warm && !ids.includes(victim?.instanceId ?? ''),
+      async () => {
+        await loseReports([victim])
+        return idsOf(await listReady('silent'))
+      },
+      (ids) => ids.length === warm && !ids.includes(victim),
     )
   })
 
   test('replaces instances of an old image, which no start gets', async () => {
-    const old = (await listReady()).map(({ instanceId }) => instanceId)
-    await service.api.sql`update instances set image = 'relay-node@0.0.1' where gone_at is null`
+    const old = idsOf(await untilReady('old-image'))
+    const { sql } = service.api
+    await sql`update instances set image = 'relay-node@0.0.1' where instance_id in ${sql(old)}`
     const user = await service.user()
-    const { session } = await service.activeRelay(user)
+    await user.start({ region: 'old-image' })
+    const session = await untilActive('old-image', user)
     expect(old).not.toContain(session.instance_id)
+    await runJob('watch_warm_instances')
     await eventually(
-      async () => (await listInstances()).filter(({ instanceId }) => old.includes(instanceId)),
-      (left) => left.length === 0,
+      async () => idsOf(await listInstances('old-image')),
+      (left) => !left.some((instanceId) => old.includes(instanceId)),
     )
-    await user.stop({ session_id: session.session_id, immediate: true })
-    await untilReady(warm)
+    await untilReady('old-image')
   })
 
   test('retires them while it is drained, and keeps them again when it is resumed', async () => {
-    await service.api.sql`insert into regions (region, drained_at) values (${region}, now())`
-    await eventually(listInstances, (all) => all.length === 0)
-    expect(relayProcesses(service.dataDir)).toEqual([])
-    await service.api.sql`delete from regions`
-    await untilReady(warm)
-  })
-
-  test('creates again after a pause when its provider fails', async () => {
-    let attempts = 0
-    provider.create = (spec, signal) => {
-      attempts += 1
-      return attempts === 1 ? Promise.reject(new RelayProviderError('busy')) : provider.real.create(spec, signal)
-    }
-    const [victim] = await listReady()
-    process.kill(processOf(victim?.instanceId ?? '')?.pid ?? 0, 'SIGKILL')
+    await untilReady('drained')
+    await service.api.sql`insert into regions (region, drained_at) values ('drained', now())`
+    await runJob('watch_warm_instances')
     await eventually(
-      () => attempts,
-      (count) => count >= 2,
+      () => listInstances('drained'),
+      (all) => all.length === 0,
     )
-    await untilReady(warm)
-    expect(await listInstances()).toHaveLength(warm)
+    expect((await fakeRelays.list()).filter(({ region }) => region === 'drained')).toEqual([])
+    await service.api.sql`delete from regions where region = 'drained'`
+    await runJob('watch_warm_instances')
+    await untilReady('drained')
   })
 
-  test('counts creations that fail together as one failure, so that they are repeated after the first pause', async () => {
-    const { temporal, config } = service.api.services
-    const { taskQueue } = config.temporal
-    const workflows = createWarmInstancesWorkflows(temporal, { taskQueue, callMillisMax: 5_000 })
+  test('counts creations that fail together as one failure, and repeats them after the first pause', async () => {
+    const victims = idsOf(await untilReady('failing'))
     // A creation may be ready before its workflow has counted it as a success.
     await eventually(
-      async () => (await workflows.snapshot(region))?.failures ?? 0,
-      (failures) => failures === 0,
+      () => workflows.snapshot('failing'),
+      (snapshot) => snapshot?.failures === 0 && snapshot.creating.length === 0,
     )
     const failing = new Set<string>()
-    let failTogether = () => {}
+    let [failedAt, repeatedAt] = [0, 0]
+    let [failTogether, repeat] = [() => {}, () => {}]
     const allBegun = new Promise<void>((resolve) => {
       failTogether = resolve
     })
-    provider.create = async (spec, signal) => {
+    const mayRepeat = new Promise<void>((resolve) => {
+      repeat = resolve
+    })
+    createInFailing = async (spec, signal) => {
       if (failing.size < warm) failing.add(spec.instanceId)
-      if (!failing.has(spec.instanceId)) return provider.real.create(spec, signal)
-      // The loss of the two instances may be detected at different times.
+      if (!failing.has(spec.instanceId)) {
+        repeatedAt ||= Date.now()
+        await mayRepeat
+        return fakeRelays.create(spec, signal)
+      }
       if (failing.size === warm) failTogether()
       await allBegun
+      failedAt = Date.now()
       throw new RelayProviderError('busy')
     }
-    const victims = await listReady()
-    for (const { instanceId } of victims) process.kill(processOf(instanceId)?.pid ?? 0, 'SIGKILL')
-    const snapshot = await eventually(
-      () => workflows.snapshot(region),
-      (one) => failing.size === warm && one?.creating.length === 0 && one.failures > 0,
+    const failed = await eventually(
+      async () => {
+        if (failing.size < warm) await loseReports(victims)
+        return workflows.snapshot('failing')
+      },
+      (snapshot) => failing.size === warm && !snapshot?.creating.some((instanceId) => failing.has(instanceId)),
     )
-    expect(snapshot?.failures).toBe(1)
-    await untilReady(warm)
+    expect(failed?.failures).toBe(1)
+    repeat()
+    await untilReady('failing')
+    expect(await listInstances('failing')).toHaveLength(warm)
+    expect(repeatedAt - failedAt).toBeGreaterThanOrEqual(5_000)
   })
 
   test('adds nothing to the history of its workflow while nothing happens', async () => {
-    const handle = service.api.services.temporal.workflow.getHandle(warmInstancesWorkflowId(region))
-    await handle.signal(wakeWarmInstances).catch(() => undefined)
-    const lengthOf = async () => (await handle.describe()).historyLength
-    const before = await eventually(lengthOf, (length) => length > 0)
-    await new Promise((done) => setTimeout(done, 8_000))
-    expect((await lengthOf()) - before).toBeLessThanOrEqual(10)
+    await untilReady('idle')
+    // Wakes the workflow for the last time if a run of the worker's job found work before.
+    await runJob('watch_warm_instances')
+    const { sql } = service.api
+    const countRuns = async () =>
+      Number((await sql<{ runs: string }[]>`select runs from jobs where name = 'watch_warm_instances'`)[0]?.runs)
+    const untilRun = async () => {
+      const before = await countRuns()
+      await sql`update jobs set due_at = now() where name = 'watch_warm_instances'`
+      await eventually(countRuns, (runs) => runs > before)
+    }
+    await untilRun()
+    const handle = service.api.services.temporal.workflow.getHandle(warmInstancesWorkflowId('idle'))
+    const before = await eventually(
+      () => handle.describe(),
+      ({ raw }) => !raw.pendingWorkflowTask && (raw.pendingActivities ?? []).length === 0,
+    )
+    for (const { instanceId } of await listInstances('idle')) await report(instanceId, null)
+    await untilRun()
+    await untilRun()
+    expect((await handle.describe()).historyLength).toBe(before.historyLength)
   })
 })
