@@ -1,25 +1,29 @@
 /** A relay provider whose instances exist in memory only. Also used by measurements, so it imports nothing of vitest. */
 import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
 
-/** The instance of a session's fake relay: as if the provider had created it for the session before. */
+/** The first instance of a session's fake relay: as if the provider had created it for the session before. */
 export const fakeInstanceId = (sessionId: string): string => `fake-${sessionId}`
 
 /** A provider that creates an instance at once and reports nothing. */
 export function createFakeRelays(): RelayProvider {
   const instances = new Map<string, RelayInstance>()
+  const ended = new Set<string>()
   const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
   return {
     zones: 1,
     listLagSeconds: 0,
     check: async () => {},
     create: async ({ instanceId: reservedId, sessionId, region }) => {
-      const instanceId = sessionId === null ? reservedId : fakeInstanceId(sessionId)
+      const first = sessionId === null || ended.has(fakeInstanceId(sessionId)) ? undefined : fakeInstanceId(sessionId)
+      const instanceId = first ?? reservedId
       const instance = { instanceId, providerId: null, sessionId, region, endpoint, createdAt: new Date() }
       instances.set(instance.instanceId, instance)
       return instance
     },
     describe: async (instanceId) => instances.get(instanceId) ?? null,
-    destroy: async (instanceId) => void instances.delete(instanceId),
+    destroy: async (instanceId) => {
+      if (instances.delete(instanceId)) ended.add(instanceId)
+    },
     list: async (filter) => {
       if (filter === undefined) return [...instances.values()]
       const instance = instances.get(fakeInstanceId(filter.sessionId))

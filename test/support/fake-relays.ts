@@ -6,6 +6,7 @@ import type { Lifecycle } from '../../platform/lifecycle.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
 import type { Answer, ErrorBody } from './api.ts'
 import { createFakeRelays, fakeInstanceId } from './fake-relay-provider.ts'
+import { type RelayJobName, runRelayJob } from './relay-jobs.ts'
 import { eventually, type RelayUser, startService, startTestWorker, type TestService } from './relays.ts'
 
 export interface FakeRelayService extends TestService {
@@ -14,6 +15,8 @@ export interface FakeRelayService extends TestService {
   sendReport(sessionId: string, fields?: object): Promise<Answer<Partial<ErrorBody>>>
   /** Starts a relay and makes it active with one report. @param body of the request. */
   startActiveRelay(user: RelayUser, body?: object): Promise<SessionView>
+  /** Runs a job of the worker once, in this process. */
+  runJob(name: RelayJobName): Promise<void>
   startWorker(version?: Config['workerVersion']): Promise<Lifecycle>
 }
 
@@ -47,6 +50,10 @@ export async function startFakeRelayService({
       await eventually(find, (session) => session?.instance_id != null)
       await sendReport(session_id)
       return (await eventually(find, (session) => session?.state === 'active')) as SessionView
+    },
+    runJob: (name) => {
+      const names = api.services.config.regions.map(({ region }) => region)
+      return runRelayJob(api, name, new Map(names.map((region) => [region, relayProvider])))
     },
     startWorker: (version) => startTestWorker(api, () => relayProvider, version),
   }

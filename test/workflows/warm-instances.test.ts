@@ -1,13 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { instanceJobs } from '../../activities/jobs/instance-jobs.ts'
-import { relaySessionJobs } from '../../activities/jobs/relay-session-jobs.ts'
-import { warmInstanceJobs } from '../../activities/jobs/warm-instance-jobs.ts'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import { createLog } from '../../platform/log.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { warmInstancesWorkflowId } from '../../workflows/messages.ts'
 import { createWarmInstancesWorkflows, type WarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
 import { createFakeRelays } from '../support/fake-relay-provider.ts'
+import { type RelayJobName, runRelayJob } from '../support/relay-jobs.ts'
 import {
   eventually,
   freeze,
@@ -57,17 +54,7 @@ beforeAll(async () => {
   workflows = createWarmInstancesWorkflows(temporal, { taskQueue: config.temporal.taskQueue, callMillisMax: 30_000 })
 })
 
-/** Runs a job of the worker once, in this process: a run of the worker may have read the rows before a change of the test. */
-async function runJob(name: 'watch_warm_instances' | 'watch_health' | 'sweep_orphans'): Promise<void> {
-  const { config, relaySessions } = service.api.services
-  const deps = { config, sql: service.api.sql, log: createLog('worker', 'fatal'), providers, relaySessions }
-  const jobs = [
-    ...warmInstanceJobs({ ...deps, warmInstances: workflows }),
-    ...relaySessionJobs(deps),
-    ...instanceJobs({ ...deps, metrics: { countOrphanSweep: () => {} } }),
-  ]
-  await jobs.find((job) => job.name === name)?.run()
-}
+const runJob = (name: RelayJobName) => runRelayJob(service.api, name, providers)
 
 interface InstanceRow {
   readonly instanceId: string
