@@ -1,7 +1,7 @@
 /** Warm instances: unbound ones that wait for a session, and the ones that are to be created or destroyed. */
 import { isPresent, type Presence } from '../domain/relay-health.ts'
 import { planWarmInstances, type WarmInstance, type WarmTarget } from '../domain/warm-instances.ts'
-import { type Database, type Fragment, first, type Sql } from './connection.ts'
+import { type Database, first, type Sql } from './connection.ts'
 import { countExisting, insertInstance, lockPlaces, type Placement, retireInstances } from './instances.ts'
 import { presenceColumns, toPresence } from './presence.ts'
 
@@ -38,10 +38,10 @@ export const planWarm = (
     const { placement } = region
     // Serialised with reservations for sessions, so that both together stay within the capacity.
     await lockPlaces(tx, placement.region)
-    const unbound = await lockUnbound(tx, region)
+    const unbound = await selectUnbound(tx, region)
     const target = await readTarget(tx, region, mayCreate)
     const { retire, create } = planWarmInstances(unbound, target)
-    await retireInstances(tx, retire)
+    await retireInstances(tx, await lockUnbound(tx, retire))
     for (let count = 0; count < create; count += 1)
       await insertInstance(tx, { instanceId: newInstanceId(), sessionId: null, zone: 0 }, placement)
     return readWork(tx, placement.region)
@@ -49,21 +49,29 @@ export const planWarm = (
 
 /** Whether {@link planWarm} would change anything or return provider calls. Locks nothing. */
 export async function isWarmWorkDue(sql: Sql, region: WarmRegion): Promise<boolean> {
-  const unbound = await selectUnbound(sql, region, sql``)
+  const unbound = await selectUnbound(sql, region)
   const { retire, create } = planWarmInstances(unbound, await readTarget(sql, region, true))
   const work = await readWork(sql, region.placement.region)
   return retire.length + create + work.create.length + work.destroy.length > 0
 }
 
-/** A session that claims an instance at this moment has locked it, so it is left out. */
-const lockUnbound = (tx: Sql, region: WarmRegion): Promise<WarmInstance[]> =>
-  selectUnbound(tx, region, tx`for update of i skip locked`)
+/**
+ * Locks those of the instances that have no session. One that a session claims, or that reports, at this moment is left out.
+ * The instances that are kept are not locked, since a start would find none that is free.
+ */
+const lockUnbound = async (tx: Sql, instanceIds: readonly string[]): Promise<string[]> =>
+  instanceIds.length === 0
+    ? []
+    : (
+        await tx<{ instanceId: string }[]>`
+          select i.instance_id from instances i
+          where i.instance_id = any(${instanceIds}::text[]) and ${isUnbound(tx)} for update skip locked`
+      ).map(({ instanceId }) => instanceId)
 
 /** Silence counts only while an api process could take reports. */
 async function selectUnbound(
   sql: Sql,
   { placement: { region, image }, healthTimeoutSeconds }: WarmRegion,
-  lock: Fragment,
 ): Promise<WarmInstance[]> {
   const rows = await sql<
     (Omit<WarmInstance, 'silentSeconds'> & {
@@ -78,7 +86,7 @@ async function selectUnbound(
       ${presenceColumns(sql, 'api')}
     from instances i, presence api
     where api.role = 'api' and i.region = ${region} and ${isUnbound(sql)}
-    order by i.created_at, i.instance_id ${lock}`
+    order by i.created_at, i.instance_id`
   return rows.map((row) => ({
     instanceId: row.instanceId,
     isCurrent: row.isCurrent,
