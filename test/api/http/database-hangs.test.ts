@@ -22,7 +22,12 @@ let api: TestApi
 let patient: TestApi
 beforeAll(async () => {
   postgres = await startOwnPostgres()
-  const queries = { statementMillisMax: 1250, lockMillisMax: 1000, answerMillisMax: 1500 }
+  const queries = {
+    statementMillisMax: 1250,
+    lockMillisMax: 1000,
+    idleTransactionMillisMax: 5000,
+    answerMillisMax: 1500,
+  }
   const variables = { DATABASE_URL: postgres.url, ...sharedSecrets }
   api = await startApi(variables, { queries })
   patient = await startApi(variables, { queries: commandLimits })
