@@ -23,8 +23,10 @@ const service = await startService({
   },
 })
 const { sql, services } = service.api
+// No command is delivered, since the write that marks it as delivered may come before the answer of its start.
+Object.assign(services.relaySessions, { deliver: async () => false })
 
-/** Of the first start the statements are not prepared yet, and other work of the API may fall into any of them. */
+/** Of the first start on a connection the statements are not prepared yet, and a heartbeat of the API may fall into any of them. */
 const starts = 6
 
 /** The fewest round trips of several starts, from the request to its answer. */
@@ -37,7 +39,6 @@ async function roundTripsOf(body: object, given: () => Promise<unknown> = async 
     const { status } = await user.start(body)
     counts.push(roundTrips.count() - before)
     expect(status).toBe(201)
-    await services.deliveries.drain()
     await sql`delete from relay_sessions`
   }
   return Math.min(...counts)
