@@ -4,7 +4,6 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Client as TemporalClient } from '@temporalio/client'
-import pLimit from 'p-limit'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { readConfig } from '../../platform/config/config.ts'
@@ -120,14 +119,16 @@ const timerEvents = [
 ] as const
 
 describe('an identical webhook', () => {
-  test('sent a thousand times to two processes, a hundred at once, is accepted each time and has one effect', async () => {
+  test('sent a thousand times at once to two processes is accepted each time and has one effect', async () => {
     const { userId, subscription_id } = await subscriber()
     const failure = billingEvent('payment.failed', { user_id: userId, subscription_id, invoice_id: 'in_1' })
     const id = randomUUID()
-    const answers = await pLimit(100).map(Array.from({ length: 1000 }).keys(), async (index) => {
-      const { status, body } = await (index % 2 === 0 ? providers[0] : providers[1]).send(failure, { id })
-      return `${status} ${JSON.stringify(body)}`
-    })
+    const answers = await Promise.all(
+      Array.from({ length: 1000 }, async (_, index) => {
+        const { status, body } = await (index % 2 === 0 ? providers[0] : providers[1]).send(failure, { id })
+        return `${status} ${JSON.stringify(body)}`
+      }),
+    )
     expect([answers.length, [...new Set(answers)]]).toEqual([1000, ['200 {"received":true}']])
     await untilApplied(id)
 
