@@ -18,7 +18,7 @@ import { startPeriodicTask } from '../../platform/periodic-task.ts'
 
 /** The most reports that wait at a time. Further ones are answered at once. */
 const defaultWaitingMax = 4096
-const rereadSeconds = 2
+const defaultRereadSeconds = 2
 const batchLimits = { sizeMax: 1000, concurrencyMax: 1 }
 const readFailure = 'the assignments of waiting relays were not read'
 
@@ -56,9 +56,16 @@ interface Deps {
   readonly sql: Database
   readonly log: Logger
   readonly waitingMax?: number
+  /** How often the rows of all waiting instances are read. */
+  readonly rereadSeconds?: number
 }
 
-export function createAssignments({ sql, log, waitingMax = defaultWaitingMax }: Deps): Assignments {
+export function createAssignments({
+  sql,
+  log,
+  waitingMax = defaultWaitingMax,
+  rereadSeconds = defaultRereadSeconds,
+}: Deps): Assignments {
   const waits = new Map<string, Wait>()
   let isStopped = false
   const record = batch((ids: string[]) => recordUnboundReports(sql, ids), batchLimits)

@@ -51,7 +51,6 @@ async function waitingReport(at: Client = api) {
 const listListeners = () => sql<{ pid: number }[]>`
   select pid from pg_stat_activity where datname = current_database() and query ilike 'listen%'`
 const readMetrics = async (at: { readonly url: string }) => (await fetch(`${at.url}/metrics`)).text()
-const secondsSince = (startedAt: number) => (performance.now() - startedAt) / 1000
 
 test('five hundred waiting reports hold no connection of Postgres, and each gets its own session', async () => {
   const count = 500
@@ -68,39 +67,25 @@ test('five hundred waiting reports hold no connection of Postgres, and each gets
     () => readMetrics(api),
     (metrics) => metrics.includes(`\nsvc_relay_reports_waiting ${count}\n`),
   )
-  const startedAt = performance.now()
   expect((await api.get('/capacity/status')).status).toBe(200)
   await assignInstance(sql, first, sessionId)
   await assignInstance(sql, second, otherSessionId)
   const [one, two] = await Promise.all(answers.slice(0, 2))
   expect([one?.body.assignment?.session_id, two?.body.assignment?.session_id]).toEqual([sessionId, otherSessionId])
-  expect(secondsSince(startedAt)).toBeLessThan(3)
   await sql`update instances set retired_at = now() where session_id is null`
   const rest = await Promise.all(answers.slice(2))
   expect(rest.filter(({ status, body }) => status !== 200 || body.desired !== 'stop')).toEqual([])
 })
 
 describe('a waiting report gets its assignment', () => {
-  test('by the notification, sooner than by reading periodically', async () => {
-    const startedAt = performance.now()
-    for (let count = 0; count < 5; count += 1) {
-      const { instanceId, sessionId, answer } = await waitingReport()
-      await assignInstance(sql, instanceId, sessionId)
-      expect((await answer).body.assignment?.session_id).toBe(sessionId)
-    }
-    // Each one begins after the previous answer, so periodic reads would answer one every 2 s.
-    expect(secondsSince(startedAt)).toBeLessThan(5)
-  })
-
-  test('within seconds when the notification is lost', async () => {
+  // A report that is answered at the end of its wait gets none.
+  test('when the notification is lost', async () => {
     const { instanceId, sessionId, answer } = await waitingReport()
-    const startedAt = performance.now()
     await sql.begin(async (tx) => {
       await tx`set local session_replication_role = replica`
       await assignInstance(tx, instanceId, sessionId)
     })
     expect((await answer).body.assignment?.session_id).toBe(sessionId)
-    expect(secondsSince(startedAt)).toBeLessThan(4)
   })
 
   test('when the connection for notifications was ended, which is opened again', async () => {
@@ -108,10 +93,8 @@ describe('a waiting report gets its assignment', () => {
     const [listener, ...others] = await listListeners()
     expect(others).toEqual([])
     await sql`select pg_terminate_backend(${listener?.pid ?? 0})`
-    const startedAt = performance.now()
     await assignInstance(sql, instanceId, sessionId)
     expect((await answer).body.assignment?.session_id).toBe(sessionId)
-    expect(secondsSince(startedAt)).toBeLessThan(4)
     const opened = await eventually(listListeners, (found) => found.length === 1)
     expect(opened).not.toEqual([listener])
   })
@@ -166,16 +149,21 @@ describe('a report stops waiting', () => {
       (answer) => answer?.status === 200,
     )
     const waiting = await Promise.all([waitingReport(client), waitingReport(client)])
-    const startedAt = performance.now()
-    const ended = program.stop()
+    // Reports of another process, which goes on, wait as long.
+    const elsewhere = await waitingReport()
+    let isAnswered = false
+    const answered = elsewhere.answer.then(() => {
+      isAnswered = true
+    })
+    await program.stop()
     for (const { answer } of waiting)
       expect([(await answer).status, (await answer).body]).toEqual([
         200,
         { state: null, desired: 'run', report_in_seconds: 0.2, assignment: null },
       ])
-    expect(secondsSince(startedAt)).toBeLessThan(3)
-    await ended
-    expect(secondsSince(startedAt)).toBeLessThan(6)
+    expect(isAnswered).toBe(false)
+    await sql`update instances set retired_at = now() where instance_id = ${elsewhere.instanceId}`
+    await answered
   })
 })
 
@@ -191,6 +179,17 @@ test('more reports than may wait in one process are answered at once, and others
   await Promise.all(ids.slice(0, 2).map((id) => assignments.report({ instanceId: id, waitSeconds: 0, socket })))
   expect(await Promise.all(later)).toMatchObject([{ end: 'not_waited' }, { end: 'not_waited' }])
   expect(socket.listenerCount('close')).toBe(0)
+})
+
+test('a waiting report gets its assignment by the notification, without reading periodically', async () => {
+  const assignments = createAssignments({ sql, log: createLog('test', 'fatal'), rereadSeconds: 3600 })
+  atEnd(() => assignments.stop())
+  const socket = await openSocket()
+  const [instanceId, sessionId] = [await insertWarmInstance(sql), await insertSession()]
+  const outcome = assignments.report({ instanceId, waitSeconds: 3600, socket })
+  await untilReported(sql, instanceId)
+  await assignInstance(sql, instanceId, sessionId)
+  expect(await outcome).toMatchObject({ end: 'answered', instance: { sessionId } })
 })
 
 /** A connection as the API has one for each relay. */
