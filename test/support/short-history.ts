@@ -1,4 +1,4 @@
-/** A relay session whose workflow continues as new early, as it otherwise does after days. */
+/** A relay session whose workflow starts with an input of the test, for example to continue as new early. */
 import { randomUUID } from 'node:crypto'
 import { createRelaySessionTokens } from '../../api/relay-session-tokens.ts'
 import { startRelay } from '../../db/relay-starts.ts'
@@ -6,9 +6,19 @@ import { type RelaySessionInput, relaySessionWorkflow, relaySessionWorkflowId } 
 import type { GivenUser, TestApi } from './api.ts'
 
 /** Starts the session and returns its id. Its workflow continues as new after 30 events instead of about ten thousand. */
-export async function startWithShortHistory(
+export const startWithShortHistory = (
+  api: TestApi,
+  user: Pick<GivenUser, 'userId' | 'authSessionId'>,
+): Promise<string> => startWithInput(api, user, { historyEventsMax: 30 })
+
+/**
+ * Starts a session and returns its id.
+ * @param changes of the input that the workflow would get.
+ */
+export async function startWithInput(
   { services }: TestApi,
   { userId, authSessionId }: Pick<GivenUser, 'userId' | 'authSessionId'>,
+  { region = 'local', ...changes }: Partial<RelaySessionInput>,
 ): Promise<string> {
   const { config, sql, temporal } = services
   const outcome = await startRelay(sql, {
@@ -17,7 +27,7 @@ export async function startWithShortHistory(
     idempotencyKey: randomUUID(),
     requestHash: Buffer.alloc(32),
     connectionId: 'default',
-    region: { named: 'local' },
+    region: { named: region },
     regions: config.regions,
     warmReportSecondsMax: 30,
     rateLimitKey: userId,
@@ -31,10 +41,10 @@ export async function startWithShortHistory(
     sessionId: session.id,
     userId,
     connectionId: 'default',
-    region: 'local',
+    region,
     createdAt: session.createdAt.getTime(),
     settings: config.relay,
-    historyEventsMax: 30,
+    ...changes,
   }
   const workflowId = relaySessionWorkflowId(session.id)
   await temporal.workflow.start(relaySessionWorkflow, {

@@ -1,38 +1,56 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
+import * as messages from '../../workflows/messages.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
 import { eventually } from '../support/relays.ts'
+import { longRelayTimeouts } from '../support/subscribers.ts'
 
-const maxSessionMillis = 5000
+const maxSessionSeconds = 7200
 let service: FakeRelayService
 
 beforeAll(async () => {
   service = await startFakeRelayService({
-    variables: { SVC_RELAY_MAX_SESSION_SECONDS: String(maxSessionMillis / 1000) },
+    variables: { ...longRelayTimeouts, SVC_RELAY_MAX_SESSION_SECONDS: String(maxSessionSeconds) },
   })
 })
 
-/** An active relay that reports continuously whether a stream comes in. */
-async function startReportingRelay(
-  { publishing }: { publishing: boolean },
-  onTestFinished: (stop: () => void) => void,
-) {
-  const session = await service.startActiveRelay(await service.user())
-  const stats = {
-    publishing,
-    bitrate_kbps: publishing ? 5000 : 0,
-    links: publishing ? 1 : 0,
-    players: 0,
-    bytes_total: 0,
-  }
-  const timer = setInterval(() => void service.sendReport(session.session_id, { stats }), 250)
-  onTestFinished(() => clearInterval(timer))
-  return session
+const handleOf = (sessionId: string) =>
+  service.api.services.temporal.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
+const stateOf = async (sessionId: string) => (await service.history(sessionId)).session.state
+
+const report = (sessionId: string, publishing: boolean) =>
+  service.sendReport(sessionId, {
+    stats: { publishing, bitrate_kbps: publishing ? 5000 : 0, links: publishing ? 1 : 0, players: 0, bytes_total: 0 },
+  })
+
+/**
+ * An active relay of this age that has reported whether a stream comes in. A workflow reads when its session was created at its
+ * start, so another one is started.
+ */
+async function startRelay({ publishing, ageSeconds }: { publishing: boolean; ageSeconds: number }): Promise<string> {
+  const { session_id: sessionId } = await service.startActiveRelay(await service.user())
+  await report(sessionId, publishing)
+  await service.api.sql`
+    update relay_sessions set created_at = now() - make_interval(secs => ${ageSeconds}) where id = ${sessionId}`
+  await handleOf(sessionId).terminate('the test restarts it')
+  await eventually(
+    async () => {
+      await service.runJob('restart_workflows')
+      return handleOf(sessionId).describe()
+    },
+    ({ status }) => status.name === 'RUNNING',
+  )
+  return sessionId
 }
 
-/** The duration of a session in milliseconds, once a timer has ended it. */
-const durationOf = async (sessionId: string): Promise<number> => {
-  const { session, transitions } = await eventually(
+/** Resolves when the workflow has handled all signals that it received. */
+const untilHandled = (sessionId: string) =>
+  eventually(
+    () => handleOf(sessionId).describe(),
+    ({ raw }) => !raw.pendingWorkflowTask,
+  )
+
+const untilEndedByTimer = async (sessionId: string): Promise<void> => {
+  const { transitions } = await eventually(
     () => service.history(sessionId),
     (history) => history.session.state === 'stopped',
   )
@@ -40,27 +58,31 @@ const durationOf = async (sessionId: string): Promise<number> => {
     { from: 'active', to: 'grace', reason: 'force_disconnected', initiator: 'timer' },
     { from: 'grace', to: 'stopped', reason: 'force_disconnected', initiator: 'timer' },
   ])
-  return Date.parse(session.stopped_at ?? '') - Date.parse(session.created_at)
 }
 
-describe.concurrent('a session that is older than the longest duration', () => {
-  test('ends when no stream comes in', async ({ onTestFinished }) => {
-    const session = await startReportingRelay({ publishing: false }, onTestFinished)
-    const millis = await durationOf(session.session_id)
-    expect(millis).toBeGreaterThanOrEqual(maxSessionMillis)
-    expect(millis).toBeLessThan(maxSessionMillis * 1.5)
+describe.concurrent('a session through which no stream comes in', () => {
+  test('ends when it is older than the longest duration, and not before', async () => {
+    const younger = await startRelay({ publishing: false, ageSeconds: maxSessionSeconds / 2 })
+    const older = await startRelay({ publishing: false, ageSeconds: maxSessionSeconds + 60 })
+    await service.runJob('watch_health')
+    await untilEndedByTimer(older)
+    expect(await service.api.services.relaySessions.idle(younger)).toBe(true)
+    await untilHandled(younger)
+    expect(await stateOf(younger)).toBe('active')
+  })
+})
+
+describe.concurrent('a session through which a stream comes in', () => {
+  test('is not ended by an idle signal that arrives after the stream has begun, nor by its age', async () => {
+    const sessionId = await startRelay({ publishing: true, ageSeconds: maxSessionSeconds * 1.4 })
+    await service.runJob('watch_health')
+    for (let index = 0; index < 3; index += 1)
+      expect(await service.api.services.relaySessions.idle(sessionId)).toBe(true)
+    await untilHandled(sessionId)
+    expect(await stateOf(sessionId)).toBe('active')
   })
 
-  test('is not ended by an idle signal that arrives after a stream has begun', async ({ onTestFinished }) => {
-    const session = await startReportingRelay({ publishing: true }, onTestFinished)
-    await sleep(Date.parse(session.created_at) + maxSessionMillis + 500 - Date.now())
-    for (let index = 0; index < 3; index += 1) await service.api.services.relaySessions.idle(session.session_id)
-    await sleep(500)
-    expect((await service.history(session.session_id)).session.state).toBe('active')
-  })
-
-  test('continues while a stream comes in, up to 1.5 times its maximum duration', async ({ onTestFinished }) => {
-    const session = await startReportingRelay({ publishing: true }, onTestFinished)
-    expect(await durationOf(session.session_id)).toBeGreaterThanOrEqual(maxSessionMillis * 1.5)
+  test('ends at 1.5 times the longest duration', async () => {
+    await untilEndedByTimer(await startRelay({ publishing: true, ageSeconds: maxSessionSeconds * 1.5 }))
   })
 })

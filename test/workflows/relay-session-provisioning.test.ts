@@ -1,8 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createInstanceId } from '../../platform/instance-secrets.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { eventually, type RelayUser, relayProcesses, startService, type TestService } from '../support/relays.ts'
+import { startWithInput } from '../support/short-history.ts'
+import { longRelayTimeouts } from '../support/subscribers.ts'
 
 /** The provider of the current test: the real one with one failing call. */
 let provider: Partial<RelayProvider> & { real: RelayProvider }
@@ -11,7 +12,7 @@ let user: RelayUser
 
 beforeAll(async () => {
   service = await startService({
-    variables: { SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '4' },
+    variables: longRelayTimeouts,
     around: (real) => {
       provider = { real }
       const call = (name: keyof RelayProvider) => (provider[name] ?? real[name]) as (...args: unknown[]) => never
@@ -107,22 +108,32 @@ describe('provisioning', () => {
       await provider.real.create(spec, signal)
       return new Promise(() => {})
     }
-    const sessionId = await startSession()
+    const settings = { ...service.api.services.config.relay, provisionTimeoutSeconds: 2 }
+    const sessionId = await startWithInput(service.api, user, { settings })
     // The relay runs and reports, but it is never bound to the session.
     expect(await untilStopped(sessionId)).toMatchObject({ reason: 'provision_timeout' })
     await untilNothingIsLeft(sessionId)
   })
 
   test('that is stopped while the provider creates the instance ends stopped without a relay process', async () => {
+    let [hasBegun, hasEnded] = [false, false]
+    let proceed = () => {}
+    const mayProceed = new Promise<void>((resolve) => {
+      proceed = resolve
+    })
     provider.create = async (spec, signal) => {
-      await sleep(800)
-      return provider.real.create(spec, signal)
+      hasBegun = true
+      await mayProceed
+      return provider.real.create(spec, signal).finally(() => {
+        hasEnded = true
+      })
     }
     const sessionId = await startSession()
-    await sleep(300)
+    await eventually(() => hasBegun, Boolean)
     const { body } = await user.stop({ session_id: sessionId })
     expect(body.session).toMatchObject({ state: 'stopped', reason: 'stop_requested' })
-    await sleep(1500)
+    proceed()
+    await eventually(() => hasEnded, Boolean)
     await untilNothingIsLeft(sessionId)
     const { transitions } = await service.history(sessionId)
     expect(transitions).toMatchObject([{ from: 'provisioning', to: 'stopped', reason: 'stop_requested' }])
