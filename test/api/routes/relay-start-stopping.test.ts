@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
 import { type Answer, statusAndCode } from '../../support/api.ts'
+import { startFakeRelayService } from '../../support/fake-relays.ts'
 import {
   listStatesAndCommands,
   writeActive,
@@ -10,6 +11,7 @@ import {
   writeStopped,
 } from '../../support/relay-rows.ts'
 import { eventually, type RelayUser, startService, type TestService } from '../../support/relays.ts'
+import { longRelayTimeouts } from '../../support/subscribers.ts'
 
 /** Without a worker, so that sessions keep the state in which they were accepted. */
 let service: TestService
@@ -27,15 +29,17 @@ async function startInStopGrace(user: RelayUser, connectionIds: readonly string[
 
 describe('a start that would exceed the limit of concurrent relays', () => {
   test('ends a session in its stop grace at once', async () => {
-    const serviceWithWorker = await startService()
-    const { user, session } = await serviceWithWorker.activeRelay(await serviceWithWorker.user({ addons: 0 }))
+    const serviceWithWorker = await startFakeRelayService({
+      variables: { ...longRelayTimeouts, SVC_RELAY_STOP_GRACE_SECONDS: '600' },
+    })
+    const user = await serviceWithWorker.user({ addons: 0 })
+    const session = await serviceWithWorker.startActiveRelay(user)
     expect((await user.stop({ session_id: session.session_id })).body.session.state).toBe('grace')
     const next = await user.start({ connection_id: 'next' })
     expect(next.status).toBe(201)
     const active = await eventually(
       () => user.active(),
       ({ sessions }) => sessions.length === 1,
-      2,
     )
     expect(active.session?.session_id).toBe(idOf(next))
     expect((await serviceWithWorker.history(session.session_id)).transitions.at(-1)).toMatchObject({
@@ -43,7 +47,6 @@ describe('a start that would exceed the limit of concurrent relays', () => {
       to: 'stopped',
       reason: 'stop_requested',
     })
-    await user.stop({ connection_id: 'next', immediate: true })
   })
 
   test('ends only the oldest session in its stop grace', async () => {

@@ -66,7 +66,8 @@ describe('the report of a relay without a session', () => {
     const waiting = report(instanceId, 20)
     await untilReported(sql, instanceId)
     await assignInstance(sql, instanceId, sessionId)
-    const [seconds, answer] = await secondsOf(waiting)
+    // At the end of its wait it would be answered without an assignment.
+    const answer = await waiting
     expect(answer.status).toBe(200)
     expect(answer.body).toEqual({
       state: 'provisioning',
@@ -75,7 +76,6 @@ describe('the report of a relay without a session', () => {
       assignment: { session_id: sessionId, stream_token: streamToken },
     })
     expect(answer.headers.get('cache-control')).toBe('no-store')
-    expect(seconds).toBeLessThan(2)
   })
 
   test('continues to wait when another instance gets its assignment', async () => {
@@ -92,13 +92,12 @@ describe('the report of a relay without a session', () => {
     const [seconds, answer] = await secondsOf(report(await insertWarmInstance(sql), 1))
     expect(answer.body).toEqual({ ...nothingYet, report_in_seconds: 0.2 })
     expect(seconds).toBeGreaterThan(0.95)
-    expect(seconds).toBeLessThan(3)
   })
 
   test.each([undefined, 0, -1, 'soon', null, {}])('is answered at once with wait_seconds %j', async (waitSeconds) => {
-    const [seconds, answer] = await secondsOf(report(await insertWarmInstance(sql), waitSeconds))
+    const answer = await report(await insertWarmInstance(sql), waitSeconds)
+    // One that waited would be answered that the next report is due at once.
     expect(answer.body).toEqual({ ...nothingYet, report_in_seconds: healthIntervalSeconds })
-    expect(seconds).toBeLessThan(2)
   })
 
   test('may have an empty session_id, and statistics, which are ignored', async () => {
@@ -174,8 +173,8 @@ describe('a relay without a session should stop', () => {
     const waiting = report(instanceId, 20)
     await untilReported(sql, instanceId)
     await sql`update instances set retired_at = now() where instance_id = ${instanceId}`
-    const [seconds, answer] = await secondsOf(waiting)
-    expect([answer.body.desired, seconds < 2]).toEqual(['stop', true])
+    // At the end of its wait it would be answered to run.
+    expect((await waiting).body.desired).toBe('stop')
     await expectStop(instanceId)
   })
 
