@@ -9,7 +9,7 @@ import type { RelaySocketLimits } from '../../api/live/relay-sockets.ts'
 import type { Services } from '../../api/services.ts'
 import { startApi as startListening } from '../../api/start-api.ts'
 import type { Client as SignedInClient } from '../../db/clients.ts'
-import { connectPostgres, type Database, type QueryLimits, requestLimits } from '../../db/connection.ts'
+import { connectPostgres, type Database, type QueryLimits } from '../../db/connection.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import { getStoredStreamToken, insertUser } from '../../db/users.ts'
 import { readConfig } from '../../platform/config/config.ts'
@@ -108,9 +108,13 @@ export interface TestApi extends Client {
   }
 }
 
+/** A busy machine takes longer than the service's limits for what is about something else. */
+const patientLimits: QueryLimits = { statementMillisMax: 60_000, lockMillisMax: 60_000, answerMillisMax: 60_000 }
+
 export interface TestApiLimits {
   readonly sockets?: Partial<RelaySocketLimits>
   readonly http?: Partial<typeof connectionLimits>
+  /** Of the service for tests that are about them: `requestLimits`. */
   readonly queries?: QueryLimits
 }
 
@@ -134,7 +138,7 @@ export const startApiWithServicePasswords = (variables: Readonly<Record<string, 
 
 async function startServiceApi(
   variables: Readonly<Record<string, string>>,
-  { sockets = {}, http = {}, queries = requestLimits }: TestApiLimits,
+  { sockets = {}, http = {}, queries = patientLimits }: TestApiLimits,
   passwordHash: string,
 ): Promise<TestApi> {
   const database = await createDatabase()
@@ -176,18 +180,19 @@ export const createDatabase = (): Promise<TestDatabase> => makeDatabase(inject('
 /** Creates an empty database. */
 export const createEmptyDatabase = (): Promise<TestDatabase> => makeDatabase('template1')
 
+/** For all files of this process: a connection costs as much as a database. */
+let serverConnection: Database | undefined
+
 async function makeDatabase(template: string): Promise<TestDatabase> {
-  const server = connectPostgres(inject('postgresUrl'), 1)
+  serverConnection ??= connectPostgres(inject('postgresUrl'), 1)
+  const server = serverConnection
   const name = `test_${randomUUID().replaceAll('-', '')}`
   await server.unsafe(`create database ${name} template ${template} strategy file_copy`)
   const url = new URL(inject('postgresUrl'))
   url.pathname = `/${name}`
   return {
     url: url.href,
-    drop: async () => {
-      await server.unsafe(`drop database ${name} with (force)`)
-      await server.end({ timeout: 5 })
-    },
+    drop: async () => void (await server.unsafe(`drop database ${name} with (force)`)),
   }
 }
 

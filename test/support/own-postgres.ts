@@ -7,7 +7,7 @@ import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
 import { createLog } from '../../platform/log.ts'
 import { sendSignal } from '../../platform/processes.ts'
 import { atEnd } from './at-end.ts'
-import { makeFolder, removeFolder } from './folders.ts'
+import { makeServerFolder, removeFolder } from './folders.ts'
 
 export interface OwnPostgres {
   readonly url: string
@@ -19,7 +19,7 @@ export interface OwnPostgres {
 
 /** Starts the server, and stops it after the tests of the file. */
 export async function startOwnPostgres(): Promise<OwnPostgres> {
-  const dir = await makeFolder()
+  const dir = await makeServerFolder()
   const log = createLog('postgres', 'silent')
   const settings = { fsync: 'off' }
   let server = await startEmbeddedPostgres({ dir, log, settings })

@@ -11,7 +11,7 @@ import { installRuntime } from '../../activities/worker/runtime.ts'
 import { startWorker } from '../../activities/worker/start-worker.ts'
 import type { RelaySocketLimits } from '../../api/live/relay-sockets.ts'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import { connectPostgres, workerLimits } from '../../db/connection.ts'
+import { connectPostgres, type QueryLimits, workerLimits } from '../../db/connection.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { isFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
@@ -69,6 +69,7 @@ interface Options {
   readonly around?: (provider: RelayProvider, region: string) => RelayProvider
   readonly worker?: boolean
   readonly socketLimits?: Partial<RelaySocketLimits>
+  readonly queryLimits?: QueryLimits
 }
 
 /** Starts the service for the tests of a file, and ends all processes after them. */
@@ -77,6 +78,7 @@ export async function startService({
   around,
   worker = true,
   socketLimits,
+  queryLimits,
 }: Options = {}): Promise<TestService> {
   const dataDir = mkdtempSync(join(tmpdir(), 'relay-test-'))
   atEnd(async () => {
@@ -91,7 +93,10 @@ export async function startService({
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
     ...variables,
   }
-  const api = await startApi(environment, { ...(socketLimits ? { sockets: socketLimits } : {}) })
+  const api = await startApi(environment, {
+    ...(socketLimits ? { sockets: socketLimits } : {}),
+    ...(queryLimits ? { queries: queryLimits } : {}),
+  })
   if (worker) await startTestWorker(api, around)
   return createService(api, dataDir)
 }

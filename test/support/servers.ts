@@ -3,6 +3,7 @@
  * TEST_TEMPORAL_ADDRESS.
  */
 import { execFile } from 'node:child_process'
+import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type {} from 'vitest'
@@ -16,7 +17,7 @@ import { startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../platform/log.ts'
 import { endProcess, findProcess, listProcesses, sendSignal } from '../../platform/processes.ts'
-import { makeFolder, removeFolder } from './folders.ts'
+import { makeServerFolder, removeFolder } from './folders.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -79,8 +80,12 @@ async function makeTemplate(postgresUrl: string, stops: Array<() => Promise<void
   return name
 }
 
-/** Ends the server when the run is aborted before its teardown. */
-const endWithRunner = (pid: number) => process.once('exit', () => sendSignal(pid, 'SIGKILL'))
+/** Ends the server, and removes its folder, when the run is aborted before its teardown. */
+const endWithRunner = (pid: number, dir: string) =>
+  process.once('exit', () => {
+    sendSignal(pid, 'SIGKILL')
+    rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
+  })
 
 /** The folder name contains the pid of the run, so that a later run can check whether it is still active. */
 const folderName = `servers-of-${process.pid}-`
@@ -92,21 +97,34 @@ async function endServersOfDeadRuns(): Promise<void> {
     const runner = runnerOf(server.command)
     if ((await findProcess(runner)) !== undefined) continue
     if (await endProcess(server, [['SIGKILL', 5000]])) say(`ended a server of run ${runner}`)
+    const [dir] = /\S*\/relay-test-servers-of-\d+-[^/\s]+/.exec(server.command) ?? []
+    if (dir) await removeFolder(dir)
   }
 }
 
 async function startPostgres(stops: Array<() => Promise<void>>): Promise<string> {
-  const dir = await makeFolder(folderName)
+  const dir = await makeServerFolder(folderName)
   // Not durable after a power failure, but after a killed process. Parallel test files with several services each need more
   // connections than one service: up to 96 were measured.
   const settings = { fsync: 'off', full_page_writes: 'off', max_connections: '400' }
   const server = await startEmbeddedPostgres({ dir, log, settings })
-  endWithRunner(server.pid)
+  endWithRunner(server.pid, dir)
+  await makeSignInCheap(server.url)
   stops.push(async () => {
     await server.stop()
     await removeFolder(dir)
   })
   return server.url
+}
+
+/** Each of thousands of connections derives a key from the password, which takes milliseconds with the default of 4096 rounds. */
+async function makeSignInCheap(url: string): Promise<void> {
+  const { username, password } = new URL(url)
+  const sql = connectPostgres(url, 1)
+  await sql`set scram_iterations = 1`
+  // Base64url, which needs no escapes.
+  await sql.unsafe(`alter role ${username} password '${password}'`)
+  await sql.end({ timeout: 5 })
 }
 
 async function startTemporal(stops: Array<() => Promise<void>>): Promise<string> {
@@ -124,9 +142,9 @@ async function startTemporal(stops: Array<() => Promise<void>>): Promise<string>
       printedStep = step
     },
   })
-  const dir = await makeFolder(folderName)
+  const dir = await makeServerFolder(folderName)
   const server = await startEmbeddedTemporal({ executable, dir, log })
-  endWithRunner(server.pid)
+  endWithRunner(server.pid, dir)
   stops.push(async () => {
     await server.stop()
     await removeFolder(dir)

@@ -2,6 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
+import { requestLimits } from '../../db/connection.ts'
 import { type Answer, statusAndCode } from '../support/api.ts'
 import { startOwnPostgres } from '../support/own-postgres.ts'
 import { eventually, freePort, operator, startService } from '../support/relays.ts'
@@ -19,6 +20,7 @@ testInRealTime(
     const relaySecret = randomBytes(48).toString('base64')
     const service = await startService({
       variables: { DATABASE_URL: postgres.url, SVC_RELAY_AUTH_SECRET: relaySecret },
+      queryLimits: requestLimits,
     })
     const { api } = service
     const { user, session } = await service.activeRelay()
@@ -90,6 +92,7 @@ testInRealTime('while Temporal is unavailable starts and stops are accepted with
   const service = await startService({
     worker: false,
     variables: { TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` },
+    queryLimits: requestLimits,
   })
   const user = await service.user()
   const started = await measure(user.start())
