@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { commandLimits, connectPostgres, isOutage } from '../../db/connection.ts'
 import { pipelinedTransaction } from '../../db/pipelined-transaction.ts'
 import { createEmptyDatabase } from '../support/api.ts'
 import { eventually, passageTo } from '../support/relays.ts'
+import { countRoundTrips } from '../support/round-trips.ts'
 
 const database = await createEmptyDatabase()
 const { url } = database
@@ -32,6 +33,25 @@ test('is committed with its last statements, which return their rows', async () 
   })
   expect([...(rows[0] as Iterable<unknown>)]).toEqual([{ number: 2 }])
   expect(await numbers()).toEqual([1, 2, 3])
+})
+
+test.each([1, 2000])('takes two round trips, with statements of %i letters', async (length) => {
+  const roundTrips = await countRoundTrips(url)
+  const counted = connectPostgres(roundTrips.url, 1)
+  onTestFinished(() => counted.end({ timeout: 1 }))
+  const text = 'x'.repeat(length)
+  const insertTwice = () =>
+    pipelinedTransaction(counted, async (tx, commitWith) => {
+      await Promise.all([tx`select ${text}::text`, tx`select ${1}::int`])
+      const insert = () => tx`insert into numbers select count(*), ${text} from numbers`
+      await commitWith(insert(), insert())
+    })
+  // The statements are not prepared before.
+  await insertTwice()
+  const before = roundTrips.count()
+  await insertTwice()
+  expect(roundTrips.count() - before).toBe(2)
+  expect(await numbers()).toEqual([0, 1, 2, 3])
 })
 
 test('stores nothing when its function throws, and its connection serves the next one', async () => {

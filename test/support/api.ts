@@ -109,7 +109,12 @@ export interface TestApi extends Client {
 }
 
 /** A busy machine takes longer than the service's limits for what is about something else. */
-const patientLimits: QueryLimits = { statementMillisMax: 60_000, lockMillisMax: 60_000, answerMillisMax: 60_000 }
+const patientLimits: QueryLimits = {
+  statementMillisMax: 60_000,
+  lockMillisMax: 60_000,
+  idleTransactionMillisMax: 60_000,
+  answerMillisMax: 60_000,
+}
 
 export interface TestApiLimits {
   readonly sockets?: Partial<RelaySocketLimits>
