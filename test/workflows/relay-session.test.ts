@@ -1,16 +1,43 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { eventually, freeze, startService, type TestService } from '../support/relays.ts'
+import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
+import { endGrace, makeSilent } from '../support/relay-jobs.ts'
+import { eventually } from '../support/relays.ts'
+import { longRelayTimeouts } from '../support/subscribers.ts'
 
-let service: TestService
+let service: FakeRelayService
 beforeAll(async () => {
-  service = await startService()
+  service = await startFakeRelayService({
+    variables: { ...longRelayTimeouts, SVC_RELAY_GRACE_SECONDS: '600', SVC_RELAY_STOP_GRACE_SECONDS: '600' },
+  })
 })
+
+async function activeRelay() {
+  const user = await service.user()
+  return { user, session: await service.startActiveRelay(user) }
+}
+const instancesOf = (sessionId: string) => service.relayProvider.list({ sessionId })
+const untilState = (sessionId: string, state: string) =>
+  eventually(
+    () => stateOf(sessionId),
+    (current) => current === state,
+  )
 
 const stateOf = async (sessionId: string) => (await service.history(sessionId)).session.state
 const transitionsOf = async (sessionId: string) =>
   (await service.history(sessionId)).transitions.map(
     ({ from, to, reason, initiator }) => `${from} → ${to}: ${reason} by ${initiator}`,
+  )
+
+/** Resolves when the silence of the relay has been noticed. */
+const loseHealth = (sessionId: string) =>
+  eventually(
+    async () => {
+      await makeSilent(service.api, [sessionId])
+      await service.runJob('watch_health')
+      return stateOf(sessionId)
+    },
+    (state) => state === 'grace',
   )
 
 describe('a relay session', () => {
@@ -25,25 +52,26 @@ describe('a relay session', () => {
       connect: null,
     })
     await eventually(
-      () => stateOf(body.session.session_id),
-      (state) => state === 'active',
+      async () => (await user.active()).session,
+      (session) => session?.instance_id != null,
     )
-    expect(service.relaysOf(body.session.session_id)).toHaveLength(1)
+    expect(await stateOf(body.session.session_id)).toBe('provisioning')
+    await service.sendReport(body.session.session_id)
+    await untilState(body.session.session_id, 'active')
+    expect(await instancesOf(body.session.session_id)).toHaveLength(1)
     expect(await transitionsOf(body.session.session_id)).toEqual(['provisioning → active: relay_ready by relay'])
   })
 
   test('that is stopped is in grace and then ends without an instance', async () => {
-    const { user, session } = await service.activeRelay()
+    const { user, session } = await activeRelay()
     const { body } = await user.stop({ session_id: session.session_id })
     expect(body.session).toMatchObject({ state: 'grace', reason: 'stop_requested' })
     expect(body.session.grace_ends_at).not.toBeNull()
+    await endGrace(service.api, session.session_id)
+    await untilState(session.session_id, 'stopped')
     await eventually(
-      () => stateOf(session.session_id),
-      (state) => state === 'stopped',
-    )
-    await eventually(
-      () => service.relaysOf(session.session_id).length,
-      (count) => count === 0,
+      () => instancesOf(session.session_id),
+      (instances) => instances.length === 0,
     )
     expect(await transitionsOf(session.session_id)).toEqual([
       'provisioning → active: relay_ready by relay',
@@ -53,8 +81,8 @@ describe('a relay session', () => {
   })
 
   test('that is started again within its stop grace keeps the same relay', async () => {
-    const { user, session } = await service.activeRelay()
-    const [pid] = service.relaysOf(session.session_id)
+    const { user, session } = await activeRelay()
+    const before = await instancesOf(session.session_id)
     await user.stop({ session_id: session.session_id })
     const restarted = await user.start()
     expect(restarted.status).toBe(200)
@@ -63,11 +91,11 @@ describe('a relay session', () => {
       state: 'active',
       reason: 'start_requested',
     })
-    expect(service.relaysOf(session.session_id)).toEqual([pid])
+    expect(await instancesOf(session.session_id)).toEqual(before)
   })
 
   test.for(['an immediate stop', 'a second stop'])('ends at once by %s, through grace', async (how) => {
-    const { user, session } = await service.activeRelay()
+    const { user, session } = await activeRelay()
     const address = { session_id: session.session_id }
     if (how === 'a second stop') await user.stop(address)
     const { body } = await user.stop({ ...address, immediate: how === 'an immediate stop' })
@@ -80,18 +108,10 @@ describe('a relay session', () => {
   })
 
   test('whose relay is silent is in grace, and active again on the same instance when it reports', async () => {
-    const { user, session } = await service.activeRelay()
-    const [pid = 0] = service.relaysOf(session.session_id)
-    const frozen = freeze(pid)
-    await eventually(
-      () => stateOf(session.session_id),
-      (state) => state === 'grace',
-    )
-    frozen.thaw()
-    await eventually(
-      () => stateOf(session.session_id),
-      (state) => state === 'active',
-    )
+    const { user, session } = await activeRelay()
+    await loseHealth(session.session_id)
+    await service.sendReport(session.session_id)
+    await untilState(session.session_id, 'active')
     expect((await user.active()).session?.instance_id).toBe(session.instance_id)
     expect((await transitionsOf(session.session_id)).slice(-2)).toEqual([
       'active → grace: health_lost by system',
@@ -100,13 +120,10 @@ describe('a relay session', () => {
   })
 
   test('whose relay stays silent is stopped at the end of the grace', async () => {
-    const { session } = await service.activeRelay()
-    const [pid = 0] = service.relaysOf(session.session_id)
-    process.kill(pid, 'SIGKILL')
-    await eventually(
-      () => stateOf(session.session_id),
-      (state) => state === 'stopped',
-    )
+    const { session } = await activeRelay()
+    await loseHealth(session.session_id)
+    await endGrace(service.api, session.session_id)
+    await untilState(session.session_id, 'stopped')
     expect((await transitionsOf(session.session_id)).slice(-2)).toEqual([
       'active → grace: health_lost by system',
       'grace → stopped: grace_elapsed by timer',
