@@ -21,12 +21,25 @@ function runJob(job: Partial<Job> & Pick<Job, 'name' | 'run'>): { stop(): Promis
 describe.concurrent('a job', () => {
   test('whose worker died during a run is run by another worker within seconds', async () => {
     await insertMissingJobs(api.sql, ['orphaned'])
-    expect(await leaseJob(api.sql, 'orphaned', randomUUID())).toBe(true)
+    const died = randomUUID()
+    expect(await leaseJob(api.sql, 'orphaned', died)).toBe(true)
+    const [lease] = await api.sql`
+      select leased_until <= now() + interval '10 seconds' as ends_soon from jobs where name = 'orphaned'`
+    expect(lease).toEqual({ endsSoon: true })
+    const endLease = (at: Date) => api.sql`
+      update jobs set leased_until = ${at} where name = 'orphaned' and leased_by = ${died}`
+    await endLease(new Date(Date.now() + 3_600_000))
     let runs = 0
     const run = async () => {
       runs += 1
     }
     runJob({ name: 'orphaned', run })
+    await eventually(
+      async () => (await listJobs(api.sql)).find(({ name }) => name === 'orphaned')?.everySeconds,
+      (everySeconds) => everySeconds === 3600,
+    )
+    expect(runs).toBe(0)
+    await endLease(new Date())
     await eventually(
       () => runs,
       (count) => count === 1,
