@@ -9,8 +9,9 @@ import { type ControlPlane, type PaidUser, startControlPlane } from '../support/
 import { untilWell } from '../support/programs.ts'
 import { eventually, type OneSession } from '../support/relays.ts'
 
-/** Of sessions that are accepted just before an outage, which lasts longer. */
-const provisionSeconds = 8
+/** Of sessions that are accepted just before an outage, which lasts longer. Their relay's process must start before it. */
+const provisionSeconds = 12
+const longerThanTimeout = provisionSeconds * 1000 + 500
 
 interface StartedUser extends PaidUser {
   readonly sessionId: string
@@ -138,14 +139,6 @@ describe('a start that was accepted just before an outage becomes active afterwa
     return { ...user, sessionId }
   }
 
-  /** Sleeps until the provisioning timeout of the session has passed. */
-  async function untilTimeout({ sessionId }: StartedUser): Promise<void> {
-    const [row] = await plane.sql<{ leftMillis: number }[]>`
-      select (extract(epoch from created_at + make_interval(secs => ${provisionSeconds + 1}) - now()) * 1000)::float8 as left_millis
-      from relay_sessions where id = ${sessionId}`
-    await sleep(Math.max(0, row?.leftMillis ?? 0))
-  }
-
   async function expectActive({ sessionId }: StartedUser): Promise<void> {
     const { transitions } = await plane.untilState(sessionId, 'active')
     expect(transitions).toMatchObject([{ from: 'provisioning', to: 'active' }])
@@ -156,7 +149,7 @@ describe('a start that was accepted just before an outage becomes active afterwa
     await pausing.stop(false)
     const user = await startUnheard()
     await plane.worker.kill()
-    await untilTimeout(user)
+    await sleep(longerThanTimeout)
     expect((await plane.history(pausing.sessionId)).session.state).toBe('grace')
     plane.worker.start()
     await plane.reports.open()
@@ -170,7 +163,7 @@ describe('a start that was accepted just before an outage becomes active afterwa
   test('when Postgres is unavailable for longer than the provisioning timeout', async () => {
     const user = await startUnheard()
     await plane.postgres.block()
-    await untilTimeout(user)
+    await sleep(longerThanTimeout)
     await plane.postgres.open()
     await plane.reports.open()
     await expectActive(user)
