@@ -146,8 +146,8 @@ describe('a start that was accepted just before an outage becomes active afterwa
   }
 
   test('with the next worker, when none runs for longer than the provisioning timeout; a grace that ends meanwhile is ended', async () => {
-    await pausing.stop(false)
     const user = await startUnheard()
+    await pausing.stop(false)
     await plane.worker.kill()
     await sleep(longerThanTimeout)
     expect((await plane.history(pausing.sessionId)).session.state).toBe('grace')
