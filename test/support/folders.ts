@@ -1,5 +1,5 @@
 /** Temporary folders. */
-import { chmod, mkdtemp, realpath, rm, statfs } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, realpath, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -25,6 +25,12 @@ export async function makeServerFolder(name = ''): Promise<string> {
     () => 0,
   )
   return makeFolder(name, free < freeBytesMin ? tmpdir() : memory)
+}
+
+/** The folders of servers in memory, of this run and of others. */
+export async function listServerFolders(): Promise<string[]> {
+  const names = await readdir(memory).catch(() => [])
+  return names.filter((name) => name.startsWith('relay-test-')).map((name) => join(memory, name))
 }
 
 export const removeFolder = (folder: string): Promise<void> =>

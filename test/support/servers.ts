@@ -17,7 +17,7 @@ import { startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../platform/log.ts'
 import { endProcess, findProcess, listProcesses, sendSignal } from '../../platform/processes.ts'
-import { makeServerFolder, removeFolder } from './folders.ts'
+import { listServerFolders, makeServerFolder, removeFolder } from './folders.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -90,15 +90,18 @@ const endWithRunner = (pid: number, dir: string) =>
 /** The folder name contains the pid of the run, so that a later run can check whether it is still active. */
 const folderName = `servers-of-${process.pid}-`
 
-/** Ends the servers of killed runs. */
+/** Ends the servers of killed runs, and removes their folders. */
 async function endServersOfDeadRuns(): Promise<void> {
   const runnerOf = (command: string) => Number(/relay-test-servers-of-(\d+)-/.exec(command)?.[1] ?? 0)
   for (const server of await listProcesses((command) => runnerOf(command) > 0)) {
     const runner = runnerOf(server.command)
     if ((await findProcess(runner)) !== undefined) continue
     if (await endProcess(server, [['SIGKILL', 5000]])) say(`ended a server of run ${runner}`)
-    const [dir] = /\S*\/relay-test-servers-of-\d+-[^/\s]+/.exec(server.command) ?? []
-    if (dir) await removeFolder(dir)
+  }
+  // They take memory.
+  for (const folder of await listServerFolders()) {
+    const runner = runnerOf(`${folder}-`)
+    if (runner > 0 && (await findProcess(runner)) === undefined) await removeFolder(folder)
   }
 }
 
