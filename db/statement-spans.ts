@@ -11,7 +11,7 @@ interface RunnableQuery {
 
 const textLengthMax = 4000
 
-/** @returns a pool that behaves like `sql`, in transactions too. */
+/** @returns a pool that behaves like `sql`, in transactions and reserved connections too. */
 export const withStatementSpans = (sql: Database, tracing: Pick<Tracing, 'startChildSpan'>): Database =>
   wrap(sql, tracing)
 
@@ -26,6 +26,7 @@ function wrap<Sql extends object>(sql: Sql, tracing: Pick<Tracing, 'startChildSp
       const value: unknown = Reflect.get(target, name, receiver)
       if (typeof value !== 'function') return value
       if (name === 'unsafe') return (...args: unknown[]) => traceResult(value.apply(target, args))
+      if (name === 'reserve') return async () => wrap((await value.apply(target)) as object, tracing)
       if (name === 'begin' || name === 'savepoint')
         return (...args: unknown[]) =>
           value.apply(

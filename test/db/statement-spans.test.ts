@@ -51,6 +51,18 @@ test('a statement with fragments is one span with its text, without its paramete
   expect(spans).toEqual([{ texts: ['select $1 as value, 1 + $2 as sum'], failures: [], isEnded: true }])
 })
 
+test('the statements of a reserved connection are spans, as those of a start', async () => {
+  const reserved = await sql.reserve()
+  await Promise.all([reserved`begin`.execute(), reserved`select 1`])
+  await reserved`commit`
+  reserved.release()
+  expect(spans.map(({ texts, isEnded }) => [...texts, isEnded])).toEqual([
+    ['begin', true],
+    ['select 1', true],
+    ['commit', true],
+  ])
+})
+
 test('the statements of a transaction and of its savepoints are spans', async () => {
   const result = await sql.begin(async (tx) => {
     await tx`select 1`
