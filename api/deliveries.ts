@@ -1,5 +1,5 @@
 /** Background work after a reply: delivers accepted commands and signals to workflows. A job repeats what fails here. */
-import { setImmediate as immediate } from 'node:timers/promises'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { Database } from '../db/connection.ts'
 import { type DeliveredCommand, markCommandsDelivered } from '../db/relay-commands.ts'
@@ -11,12 +11,19 @@ import type { RelaySessionAddress, RelaySessionWorkflows } from '../workflows/re
 const promptCallsMax = 16
 /** Concurrent starts that no request waits for. More would not be faster in total and would delay the prompt calls. */
 const backgroundCallsMax = 2
+/** With this many starts in progress, the processors are busy with requests that a client waits for. */
+const busyStartsMin = 4
+/** The longest wait of a delivery for starts, whose number may never fall. Below `deliverAfterSeconds` of the job. */
+const yieldMillisMax = 2000
+const yieldPollMillis = 10
 /** Concurrent calls to other services. A call that hangs may take half a minute. */
 const serviceCallsMax = 4
 /** Queued calls per kind. Further ones are left to the job, which runs some seconds later. */
 const queuedCallsMax = 1000
 
 export interface Deliveries {
+  /** Runs the transaction of a start. Deliveries in the background wait for a moment while many of them run. */
+  runStart<Outcome>(start: () => Promise<Outcome>): Promise<Outcome>
   /** Delivers the session's last command in the background. */
   send(session: RelaySessionAddress): void
   /** Delivers the session's last command and waits for its workflow, for `millis` at most. */
@@ -63,13 +70,30 @@ export function createDeliveries({ sql, relaySessions, log }: Deps): Deliveries 
     inProgress.add(marked)
   }
 
+  let startsInProgress = 0
+  const yieldToStarts = async (acceptedAt: number): Promise<void> => {
+    while (startsInProgress >= busyStartsMin && performance.now() < acceptedAt + yieldMillisMax)
+      await sleep(yieldPollMillis)
+  }
+
   return {
-    send: (session) =>
+    runStart: async (start) => {
+      startsInProgress += 1
+      try {
+        return await start()
+      } finally {
+        startsInProgress -= 1
+      }
+    },
+    send: (session) => {
+      const acceptedAt = performance.now()
       void run(backgroundCalls, async () => {
         // The reply is written first.
         await immediate()
+        await yieldToStarts(acceptedAt)
         await deliver(session)
-      }),
+      })
+    },
     sendAndWait: async (session, millis) => {
       let timer: NodeJS.Timeout | undefined
       const timeout = new Promise<void>((resolve) => {

@@ -78,7 +78,7 @@ export const start = route({
       timeBank: services.config.timeBank,
       ...createRelaySessionTokens(services.sealing),
     }
-    const outcome = await startRelay(services.sql, request)
+    const outcome = await services.deliveries.runStart(() => startRelay(services.sql, request))
     return answerStart(outcome, region, audienceOf(query), services)
   },
 })
