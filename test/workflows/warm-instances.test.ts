@@ -5,14 +5,7 @@ import { warmInstancesWorkflowId } from '../../workflows/messages.ts'
 import { createWarmInstancesWorkflows, type WarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
 import { createFakeRelays } from '../support/fake-relay-provider.ts'
 import { type RelayJobName, runRelayJob } from '../support/relay-jobs.ts'
-import {
-  eventually,
-  freeze,
-  type RelayUser,
-  relayProcesses,
-  startService,
-  type TestService,
-} from '../support/relays.ts'
+import { eventually, type RelayUser, relayProcesses, startService, type TestService } from '../support/relays.ts'
 
 const warm = 2
 const capacity = 6
@@ -151,7 +144,8 @@ describe.concurrent('a region with warm instances', () => {
 
   test('replaces assigned instances that die or hang before their first report, and destroys the hanging process', async () => {
     const ready = idsOf(await untilReady('dead'))
-    for (const instanceId of ready) freeze(processOf(instanceId)?.pid ?? 0)
+    // Not with `freeze`, which continues them at the end of any test that runs at the same time.
+    for (const instanceId of ready) process.kill(processOf(instanceId)?.pid ?? 0, 'SIGSTOP')
     const users = [await service.user(), await service.user()]
     const started = await Promise.all(users.map(async (user) => (await user.start({ region: 'dead' })).body.session))
     expect(started.map((session) => session.instance_id).toSorted()).toEqual(ready.toSorted())
