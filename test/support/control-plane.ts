@@ -12,6 +12,7 @@ import { createLog } from '../../platform/log.ts'
 import { type Answer, Client, createDatabase, type GivenUser, givenAccounts, givePlan } from './api.ts'
 import { atEnd } from './at-end.ts'
 import { testEnvironment } from './environment.ts'
+import { runJob } from './jobs.ts'
 import { type Program, startProgram, untilWell } from './programs.ts'
 import {
   eventually,
@@ -128,16 +129,6 @@ async function startTemporal(dataDir: string) {
     },
     deleteStore: () => rmSync(dir, { recursive: true, force: true }),
   }
-}
-
-async function runJob(sql: Database, name: string): Promise<void> {
-  const [calledAt] = await sql<{ now: Date }[]>`update jobs set due_at = now() where name = ${name} returning now()`
-  await eventually(
-    () => sql`
-      select from jobs
-      where name = ${name} and last_started_at > ${calledAt?.now ?? null} and last_success_at >= last_started_at`,
-    ({ count }) => count === 1,
-  )
 }
 
 const paidUser = (client: Client, bearer: string): PaidUser => ({

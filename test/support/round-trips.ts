@@ -1,5 +1,5 @@
 /** A proxy that counts how often the clients of a server wait for its answers. */
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { atEnd } from './at-end.ts'
 import { freePort } from './relays.ts'
 
@@ -13,22 +13,12 @@ export interface RoundTrips {
 /** Starts the proxy. It has to run in the process of the client. */
 export async function countRoundTrips(url: string): Promise<RoundTrips> {
   const target = new URL(url)
-  const sockets = new Set<Socket>()
   let count = 0
   const server = createServer((from) => {
     const to = connect(Number(target.port), target.hostname)
-    for (const [socket, other] of [
-      [from, to],
-      [to, from],
-    ] as const) {
-      sockets.add(socket)
-      socket
-        .on('error', () => {})
-        .on('close', () => {
-          sockets.delete(socket)
-          other.destroy()
-        })
-    }
+    for (const socket of [from, to]) socket.on('error', () => {})
+    from.on('close', () => to.destroy())
+    to.on('close', () => from.destroy())
     let isAnswered = true
     from.on('data', (sent) => {
       if (isAnswered) count += 1
@@ -46,7 +36,7 @@ export async function countRoundTrips(url: string): Promise<RoundTrips> {
   const port = await freePort()
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   atEnd(async () => {
-    for (const socket of sockets) socket.destroy()
+    // The client has closed its connections.
     await new Promise((resolve) => server.close(resolve))
   })
   const through = new URL(url)

@@ -165,25 +165,3 @@ export const waitForRest = (service: TestService, user: { userId: string }) =>
 export const triggerJob = async ({ api }: TestService, job: string): Promise<void> => {
   await api.sql`update jobs set due_at = now() where name = ${job}`
 }
-
-/** Runs a background job now. Resolves after its run. A worker has to run. */
-export async function runJob({ api }: Pick<TestService, 'api'>, job: string): Promise<void> {
-  // A run that has begun may have looked already.
-  const [due] = await eventually(
-    () => api.sql<{ runs: string }[]>`
-      update jobs set due_at = now() where name = ${job} and leased_until <= now() returning runs`,
-    (rows) => rows.length === 1,
-  )
-  await eventually(
-    () => api.sql`select from jobs where name = ${job} and runs > ${due?.runs ?? 0}`,
-    (rows) => rows.length === 1,
-  )
-}
-
-/** Keeps a background job from running again. The worker has to run. */
-export const suspendJob = async ({ api }: Pick<TestService, 'api'>, job: string): Promise<void> => {
-  await eventually(
-    async () => (await api.sql`update jobs set due_at = 'infinity' where name = ${job} and leased_until < now()`).count,
-    (updated) => updated === 1,
-  )
-}

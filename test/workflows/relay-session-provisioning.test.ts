@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createInstanceId } from '../../platform/instance-secrets.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
+import { runJob } from '../support/jobs.ts'
 import { eventually, type RelayUser, relayProcesses, startService, type TestService } from '../support/relays.ts'
 import { startWithInput } from '../support/short-history.ts'
 import { longRelayTimeouts } from '../support/subscribers.ts'
@@ -185,18 +186,8 @@ describe('the destruction of instances', () => {
       },
       new AbortController().signal,
     )
-    const sweepOrphans = async () => {
-      const before = await countSweeps()
-      await service.api.sql`update jobs set due_at = now() where name = 'sweep_orphans'`
-      await eventually(countSweeps, (runs) => runs > before)
-    }
-    const countSweeps = async () =>
-      Number((await service.api.sql`select runs from jobs where name = 'sweep_orphans'`)[0]?.runs)
+    const sweepOrphans = () => runJob(service.api.sql, 'sweep_orphans')
     const isRunning = () => relayProcesses(service.dataDir).some((relay) => relay.sessionId === orphan.sessionId)
-    await eventually(
-      async () => (await service.api.sql`select from jobs where name = 'sweep_orphans' and runs > 0`).count,
-      (count) => count === 1,
-    )
     await sweepOrphans()
     await sweepOrphans()
     expect(isRunning()).toBe(true)

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
 import { statusAndCode } from '../support/api.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
+import { suspendJob } from '../support/jobs.ts'
 import { eventually } from '../support/relays.ts'
 import {
   activeByRelay,
@@ -14,7 +15,6 @@ import {
   longRelayTimeouts,
   newPaidSubscriber,
   type Subscriber,
-  suspendJob,
   waitForAppliedEvents,
   waitForDisconnect,
   waitForRest,
@@ -26,7 +26,7 @@ beforeAll(async () => {
   const variables = { ...longRelayTimeouts, SVC_ADDON_NOTICE_SECONDS: String(noticeSeconds) }
   service = await startFakeRelayService({ variables })
   // It wakes workflows that missed a deadline. Here each of them has to meet its deadlines itself.
-  await suspendJob(service, 'wake_subscriptions')
+  await suspendJob(service.api.sql, 'wake_subscriptions')
 })
 
 const instancesOf = async (session: SessionView) => service.relayProvider.list({ sessionId: session.session_id })

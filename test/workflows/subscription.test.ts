@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
+import { suspendJob } from '../support/jobs.ts'
 import {
   activeByRelay,
   addonSubscriptionId,
@@ -16,7 +17,6 @@ import {
   passTime,
   paymentGraceMillis,
   type Subscriber,
-  suspendJob,
   waitForAppliedEvents,
   waitForDisconnect,
   waitForRest,
@@ -26,7 +26,7 @@ let service: FakeRelayService
 beforeAll(async () => {
   service = await startFakeRelayService({ variables: longRelayTimeouts })
   // It wakes workflows that missed a deadline. Here each of them has to meet its deadlines itself.
-  await suspendJob(service, 'wake_subscriptions')
+  await suspendJob(service.api.sql, 'wake_subscriptions')
 })
 
 const paid = (data: { addons?: number } = {}) => newPaidSubscriber(service, data)

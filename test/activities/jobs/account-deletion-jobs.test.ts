@@ -6,11 +6,11 @@ import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { type GivenUser, statusAndCode } from '../../support/api.ts'
 import { billingEvent, sandboxSender } from '../../support/billing.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { runJob } from '../../support/jobs.ts'
 import { waitForBlockedQuery } from '../../support/locks.ts'
 import { writeStopped } from '../../support/relay-rows.ts'
 import { eventually } from '../../support/relays.ts'
 import { createCustomer, newCustomer } from '../../support/sandbox-customers.ts'
-import { runJob } from '../../support/subscribers.ts'
 
 // The tests run the job themselves, except where they let a worker run it.
 const { api, ...service } = await startFakeRelayService({ worker: false })
@@ -152,14 +152,14 @@ describe('with subscriptions', () => {
     const plan = await customer.buy({ plan: 'paid' })
     await customer.buy({ addons: 2 })
     await remove(customer)
-    await runJob({ api }, 'delete_accounts')
+    await runJob(api.sql, 'delete_accounts')
     await eventually(
       () => statusesOf(customer.userId),
       (statuses) => statuses.join() === 'cancelled,cancelled',
     )
     expect(await exists(customer.userId)).toBe(true)
     await pass(customer.userId)
-    await runJob({ api }, 'delete_accounts')
+    await runJob(api.sql, 'delete_accounts')
     expect(await exists(customer.userId)).toBe(false)
     const events = await sql`
       select user_id, body, event is not null as is_normalised from billing_events where user_ref = ${customer.userId}`
@@ -189,7 +189,7 @@ describe('with subscriptions', () => {
     const customer = await newCustomer(api)
     await customer.buy({ plan: 'paid' })
     await remove(customer)
-    await runJob({ api }, 'delete_accounts')
+    await runJob(api.sql, 'delete_accounts')
     await eventually(
       () => statusesOf(customer.userId),
       (statuses) => statuses.join() === 'cancelled',
@@ -221,7 +221,7 @@ describe('with subscriptions', () => {
     await service.startWorker()
     while (await exists(customer.userId)) {
       await pass(customer.userId)
-      await runJob({ api }, 'delete_accounts')
+      await runJob(api.sql, 'delete_accounts')
     }
   })
 })

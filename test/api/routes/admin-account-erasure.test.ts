@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { type GivenUser, statusAndCode, type TokenSet } from '../../support/api.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
+import { runJob } from '../../support/jobs.ts'
 import { operator } from '../../support/relays.ts'
 import { newCustomer } from '../../support/sandbox-customers.ts'
-import { runJob } from '../../support/subscribers.ts'
 
 let service: FakeRelayService
 beforeAll(async () => {
@@ -23,7 +23,7 @@ async function untilErased(user: GivenUser) {
   for (;;) {
     await service.api.sql`
       update users set deletion_attempt_at = now() where id = ${user.userId} and deletion_attempt_at is not null`
-    await runJob(service, 'delete_accounts')
+    await runJob(service.api.sql, 'delete_accounts')
     const answer = await erase(user)
     if (answer.status !== 202) return answer
   }
@@ -36,7 +36,7 @@ test('an account is erased by the next run of the job, and the request and the e
   const user = await service.api.given.user()
   const requested = await erase(user)
   expect([requested.status, requested.body]).toEqual([202, { state: 'scheduled' }])
-  await runJob(service, 'delete_accounts')
+  await runJob(service.api.sql, 'delete_accounts')
   const erased = await erase(user)
   expect([erased.status, erased.body]).toEqual([200, { state: 'erased' }])
   expect(await service.api.sql`select from users where id = ${user.userId}`).toHaveLength(0)

@@ -21,8 +21,9 @@ import {
 } from '../../support/billing-lemonsqueezy.ts'
 import { stripeCharge, stripeDelivery, stripeInvoice, stripeSubscription } from '../../support/billing-stripe.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { suspendJob } from '../../support/jobs.ts'
 import { eventually, operator } from '../../support/relays.ts'
-import { passTime, suspendJob } from '../../support/subscribers.ts'
+import { passTime } from '../../support/subscribers.ts'
 
 let stripe: BillingApiDouble
 let lemonSqueezy: BillingApiDouble
@@ -139,7 +140,7 @@ describe('a webhook that needs a request to its provider', () => {
   })
 
   test('is retried with a stored backoff, one attempt at a time', async () => {
-    await suspendJob({ api }, resolutionJob)
+    await suspendJob(api.sql, resolutionJob)
     stripe.failWith('status 500')
     const from = stripe.requests.length
     const key = await refund()
