@@ -4,6 +4,7 @@
  */
 import type { RelayCommand, RelayState } from '../domain/relay-session.ts'
 import { type Database, first, type Sql } from './connection.ts'
+import { hasReported } from './relay-health.ts'
 import type { AcceptedCommand } from './relay-transitions.ts'
 
 /** What a new instance of a region is. */
@@ -41,12 +42,11 @@ interface SessionToPlace {
   commandSeq: number
   commandInitiator: AcceptedCommand['initiator']
   instanceId: string | null
-  hasReported: boolean
 }
 
 export interface ReserveRequest {
   readonly sessionId: string
-  /** The instance that the session had and lost; null at first. It is retired. */
+  /** The instance that the session had and lost; null at first. It is retired unless it has reported after all. */
   readonly replaces: string | null
   /** The id of the instance that is reserved when the session has none. */
   readonly newInstanceId: string
@@ -61,9 +61,14 @@ export const reserveInstance = (
   sql.begin(async (tx): Promise<ReserveOutcome> => {
     const session = await lockSession(tx, sessionId)
     if (!session || session.state === 'stopped') return { type: 'not_wanted' }
-    const { command, commandSeq: seq, commandInitiator: initiator, instanceId, hasReported } = session
+    const { state, command, commandSeq: seq, commandInitiator: initiator, instanceId } = session
     if (command !== 'run') return { type: 'newer_command', command: { seq, command, initiator } }
-    if (instanceId !== null && instanceId !== replaces) return { type: 'bound', instanceId, hasReported }
+    if (instanceId !== null) {
+      // Read after the lock, so that a report that came during the wait for it counts.
+      const isReporting = await hasReported(tx, sessionId)
+      const isLost = instanceId === replaces && state === 'provisioning' && !isReporting
+      if (!isLost) return { type: 'bound', instanceId, hasReported: isReporting }
+    }
     if (replaces !== null) await unbind(tx, sessionId, replaces)
     const reserved = await findReservation(tx, sessionId)
     if (reserved) return { type: 'reserved', instance: reserved }
@@ -77,10 +82,8 @@ export const reserveInstance = (
 const lockSession = async (tx: Sql, sessionId: string): Promise<SessionToPlace | undefined> =>
   first(
     await tx<SessionToPlace[]>`
-      select state, command, command_seq, command_initiator, instance_id, exists (
-        select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id
-      ) as has_reported
-      from relay_sessions s where id = ${sessionId} for no key update`,
+      select state, command, command_seq, command_initiator, instance_id
+      from relay_sessions where id = ${sessionId} for no key update`,
   )
 
 /** Separates a session from the instance that it lost. */

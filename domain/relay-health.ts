@@ -142,7 +142,14 @@ export type Objection =
   /** The deadline is this far ahead. `isExtended`: later than in the session's row. */
   | { readonly type: 'postponed'; readonly forSeconds: number; readonly isExtended: boolean }
 
-const eventsCheckedForObjections = ['health_lost', 'instance_gone', 'idle', 'deadline'] as const
+const eventsCheckedForObjections = [
+  'ready',
+  'provision_failed',
+  'health_lost',
+  'instance_gone',
+  'idle',
+  'deadline',
+] as const
 type CheckedEvent = (typeof eventsCheckedForObjections)[number]
 
 /** Whether the relay's health may object to the transitions of this event. */
@@ -157,6 +164,11 @@ export function findObjection(
 ): Objection | undefined {
   const hasReported = (session.lastReportSeconds ?? Number.POSITIVE_INFINITY) < settings.healthTimeoutSeconds
   switch (event) {
+    // The report may have come from an instance that has been replaced since.
+    case 'ready':
+      return session.lastReportSeconds === null ? { type: 'outdated' } : undefined
+    case 'provision_failed':
+      return session.lastReportSeconds === null ? undefined : { type: 'reporting' }
     case 'health_lost':
     case 'instance_gone':
       return hasReported ? { type: 'outdated' } : undefined

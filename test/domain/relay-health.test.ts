@@ -276,6 +276,23 @@ describe('the loss of health or of the instance', () => {
   })
 })
 
+describe('the end of provisioning', () => {
+  test.each([
+    ['ready', null, { type: 'outdated' }],
+    ['ready', 0, undefined],
+    ['ready', 200, undefined],
+    ['provision_failed', null, undefined],
+    ['provision_failed', 0, { type: 'reporting' }],
+    ['provision_failed', 200, { type: 'reporting' }],
+  ] as const)(
+    'by %s with a report of the bound instance %s s ago has the objection %j',
+    (event, seconds, objection) => {
+      const session = { ...inProvisioning, lastReportSeconds: seconds }
+      expect(findObjection(event, session, settings)).toEqual(objection)
+    },
+  )
+})
+
 describe('the end of an idle session', () => {
   test.each([
     { isIdle: true, lastReportSeconds: 5, objection: undefined },
@@ -338,7 +355,7 @@ describe('the end of grace', () => {
 
 describe('for any observation', () => {
   test('an event that does not depend on reports has no objection', () => {
-    const events = ['command', 'transition', 'bound', 'ready', 'provision_failed', 'health_restored'] as const
+    const events = ['command', 'transition', 'bound', 'report_expected', 'health_restored'] as const
     const anyEvent = fc.constantFrom<RelaySessionEvent['type']>(...events, 'wake', 'max_duration', 'cancelled')
     fc.assert(fc.property(anyEvent, (event) => !isCheckedForObjections(event)))
   })
