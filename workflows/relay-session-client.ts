@@ -80,8 +80,9 @@ interface Options {
 
 export function createRelaySessionWorkflows(
   client: Client,
-  { taskQueue, settings, callMillisMax, findMaskedEmail }: Options,
+  { taskQueue, settings: configured, callMillisMax, findMaskedEmail }: Options,
 ): RelaySessionWorkflows {
+  const settings = settingsOf(configured)
   const running = createRunningWorkflows(client, {
     workflowType: messages.relaySessionWorkflow,
     taskQueue,
@@ -177,6 +178,21 @@ export function createRelaySessionWorkflows(
     wake: (sessionId) => signal(sessionId, messages.wake),
   }
 }
+
+/** Only the named settings, since a history must not contain others of the same object, such as the passphrase of the relays. */
+const settingsOf = ({
+  provisionTimeoutSeconds,
+  healthTimeoutSeconds,
+  graceSeconds,
+  stopGraceSeconds,
+  maxSessionSeconds,
+}: RelaySessionSettings): RelaySessionSettings => ({
+  provisionTimeoutSeconds,
+  healthTimeoutSeconds,
+  graceSeconds,
+  stopGraceSeconds,
+  maxSessionSeconds,
+})
 
 const inputOf = (session: RelaySessionAddress, settings: RelaySessionSettings): messages.RelaySessionInput => ({
   sessionId: session.id,
