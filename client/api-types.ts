@@ -1909,7 +1909,7 @@ export interface paths {
         };
         /**
          * Check the service with its dependencies
-         * @description For people and for monitoring. 503 with the same body when Postgres, Temporal or every worker is unavailable.
+         * @description For people and for monitoring. 503 with the same body when Postgres, Temporal or every worker is unavailable, or when tasks or commands have waited for more than 30 s for a worker to carry them out.
          */
         get: operations["getHealth"];
         put?: never;
@@ -6890,6 +6890,8 @@ export interface operations {
                             temporal: "ok" | "failing";
                             /** @enum {string} */
                             worker: "ok" | "failing";
+                            /** @enum {string} */
+                            tasks: "ok" | "failing";
                         };
                     };
                 };
@@ -6910,6 +6912,8 @@ export interface operations {
                             temporal: "ok" | "failing";
                             /** @enum {string} */
                             worker: "ok" | "failing";
+                            /** @enum {string} */
+                            tasks: "ok" | "failing";
                         };
                     };
                 };

@@ -118,6 +118,17 @@ create table certificate_checks (
   constraint certificate_checks_endpoint_check check (endpoint = any (array['api', 'site']))
 );
 
+create table ended_workflows (
+  workflow_id   text        not null,
+  workflow_type text        not null,
+  first_run_id  text        not null,
+  last_run_id   text        not null,
+  last_ended_at timestamptz not null default now(),
+  constraint ended_workflows_pkey primary key (workflow_id)
+);
+
+create index ended_workflows_by_end on ended_workflows (last_ended_at);
+
 create table erased_accounts (
   user_id   uuid        not null,
   erased_at timestamptz not null default now(),

@@ -196,6 +196,18 @@ function end(
   return state === 'active' ? [{ to: 'grace', reason, initiator }, stop] : [stop]
 }
 
+/** The way to `stopped` of a live session whose workflow cannot go on. */
+export function transitionsOfFailedWorkflow(state: RelayState): readonly Transition[] {
+  const initiator = 'system'
+  if (state === 'provisioning') return [{ to: 'stopped', reason: 'provision_failed', initiator }]
+  if (state === 'grace') return [{ to: 'stopped', reason: 'grace_elapsed', initiator }]
+  if (state === 'stopped') return []
+  return [
+    { to: 'grace', reason: 'health_lost', initiator },
+    { to: 'stopped', reason: 'force_disconnected', initiator },
+  ]
+}
+
 /** A relay whose instance is gone can't come back, so a grace would only delay the next start. */
 function loseInstance(session: RelaySessionState): readonly Transition[] {
   const stop = { to: 'stopped', reason: 'force_disconnected', initiator: 'system' } as const

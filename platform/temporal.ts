@@ -79,6 +79,27 @@ export async function isTemporalReachable(client: Client, millis = 1000): Promis
   }
 }
 
+/** How long the oldest task has waited for a worker, in seconds; 0 when none waits. Rejects when the server does not answer in time. */
+export async function oldestTaskSeconds(
+  client: Client,
+  { namespace, taskQueue }: Pick<TemporalConfig, 'namespace' | 'taskQueue'>,
+  millis: number,
+): Promise<number> {
+  const [workflowTasks, activityTasks] = [1, 2]
+  const ages = await Promise.all(
+    [workflowTasks, activityTasks].map(async (taskQueueType) => {
+      const { stats } = await client.withDeadline(Date.now() + millis, () =>
+        client.workflowService.describeTaskQueue({
+          ...{ namespace, taskQueueType, reportStats: true },
+          taskQueue: { name: taskQueue },
+        }),
+      )
+      return Number(stats?.approximateBacklogAge?.seconds ?? 0)
+    }),
+  )
+  return Math.max(...ages)
+}
+
 /** Whether a call failed because the server was unreachable or too slow. The same call may succeed later. */
 export const isTemporalOutage = (error: unknown): boolean =>
   isGrpcServiceError(error)

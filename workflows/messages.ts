@@ -4,13 +4,15 @@
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { PlanStatus, PlanTier } from '../domain/plans.ts'
-import type {
-  Initiator,
-  Millis,
-  RelayCommand,
-  RelaySessionSettings,
-  RelaySessionState,
-  RelayState,
+import {
+  type Initiator,
+  initiators,
+  type Millis,
+  type RelayCommand,
+  type RelaySessionSettings,
+  type RelaySessionState,
+  type RelayState,
+  relayCommands,
 } from '../domain/relay-session.ts'
 
 export const relaySessionWorkflow = 'relaySession'
@@ -18,6 +20,12 @@ export const relaySessionWorkflow = 'relaySession'
 export const relaySessionWorkflowId = (sessionId: string): string => `relay-session/${sessionId}`
 
 export const sessionIdOf = (workflowId: string): string => workflowId.slice('relay-session/'.length)
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** False for a workflow that was started by hand under another id. */
+export const isRelaySessionWorkflowId = (workflowId: string): boolean =>
+  workflowId.startsWith('relay-session/') && uuid.test(sessionIdOf(workflowId))
 
 export interface RelaySessionInput {
   readonly sessionId: string
@@ -57,6 +65,12 @@ export interface CommandRequest {
   readonly initiator: Initiator
 }
 
+/** Whether a value, which anybody may send in the Temporal UI, is a {@link CommandRequest}. */
+export const isCommandRequest = (value: Partial<CommandRequest> | null | undefined): value is CommandRequest =>
+  Number.isSafeInteger(value?.seq) &&
+  relayCommands.some((one) => one === value?.command) &&
+  initiators.some((one) => one === value?.initiator)
+
 /** Requests the relay to run or to end. It is never refused: a stopped session returns its snapshot. */
 export const command = defineUpdate<RelaySessionSnapshot, [CommandRequest]>('relay.command')
 
@@ -65,6 +79,10 @@ export interface TransitionRequest {
   /** The id of the operator's request on the session's row. A request that was withdrawn there is refused. */
   readonly requestId: string
 }
+
+/** Whether a value, which anybody may send in the Temporal UI, is a {@link TransitionRequest}. */
+export const isTransitionRequest = (value: Partial<TransitionRequest> | null | undefined): value is TransitionRequest =>
+  typeof value?.to === 'string' && typeof value.requestId === 'string'
 
 /** Requests one of the five transitions by its target state. Refused with `invalid_transition` when it is not legal. */
 export const transition = defineUpdate<RelaySessionSnapshot, [TransitionRequest]>('relay.transition')
@@ -124,6 +142,8 @@ export const subscriptionSnapshot = defineQuery<SubscriptionSnapshot | null>('sn
 export const warmInstancesWorkflow = 'warmInstances'
 
 export const warmInstancesWorkflowId = (region: string): string => `warm-instances/${region}`
+
+export const regionOf = (workflowId: string): string => workflowId.slice('warm-instances/'.length)
 
 export interface WarmInstancesInput {
   readonly region: string

@@ -145,7 +145,8 @@ export function createRelaySessionWorkflows(
     listRunning: async () => {
       const states = new Map<string, string | undefined>()
       for await (const { workflowId, typedSearchAttributes } of running.list())
-        states.set(messages.sessionIdOf(workflowId), typedSearchAttributes.get(RelayStateAttribute))
+        if (messages.isRelaySessionWorkflowId(workflowId))
+          states.set(messages.sessionIdOf(workflowId), typedSearchAttributes.get(RelayStateAttribute))
       return states
     },
     isRunning: (sessionId) => running.isRunning(messages.relaySessionWorkflowId(sessionId)),

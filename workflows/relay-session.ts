@@ -64,13 +64,25 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
   setHandler(messages.ready, () => enqueue({ type: 'ready' }))
   setHandler(messages.healthLost, () => enqueue({ type: 'health_lost' }))
   setHandler(messages.healthRestored, () => enqueue({ type: 'health_restored' }))
-  setHandler(messages.instanceGone, ({ instanceId }) => enqueue({ type: 'instance_gone', instanceId }))
+  // An error in a handler would fail the task for ever, and an operator may send anything in the Temporal UI.
+  setHandler(messages.instanceGone, (gone: Partial<{ instanceId: string }> | null | undefined) => {
+    const instanceId = gone?.instanceId
+    if (typeof instanceId === 'string') enqueue({ type: 'instance_gone', instanceId })
+  })
   setHandler(messages.wake, () => enqueue({ type: 'wake' }))
   setHandler(messages.idle, () => enqueue({ type: 'idle' }))
-  setHandler(messages.command, async (request) => {
-    await handle({ type: 'command', ...request })
-    return snapshotOf(session)
-  })
+  setHandler(
+    messages.command,
+    async ({ seq, command, initiator }) => {
+      await handle({ type: 'command', seq, command, initiator })
+      return snapshotOf(session)
+    },
+    {
+      validator: (request) => {
+        if (!messages.isCommandRequest(request)) throw invalidMessage()
+      },
+    },
+  )
   setHandler(
     messages.transition,
     async ({ to, requestId }) => {
@@ -80,7 +92,9 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
       return snapshotOf(session)
     },
     {
-      validator: ({ to }) => {
+      validator: (request) => {
+        if (!messages.isTransitionRequest(request)) throw invalidMessage()
+        const { to } = request
         if (!isLegalTransition(session.state, to)) throw invalidTransition(session, to)
       },
     },
@@ -290,6 +304,12 @@ const snapshotOf = (session: RelaySessionState): messages.RelaySessionSnapshot =
   deadlineAt: session.deadlineAt,
   maxDurationAt: maxDurationAt(session),
 })
+
+const invalidMessage = () =>
+  ApplicationFailure.nonRetryable(
+    'the message has not the fields that workflows/messages.ts describes',
+    'invalid_message',
+  )
 
 const invalidTransition = ({ state }: RelaySessionState, to: string) =>
   ApplicationFailure.nonRetryable(`${state} → ${to} is not a legal transition`, 'invalid_transition')

@@ -9,7 +9,7 @@ import { claimSignals, listStartedSessions, sessionsWithoutRecentTransition } fr
 import { listAccountsWithDeadline } from '../../db/subscriptions.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
-import type { SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
+import { endFailingWorkflows, type FailingWorkflowDeps } from '../failing-workflows.ts'
 import type { Job } from './jobs.ts'
 
 interface RestartDeps {
@@ -18,9 +18,7 @@ interface RestartDeps {
   readonly relaySessions: RelaySessionWorkflows
 }
 
-interface Deps extends RestartDeps {
-  readonly subscriptions: SubscriptionWorkflows
-}
+interface Deps extends RestartDeps, FailingWorkflowDeps {}
 
 /** Temporal's list lags behind: newer workflows may be missing from it. */
 const listLagSeconds = 15
@@ -34,6 +32,7 @@ export const workflowRestartJobs = (deps: Deps): readonly Job[] => [
     everySeconds: 15,
     runSecondsMax: 120,
     run: async (signal) => {
+      await endFailingWorkflows(deps, workflowsMax, signal)
       await restartLostSessions(deps, signal)
       await restartLostSubscriptions(deps, signal)
     },

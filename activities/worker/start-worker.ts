@@ -12,7 +12,7 @@ import type { Config } from '../../platform/config/config.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
 import type { Logger } from '../../platform/log.ts'
 import { type PeriodicTask, startPeriodicTask } from '../../platform/periodic-task.ts'
-import { createSealing, type Sealing } from '../../platform/sealing.ts'
+import { createSealing } from '../../platform/sealing.ts'
 import { connectTemporal, isTemporalReachable } from '../../platform/temporal.ts'
 import { connectTemporalWorker, registerSearchAttributes } from '../../platform/temporal-worker.ts'
 import type { Tracing } from '../../platform/tracing.ts'
@@ -20,9 +20,11 @@ import { type Billing, createBilling } from '../../providers/billing/billing.ts'
 import { createMailDelivery } from '../../providers/mail/delivery.ts'
 import { createOAuthProviders } from '../../providers/oauth/providers.ts'
 import { createEndpointDelivery } from '../../providers/webhooks/endpoint-delivery.ts'
+import { createFailingWorkflows } from '../../workflows/failing-workflows-client.ts'
 import { createRelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
-import { createSubscriptionWorkflows, type SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
-import { createWarmInstancesWorkflows, type WarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
+import { createSubscriptionWorkflows } from '../../workflows/subscription-client.ts'
+import { createWarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
+import { endFailingWorkflows, type FailingWorkflowDeps } from '../failing-workflows.ts'
 import { accountDeletionJobs } from '../jobs/account-deletion-jobs.ts'
 import { accountJobs } from '../jobs/account-jobs.ts'
 import { billingJobs } from '../jobs/billing-jobs.ts'
@@ -53,6 +55,8 @@ import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 const heartbeatSeconds = 5
 /** How long activities may continue after the worker was asked to stop. Then they are cancelled and retried elsewhere. */
 const shutdownGraceTime = '10s'
+/** A worker that starts looks this long for failing workflows. The job `restart_workflows` looks for the rest. */
+const failingMillisMax = 20_000
 
 interface Deps {
   readonly config: Config
@@ -92,6 +96,14 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     findMaskedEmail: maskedEmailOf,
   })
   const warmInstances = createWarmInstancesWorkflows(client, { taskQueue, callMillisMax: 10_000 })
+  const failing = {
+    ...{ config, log, sql, sealing, metrics, relaySessions, subscriptions, warmInstances },
+    failingWorkflows: createFailingWorkflows(client, { taskQueue, callMillisMax: 10_000 }),
+  }
+  // Before the worker takes a task that may have crashed the ones before it.
+  await endFailingWorkflows(failing, Number.POSITIVE_INFINITY, AbortSignal.timeout(failingMillisMax)).catch(
+    (error: unknown) => log.warn({ err: error }, 'failing workflows could not be looked for'),
+  )
   const worker = await Worker.create({
     connection,
     namespace: config.temporal.namespace,
@@ -125,13 +137,8 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
 
   const billing = await createBilling(config, createBillingDeps(sql))
   const deps = {
+    ...failing,
     config,
-    sql,
-    log,
-    sealing,
-    relaySessions,
-    subscriptions,
-    warmInstances,
     billing,
     providers: measuredProviders,
     metrics,
@@ -156,10 +163,8 @@ function startChecking({ life, ...deps }: Pick<Deps, 'config' | 'sql' | 'log' | 
   return checks
 }
 
-interface JobDeps extends RelaySessionJobDeps {
-  readonly sealing: Sealing
-  readonly subscriptions: SubscriptionWorkflows
-  readonly warmInstances: WarmInstancesWorkflows
+interface JobDeps extends RelaySessionJobDeps, FailingWorkflowDeps {
+  readonly config: Config
   readonly billing: Billing
   readonly metrics: WorkerMetrics
   readonly providerChecks: ProviderChecks

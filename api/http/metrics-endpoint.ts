@@ -4,6 +4,7 @@
  */
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
 import { readInboxFigures } from '../../db/billing-events.ts'
+import { countEndedWorkflows } from '../../db/ended-workflows.ts'
 import { type JobRow, listJobs } from '../../db/jobs.ts'
 import { countOverdueAccounts } from '../../db/subscriptions.ts'
 import { workerMetrics } from '../../db/workers.ts'
@@ -37,9 +38,10 @@ const createGaugeFactory =
 const overdueSeconds = 60
 
 async function readSharedMetrics({ sql, config }: Services): Promise<Registry> {
-  const [inbox, overdue, jobs, workerRegistries, ...setters] = await Promise.all([
+  const [inbox, overdue, ended, jobs, workerRegistries, ...setters] = await Promise.all([
     readInboxFigures(sql),
     countOverdueAccounts(sql, overdueSeconds),
+    countEndedWorkflows(sql),
     listJobs(sql),
     workerMetrics(sql),
     readServerGauges(sql),
@@ -62,6 +64,15 @@ async function readSharedMetrics({ sql, config }: Services): Promise<Registry> {
     'Age of the oldest event that still needs data from its provider.',
   ).set(inbox.find((one) => one.status === 'unresolved')?.oldestSeconds ?? 0)
   gauge('svc_subscriptions_overdue', 'Accounts whose subscription workflow is over a minute late.').set(overdue)
+  const endedWorkflows = gauge(
+    'svc_workflows_ended',
+    'Workflows of the last day that were ended for their failing tasks.',
+    ['workflow_type', 'times'],
+  )
+  for (const { workflowType: workflow_type, once, repeatedly } of ended) {
+    endedWorkflows.set({ workflow_type, times: 'once' }, once)
+    endedWorkflows.set({ workflow_type, times: 'repeatedly' }, repeatedly)
+  }
   addJobMetrics(registry, jobs)
   return workerRegistries.length === 0
     ? registry

@@ -1,9 +1,10 @@
 /** Routes outside `/api/v1`: health checks, metrics, documentation, and the program of relays. */
 import { Router } from '@koa/router'
 import type { Registry } from 'prom-client'
+import { countUndeliveredCommands } from '../../db/relay-commands.ts'
 import { countAliveWorkers } from '../../db/workers.ts'
 import { relayBundle } from '../../platform/relay-bundle.ts'
-import { isTemporalReachable } from '../../platform/temporal.ts'
+import { isTemporalReachable, oldestTaskSeconds } from '../../platform/temporal.ts'
 import { openapiDocument } from '../openapi/document.ts'
 import { addPageRoutes } from '../openapi/page-routes.ts'
 import type { Services } from '../services.ts'
@@ -12,6 +13,8 @@ import { Refusal } from './refusals.ts'
 import type { Route } from './route.ts'
 
 const checkMillisMax = 1500
+/** Tasks and commands that wait for longer are not taken, or their workers die of them: a living worker takes them at once. */
+const waitSecondsMax = 30
 
 interface Deps {
   readonly services: Services
@@ -68,16 +71,23 @@ export function createUnversionedRoutes({ services, registry, routes, isReady, i
 type Check = 'ok' | 'failing'
 
 async function checkHealth(
-  { sql, temporal }: Services,
+  { sql, temporal, config }: Services,
   isReady: () => boolean,
-): Promise<Record<'postgres' | 'temporal' | 'worker', Check>> {
-  const [postgres, server, worker] = await Promise.all([
+): Promise<Record<'postgres' | 'temporal' | 'worker' | 'tasks', Check>> {
+  const [postgres, server, worker, tasks, commands] = await Promise.all([
     succeedsInTime(sql`select 1`.then(isReady)),
     isTemporalReachable(temporal, checkMillisMax),
     succeedsInTime(countAliveWorkers(sql).then((alive) => alive > 0)),
+    succeedsInTime(oldestTaskSeconds(temporal, config.temporal, checkMillisMax).then((age) => age <= waitSecondsMax)),
+    succeedsInTime(countUndeliveredCommands(sql).then(({ oldestSeconds }) => oldestSeconds <= waitSecondsMax)),
   ])
   const toCheck = (isHealthy: boolean): Check => (isHealthy ? 'ok' : 'failing')
-  return { postgres: toCheck(postgres), temporal: toCheck(server), worker: toCheck(worker) }
+  return {
+    postgres: toCheck(postgres),
+    temporal: toCheck(server),
+    worker: toCheck(worker),
+    tasks: toCheck(tasks && commands),
+  }
 }
 
 async function succeedsInTime(check: Promise<boolean>): Promise<boolean> {

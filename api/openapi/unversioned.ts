@@ -9,11 +9,11 @@ const Check = z.enum(['ok', 'failing'])
 
 const Health = z.object({
   status: z.enum(['ok', 'failing']),
-  checks: z.object({ postgres: Check, temporal: Check, worker: Check }),
+  checks: z.object({ postgres: Check, temporal: Check, worker: Check, tasks: Check }),
 })
 
 const statusExample = (status: string) => ({ example: { summary: status, value: { status } } })
-const allOk = { postgres: 'ok', temporal: 'ok', worker: 'ok' }
+const allOk = { postgres: 'ok', temporal: 'ok', worker: 'ok', tasks: 'ok' }
 
 interface UnversionedOperation extends OperationText {
   readonly path: string
@@ -28,7 +28,7 @@ export const unversionedOperations: readonly UnversionedOperation[] = [
     id: 'getHealth',
     summary: 'Check the service with its dependencies',
     description:
-      'For people and for monitoring. 503 with the same body when Postgres, Temporal or every worker is unavailable.',
+      'For people and for monitoring. 503 with the same body when Postgres, Temporal or every worker is unavailable, or when tasks or commands have waited for more than 30 s for a worker to carry them out.',
     answers: { 200: Health, 503: Health },
     replies: {
       200: { ok: { summary: 'Everything works', value: { status: 'ok', checks: allOk } } },

@@ -8,6 +8,7 @@ import { warmInstanceJobs } from '../../activities/jobs/warm-instance-jobs.ts'
 import { workflowRestartJobs } from '../../activities/jobs/workflow-restart-jobs.ts'
 import { createLog } from '../../platform/log.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
+import { createFailingWorkflows } from '../../workflows/failing-workflows-client.ts'
 import { createWarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
 import type { TestApi } from './api.ts'
 
@@ -19,16 +20,19 @@ export async function runRelayJob(
   name: RelayJobName,
   providers: ReadonlyMap<string, RelayProvider> = new Map(),
 ): Promise<void> {
-  const { config, relaySessions, subscriptions, temporal } = services
+  const { config, relaySessions, sealing, subscriptions, temporal } = services
   const { taskQueue } = config.temporal
   const warmInstances = createWarmInstancesWorkflows(temporal, { taskQueue, callMillisMax: 30_000 })
-  const metrics = { countOrphanSweep: () => {} }
+  const failingWorkflows = createFailingWorkflows(temporal, { taskQueue, callMillisMax: 30_000 })
+  const metrics = { countOrphanSweep: () => {}, countTransitions: () => {} }
   const deps = { config, sql, log: createLog('worker', 'fatal'), providers }
   const jobs = [
     ...warmInstanceJobs({ ...deps, warmInstances }),
     ...relaySessionJobs({ ...deps, relaySessions }),
     ...instanceJobs({ ...deps, metrics }),
-    ...workflowRestartJobs({ ...deps, relaySessions, subscriptions }),
+    ...workflowRestartJobs({
+      ...{ ...deps, sealing, metrics, failingWorkflows, relaySessions, subscriptions, warmInstances },
+    }),
   ]
   await jobs.find((job) => job.name === name)?.run()
 }

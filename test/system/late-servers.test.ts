@@ -44,7 +44,7 @@ test('the api and the worker start before Postgres and Temporal, and work once b
   const health = await fetch(`${url}/health`)
   expect([health.status, await health.json()]).toEqual([
     503,
-    { status: 'failing', checks: { postgres: 'failing', temporal: 'failing', worker: 'failing' } },
+    { status: 'failing', checks: { postgres: 'failing', temporal: 'failing', worker: 'failing', tasks: 'failing' } },
   ])
   const refused = await fetch(`${url}/api/v1/capacity/status`)
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '2'])

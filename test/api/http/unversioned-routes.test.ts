@@ -34,7 +34,10 @@ describe('GET /health', () => {
       () => page(service.api, '/health'),
       (one) => one.status === 200,
     )
-    expect(await answer.json()).toEqual({ status: 'ok', checks: { postgres: 'ok', temporal: 'ok', worker: 'ok' } })
+    expect(await answer.json()).toEqual({
+      status: 'ok',
+      checks: { postgres: 'ok', temporal: 'ok', worker: 'ok', tasks: 'ok' },
+    })
     expect(answer.headers.get('cache-control')).toBe('no-store')
     expect((await page(service.api, '/health', { method: 'HEAD' })).status).toBe(200)
   })
@@ -45,7 +48,7 @@ describe('GET /health', () => {
     expect(answer.status).toBe(503)
     expect(await answer.json()).toEqual({
       status: 'failing',
-      checks: { postgres: 'ok', temporal: 'failing', worker: 'failing' },
+      checks: { postgres: 'ok', temporal: 'failing', worker: 'failing', tasks: 'failing' },
     })
     expect((await page(alone, '/livez')).status).toBe(200)
   })
