@@ -82,6 +82,11 @@ const outageCodes = new Set([
   'CONNECTION_CONNECT_TIMEOUT',
   // The server did not answer in time, or a query waited too long for its batch (platform/batch.ts).
   'QUERY_TIMEOUT',
+  // The schema changed, or a pooler forgot a prepared statement: the driver forgets its statements (docs/decisions/0007).
+  'STATEMENT_OUTDATED',
+  '26000',
+  // in_failed_sql_transaction: another statement of the transaction has failed.
+  '25P02',
   // admin_shutdown, crash_shutdown, cannot_connect_now, too_many_connections, query_canceled, lock_not_available.
   '57P01',
   '57P02',
@@ -108,6 +113,10 @@ const outageCodes = new Set([
 /** True when Postgres is unreachable, starting, stopping, out of connections or overloaded: the same request may succeed later. */
 export const isOutage = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && outageCodes.has(String(error.code))
+
+/** True when Postgres refused a statement before it executed it, since the schema changed. The pool prepares it again at its next use. */
+export const isStatementOutdated = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'code' in error && error.code === 'STATEMENT_OUTDATED'
 
 const invalidTextCodes = new Set(['22021', '22P05', '22P02', '22003', '22007', '22008'])
 

@@ -2,7 +2,7 @@
  * Transactions with fewer round trips than `sql.begin`: `begin` is sent together with the first statements, and `commit` together
  * with the last ones (docs/decisions/0052).
  */
-import type { Database, Fragment, Sql } from './connection.ts'
+import type { Database, Sql } from './connection.ts'
 
 /** A statement that is sent when it is executed or awaited. */
 interface Statement extends PromiseLike<unknown> {
@@ -31,10 +31,10 @@ export async function pipelinedTransaction<Result>(
 ): Promise<Result> {
   const reserved = await sql.reserve()
   const tx: Sql = reserved
-  const begun = tx`begin`.execute()
+  const begun = tx.unsafe('begin').execute()
   let committed: Promise<void> | undefined
   const commit = (): Promise<void> => {
-    committed ??= requireCommit(tx`commit`.execute())
+    committed ??= requireCommit(tx.unsafe('commit', [], { last: true }).execute())
     return committed
   }
   const commitWith: CommitWith = async (...statements) => {
@@ -48,8 +48,8 @@ export async function pipelinedTransaction<Result>(
     await commit()
     return result
   } catch (error) {
-    // Without a connection there is no transaction any more.
-    await (committed ?? tx`rollback`).catch(() => {})
+    // Without a connection there is no transaction any more. The driver destroys a connection that is still inside of one.
+    await (committed ?? tx.unsafe('rollback', [], { last: true })).catch(() => {})
     throw error
   } finally {
     reserved.release()
@@ -57,7 +57,7 @@ export async function pipelinedTransaction<Result>(
 }
 
 /** Postgres answers the commit of a transaction with a failed statement with a rollback, which is no error. */
-async function requireCommit(statement: Fragment): Promise<void> {
+async function requireCommit(statement: PromiseLike<{ readonly command: string }>): Promise<void> {
   const { command } = await statement
   if (command !== 'COMMIT') throw new Error(`the transaction ended with ${command}`)
 }

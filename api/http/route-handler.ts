@@ -1,6 +1,7 @@
 /** Handles the requests of one route: checks and parses them, and runs the handler of the route. */
 import type { RouterContext } from '@koa/router'
 import type { z } from 'zod'
+import { isStatementOutdated } from '../../db/connection.ts'
 import { clientAddress } from '../../platform/koa/client-address.ts'
 import type { Services } from '../services.ts'
 import type { Admit, Admitted } from './admission.ts'
@@ -50,7 +51,7 @@ export function createRouteHandler(route: Route, { services, admit }: Deps): Han
   }
   const handle = route.isSignInCheckedByHandler ? handleWithOwnCheck : handleAdmitted
 
-  return async (ctx) => {
+  const answer: HandleRoute = async (ctx) => {
     if (route.secret) addHeaders(ctx, { 'Cache-Control': 'no-store' })
     const credentials = { ip: clientAddress(ctx), header: createHeaderReader(ctx) }
     // Before the password: a page of another site must not use up the operator's sign-in attempts.
@@ -59,7 +60,20 @@ export function createRouteHandler(route: Route, { services, admit }: Deps): Han
     if (admitted.headers) addHeaders(ctx, admitted.headers)
     await handle(ctx, admitted, credentials)
   }
+  return route.method === 'GET' ? repeatOutdated(answer) : answer
 }
+
+/** A migration that runs beside the service makes statements outdated. Requests that only read need not fail for it. */
+const repeatOutdated =
+  (answer: HandleRoute): HandleRoute =>
+  async (ctx) => {
+    try {
+      await answer(ctx)
+    } catch (error) {
+      if (!isStatementOutdated(error)) throw error
+      await answer(ctx)
+    }
+  }
 
 function sendReply(ctx: RouterContext, { status, body, headers, waitedSeconds }: Reply): void {
   ctx.state.waitedSeconds = waitedSeconds
