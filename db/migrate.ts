@@ -7,7 +7,11 @@ import { migrate } from './migrations.ts'
 let sql: Database | undefined
 try {
   sql = connectPostgres(readDatabaseUrl(), 1)
-  const applied = await migrate(sql)
+  const applied = await migrate(sql, ({ migration, pauseMillis }) =>
+    process.stdout.write(
+      `${migration} waits for a lock, which a backup may hold; the next attempt is in ${pauseMillis / 1000} s.\n`,
+    ),
+  )
   process.stdout.write(applied.length === 0 ? 'The database is up to date.\n' : `Applied ${applied.join(', ')}.\n`)
 } catch (error) {
   const text =

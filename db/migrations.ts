@@ -25,11 +25,19 @@ export async function readMigrations(): Promise<Migration[]> {
   )
 }
 
+/** A migration that waits for a lock blocks everything that wants the table after it, such as all requests behind a backup. */
+const lockMillisMax = 2000
+const pauseMillis = (attempt: number): number => Math.min(500 * 2 ** attempt, 15_000)
+
+/** Called when a migration gave way, with the time until its next attempt. */
+export type ReportWait = (wait: { readonly migration: string; readonly pauseMillis: number }) => void
+
 /**
  * Applies the pending migrations and returns their names. Several processes may call it at the same time. Throws when an applied
- * file has changed, or when the database has a migration that this version lacks.
+ * file has changed, or when the database has a migration that this version lacks. One that cannot lock its tables within two
+ * seconds, or ends in a deadlock, is tried again after a pause that grows.
  */
-export async function migrate(sql: Database): Promise<string[]> {
+export async function migrate(sql: Database, reportWait: ReportWait = () => {}): Promise<string[]> {
   const migrations = await readMigrations()
   const connection = await sql.reserve()
   try {
@@ -46,16 +54,8 @@ export async function migrate(sql: Database): Promise<string[]> {
     const checksums = new Map(migrations.map((one) => [one.name, one.checksum] as const))
     for (const [name, checksum] of applied) refuseDrift(name, checksum, checksums.get(name))
     const pending = migrations.filter((one) => !applied.has(one.name))
-    for (const { name, text, checksum } of pending) {
-      await connection
-        .unsafe(
-          `begin;\n${text}\n;insert into schema_migrations (name, checksum) values ('${name}', '${checksum}');\ncommit;`,
-        )
-        .catch(async (error: unknown) => {
-          await connection.unsafe('rollback')
-          throw new Error(`migration ${name} failed: ${(error as Error).message}`, { cause: error })
-        })
-    }
+    await connection.unsafe(`set lock_timeout = ${lockMillisMax}`)
+    for (const one of pending) await applyWithPauses(connection, one, reportWait)
     return pending.map((one) => one.name)
   } finally {
     await connection`select pg_advisory_unlock(${migrationLock})`.catch(() => {})
@@ -63,6 +63,28 @@ export async function migrate(sql: Database): Promise<string[]> {
     connection.release()
   }
 }
+
+async function applyWithPauses(connection: Sql, migration: Migration, reportWait: ReportWait): Promise<void> {
+  const { name, text, checksum } = migration
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      await connection.unsafe(
+        `begin;\n${text}\n;insert into schema_migrations (name, checksum) values ('${name}', '${checksum}');\ncommit;`,
+      )
+      return
+    } catch (error) {
+      await connection.unsafe('rollback')
+      if (!isLockMissing(error))
+        throw new Error(`migration ${name} failed: ${(error as Error).message}`, { cause: error })
+    }
+    reportWait({ migration: name, pauseMillis: pauseMillis(attempt) })
+    await sleep(pauseMillis(attempt))
+  }
+}
+
+/** lock_not_available, deadlock_detected. */
+const isLockMissing = (error: unknown): boolean =>
+  ['55P03', '40P01'].includes(String((error as { code?: unknown }).code))
 
 /** How the database differs from the migrations of this version, by their names. */
 export interface MigrationDifferences {
@@ -101,7 +123,7 @@ export async function migrateWhenReachable(url: string, log: Logger): Promise<vo
   for (let attempt = 0; ; attempt += 1) {
     const sql = connectPostgres(url, 1)
     try {
-      const applied = await migrate(sql)
+      const applied = await migrate(sql, (wait) => log.warn(wait, 'a migration waits for the locks of its tables'))
       if (applied.length > 0) log.info({ applied }, 'applied migrations')
       return
     } catch (error) {

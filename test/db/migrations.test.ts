@@ -52,6 +52,28 @@ test('of processes that migrate at the same time one applies the migrations, and
   expect(applied.filter((one) => one.length > 0)).toEqual([names])
 })
 
+test('a migration behind a backup blocks no reads for longer than two seconds, and is applied after the backup', async () => {
+  const { sql, connect } = await emptyDatabase()
+  await migrate(sql)
+  const altering = (await readMigrations()).findLast(({ text }) => /^alter table users\b/m.test(text))
+  await sql`delete from schema_migrations where name = ${altering?.name ?? ''}`
+  const backup = await connect().reserve()
+  await backup.unsafe('begin; lock table users in access share mode')
+  const waits: string[] = []
+  let applied: Promise<string[]> = Promise.resolve([])
+  await new Promise<void>((resolve) => {
+    applied = migrate(sql, ({ migration }) => {
+      waits.push(migration)
+      resolve()
+    })
+  })
+  expect(await connect()`select count(*)::int as count from users`).toEqual([{ count: 0 }])
+  await backup.unsafe('commit')
+  backup.release()
+  expect(await applied).toEqual([altering?.name])
+  expect(new Set(waits)).toEqual(new Set([altering?.name]))
+})
+
 test('a failed migration is rolled back, and the next run starts with it', async () => {
   const { sql } = await emptyDatabase()
   // A view with the name of the table that the migration fills: it creates the other tables and then fails.
