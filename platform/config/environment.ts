@@ -18,7 +18,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the variables of a schema. `NAME_FILE` names a file that holds the value of `NAME`. An empty value counts as unset.
+ * Reads the variables of a schema. `NAME_FILE` names a file that holds the value of `NAME`; a
+ * byte order mark and one line end at its end are no part of it. An empty value counts as unset.
  * @param findConflicts lists problems that only a combination of variables has. Called when each variable by itself is valid.
  * @throws ConfigError
  */
@@ -62,13 +63,28 @@ function readTexts(env: Environment, names: readonly string[]) {
     else if (value) texts[name] = value
     else if (file) {
       try {
-        texts[name] = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+        texts[name] = readFileSync(file, 'utf8')
+          .replace(/^\uFEFF/, '')
+          .replace(/\r?\n$/, '')
+        const control = describeControlCharacter(texts[name])
+        if (control)
+          problems.push(`${name}_FILE names ${file}, whose text contains ${control}: write the value alone into it`)
       } catch (error) {
         problems.push(`${name}_FILE names ${file}, which can't be read: ${(error as Error).message}`)
       }
     }
   }
   return { texts, problems }
+}
+
+/**
+ * A value of several lines, such as JSON or a certificate, contains line ends and tabs. Others are left behind by an editor or by an
+ * encoding other than UTF-8, and so is a byte order mark that is not at the beginning.
+ */
+function describeControlCharacter(text: string): string | undefined {
+  if (/^[^\n]*[\r\n]$/.test(text)) return 'more than one line end'
+  const found = /(?![\t\n\r])[\p{Cc}\uFEFF\uFFFD]/u.exec(text)?.[0]
+  return found && `U+${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}, a character that no value has`
 }
 
 /** Freezes an object and everything in it. */

@@ -132,6 +132,29 @@ test('a secret can be read from a file, without the last line break', async () =
   expect(readConfig({ ...rest, SVC_JWT_SECRET_FILE: file }).jwt.secret).toBe(SVC_JWT_SECRET)
 })
 
+test.each([
+  ['a byte order mark and a Windows line end', (secret: string) => `\uFEFF${secret}\r\n`],
+  ['no line end', (secret: string) => secret],
+])('the secret of a file with %s is the one of its text', async (_, write) => {
+  const file = join(await temporaryFolder(), 'jwt')
+  const { SVC_JWT_SECRET, ...rest } = complete
+  await writeFile(file, write(SVC_JWT_SECRET))
+  expect(readConfig({ ...rest, SVC_JWT_SECRET_FILE: file }).jwt.secret).toBe(SVC_JWT_SECRET)
+})
+
+test.each([
+  ['two line ends', '\n\n', 'more than one line end'],
+  ['a NUL', '\0', 'U\\+0000'],
+  ['an escape character', '\u001b[0m', 'U\\+001B'],
+])('a file with %s is refused by the name of its variable', async (_, end, named) => {
+  const file = join(await temporaryFolder(), 'jwt')
+  const { SVC_JWT_SECRET, ...rest } = complete
+  await writeFile(file, `${SVC_JWT_SECRET}${end}`)
+  expect(problemsOf({ ...rest, SVC_JWT_SECRET_FILE: file })).toEqual([
+    expect.stringMatching(`^SVC_JWT_SECRET_FILE names .* contains ${named}`),
+  ])
+})
+
 test('a variable that is set both directly and as a file is rejected', () => {
   expect(problemsOf({ ...complete, SVC_JWT_SECRET_FILE: '/run/secrets/jwt' })).toContain(
     'SVC_JWT_SECRET and SVC_JWT_SECRET_FILE are both set: keep one',
