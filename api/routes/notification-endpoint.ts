@@ -47,7 +47,7 @@ export const save = route({
   refuses: [],
   handle: async ({ body: { type, url }, caller: { userId }, ip }, { sql, sealing }) => {
     const parsed = parseEndpointUrl(type, url)
-    const problem = 'problem' in parsed ? parsed.problem : await findAddressProblem(parsed.url)
+    const problem = 'problem' in parsed ? parsed.problem : await findAddressProblem(parsed.url, userId)
     if ('problem' in parsed || problem !== undefined)
       throw new Refusal('invalid_request', { message: `body field url: ${problem}` })
     // Discord does not verify signatures.

@@ -43,7 +43,7 @@ export const createEndpointDelivery =
     const parsed = parseEndpointUrl(type, endpoint.url, rules)
     if ('problem' in parsed) throw new UndeliverableError(parsed.problem)
     try {
-      const request = { url: parsed.url, ...composeRequest(endpoint, id, message) }
+      const request = { userId: message.userId, url: parsed.url, ...composeRequest(endpoint, id, message) }
       refuseFailure(type, await postToEndpoint(request, rules, signal))
     } catch (error) {
       await (error instanceof EndpointGoneError ? store.recordGone(endpoint.id) : store.recordFailure(endpoint.id))

@@ -19,6 +19,8 @@ export class EndpointUnreachableError extends Error {
 }
 
 interface EndpointRequest {
+  /** The account of the endpoint. */
+  readonly userId: string
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -30,7 +32,7 @@ interface EndpointRequest {
  * {@link EndpointUnreachableError}.
  */
 export function postToEndpoint(
-  { url, headers, body }: EndpointRequest,
+  { userId, url, headers, body }: EndpointRequest,
   rules: EndpointRules,
   stopping: AbortSignal,
 ): Promise<EndpointReply> {
@@ -45,7 +47,7 @@ export function postToEndpoint(
       method: 'POST',
       // A connection of its own, which no earlier request has opened to an address that was allowed then.
       agent: false,
-      lookup: checkedLookup(rules),
+      lookup: checkedLookup(rules, userId),
       signal: AbortSignal.any([stopping, timeout]),
       headers: {
         'content-type': 'application/json',
@@ -73,9 +75,9 @@ export function postToEndpoint(
 
 /** Resolves as `rules` do, and fails when any of the addresses is not allowed. */
 const checkedLookup =
-  ({ resolve, isAllowedAddress }: EndpointRules): LookupFunction =>
+  ({ resolve, isAllowedAddress }: EndpointRules, userId: string): LookupFunction =>
   (host, options, callback) => {
-    resolve(host).then(
+    resolve(host, userId).then(
       (addresses) => {
         const [first] = addresses
         if (!first || !addresses.every(({ address }) => isAllowedAddress(address)))

@@ -2,9 +2,9 @@
  * Which addresses users may have messages sent to. A user chooses the URL and this service's network sends the request, so without
  * these rules it would reach what only that network can: metadata of the machine, databases, other services (SSRF).
  */
-import { lookup } from 'node:dns/promises'
 import ipaddr from 'ipaddr.js'
 import type { EndpointType } from '../../domain/notifications.ts'
+import { type LookUpHost, lookUpHost } from './host-lookup.ts'
 
 export interface EndpointRules {
   readonly protocols: readonly string[]
@@ -12,15 +12,9 @@ export interface EndpointRules {
   readonly isAllowedPort: (port: string) => boolean
   readonly isAllowedAddress: (address: string) => boolean
   readonly discordHosts: readonly string[]
-  /** All addresses of a host name. Rejects when it has none. */
-  readonly resolve: (host: string) => Promise<readonly ResolvedAddress[]>
+  readonly resolve: LookUpHost
   /** The time for a request and the head of its reply. */
   readonly replyMillisMax: number
-}
-
-export interface ResolvedAddress {
-  readonly address: string
-  readonly family: number
 }
 
 /** 168.63.129.16 is a public address by its range, and the metadata service of virtual machines in Azure. */
@@ -43,7 +37,7 @@ export const publicEndpointRules: EndpointRules = {
   isAllowedPort: (port) => port === '' || port === '8443',
   isAllowedAddress: isPublicAddress,
   discordHosts: ['discord.com', 'discordapp.com', 'ptb.discord.com', 'canary.discord.com'],
-  resolve: (host) => lookup(host, { all: true, verbatim: true }),
+  resolve: lookUpHost,
   replyMillisMax: 10_000,
 }
 
@@ -84,20 +78,19 @@ export function addressOf({ hostname }: URL): string | undefined {
   return ipaddr.isValid(text) ? text : undefined
 }
 
-const resolveMillisMax = 3000
-
 /**
  * Resolves the host of a URL that is about to be saved, so that its owner learns of a refused address at once. It may resolve
  * to another one later, so sending checks again. Unknown hosts get the same answer, which so reveals no internal names. The hosts
  * of Discord are known.
+ * @param userId the account of the URL.
  */
 export async function findAddressProblem(
   url: URL,
+  userId: string,
   rules: EndpointRules = publicEndpointRules,
 ): Promise<string | undefined> {
   if (addressOf(url) !== undefined || rules.discordHosts.includes(url.host)) return undefined
-  const timeout = new Promise<[]>((resolve) => setTimeout(resolve, resolveMillisMax, []).unref())
-  const addresses = await Promise.race([rules.resolve(url.hostname), timeout]).catch(() => [])
+  const addresses = await rules.resolve(url.hostname, userId).catch(() => [])
   const isAllowed = addresses.length > 0 && addresses.every(({ address }) => rules.isAllowedAddress(address))
   return isAllowed ? undefined : refusedAddressText
 }

@@ -137,7 +137,7 @@ describe('a URL', () => {
 
 describe('a host name', () => {
   const problemWith = (...addresses: string[]) =>
-    findAddressProblem(new URL('https://hooks.example.com/'), {
+    findAddressProblem(new URL('https://hooks.example.com/'), 'user', {
       ...publicEndpointRules,
       resolve: async () => addresses.map((address) => ({ address, family: 4 })),
     })
@@ -150,6 +150,6 @@ describe('a host name', () => {
   })
 
   test('of this machine is refused', async () => {
-    expect(await findAddressProblem(new URL('https://localhost/'))).toBeTypeOf('string')
+    expect(await findAddressProblem(new URL('https://localhost/'), 'user')).toBeTypeOf('string')
   })
 })
