@@ -41,7 +41,7 @@ export interface Site {
 }
 
 export function createApp(site: Site): Koa {
-  const app = createKoa(site.config.trustedProxyHops)
+  const app = createKoa(site.config.trustedProxyHops, site.log)
   app.use(securityHeaders(site.config))
   // Assets are compressed at start, and replies of the API contain tokens beside texts that others may choose.
   app.use(compress({ filter: (type) => type === 'text/html' }))

@@ -33,7 +33,7 @@ interface Deps {
 
 export function createApp(deps: Deps): Koa {
   const { services, admit, httpMetrics, routes, unversionedRoutes, isReady, tracing } = deps
-  const app = createKoa(services.config.trustedProxyHops)
+  const app = createKoa(services.config.trustedProxyHops, services.log)
   if (tracing) app.use(traceRequest(tracing))
   app.use(recordRequest(services, httpMetrics))
   app.use(handleErrors(services))

@@ -221,7 +221,8 @@ describe('the client address that the API receives', () => {
     ['the last entry behind one proxy', '1', '192.0.2.66, 203.0.113.5', /^203\.0\.113\.5$/],
     ['the second to last entry behind two proxies', '2', '192.0.2.66, 203.0.113.5, 198.51.100.1', /^203\.0\.113\.5$/],
     ['the peer address when the proxy added no entry', '1', undefined, /^(127\.0\.0\.1|::1)$/],
-    ['the peer address when the entry is not an address', '1', 'unknown', /^(127\.0\.0\.1|::1)$/],
+    ['the entry behind one proxy without its port', '1', '203.0.113.5:51234', /^203\.0\.113\.5$/],
+    ['an address of its own when the entry is not an address', '1', 'unknown', /^fd00:[\da-f:]+$/],
   ])('is %s', async (_, proxies, forwardedFor, expected) => {
     expect(await receivedBehind(proxies, forwardedFor)).toMatch(expected)
   })
