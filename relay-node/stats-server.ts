@@ -1,7 +1,8 @@
 /** The HTTP port of a relay: statistics for the plugin, for stream overlays and for scene switchers. It has no authentication. */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { ConnectionPlaces } from './connection-places.ts'
 import type { Log } from './log.ts'
 import type { PublishersReply, StatsReply } from './stats.ts'
 
@@ -34,8 +35,18 @@ export interface StatsServerOptions {
   readonly log: Log
 }
 
+/** A request is one short packet. Connections are checked once a second. */
+const limits = {
+  headersTimeout: 3_000,
+  requestTimeout: 5_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+}
+
 export async function startStatsServer({ host, port, source, log }: StatsServerOptions): Promise<StatsServer> {
-  const server = createServer((request, response) => {
+  const places = new ConnectionPlaces<Socket>({ max: 256, perAddressMax: 64 })
+  const server = createServer(limits, (request, response) => {
+    places.touch(request.socket)
     const { status, body } = request.method === 'GET' ? answer(request.url ?? '', source) : notFound
     response.writeHead(status, {
       'content-type': 'application/json',
@@ -45,8 +56,10 @@ export async function startStatsServer({ host, port, source, log }: StatsServerO
     })
     response.end(JSON.stringify(body))
   })
-  server.maxConnections = 256
-  server.requestTimeout = 5_000
+  server.on('connection', (socket) => {
+    places.take(socket)
+    socket.once('close', () => places.leave(socket))
+  })
   server.listen(port, host)
   await once(server, 'listening')
   server.on('error', (error) => log('warn', 'the stats server had an error', { error: error.message }))
