@@ -12,6 +12,8 @@ export interface EngineEnd {
   readonly ended: Promise<string>
   /** The SRT connection is established. */
   connected(): void
+  /** A data packet of the publisher is forwarded. */
+  received?(): void
   close(): void
 }
 

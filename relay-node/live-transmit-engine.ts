@@ -17,6 +17,8 @@ const program = 'srt-live-transmit'
 /** A process without a connection ends after this time. */
 const connectSecondsMax = 10
 const errorTailBytes = 500
+/** One publisher, eight players, and those that are ending. */
+const processesMax = 32
 /** After the end of its connection a process delivers what it has received, and ends. */
 const endMillisMax = 1_000
 
@@ -53,6 +55,8 @@ export function createLiveTransmitEngine({ path, passphrase, log }: LiveTransmit
   const ports = new Set<number>()
 
   const start = async (role: Role) => {
+    // Counted by ports, since a process has its port before it starts.
+    if (ports.size >= processesMax) throw new Error(`${processesMax} processes of ${program} are running`)
     const port = await findFreePort(address, ports)
     ports.add(port)
     const query = new URLSearchParams({
@@ -84,9 +88,10 @@ export function createLiveTransmitEngine({ path, passphrase, log }: LiveTransmit
     const close = () => void child.kill('SIGKILL')
     const end = { address, port, ended, connected() {}, close }
     if (role === 'publish') {
-      child.stdout?.on('data', (chunk: Buffer) => fanOut.write(chunk))
-      child.stdout?.on('end', () => fanOut.flush())
-      return { ...end, close: () => void setTimeout(close, endMillisMax) }
+      const publication = fanOut.publish()
+      child.stdout?.on('data', publication.write)
+      child.stdout?.on('end', publication.end)
+      return { ...end, received: publication.received, close: () => void setTimeout(close, endMillisMax) }
     }
     const { stdin } = child
     if (!stdin) throw new Error(`${program} has no standard input`)

@@ -54,4 +54,4 @@ export class Refusals {
 }
 
 /** The address without its port. The links of an SRTLA group count as one host. */
-const hostOf = ({ key }: Peer): string => (key.includes(':') ? key.slice(0, key.lastIndexOf(':')) : key)
+export const hostOf = ({ key }: Peer): string => (key.includes(':') ? key.slice(0, key.lastIndexOf(':')) : key)

@@ -198,6 +198,7 @@ export class SrtConnection {
   #forward(datagram: Buffer): void {
     if (this.#state === 'closed') return
     this.#upstream?.send(datagram)
+    if (isData(datagram)) this.#end?.received?.()
     if (isShutdown(datagram) && destinationOf(datagram) === this.#engineSocketId) this.close('ended by the peer')
   }
 

@@ -7,7 +7,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Engine } from './engine.ts'
 import type { Log } from './log.ts'
 import type { Peer } from './peer.ts'
-import { Refusals } from './refusals.ts'
+import { hostOf, Refusals } from './refusals.ts'
 import { SrtConnection } from './srt-connection.ts'
 import {
   buildInductionReply,
@@ -17,6 +17,7 @@ import {
   parseHandshake,
   type Rejection,
 } from './srt-packets.ts'
+import { StartBudget } from './start-budget.ts'
 import { findObjection, type Role } from './stream-access.ts'
 import { ThroughputCap } from './throughput-cap.ts'
 
@@ -46,6 +47,7 @@ export class SrtGate {
   readonly #options: GateOptions
   readonly #connections = { publish: new Map<string, SrtConnection>(), play: new Map<string, SrtConnection>() }
   readonly #refusals: Refusals
+  readonly #starts = new StartBudget()
   readonly #cookieKey = randomBytes(32)
   #inductions = { second: 0, count: 0 }
 
@@ -118,7 +120,7 @@ export class SrtGate {
     const objection = findObjection(role, streamId, this.streamToken) ?? this.#findConflict(role, peer)
     if (objection !== undefined) this.#refusals.refuse(peer, conclusion, objection)
     else if (engine === undefined) this.#refusals.refuse(peer, conclusion, 'down')
-    else this.#admit(engine, role, conclusion, peer, now)
+    else if (this.#starts.take(role, hostOf(peer), now)) this.#admit(engine, role, conclusion, peer, now)
   }
 
   #findConflict(role: Role, peer: Peer): Rejection | undefined {

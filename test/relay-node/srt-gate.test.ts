@@ -223,6 +223,31 @@ test('a publisher that connects again from its address replaces its own connecti
   expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false])
 })
 
+test('connections that one address replaces again and again do not start engines without limit', async () => {
+  const { gate, opened } = await givenGate()
+  const caller = createCaller('192.0.2.1:5000')
+  const callAt = (now: number, socketId: number) => {
+    gate.receive('publish', handshake({ socketId, version: 4 }), caller.peer, now)
+    const { cookie } = read(
+      caller.received.findLast((packet) => read(packet).type === handshakeTypes.induction) ?? data(0),
+    )
+    gate.receive('publish', conclusion({ socketId, cookie, streamId: publish }), caller.peer, now)
+  }
+
+  // 188 within 6 s, as fast as a caller can.
+  for (let n = 0; n < 188; n += 1) callAt(1_000 + n * 32, 100 + n)
+
+  await eventually(
+    () => gate.publisher?.isOpen,
+    (isOpen) => isOpen === true,
+  )
+  expect(opened.length).toBeGreaterThanOrEqual(4)
+  expect(opened.length).toBeLessThanOrEqual(16)
+  // An honest encoder that repeats its handshake is admitted in time.
+  callAt(9_500, 999)
+  expect(gate.publisher?.peerSocketId).toBe(999)
+})
+
 test('up to eight players are admitted beside the publisher', async () => {
   const { gate } = await givenGate()
   for (let n = 1; n <= 8; n += 1) await admit(gate, createCaller(`192.0.2.${n}:4000`), play, 'play')

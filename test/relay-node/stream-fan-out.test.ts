@@ -17,6 +17,7 @@ test('every player receives the stream whole, in whole blocks, from the block af
   await fc.assert(
     fc.asyncProperty(sizes, fc.nat(29), async (lengths, addedAt) => {
       const fanOut = new StreamFanOut()
+      const publication = fanOut.publish()
       const [early, late] = [createPlayer(), createPlayer()]
       fanOut.add(early)
       const stream: Buffer[] = []
@@ -28,11 +29,12 @@ test('every player receives the stream whole, in whole blocks, from the block af
         }
         const chunk = Buffer.alloc(length, index + 1)
         stream.push(chunk)
-        fanOut.write(chunk)
+        publication.received()
+        publication.write(chunk)
         await new Promise(setImmediate)
         expect(early.received().length % block).toBe(0)
       }
-      fanOut.flush()
+      publication.end()
       await new Promise(setImmediate)
       const whole = Buffer.concat(stream)
       expect(early.received().equals(whole)).toBe(true)
@@ -50,8 +52,9 @@ test('a player that does not keep up is closed, and the others go on', async () 
   fanOut.add(slow)
   fanOut.add(fast)
 
+  const publication = fanOut.publish()
   for (let n = 0; n < 100; n += 1) {
-    fanOut.write(Buffer.alloc(block, n))
+    publication.write(Buffer.alloc(block, n))
     await new Promise(setImmediate)
   }
 
@@ -65,7 +68,28 @@ test('a removed player receives nothing more', async () => {
   const player = createPlayer()
   fanOut.add(player)
   fanOut.remove(player)
-  fanOut.write(Buffer.alloc(block))
+  fanOut.publish().write(Buffer.alloc(block))
   await new Promise(setImmediate)
   expect(player.received()).toHaveLength(0)
+})
+
+test('what a publisher sent before it vanished reaches the players of that time only', async () => {
+  const fanOut = new StreamFanOut()
+  const [early, late] = [createPlayer(), createPlayer()]
+  fanOut.add(early)
+  const vanished = fanOut.publish()
+  vanished.received()
+  vanished.write(Buffer.alloc(block + 1, 1))
+
+  fanOut.add(late)
+  vanished.write(Buffer.alloc(block, 2))
+  const next = fanOut.publish()
+  next.received()
+  next.write(Buffer.alloc(block, 3))
+  vanished.end()
+
+  await new Promise(setImmediate)
+  const blocks = [Buffer.alloc(block + 1, 1), Buffer.alloc(block - 1, 2), Buffer.alloc(block, 3), Buffer.alloc(1, 2)]
+  expect(early.received().equals(Buffer.concat(blocks))).toBe(true)
+  expect(late.received().equals(Buffer.alloc(block, 3))).toBe(true)
 })

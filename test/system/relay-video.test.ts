@@ -119,6 +119,25 @@ test('a second publisher is refused while the first lives, and replaces it when 
   expect(performance.now() - vanishedAt).toBeLessThan(12_000)
 })
 
+test('a player that connects after a publisher vanished receives nothing that was sent before', async () => {
+  const { state } = await givenRelay()
+  const early = new StreamSink(playUrl(state))
+  const first = new StreamSource(publishUrl(state), 2_000)
+  await early.untilReceived(100_000)
+  first.vanish()
+  // Its links and its last blocks are still with the relay.
+  await eventually(
+    async () => (await statsOf(state)).groups[0]?.connections[0]?.last_ms_ago ?? 0,
+    (silentMillis) => silentMillis > 2_000,
+  )
+  const late = new StreamSink(playUrl(state))
+  const second = new StreamSource(publishUrl(state), 2_000)
+  await late.untilReceived(100_000)
+
+  expect(second.sent.indexOf(late.received.subarray(0, 64))).toBeGreaterThanOrEqual(0)
+  await expectWholeStream(second, late)
+})
+
 testInRealTime('four relays on one machine do not mix their streams', async () => {
   const tokens = ['Aa11Bb22', 'Cc33Dd44', 'Ee55Ff66', 'Gg77Hh88']
   const streams = await Promise.all(
