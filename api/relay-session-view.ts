@@ -11,10 +11,15 @@ import { id, timestamp } from './http/schemas.ts'
 /** What only a live session has. */
 export const LiveFields = z.object({
   ends_at: timestamp.optional().describe('The latest end, by the longest duration.'),
+  idle_ends_at: timestamp
+    .optional()
+    .describe('From this time on the relay also ends when no stream has come in for ten minutes.'),
   ending_soon: z
     .boolean()
     .optional()
-    .describe('Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours.'),
+    .describe(
+      'Whether `idle_ends_at` is near or past: an hour away, or a quarter of the time until `ends_at` where that is below three hours.',
+    ),
   ingest: z
     .object({ publishing: z.boolean(), bitrate_kbps: z.int(), links: z.int(), since: timestamp })
     .nullable()
@@ -114,6 +119,7 @@ export function presentLiveFields(
   const createdAt = row.createdAt.getTime()
   return {
     ends_at: new Date(createdAt + longestSeconds(maxSessionSeconds) * 1000).toISOString(),
+    idle_ends_at: new Date(createdAt + maxSessionSeconds * 1000).toISOString(),
     ending_soon: isEndingSoon(createdAt, maxSessionSeconds, Date.now()),
     ingest: presentIngest(row, healthIntervalSeconds),
     ...(row.engine === 'none' ? { engine: row.engine } : {}),

@@ -2316,7 +2316,12 @@ export interface components {
              * @description The latest end, by the longest duration.
              */
             ends_at?: string;
-            /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+            /**
+             * Format: date-time
+             * @description From this time on the relay also ends when no stream has come in for ten minutes.
+             */
+            idle_ends_at?: string;
+            /** @description Whether `idle_ends_at` is near or past: an hour away, or a quarter of the time until `ends_at` where that is below three hours. */
             ending_soon?: boolean;
             /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
             ingest?: {
@@ -2386,7 +2391,12 @@ export interface components {
              * @description The latest end, by the longest duration.
              */
             ends_at?: string;
-            /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+            /**
+             * Format: date-time
+             * @description From this time on the relay also ends when no stream has come in for ten minutes.
+             */
+            idle_ends_at?: string;
+            /** @description Whether `idle_ends_at` is near or past: an hour away, or a quarter of the time until `ends_at` where that is below three hours. */
             ending_soon?: boolean;
             /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
             ingest?: {
@@ -4955,7 +4965,12 @@ export interface operations {
                              * @description The latest end, by the longest duration.
                              */
                             ends_at?: string;
-                            /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                            /**
+                             * Format: date-time
+                             * @description From this time on the relay also ends when no stream has come in for ten minutes.
+                             */
+                            idle_ends_at?: string;
+                            /** @description Whether `idle_ends_at` is near or past: an hour away, or a quarter of the time until `ends_at` where that is below three hours. */
                             ending_soon?: boolean;
                             /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                             ingest?: {
@@ -6106,7 +6121,12 @@ export interface operations {
                              * @description The latest end, by the longest duration.
                              */
                             ends_at?: string;
-                            /** @description Whether `ends_at` is near: an hour away, or a quarter of a longest duration below three hours. */
+                            /**
+                             * Format: date-time
+                             * @description From this time on the relay also ends when no stream has come in for ten minutes.
+                             */
+                            idle_ends_at?: string;
+                            /** @description Whether `idle_ends_at` is near or past: an hour away, or a quarter of the time until `ends_at` where that is below three hours. */
                             ending_soon?: boolean;
                             /** @description The stream that the relay receives; null before its first report. `since`: of the value of `publishing`. */
                             ingest?: {

@@ -68,7 +68,11 @@ export async function recordReports(
       order by session_id, place desc
       on conflict (session_id) do update set
         instance_id = excluded.instance_id, last_report_at = excluded.last_report_at,
-        idle_since = case when excluded.idle_since is not null then coalesce(h.idle_since, excluded.idle_since) end,
+        -- A counter that has grown shows a stream between the reports.
+        idle_since = case
+          when excluded.idle_since is null then null
+          when excluded.bytes_total > h.bytes_total then excluded.idle_since
+          else coalesce(h.idle_since, excluded.idle_since) end,
         bytes_total = coalesce(excluded.bytes_total, h.bytes_total),
         bytes_received = least(${bytesReceivedMax}::bigint, h.bytes_received + case
           when excluded.bytes_total is null then 0
@@ -212,10 +216,11 @@ export async function listUnreportedInstances(
   return rows.map((row) => ({ ...row, lastReportSeconds: null, api: toPresence(row, 'api') }))
 }
 
-/** Active sessions that are older than `ageSeconds` and through which no stream comes in. */
-export const listIdleSessions = async (sql: Sql, ageSeconds: number): Promise<string[]> =>
+/** Active sessions that are older than `ageSeconds` and through which no stream has come in for `idleSeconds`. */
+export const listIdleSessions = async (sql: Sql, ageSeconds: number, idleSeconds: number): Promise<string[]> =>
   (
     await sql<{ id: string }[]>`
       select s.id from relay_sessions s join relay_health h on h.session_id = s.id
-      where s.state = 'active' and s.created_at < now() - make_interval(secs => ${ageSeconds}) and h.idle_since is not null`
+      where s.state = 'active' and s.created_at < now() - make_interval(secs => ${ageSeconds})
+        and h.idle_since < now() - make_interval(secs => ${idleSeconds})`
   ).map((row) => row.id)

@@ -179,7 +179,7 @@ async function objectTo(
 
 interface ObservationRow {
   lastReportSeconds: number | null
-  isIdle: boolean
+  idleSeconds: number | null
   createdSeconds: number
   graceSeconds: number | null
   graceEndsInSeconds: number | null
@@ -193,7 +193,7 @@ async function observe(tx: Sql, { id, state, reason, instanceId }: LockedSession
   const row = first(
     await tx<ObservationRow[]>`
       select extract(epoch from clock_timestamp() - h.last_report_at)::float8 as last_report_seconds,
-        h.idle_since is not null as is_idle,
+        extract(epoch from clock_timestamp() - h.idle_since)::float8 as idle_seconds,
         extract(epoch from clock_timestamp() - s.created_at)::float8 as created_seconds,
         extract(epoch from clock_timestamp() - s.grace_started_at)::float8 as grace_seconds,
         extract(epoch from s.grace_ends_at - clock_timestamp())::float8 as grace_ends_in_seconds,

@@ -50,6 +50,7 @@ const stopTexts: Readonly<Record<string, string>> = {
 const disconnectTexts: Readonly<Record<string, string>> = {
   user: 'You scheduled the deletion of your account.',
   operator: 'Support disconnected it.',
-  timer: 'It reached the longest duration of a relay.',
+  timer:
+    'It reached the longest duration of a relay, or had run long enough to end when no video came in for ten minutes.',
   system: 'It was disconnected because your plan or your account changed.',
 }

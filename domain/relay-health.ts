@@ -3,7 +3,13 @@
  * only while an api process could take reports, and provisioning time only while a worker could create instances. All
  * durations are in seconds, as Postgres measured them.
  */
-import type { RelayReason, RelaySessionEvent, RelaySessionSettings, RelayState } from './relay-session.ts'
+import {
+  idleSecondsMin,
+  type RelayReason,
+  type RelaySessionEvent,
+  type RelaySessionSettings,
+  type RelayState,
+} from './relay-session.ts'
 
 /** `api` processes take health reports; `worker` processes run workflows and create instances. */
 export const processRoles = ['api', 'worker'] as const
@@ -123,8 +129,8 @@ export interface ObservedSession extends ReportObservation {
   readonly state: RelayState
   readonly reason: RelayReason
   readonly instanceId: string | null
-  /** Whether no stream comes in, according to the last report. */
-  readonly isIdle: boolean
+  /** How long no stream has come in, according to the reports; null while one comes in. */
+  readonly idleSeconds: number | null
   readonly createdSeconds: number
   /** Since grace began; null outside of grace. */
   readonly graceSeconds: number | null
@@ -173,7 +179,9 @@ export function findObjection(
     case 'instance_gone':
       return hasReported ? { type: 'outdated' } : undefined
     case 'idle':
-      return hasReported && session.isIdle ? undefined : { type: 'outdated' }
+      return hasReported && (session.idleSeconds ?? -1) >= idleSecondsMin(settings.maxSessionSeconds)
+        ? undefined
+        : { type: 'outdated' }
     case 'deadline':
       return session.state === 'provisioning'
         ? objectionToProvisionTimeout(session, settings)

@@ -236,6 +236,9 @@ export const isInGraceFor = (
   cause: RelayReason,
 ): boolean => state === 'grace' && reason === cause
 
+/** A session is idle when no stream has come in for this long: ten minutes, so that a break in a stream does not end it. */
+export const idleSecondsMin = (maxSessionSeconds: number): number => Math.min(600, maxSessionSeconds / 6)
+
 /** From this time on a session is stopped as soon as it is idle. */
 export const maxDurationAt = ({ createdAt, settings }: RelaySessionState): Millis =>
   createdAt + settings.maxSessionSeconds * 1000
@@ -243,13 +246,13 @@ export const maxDurationAt = ({ createdAt, settings }: RelaySessionState): Milli
 /** The longest duration of a session, even while it is in use. */
 export const longestSeconds = (maxSessionSeconds: number): number => maxSessionSeconds * 1.5
 
-/** Users are warned this long before the latest end. The warning begins when the session may be stopped as idle, or later. */
+/** Users are warned this long before a session may be stopped as idle. */
 const endingSoonSeconds = (maxSessionSeconds: number): number =>
   maxSessionSeconds < 2 * 3600 ? longestSeconds(maxSessionSeconds) / 4 : 3600
 
-/** Whether a live session is so close to its latest end that its user is warned. */
+/** Whether a live session is so close to the time from which it may be stopped, or past it, that its user is warned. */
 export const isEndingSoon = (createdAt: Millis, maxSessionSeconds: number, now: Millis): boolean =>
-  now >= createdAt + (longestSeconds(maxSessionSeconds) - endingSoonSeconds(maxSessionSeconds)) * 1000
+  now >= createdAt + (maxSessionSeconds - endingSoonSeconds(maxSessionSeconds)) * 1000
 
 /** At this time a session is stopped even while it is in use. */
 export const latestEndAt = ({ createdAt, settings }: RelaySessionState): Millis =>

@@ -11,6 +11,7 @@ import {
 } from '../../db/relay-health.ts'
 import { claimSignals } from '../../db/relay-signals.ts'
 import { isOverdue, isRegionalOutage, silenceByRegion } from '../../domain/relay-health.ts'
+import { idleSecondsMin } from '../../domain/relay-session.ts'
 import { assignedReportSecondsMax } from '../../domain/warm-instances.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
@@ -101,7 +102,8 @@ async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
   const missed = await listMissedReports(sql, sessionsMax)
   await signalAll(missed.ready, relaySessions.ready)
   await signalAll(missed.restored, relaySessions.healthRestored)
-  await signalAll(await listIdleSessions(sql, maxSessionSeconds), relaySessions.idle)
+  const idleSessions = await listIdleSessions(sql, maxSessionSeconds, idleSecondsMin(maxSessionSeconds))
+  await signalAll(idleSessions, relaySessions.idle)
 
   const assignedSecondsMax = Math.min(assignedReportSecondsMax, healthTimeoutSeconds)
   const unreported = await listUnreportedInstances(sql, assignedSecondsMax, sessionsMax)

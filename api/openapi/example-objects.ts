@@ -17,7 +17,12 @@ const newSession = {
   stopped_at: null as string | null,
 }
 
-const live = { ends_at: '2026-08-02T18:00:00.000Z', ending_soon: false, ingest: null }
+const live = {
+  ends_at: '2026-08-02T18:00:00.000Z',
+  idle_ends_at: '2026-08-02T10:00:00.000Z',
+  ending_soon: false,
+  ingest: null,
+}
 const tokens = { pair_token: 'pair_example_3sKd7fGh', relay_ws_token: 'ws_example_8jLm2nBv' }
 
 export const provisioningSession = {

@@ -24,6 +24,7 @@ export const sampleValues: Readonly<Record<string, unknown>> = {
   expires_at: '2026-08-01T18:05:00.000Z',
   last_used_at: '2026-08-01T18:12:00.000Z',
   ends_at: null,
+  idle_ends_at: null,
   grace_ends_at: null,
   stopped_at: null,
   gone_at: null,

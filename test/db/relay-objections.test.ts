@@ -172,6 +172,11 @@ describe('a relay', () => {
       session: { state: 'active' },
     })
     await sql`update relay_health set idle_since = now() where session_id = ${id}`
+    expect(await writeTransitions(sql, transitionRequest)).toMatchObject({
+      isWritten: false,
+      session: { state: 'active' },
+    })
+    await sql`update relay_health set idle_since = now() - interval '10 minutes' where session_id = ${id}`
     await writeReport(id, 10)
     expect(await writeTransitions(sql, transitionRequest)).toMatchObject({
       isWritten: false,

@@ -221,7 +221,7 @@ const inProvisioning: ObservedSession = {
   reason: 'start_requested',
   instanceId: 'i-1',
   lastReportSeconds: null,
-  isIdle: false,
+  idleSeconds: null,
   createdSeconds: 300,
   graceSeconds: null,
   graceEndsInSeconds: null,
@@ -249,7 +249,7 @@ const anySession: fc.Arbitrary<ObservedSession> = fc
   .record({
     base: fc.constantFrom(inProvisioning, whileActive, inGrace, { ...inGrace, reason: 'stop_requested' as const }),
     instanceId: fc.option(fc.constant('i-1')),
-    isIdle: fc.boolean(),
+    idleSeconds: fc.option(fc.nat(1200)),
     lastReportSeconds: anyReport,
     createdSeconds: anySeconds,
     graceSeconds: anySeconds,
@@ -295,13 +295,18 @@ describe('the end of provisioning', () => {
 
 describe('the end of an idle session', () => {
   test.each([
-    { isIdle: true, lastReportSeconds: 5, objection: undefined },
-    { isIdle: false, lastReportSeconds: 5, objection: { type: 'outdated' } },
-    { isIdle: true, lastReportSeconds: 45, objection: { type: 'outdated' } },
-    { isIdle: true, lastReportSeconds: null, objection: { type: 'outdated' } },
-  ])('with isIdle $isIdle and a report $lastReportSeconds s ago: $objection', ({ objection, ...observed }) => {
-    expect(findObjection('idle', { ...whileActive, ...observed }, settings)).toEqual(objection)
-  })
+    { idleSeconds: 600, lastReportSeconds: 5, objection: undefined },
+    { idleSeconds: 599, lastReportSeconds: 5, objection: { type: 'outdated' } },
+    { idleSeconds: 0, lastReportSeconds: 5, objection: { type: 'outdated' } },
+    { idleSeconds: null, lastReportSeconds: 5, objection: { type: 'outdated' } },
+    { idleSeconds: 600, lastReportSeconds: 45, objection: { type: 'outdated' } },
+    { idleSeconds: 600, lastReportSeconds: null, objection: { type: 'outdated' } },
+  ])(
+    'with $idleSeconds s without a stream and a report $lastReportSeconds s ago: $objection',
+    ({ objection, ...observed }) => {
+      expect(findObjection('idle', { ...whileActive, ...observed }, settings)).toEqual(objection)
+    },
+  )
 })
 
 const postponed = (forSeconds: number, isExtended: boolean) => ({ type: 'postponed', forSeconds, isExtended }) as const

@@ -22,13 +22,24 @@ const report = (sessionId: string, publishing: boolean) =>
     stats: { publishing, bitrate_kbps: publishing ? 5000 : 0, links: publishing ? 1 : 0, players: 0, bytes_total: 0 },
   })
 
+const idleSince = (sessionId: string, seconds: number) => service.api.sql`
+  update relay_health set idle_since = now() - make_interval(secs => ${seconds}) where session_id = ${sessionId}`
+
+interface Start {
+  readonly publishing: boolean
+  readonly ageSeconds: number
+  /** How long no stream has come in. */
+  readonly idleSeconds?: number
+}
+
 /**
  * An active relay of this age that has reported whether a stream comes in. A workflow reads when its session was created at its
  * start, so another one is started.
  */
-async function startRelay({ publishing, ageSeconds }: { publishing: boolean; ageSeconds: number }): Promise<string> {
+async function startRelay({ publishing, ageSeconds, idleSeconds = 600 }: Start): Promise<string> {
   const { session_id: sessionId } = await service.startActiveRelay(await service.user())
   await report(sessionId, publishing)
+  if (!publishing) await idleSince(sessionId, idleSeconds)
   await service.api.sql`
     update relay_sessions set created_at = now() - make_interval(secs => ${ageSeconds}) where id = ${sessionId}`
   await handleOf(sessionId).terminate('the test restarts it')
@@ -69,6 +80,21 @@ describe.concurrent('a session through which no stream comes in', () => {
     expect(await service.api.services.relaySessions.idle(younger)).toBe(true)
     await untilHandled(younger)
     expect(await stateOf(younger)).toBe('active')
+  })
+})
+
+describe.concurrent('a session whose stream has a break', () => {
+  test('goes on, also when it is signalled as idle, and ends after ten minutes without a stream', async () => {
+    const sessionId = await startRelay({ publishing: false, ageSeconds: maxSessionSeconds + 60, idleSeconds: 0 })
+    await service.runJob('watch_health')
+    expect(await service.api.services.relaySessions.idle(sessionId)).toBe(true)
+    await untilHandled(sessionId)
+    expect(await stateOf(sessionId)).toBe('active')
+
+    await idleSince(sessionId, 601)
+    await report(sessionId, false)
+    await service.runJob('watch_health')
+    await untilEndedByTimer(sessionId)
   })
 })
 

@@ -127,16 +127,17 @@ function StatusText({ session }: SessionProps) {
 }
 
 /** A relay that is stopping anyway has no warning. */
-function EndingSoon({ session: { state, connection_id: name, ending_soon, ends_at } }: SessionProps) {
-  if (state !== 'active' || !ending_soon || !ends_at) return null
+function EndingSoon({ session }: SessionProps) {
+  const { state, connection_id: name, ending_soon, ends_at, idle_ends_at: idleEndsAt } = session
+  if (state !== 'active' || !ending_soon || !ends_at || !idleEndsAt) return null
   return (
     <p class="warning" data-ending-soon={ends_at}>
       <strong data-announce>
-        <span class="unseen">{name}: </span>This relay ends soon.
+        <span class="unseen">{name}: </span>This relay may end soon.
       </strong>{' '}
-      It has run for almost the longest duration of a relay. It ends in <Deadline at={ends_at} />, and before that as
-      soon as no video comes in. At a good moment, stop it and start it again. Your stream token stays the same, but the
-      addresses may change.
+      It has run for a long time. From <Clock at={idleEndsAt} /> on it ends when no video has come in for ten minutes,
+      and in any case in <Deadline at={ends_at} />. At a good moment, stop it and start it again. Your stream token
+      stays the same, but the addresses may change.
     </p>
   )
 }

@@ -161,8 +161,8 @@ test('a session that is about to reach its longest duration is sent again at the
   // Without a notification, as when time passes. The session ends at 5400 s.
   await writeAge(often.api.sql, session.session_id, 5390)
   const { session: warned } = await client.message((one) => one.session.ending_soon === true)
-  const { created_at, ends_at } = (await user.active()).session ?? {}
-  expect(warned).toEqual({ ...first.session, ending_soon: true, created_at, ends_at })
+  const { created_at, ends_at, idle_ends_at } = (await user.active()).session ?? {}
+  expect(warned).toEqual({ ...first.session, ending_soon: true, created_at, ends_at, idle_ends_at })
   expect((await user.active()).session).toMatchObject({ ending_soon: true })
 })
 

@@ -42,6 +42,7 @@ describe('a start', () => {
       active_at: null,
       grace_ends_at: null,
       ends_at: expect.stringMatching(/Z$/),
+      idle_ends_at: expect.any(String),
       ending_soon: false,
       stopped_at: null,
       ingest: null,

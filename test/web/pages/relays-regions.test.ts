@@ -79,19 +79,20 @@ test('a start in a region that was drained meanwhile is refused with what to do'
   expect(refused.text).toContain('This region takes no new relays right now. Choose another region')
 })
 
-test('a relay has a warning in the hour before its end, with the time and what to do', async () => {
+test('a relay has a warning from an hour before it may end as idle, with both times and what to do', async () => {
   const { user, browser } = await newStreamer()
   const { session_id } = (await user.start()).body.session
   await writeActive(sql, session_id)
-  const age = 23 * 3600
+  const age = 15 * 3600
   await writeAge(sql, session_id, age - 60)
   expect((await browser.open('/relays')).data('ending-soon')).toEqual([])
   await writeAge(sql, session_id, age + 1)
   const page = await browser.open('/relays')
-  const { ends_at } = (await user.active()).session ?? {}
+  const { ends_at, idle_ends_at } = (await user.active()).session ?? {}
   expect(page.data('ending-soon')).toEqual([ends_at])
-  expect(page.text).toContain('This relay ends soon.')
+  expect(page.text).toContain('This relay may end soon.')
   expect(page.text).toContain(`${ends_at?.slice(11, 16)} UTC`)
+  expect(page.text).toMatch(new RegExp(`From ${idle_ends_at?.slice(11, 16)} UTC on it ends when no video has come in`))
   expect(page.text).toContain('Your stream token stays the same')
 })
 
