@@ -7,7 +7,7 @@ import type { Peer, Remote } from './peer.ts'
 import { SrtGate } from './srt-gate.ts'
 import { SrtlaGroup } from './srtla-group.ts'
 import { type LinkCounters, SrtlaReceiver } from './srtla-receiver.ts'
-import { type PublishersReply, type StatsReply, showGroup, showPublisher } from './stats.ts'
+import { noPublisher, type PublishersReply, type StatsReply, showGroup, showPublisher } from './stats.ts'
 import type { StatsSource } from './stats-server.ts'
 import { findObjection, type Role } from './stream-access.ts'
 import { openUdpPort, UdpPeer, type UdpPort } from './udp-port.ts'
@@ -104,8 +104,8 @@ export async function startDataPlane({ host, log, ports, ...options }: DataPlane
     showPublisher(streamId): PublishersReply {
       const publisher = gate.publisher
       const isKnown = findObjection('publish', streamId, gate.streamToken) === undefined
-      if (!isKnown || !publisher || !meter.isPublishing(now())) return { status: 'ok', publishers: {} }
-      return { status: 'ok', publishers: { [streamId]: showPublisher(publisher, meter.rates(now()), now()) } }
+      if (!isKnown || !publisher || !meter.isPublishing(now())) return noPublisher
+      return showPublisher(streamId, publisher, meter.rates(now()), now())
     },
     async close(reason) {
       clearInterval(sweep)

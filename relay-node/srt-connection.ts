@@ -51,8 +51,12 @@ export interface ConnectionCounters {
   dataBytes: number
   readonly loss: PacketLoss
   lastAt: number
+  /** Infinite before the first data packet. */
+  firstDataAt: number
   lastDataAt: number
   rttMillis: number | undefined
+  /** The capacity of the network path, as the engine estimates it; undefined before. */
+  packetsPerSecondMax: number | undefined
   latencyMillis: number
 }
 
@@ -85,8 +89,10 @@ export class SrtConnection {
       dataBytes: 0,
       loss: new PacketLoss(),
       lastAt: options.now,
+      firstDataAt: Number.POSITIVE_INFINITY,
       lastDataAt: Number.NEGATIVE_INFINITY,
       rttMillis: undefined,
+      packetsPerSecondMax: undefined,
       latencyMillis: 0,
     }
     void this.#open().catch((error: Error) => this.close(error.message))
@@ -208,6 +214,7 @@ export class SrtConnection {
     counters.bytes += datagram.length
     counters.lastAt = now
     if (!isData(datagram)) return
+    counters.firstDataAt = Math.min(counters.firstDataAt, now)
     counters.lastDataAt = now
     counters.dataPackets += 1
     counters.dataBytes += payloadBytes(datagram)
@@ -217,8 +224,9 @@ export class SrtConnection {
   #countAcknowledgement(datagram: Buffer): void {
     const acknowledgement = parseAcknowledgement(datagram)
     if (acknowledgement === undefined) return
-    const { next, rttMillis } = acknowledgement
+    const { next, rttMillis, packetsPerSecondMax } = acknowledgement
     if (rttMillis !== undefined) this.counters.rttMillis = rttMillis
+    if (packetsPerSecondMax !== undefined) this.counters.packetsPerSecondMax = packetsPerSecondMax
     this.counters.loss.acknowledge(next)
   }
 }

@@ -54,6 +54,8 @@ export interface Acknowledgement {
   readonly next: number
   /** The round-trip time in milliseconds. Absent in light acknowledgements. */
   readonly rttMillis: number | undefined
+  /** The estimated capacity of the network path. Absent in light acknowledgements and those of old libraries. */
+  readonly packetsPerSecondMax: number | undefined
 }
 
 /** @returns undefined for any other packet. */
@@ -62,6 +64,7 @@ export function parseAcknowledgement(datagram: Buffer): Acknowledgement | undefi
   return {
     next: datagram.readUInt32BE(headerBytes) & 0x7fff_ffff,
     rttMillis: datagram.length < headerBytes + 8 ? undefined : datagram.readUInt32BE(headerBytes + 4) / 1000,
+    packetsPerSecondMax: datagram.length < headerBytes + 24 ? undefined : datagram.readUInt32BE(headerBytes + 20),
   }
 }
 

@@ -49,36 +49,84 @@ export function showGroup(id: string, totalBytes: number, links: readonly LinkCo
   }
 }
 
-/** A publisher in the reply to `GET /stats?publisher=…`. Scene switchers read `bitrate` in kbit/s and `rtt` in milliseconds. */
+/** A publisher in the reply to `GET /stats?publisher=…`, in the form of irl-srt-server. Strict scene switchers need every field. */
 export interface PublisherStats {
+  /** kbit/s. */
   readonly bitrate: number
+  /** Milliseconds, with fractions. */
   readonly rtt: number
   /** Seconds. */
   readonly uptime: number
   /** Milliseconds between the publisher's clock and the output of the relay. */
   readonly latency: number
+  /** Milliseconds of the stream that the engine holds back: the latency. */
+  readonly msRcvBuf: number
   readonly pktRcvLoss: number
   readonly pktRcvDrop: number
   /** The same as `pktRcvDrop`, under the name that some scene switchers read. */
   readonly dropped_pkts: number
+  /** Of packets of the mean size of the stream. */
+  readonly bytesRcvLoss: number
+  readonly bytesRcvDrop: number
+  /** The estimated capacity of the network path; 0 before the first estimate. */
+  readonly mbpsBandwidth: number
   readonly mbpsRecvRate: number
+}
+
+/** The same publisher in the form of OpenIRL's server, which newer scene switchers read. */
+export interface OpenIrlPublisher {
+  readonly bitrate: number
+  readonly buffer: number
+  readonly dropped_pkts: number
+  readonly latency: number
+  readonly rtt: number
+  readonly uptime: number
 }
 
 export interface PublishersReply {
   readonly status: 'ok'
   readonly publishers: Readonly<Record<string, PublisherStats>>
+  /** Absent while no stream comes in. */
+  readonly publisher?: OpenIrlPublisher
 }
 
-export function showPublisher({ counters, openedAt }: SrtConnection, rates: IngestRates, now: number): PublisherStats {
-  const { loss } = counters
-  return {
+/** A rate over less than a second is none, and scene switchers act on the first one. */
+const listedMillisMin = 1_000
+
+/** The reply about one publisher: none while no stream comes in, and during the first second of a stream. */
+export function showPublisher(
+  streamId: string,
+  { counters, openedAt }: Pick<SrtConnection, 'counters' | 'openedAt'>,
+  rates: IngestRates,
+  now: number,
+): PublishersReply {
+  if (now - counters.firstDataAt < listedMillisMin) return noPublisher
+  const { loss, dataBytes, dataPackets } = counters
+  const packetBytes = dataBytes / Math.max(dataPackets, 1)
+  const both = {
     bitrate: rates.bitrateKbps,
     rtt: counters.rttMillis ?? 0,
     uptime: Math.floor((now - openedAt) / 1000),
     latency: counters.latencyMillis,
-    pktRcvLoss: loss.recovered + loss.dropped,
-    pktRcvDrop: loss.dropped,
     dropped_pkts: loss.dropped,
-    mbpsRecvRate: rates.bitrateKbps / 1000,
+  }
+  const lost = loss.recovered + loss.dropped
+  return {
+    status: 'ok',
+    publishers: {
+      [streamId]: {
+        ...both,
+        msRcvBuf: counters.latencyMillis,
+        pktRcvLoss: lost,
+        pktRcvDrop: loss.dropped,
+        bytesRcvLoss: Math.round(lost * packetBytes),
+        bytesRcvDrop: Math.round(loss.dropped * packetBytes),
+        mbpsBandwidth: ((counters.packetsPerSecondMax ?? 0) * packetBytes * 8) / 1e6,
+        mbpsRecvRate: rates.bitrateKbps / 1000,
+      },
+    },
+    publisher: { ...both, buffer: counters.latencyMillis },
   }
 }
+
+export const noPublisher: PublishersReply = { status: 'ok', publishers: {} }

@@ -1,0 +1,138 @@
+/** What scene switchers require of `GET /stats?publisher=…`: with one field missing or mistyped a stream counts as offline. */
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import { startDataPlane } from '../../relay-node/data-plane.ts'
+import type { Engine } from '../../relay-node/engine.ts'
+import { startStatsServer } from '../../relay-node/stats-server.ts'
+import { acknowledgement, conclusion, data, handshake, handshakeTypes, read } from '../support/srt-packets.ts'
+import { eventually, streamToken } from './running.ts'
+
+type Kind = 'i32' | 'u16' | 'u32' | 'u64' | 'number'
+
+const isOfKind: Readonly<Record<Kind, (value: unknown) => boolean>> = {
+  i32: (value) => Number.isInteger(value) && Math.abs(value as number) < 2 ** 31,
+  u16: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 16,
+  u32: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 32,
+  u64: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+  number: (value) => Number.isFinite(value),
+}
+
+const streamId = `publish/live/${streamToken}`
+
+interface Switcher {
+  /** Where it looks for the publisher in the reply. */
+  readonly find: (reply: Reply) => Readonly<Record<string, unknown>> | undefined
+  readonly fields: Readonly<Record<string, Kind>>
+}
+
+interface Reply {
+  readonly publishers: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  readonly publisher?: Readonly<Record<string, unknown>>
+}
+
+/** The types that NOALBS 2.11 gives to the fields that it requires, by the type of its stream server. */
+const switchers: Readonly<Record<string, Switcher>> = {
+  SrtLiveServer: {
+    find: ({ publishers }) => publishers[streamId],
+    fields: {
+      ...{ bitrate: 'u32', uptime: 'u32', bytesRcvDrop: 'u64', bytesRcvLoss: 'u64', mbpsBandwidth: 'number' },
+      ...{ mbpsRecvRate: 'number', rtt: 'number', msRcvBuf: 'i32', pktRcvDrop: 'i32', pktRcvLoss: 'i32' },
+    },
+  },
+  Belabox: {
+    find: ({ publishers }) => publishers[streamId],
+    fields: { bitrate: 'u32', rtt: 'number', dropped_pkts: 'u64' },
+  },
+  OpenIRL: {
+    find: ({ publisher }) => publisher,
+    fields: { bitrate: 'u32', buffer: 'u32', dropped_pkts: 'u64', latency: 'u16', rtt: 'number', uptime: 'u64' },
+  },
+}
+
+const engineSocketId = 99
+
+/** An engine that agrees to every connection, and acknowledges each packet with an estimate of the network path. */
+async function givenEngine(): Promise<Engine> {
+  const socket = createSocket('udp4').bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  onTestFinished(() => void socket.close())
+  socket.on('message', (packet, from) => {
+    const reply = (datagram: Buffer) => socket.send(datagram, from.port)
+    if (packet.readUInt16BE(0) !== 0x8000) return void reply(acknowledgement(packet.readUInt32BE(0) + 1, 41_500))
+    const type = read(packet).type === handshakeTypes.induction ? handshakeTypes.induction : handshakeTypes.conclusion
+    reply(handshake({ type, cookie: 4711, socketId: engineSocketId, destination: read(packet).socketId }))
+  })
+  return {
+    name: 'srt-live-transmit',
+    open: async () => ({
+      ...{ address: '127.0.0.1', port: socket.address().port, ended: new Promise(() => {}) },
+      ...{ connected() {}, close() {} },
+    }),
+    close: async () => {},
+  }
+}
+
+async function givenRelay() {
+  const log = () => {}
+  const plane = await startDataPlane({
+    ...{ host: '127.0.0.1', ports: { srtlaPort: 0, publishPort: 0, playPort: 0 }, streamToken, capMbps: 48, log },
+    engine: await givenEngine(),
+  })
+  const server = await startStatsServer({ host: '127.0.0.1', port: 0, source: plane, log })
+  onTestFinished(async () => {
+    await Promise.all([plane.close('the test is over'), server.close()])
+  })
+  const url = `http://127.0.0.1:${server.port}/stats?publisher=${streamId}`
+  return {
+    publishPort: plane.ports.publishPort,
+    ask: async () => (await (await fetch(url)).json()) as Reply,
+  }
+}
+
+/** Publishes 2 Mbit/s until the test is over. */
+async function publish(port: number) {
+  const socket = createSocket('udp4')
+  const received: Buffer[] = []
+  socket.on('message', (packet) => received.push(packet))
+  const untilHandshake = async (type: number) =>
+    eventually(
+      () => received.find((packet) => packet.length >= 64 && read(packet).type === type),
+      (packet) => packet !== undefined,
+    )
+  socket.send(handshake({ version: 4 }), port, '127.0.0.1')
+  const { cookie } = read((await untilHandshake(handshakeTypes.induction)) ?? Buffer.alloc(64))
+  socket.send(conclusion({ cookie, streamId }), port, '127.0.0.1')
+  await untilHandshake(handshakeTypes.conclusion)
+  let number = 1
+  const startedAt = performance.now()
+  const timer = setInterval(() => {
+    // A lost packet now and then.
+    if (number % 50 === 0) number += 1
+    socket.send(data(number, { destination: engineSocketId }), port, '127.0.0.1')
+    number += 1
+  }, 5)
+  onTestFinished(() => {
+    clearInterval(timer)
+    socket.close()
+  })
+  return { startedAt }
+}
+
+test('every kind of scene switcher finds all fields with their types, from the first full second of a stream on', async () => {
+  const { publishPort, ask } = await givenRelay()
+  expect(await ask()).toEqual({ status: 'ok', publishers: {} })
+
+  const { startedAt } = await publish(publishPort)
+  const reply = await eventually(ask, ({ publisher }) => publisher !== undefined)
+
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_000)
+  for (const [name, { find, fields }] of Object.entries(switchers)) {
+    const publisher = find(reply)
+    const wrong = Object.entries(fields).filter(([field, kind]) => !isOfKind[kind](publisher?.[field]))
+    expect([name, wrong]).toEqual([name, []])
+    expect(publisher?.['bitrate']).toBeGreaterThan(0)
+    expect(publisher?.['rtt']).toBe(41.5)
+  }
+  expect(reply.publishers[streamId]).toMatchObject({ pktRcvDrop: expect.any(Number), bytesRcvDrop: expect.any(Number) })
+})
